@@ -10,7 +10,8 @@ use crate::task::prices::FeaturePrices;
 const MOST_LABELS: usize = 32;
 
 /// Columns that have an entry per row, whatever the task.
-const PER_ROW: [&str; 13] = [
+const PER_ROW: [&str; 14] = [
+    "cause",
     "weight",
     "labels",
     "costs",

@@ -10,6 +10,7 @@ use crate::search::{
 };
 use crate::task::accuracy::Accuracy;
 use crate::task::balanced_accuracy::balanced_accuracy;
+use crate::task::causes::Causes;
 use crate::task::entropy::{entropy, entropy_of_shares};
 use crate::task::gini::{gini, gini_of_shares};
 use crate::task::label_costs::LabelCosts;
@@ -83,6 +84,10 @@ registry! {
     "policy" => |p| {
         let (rewards, k) = p.of_labels("rewards")?;
         LabelCosts::of_rewards(rewards, k, p.weights()?, p.leaf_penalty, p.max_leaves)
+    };
+    "competing-risks" => |p| {
+        let importance = p.columns.numbers("cause_weights")?;
+        Causes::new(&p.observations()?, p.columns.codes("cause")?, importance, p.prior()?, p.leaf_penalty)
     };
     "poisson" => |p| {
         let exposure = p.columns.numbers_if_any("exposure")?;

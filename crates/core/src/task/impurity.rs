@@ -378,6 +378,7 @@ impl LaneTask for Impurity {
     fn lane_fold<L: Lanes>(
         &self,
         lanes: L,
+        _: &Self::Constants<L>,
         state: SoFar<L>,
         channel: usize,
         sums: L::Int,

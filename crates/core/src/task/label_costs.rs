@@ -562,7 +562,14 @@ impl LaneTask for LabelCosts {
     }
 
     #[inline(always)]
-    fn lane_fold<L: Lanes>(&self, lanes: L, least: L::Int, label: usize, sums: L::Int) -> L::Int {
+    fn lane_fold<L: Lanes>(
+        &self,
+        lanes: L,
+        _: &Self::Constants<L>,
+        least: L::Int,
+        label: usize,
+        sums: L::Int,
+    ) -> L::Int {
         if label + 1 < self.n_labels {
             return L::min(least, sums);
         }

@@ -115,10 +115,7 @@ impl Likelihood {
         prior: f64,
         leaf_penalty: f64,
     ) -> Result<Self, Error> {
-        if !(0.0..=MOST_PRIOR).contains(&prior) {
-            let reason = format!("{prior} is not a number between 0 and {MOST_PRIOR:e}");
-            return Err(Error::invalid("prior", reason));
-        }
+        check_prior(prior)?;
         not_negative("smoothed", smoothed.unwrap_or(&[]))?;
         let hazard = baseline_hazard(obs);
         let counts = |&event: &bool| f64::from(u8::from(event));
@@ -135,6 +132,41 @@ impl Likelihood {
             return Err(Error::invalid("event", "no event was observed"));
         }
         Ok(task)
+    }
+
+    /// The events of one of several causes, whose loss counts `importance` times; each still over
+    /// its own weight, see [`within`](Self::within).
+    pub(super) fn of_cause(obs: &Observations, importance: f64, prior: f64) -> Result<Self, Error> {
+        check_prior(prior)?;
+        let weights: Vec<f64> = (0..obs.len()).map(|i| importance * obs.weight(i)).collect();
+        let records = Records {
+            events: &obs.event.iter().map(|&event| f64::from(u8::from(event))).collect::<Vec<_>>(),
+            hazard: &baseline_hazard(obs),
+            weights: Some(&weights),
+            observed: obs.event,
+            source: "y",
+        };
+        Likelihood::prepare(&records, importance * prior, 0.0)
+    }
+
+    /// The same loss as a part of an objective over another weight and with a price of leaves, in
+    /// units of costs that are no finer.
+    pub(super) fn within(mut self, weight: f64, scale: f64, leaf_penalty: f64) -> Self {
+        self.terms *= self.weight / weight;
+        (self.weight, self.scale, self.penalty) = (weight, scale, leaf_penalty);
+        self.price = price_of_leaf(leaf_penalty, weight, scale);
+        self.single_leaf = self.objective(&vec![0; self.rows.len()], 1).objective;
+        self
+    }
+
+    /// Objective of a single leaf.
+    pub(super) fn single_leaf(&self) -> f64 {
+        self.single_leaf
+    }
+
+    /// Cost of a single leaf.
+    pub(super) fn single_cost(&self) -> i64 {
+        self.leaf_cost(&self.total)
     }
 
     /// Half the Poisson deviance of `counts` given `exposure`, 1 each where there is none: a leaf
@@ -233,7 +265,7 @@ impl Likelihood {
             64.0 * events_total
         };
         let scale = power_of_two(54 - most.log2().ceil() as i32);
-        let price = (leaf_penalty * weight * scale).min(MOST_PRICE as f64).round() as i64;
+        let price = price_of_leaf(leaf_penalty, weight, scale);
         let mut task = Likelihood {
             statistics,
             event,
@@ -254,6 +286,18 @@ impl Likelihood {
         task.single_leaf = task.objective(&vec![0; n], 1).objective;
         Ok(task)
     }
+}
+
+fn check_prior(prior: f64) -> Result<(), Error> {
+    if (0.0..=MOST_PRIOR).contains(&prior) {
+        return Ok(());
+    }
+    let reason = format!("{prior} is not a number between 0 and {MOST_PRIOR:e}");
+    Err(Error::invalid("prior", reason))
+}
+
+fn price_of_leaf(leaf_penalty: f64, weight: f64, scale: f64) -> i64 {
+    (leaf_penalty * weight * scale).min(MOST_PRICE as f64).round() as i64
 }
 
 impl Likelihood {
@@ -406,7 +450,7 @@ impl ScalarTask for Likelihood {
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {
-        let cost = cost - self.leaf_cost(&self.total);
+        let cost = cost - self.single_cost();
         self.single_leaf + cost as f64 / self.scale / self.weight
     }
 
@@ -546,6 +590,7 @@ impl LaneTask for Likelihood {
     fn lane_fold<L: Lanes>(
         &self,
         _: L,
+        _: &Self::Constants<L>,
         mut state: [L::Int; 2],
         channel: usize,
         sums: L::Int,

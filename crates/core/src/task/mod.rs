@@ -14,6 +14,7 @@ pub mod accuracy;
 pub mod balanced_accuracy;
 pub mod brier;
 pub mod capacity;
+pub mod causes;
 pub mod confusion;
 pub mod curve;
 pub(crate) mod digits;
@@ -369,6 +370,7 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
     fn lane_fold<L: Lanes>(
         &self,
         lanes: L,
+        constants: &Self::Constants<L>,
         state: Self::State<L>,
         channel: usize,
         sums: L::Int,

@@ -243,7 +243,14 @@ impl LaneTask for Priced {
     }
 
     #[inline(always)]
-    fn lane_fold<L: Lanes>(&self, _: L, least: L::Int, channel: usize, sums: L::Int) -> L::Int {
+    fn lane_fold<L: Lanes>(
+        &self,
+        _: L,
+        _: &Self::Constants<L>,
+        least: L::Int,
+        channel: usize,
+        sums: L::Int,
+    ) -> L::Int {
         if channel == self.costs.channels() {
             return least;
         }

@@ -297,6 +297,7 @@ impl LaneTask for Regression {
     fn lane_fold<L: Lanes>(
         &self,
         _: L,
+        _: &Self::Constants<L>,
         mut state: [L::Int; 2],
         channel: usize,
         sums: L::Int,

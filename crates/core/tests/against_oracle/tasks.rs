@@ -13,6 +13,9 @@ use crate::harness::Question;
 use crate::own::{self, USERS};
 use crate::smoothed::Smoothing;
 
+/// Most causes of events.
+const MOST_CAUSES: usize = 3;
+
 /// Costs from outside: no name of the registry, but asked as those are.
 pub const OUTSIDE: &str = "outside";
 
@@ -63,7 +66,8 @@ pub const LIMITED: [&str; 5] =
     ["demographic-parity", "equality-of-opportunity", "capacity", "fair-likelihood", "fair-brier"];
 
 /// Tasks whose leaves have a least number of events.
-pub const WITH_EVENTS: [&str; 4] = ["likelihood", "brier", "fair-likelihood", "fair-brier"];
+pub const WITH_EVENTS: [&str; 5] =
+    ["likelihood", "competing-risks", "brier", "fair-likelihood", "fair-brier"];
 
 /// Tasks with a Brier score: rows enter at time 0, and heavy rows must not be censored long before
 /// light ones.
@@ -89,6 +93,7 @@ fn columns_of(task: &str) -> &'static [&'static str] {
         "policy" => &["rewards"],
         "regression" => &["target"],
         "poisson" => &["counts", "exposure"],
+        "competing-risks" => &["time", "event", "entry", "cause", "cause_weights", "prior"],
         "priced-costs" => {
             &["costs", "feature_cost", "feature_discount", "feature_origin", "feature_group"]
         }
@@ -120,6 +125,8 @@ pub struct Parameters {
     pub user: usize,
     /// How outcomes are smoothed, if they are.
     pub smoothing: Option<Smoothing>,
+    /// What the events of every cause count.
+    importance: Vec<f64>,
 }
 
 impl Parameters {
@@ -137,6 +144,7 @@ impl Parameters {
             prices: Prices::random(random, n_features),
             user: random.below(USERS.len()),
             smoothing: Smoothing::random(random),
+            importance: (0..MOST_CAUSES).map(|_| random.pick(&[1.0, 1.0, 0.3, 4.0, 0.0])).collect(),
         }
     }
 
@@ -155,6 +163,16 @@ impl Parameters {
     /// End of restricted means.
     pub fn tau(&self, instance: &Instance) -> f64 {
         self.tau * instance.sample.time.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// What the events of the causes of these rows count; not all of them nothing.
+    fn importance(&self, instance: &Instance) -> Vec<f64> {
+        let n_causes = cause(instance).into_iter().max().unwrap_or(0).max(1) as usize;
+        let mut importance = self.importance[..n_causes].to_vec();
+        if importance.iter().all(|&v| v == 0.0) {
+            importance[0] = 1.0;
+        }
+        importance
     }
 
     fn capacity(&self, instance: &Instance) -> Vec<f64> {
@@ -263,6 +281,8 @@ pub struct Arrays<'a> {
     costs: Vec<f64>,
     rewards: Vec<f64>,
     capacity: Vec<f64>,
+    cause: Vec<i64>,
+    cause_weights: Vec<f64>,
     counts: Vec<f64>,
     exposure: Vec<f64>,
     smoothed: Option<Vec<f64>>,
@@ -279,6 +299,8 @@ impl<'a> Arrays<'a> {
             costs: instance.costs.concat(),
             rewards: losses(instance).concat().iter().map(|loss| -loss).collect(),
             capacity: question.parameters.capacity(instance),
+            cause: cause(instance),
+            cause_weights: question.parameters.importance(instance),
             counts: counts(instance),
             exposure: exposure(instance),
             smoothed: smoothed_events(instance, question),
@@ -315,6 +337,8 @@ impl<'a> Arrays<'a> {
             "costs" => Column::Table { values: &self.costs, width: *n_classes },
             "rewards" => Column::Table { values: &self.rewards, width: *n_classes },
             "target" => Column::Numbers(target),
+            "cause" => Column::Codes(&self.cause),
+            "cause_weights" => Column::Numbers(&self.cause_weights),
             "counts" => Column::Numbers(&self.counts),
             "exposure" => Column::Numbers(&self.exposure),
             "feature_cost" => Column::Numbers(&prices.cost),
@@ -329,6 +353,30 @@ impl<'a> Arrays<'a> {
             _ => panic!("no column {name}"),
         })
     }
+}
+
+/// Cause of every event, 0 where none was observed; without gaps, each with a weight.
+fn cause(instance: &Instance) -> Vec<i64> {
+    let Instance { sample, labels, n_classes, .. } = instance;
+    let counted = |k: usize| {
+        (0..labels.len()).any(|i| sample.event[i] && labels[i] == k && sample.weight[i] > 0.0)
+    };
+    let known: Vec<usize> = (0..(*n_classes).min(MOST_CAUSES)).filter(|&k| counted(k)).collect();
+    // Events of other classes are of the first cause.
+    let of = |k: usize| known.iter().position(|&of| of == k).unwrap_or(0) as i64 + 1;
+    let pairs = sample.event.iter().zip(labels);
+    pairs.map(|(&event, &k)| if event { of(k) } else { 0 }).collect()
+}
+
+/// Losses of trees by cause: events of that cause, and what they count.
+fn causes(instance: &Instance, question: &Question) -> Vec<(Sample, f64)> {
+    let cause = cause(instance);
+    let of_cause = |(k, importance): (i64, f64)| {
+        let event = cause.iter().map(|&c| c == k).collect();
+        (Sample { event, ..instance.sample.clone() }, importance)
+    };
+    let importance = question.parameters.importance(instance);
+    (1..).zip(importance).filter(|pair| pair.1 > 0.0).map(of_cause).collect()
 }
 
 /// Counts, some of them fractions.
@@ -399,6 +447,23 @@ pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
             let (counts, exposure) = (counts(instance), exposure(instance));
             Box::new(move |leaf| sums::half_deviance(leaf, &counts, &exposure, weight) / total)
         }
+        "competing-risks" => {
+            let of_cause = causes(instance, question).into_iter().map(|(sample, importance)| {
+                (sample.baseline_hazard(), sample, Real::from(importance))
+            });
+            let (of_cause, prior) = (of_cause.collect::<Vec<_>>(), question.parameters.prior);
+            Box::new(move |leaf| {
+                let loss = |(hazard, sample, importance): &(Vec<Hazard>, Sample, Real)| {
+                    *importance
+                        * if prior > 0.0 {
+                            sample.loss_under_prior(hazard, leaf, prior)
+                        } else {
+                            sample.likelihood_loss(hazard, leaf)
+                        }
+                };
+                of_cause.iter().map(loss).sum::<Real>() / total
+            })
+        }
         "brier" => {
             let brier = Brier::new(sample);
             match curve {
@@ -440,6 +505,14 @@ pub fn terms(
         "likelihood" | "fair-likelihood" => {
             let hazard = hazard(instance, question);
             leaves.iter().map(|leaf| sample.likelihood_terms(&hazard, leaf, prior)).sum()
+        }
+        "competing-risks" => {
+            let of_cause = |(sample, importance): (Sample, f64)| -> Real {
+                let hazard = sample.baseline_hazard();
+                let terms = leaves.iter().map(|leaf| sample.likelihood_terms(&hazard, leaf, prior));
+                Real::from(importance) * terms.sum::<Real>()
+            };
+            causes(instance, question).into_iter().map(of_cause).sum()
         }
         "poisson" => {
             let (counts, exposure) = (counts(instance), exposure(instance));

@@ -69,8 +69,8 @@ impl<L: Lanes, T: LaneTask> Job<L> for LeafLosses<'_, L, T> {
             let (mut with, mut without) = (task.lane_start(lanes), task.lane_start(lanes));
             for (c, both) in both[..channels].iter().enumerate() {
                 let yes = yes[c * patterns + s];
-                with = task.lane_fold(lanes, with, c, yes);
-                without = task.lane_fold(lanes, without, c, lanes.splat(both[s]) - yes);
+                with = task.lane_fold(lanes, &constants, with, c, yes);
+                without = task.lane_fold(lanes, &constants, without, c, lanes.splat(both[s]) - yes);
             }
             let loss = |state| task.lane_loss(lanes, constants, state);
             out.write([loss(with), loss(without)]);
