@@ -1,4 +1,4 @@
-"""The line that tells how far a search is, or several are."""
+"""The line that shows the progress of one search or of several."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def check_two_groups(
     InvalidParameterError
         When ``sensitive_feature`` is no column of ``X``.
     ValueError
-        When the kept rows are not of two groups (``why`` tells what they are for), and all of
+        When the kept rows are not of two groups (``why`` says what they are for), and all of
         ``codes_of``.
     """
     name, given = "sensitive_features", sensitive_features

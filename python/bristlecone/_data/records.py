@@ -98,12 +98,12 @@ def _told(message: str) -> str:
     parts = _AT.fullmatch(message)
     assert parts is not None
     what, path = parts["what"], parts["path"] or ""
-    for said, told in _SAID.items():
-        found = re.fullmatch(said, what, re.DOTALL)
+    for pattern, message in _SAID.items():
+        found = re.fullmatch(pattern, what, re.DOTALL)
         if found:
             groups = [group.replace("`", "") for group in found.groups()]
             field = ".".join(part for part in (path, *groups[:1]) if part)
-            return told.format(*groups, path=path or "the whole", field=field)
+            return message.format(*groups, path=path or "the whole", field=field)
     return f"{path}.{what}" if path else what
 
 

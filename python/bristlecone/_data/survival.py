@@ -25,7 +25,7 @@ class TrainingData(NamedTuple):
 
     ``kept`` (one boolean per row given) says which those are; None when all are. ``group`` is 0
     or 1 per row, of the two values ``groups``, where trees are to be fair to two groups.
-    ``event_free`` says which question tells rows apart that have no event, if one does.
+    ``event_free`` is the split that isolates rows without events, if there is one.
     ``smoothed`` are the events that a search is for, where a teacher has smoothed them.
     """
 

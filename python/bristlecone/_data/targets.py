@@ -282,7 +282,7 @@ def check_amounts(
     Raises
     ------
     InvalidParameterError
-        For another shape (``why`` tells what it should be) or a number that is none, infinite or
+        For another shape (``why`` says what it should be) or a number that is none, infinite or
         too small; its place is named.
     """
     values = unmasked(values, name)

@@ -233,7 +233,7 @@ class Table:
         """Columns by their names in ``fit``: found by name where both tables have names.
 
         Other columns of a table with names are ignored; without names there must be as many
-        columns as in ``fit``. ``named`` tells whether these names came from its input, ``reader``
+        columns as in ``fit``. ``named`` says whether these names came from its input, ``reader``
         what was fitted, ``needed`` which columns to read (all by default).
 
         Raises

@@ -117,7 +117,7 @@ def conform(
 ) -> dict[str, Column]:
     """Columns of a new table by their names in ``fit``, in the form their features expect.
 
-    ``named`` tells whether the names came from the input of ``fit``, ``reader`` what was fitted,
+    ``named`` says whether the names came from the input of ``fit``, ``reader`` what was fitted,
     ``needed`` which columns to read (all by default): the others may be anything.
 
     Raises

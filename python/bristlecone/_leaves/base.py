@@ -200,8 +200,8 @@ class SurvivalLeaves(Leaves):
     def heading(self, column: str, time_label: str) -> str:
         start, _, time = column.rpartition("_")
         if start in ("survival", "kaplan_meier"):
-            told = "predicted survival" if start == "survival" else "Kaplan–Meier survival"
-            return f"{told} at {number(float(time))}"
+            what = "predicted survival" if start == "survival" else "Kaplan–Meier survival"
+            return f"{what} at {number(float(time))}"
         known = {
             "theta": "relative hazard θ",
             "hazard_ratio": "hazard ratio to all rows",

@@ -125,7 +125,7 @@ def event_free_rows(encoder: Any, answers: Answers, data: TrainingData) -> str:
     """
     events = np.stack([int(data.event.sum()) - answers.among, answers.among])
     rows = np.stack([answers.n_rows - answers.holds, answers.holds])
-    worst, told = float(_CLEARLY * AUTO_EVENTS), ""
+    worst, found = float(_CLEARLY * AUTO_EVENTS), ""
     sides, candidates = np.nonzero((events == 0) & (rows >= worst))
     if not len(candidates):
         return ""
@@ -136,18 +136,18 @@ def event_free_rows(encoder: Any, answers: Answers, data: TrainingData) -> str:
         expected = float(hazard[answers.of(feature) == answer].sum())
         if expected >= worst:
             worst = expected
-            told = (
+            found = (
                 f"{str(names[feature])!r} {'holds' if answer else 'does not hold'} for "
                 f"{rows[answer, feature]} rows without events where {expected:.0f} are expected"
             )
-    return told
+    return found
 
 
-def warn_of_event_free_rows(told: str) -> None:
+def warn_of_event_free_rows(found: str) -> None:
     """Warn of the question that ``event_free_rows`` found: leaves may be event-free."""
-    if told:
+    if found:
         warn(
-            f"{told}: min_events_leaf='auto' asks for no events in a leaf here. Leave the column "
+            f"{found}: min_events_leaf='auto' asks for no events in a leaf here. Leave the column "
             f"out if it gives the outcome away; min_events_leaf={AUTO_EVENTS} rules such leaves "
             "out",
             EventFreeWarning,

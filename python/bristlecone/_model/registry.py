@@ -211,7 +211,7 @@ def loads(text: str, expected: type | None = None) -> Any:
 
 
 def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
-    """Leaves with thinner curves, and a certificate that tells by how much they are off."""
+    """Leaves with thinner curves, and a certificate that states by how much they are off."""
     thinner, error = thinned(leaves, points)
     if thinner is leaves or not isinstance(leaves, StepLeaves):
         return thinner, certificate

@@ -36,10 +36,9 @@ class Rows:
     def short(self) -> str:
         """Such as "n = 239 (weight 401), events 11"; what belongs together is joined."""
         weight = "" if self.weight is None else f" (weight {number(self.weight, 5)})"
-        told = f"n = {self.n:,}{weight}".replace(" ", "\xa0")
-        return (
-            told if not self.n or self.n_events is None else f"{told}, events\xa0{self.n_events:,}"
-        )
+        count = f"n = {self.n:,}{weight}".replace(" ", "\xa0")
+        has_events = self.n and self.n_events is not None
+        return f"{count}, events\xa0{self.n_events:,}" if has_events else count
 
 
 class View:
@@ -103,8 +102,8 @@ class View:
             else:
                 columns.append(("events", events))
         # Leaves without rows have no facts.
-        told: tuple[Fact, ...] = next((leaf.facts for leaf in self.leaves if leaf.facts), ())
-        for place, fact in enumerate(told):
+        facts: tuple[Fact, ...] = next((leaf.facts for leaf in self.leaves if leaf.facts), ())
+        for place, fact in enumerate(facts):
             own = [leaf.facts[place] if leaf.facts else None for leaf in self.leaves]
             texts = ["–" if one is None else f"{one.text} {one.interval}".strip() for one in own]
             level = ""
@@ -114,7 +113,7 @@ class View:
         return columns
 
     def lines(self, k: int) -> list[str]:
-        """Facts of a leaf below its headline; those that its panel tells are left out."""
+        """Facts of a leaf below its headline; those that its panel shows are left out."""
         if not self.n[k]:
             return ["no rows"]
         lines = [self.rows[k].short]

@@ -187,8 +187,8 @@ def _hazard_ratios(view: View, reference: int | None) -> list[str]:
     found = hazard_ratios(follow_up, view.nodes.index(reference), view.confidence)
     texts = []
     for node, (ratio, low, high) in zip(view.nodes, found.tolist(), strict=True):
-        told = f"hazard ratio {number(ratio, 3)} {interval(low, high, 3)}".strip()
-        texts.append("reference" if node == reference else told)
+        text = f"hazard ratio {number(ratio, 3)} {interval(low, high, 3)}".strip()
+        texts.append("reference" if node == reference else text)
     return texts
 
 
@@ -359,8 +359,8 @@ def _rows_named(rows: NDArray[np.int64]) -> str:
     runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
     if len(runs) > _MOST_RUNS:
         return f"{len(rows)} rows"
-    told = (str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
-    return f"rows {', '.join(told)}"
+    shown = (str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+    return f"rows {', '.join(shown)}"
 
 
 def _soft_paths(tree: Any, leaf: NDArray[np.int64], branch: Floats) -> list[str]:
@@ -368,14 +368,14 @@ def _soft_paths(tree: Any, leaf: NDArray[np.int64], branch: Floats) -> list[str]
     place = {node: k for k, node in enumerate(np.sort(tree.splits).tolist())}
     paths = []
     for end, left in zip(leaf.tolist(), branch, strict=True):
-        node, told = 0, []
+        node, steps = 0, []
         while node in place:
             share = left[place[node]]
             children = tree.children_right if share < 0.5 else tree.children_left
             way = f"right {1 - share:.2f}" if share < 0.5 else f"left {share:.2f}"
-            told.append(way)
+            steps.append(way)
             node = int(children[node])
-        paths.append(", ".join([*told, f"leaf {end}"]))
+        paths.append(", ".join([*steps, f"leaf {end}"]))
     return paths
 
 

@@ -74,12 +74,12 @@ def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
     ax = on_axes(ax)
     wide = seconds[-1] > _WIDE * seconds[0] > 0
     post: dict[str, Any] = {"drawstyle": "steps-post"}
-    told = np.isfinite(objective)
+    known = np.isfinite(objective)
     ax.fill_between(
-        seconds, bound, objective, where=told, step="post", color=FAINT, alpha=0.15, linewidth=0
+        seconds, bound, objective, where=known, step="post", color=FAINT, alpha=0.15, linewidth=0
     )
     ax.plot(
-        seconds[told], objective[told], color=_OBJECTIVE, linewidth=2.0, label="objective", **post
+        seconds[known], objective[known], color=_OBJECTIVE, linewidth=2.0, label="objective", **post
     )
     ax.plot(
         seconds, bound, color=_BOUND, linewidth=1.5, linestyle="--", label="lower bound", **post
@@ -274,10 +274,10 @@ def plot_front(front: ParetoFront, *, ax: Axes | None = None) -> Axes:
         ax.figure.colorbar(points, ax=ax, label=plain(names[2]))
     dressed(ax, names[0], names[1])
     kept = "1 tree" if len(front) == 1 else f"{len(front)} trees"
-    told = f"{kept}, none dominated by any other within the limits"
+    title = f"{kept}, none dominated by any other within the limits"
     if not complete:
-        told = f"incomplete ({front.status}): the {kept} found so far"
-    ax.set_title(_wrapped(told), fontsize="medium", color=INK, loc="left")
+        title = f"incomplete ({front.status}): the {kept} found so far"
+    ax.set_title(_wrapped(title), fontsize="medium", color=INK, loc="left")
     return ax
 
 

@@ -164,8 +164,8 @@ def _schema_field(schema: ColumnSchema, handle_unknown: str, note: str) -> Field
 
 
 def _counts_as(fill: bool | float) -> str:
-    told = ("no", "yes")[fill] if isinstance(fill, bool) else number(fill, 4)
-    return f"treated as {told}"
+    shown = ("no", "yes")[fill] if isinstance(fill, bool) else number(fill, 4)
+    return f"treated as {shown}"
 
 
 def _soft(tree: SoftTree, encoder: DesignEncoder) -> Case:

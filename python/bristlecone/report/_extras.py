@@ -165,10 +165,10 @@ def held_out(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: floa
         drawn = []
         for row, point in zip(rows, points, strict=True):
             limits = interval(point.lower, point.upper, 3)
-            told = number(point.predicted, 3), number(point.observed, 3)
-            row += [told[0], f"{told[1]} {limits}".strip()]
+            shown = number(point.predicted, 3), number(point.observed, 3)
+            row += [shown[0], f"{shown[1]} {limits}".strip()]
             if np.isfinite(point.observed):
-                text = f"{point.name}: predicted {told[0]}, observed {told[1]}"
+                text = f"{point.name}: predicted {shown[0]}, observed {shown[1]}"
                 drawn.append((*point[2:6], point.colour, text))
         ends = (0.0, 1.0)
         if kind == "means":

@@ -181,12 +181,12 @@ def _settings(parameters: Mapping[str, Any], kind: type, meant: Mapping[str, Any
         if name in _UNTOLD:
             continue
         default = defaults[name].default if name in defaults else inspect.Parameter.empty
-        told = meant.get(name, value)
+        expected = meant.get(name, value)
         rows.append(
             Setting(
                 name=name,
                 value=_shown(value),
-                meant="" if _same(told, value) else _shown(told),
+                meant="" if _same(expected, value) else _shown(expected),
                 is_default=_same(default, value),
             )
         )

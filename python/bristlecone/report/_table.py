@@ -137,9 +137,9 @@ def _note(values: dict[str, list[Any]], confidence: float) -> str:
     tests = any(name.endswith("_p") for name in values)
     if not intervals and not tests:
         return ""
-    told = f"In brackets: {percent(confidence)} confidence limits, – where one is not reached. "
+    note = f"In brackets: {percent(confidence)} confidence limits, – where one is not reached. "
     what = "They and the p-values" if tests else "They"
     return (
-        f"{told * intervals}{what} take the leaves as given. The splits were chosen to tell these "
+        f"{note * intervals}{what} take the leaves as given. The splits were chosen to tell these "
         "same rows apart, so differences look larger and more certain than they are."
     )

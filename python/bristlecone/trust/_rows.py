@@ -264,15 +264,15 @@ def _numbers(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, An
         raise ValueError(f"X has {table.n_rows} rows but y has {len(target)}")
     kept = _kept(weight, len(target))
     own, target = None if weight is None else weight[kept], target[kept]
-    told: tuple[Any, ...] = target, own, kept
+    outcomes: tuple[Any, ...] = target, own, kept
     facts = {"target": target}
     if tree.certificate_.parameters["objective"] == "poisson":
         exposure = np.ones(len(target))
         if more.get("exposure") is not None:
             exposure = as_array(more["exposure"], "exposure").astype(np.float64)[kept]
-            told = *told, exposure
+            outcomes = *outcomes, exposure
         facts = {"counts": target, "exposure": exposure, "target": target / exposure}
-    return _made(tree, table, weight, kept, told, facts)
+    return _made(tree, table, weight, kept, outcomes, facts)
 
 
 def _policy(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:

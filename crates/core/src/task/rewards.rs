@@ -194,7 +194,7 @@ impl Rewards {
             value = value.plus(best.0);
             terms += best.1;
         }
-        self.told(value, terms, n_leaves)
+        self.of_value(value, terms, n_leaves)
     }
 
     /// Objective of the treatments that every row is given.
@@ -205,10 +205,10 @@ impl Rewards {
             value.add_product(w, reward);
             terms += w * reward.abs();
         }
-        self.told(value, terms, n_leaves)
+        self.of_value(value, terms, n_leaves)
     }
 
-    fn told(&self, value: Precise, terms: f64, n_leaves: usize) -> Measured {
+    fn of_value(&self, value: Precise, terms: f64, n_leaves: usize) -> Measured {
         let mean = |sum: f64| times_power(sum / self.total_weight, self.outward);
         let penalty = self.penalty * n_leaves as f64;
         let size = mean(terms) + penalty;

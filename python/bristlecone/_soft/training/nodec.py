@@ -1,6 +1,6 @@
 """NODEC-DR-SST: one subtree at a time, with the reassignment of rows (paper, section 4 and C.0.2).
 
-What differs from the paper is told in docs/maths/soft.md.
+What differs from the paper is explained in docs/maths/soft.md.
 """
 
 from __future__ import annotations

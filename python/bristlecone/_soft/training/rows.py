@@ -18,11 +18,11 @@ def positive_times(times: Floats) -> tuple[Floats, str]:
     if zero.all():
         raise ValueError("y: every time is 0")
     half = float(times[~zero].min() / 2)
-    told = (
+    message = (
         f"{int(zero.sum())} times are 0, which has no logarithm; half the least positive time, "
         f"{half:g}, takes their place"
     )
-    return np.where(zero, half, times), told
+    return np.where(zero, half, times), message
 
 
 def distinct_rows(keys: list[Floats], weight: Floats) -> tuple[NDArray[np.int64], Floats]:
