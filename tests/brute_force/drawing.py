@@ -215,7 +215,7 @@ class Problem:
     leaf_terms: object = None
     # Of a fitted tree, cost and terms of what it predicts: by default of its rows as leaves.
     said_cost: object = None
-    # What optimal is relative to where all terms of a tree are 0.
+    # What optimal is relative to where all costs of a tree are 0.
     least_term: Fraction = Fraction(0)
     # Parameters, and arguments of ``fit``, that another kind of problem draws.
     constant: frozenset = frozenset()
@@ -246,10 +246,14 @@ class Problem:
         """Objective of a tree of so many leaves from its cost in units."""
         return plain.amount(cost) / self.total + self.penalty * leaves
 
+    def size(self, terms, leaves):
+        """What "optimal" is relative to: the terms of a tree of so many leaves, in units."""
+        return (plain.amount(terms) / self.total or self.least_term) + self.penalty * leaves
+
     def least(self, sizes, most):
         """The least objective among costs by the number of leaves."""
         found = [
-            Amount(self.objective(cost, k), self.objective(terms, k) or self.least_term)
+            Amount(self.objective(cost, k), self.size(terms, k))
             for k, (cost, terms) in sizes.items()
             if k <= most
         ]
@@ -290,8 +294,8 @@ class Problem:
             return paid
 
         paid = asking(0, np.arange(len(self.features)), frozenset()) if self.split_cost else 0
-        terms = self.objective(size + paid, len(leaves)) or self.least_term
-        return Amount(self.objective(cost + paid, len(leaves)), terms)
+        leaves = len(leaves)
+        return Amount(self.objective(cost + paid, leaves), self.size(size + paid, leaves))
 
 
 @dataclass
@@ -316,7 +320,7 @@ class Chosen(Problem):
         if value == math.inf:
             return Amount(math.inf, 0)
         terms = value if self.unit is None else terms * self.unit / self.total
-        terms = abs(terms) + self.penalty * leaves or self.least_term
+        terms = (abs(terms) or self.least_term) + self.penalty * leaves
         return Amount(value + self.penalty * leaves, terms)
 
     def optimum(self, most_leaves):

@@ -323,7 +323,7 @@ def fair_labels(rng):
     def also(model):
         rates = model.group_rates_
         true = float(Fraction(row_outcome(model)[0][1], parts))
-        return [(rates[1] - rates[0], true), *predicted(model)]
+        return [(rates[1] - rates[0], true, 1e-6), *predicted(model)]
 
     return Chosen(
         FairTreeClassifier, parameters, X, fit, kept, weight, wide=ranges.wide,
@@ -413,7 +413,9 @@ def policy(rng):
         return (int(own.sum()), *(int(w[said == k].sum()) for k in arms)), int(abs(own).sum())
 
     def policy_value(model):
-        return [(model.policy_value_, float(-row_outcome(model)[0][0] * unit / total))]
+        earned, terms = row_outcome(model)
+        value, size = -earned[0] * unit / total, terms * unit / total
+        return [(model.policy_value_, float(value), float(size))]
 
     common = dict(
         estimator=PolicyTree, parameters=parameters, X=X, fit=fit, kept=kept, weight=weight,

@@ -48,7 +48,8 @@ def regression(rng):
         means = model.leaf_means_[model.tree_.leaf_index(model.encoder_.transform(X[kept]))]
         error = np.average((target - means) ** 2, weights=weight)
         own = model.objective_value_ - parameters["leaf_penalty"] * model.n_leaves_
-        told = (own, error, model.objective_value_)
+        # Means are rounded, as squares beside which a perfect fit is none.
+        told = (own, error, max(model.objective_value_, 1e-12 * (target**2).max()))
         return [(model.shrinkage_, amount), told, *predictions(model)]
 
     def predictions(model):
@@ -178,6 +179,10 @@ def own_task(rng):
         def leaf_cost(rows):
             carried = abs((w[rows] * target[rows]).sum()) * unit * weight_unit
             return math.inf if carried > task.most else -plain.units(carried)
+
+        # Sums are rounded to a share of what they are of.
+        def leaf_terms(rows):
+            return plain.units(abs(w[rows] * target[rows]).sum() * unit * weight_unit)
 
         def split_cost(rows, asked, column):
             return plain.units(Fraction(price) * w[rows].sum() * weight_unit)

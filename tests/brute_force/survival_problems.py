@@ -145,17 +145,21 @@ def survival(rng, objective=None):
         return survival, np.cumsum(falls)
 
     def predictions(model):
-        """What is predicted in every leaf, and what is to be."""
+        """What is predicted in every leaf, what is to be, and what both are differences of.
+
+        Survival is kept as doubles near 1, which a small hazard is a difference of.
+        """
+        near_one = 1e-6
         pairs = [(model.shrinkage_, amount)]
         for path in shrunk_plainly.paths(model, X[kept]):
             first = X[kept][path[-1][:1]]
             survival, total = curve_of(path)
             risk = theta_of(path) if likelihood else total[np.isin(times, t[e])].sum()
             said = model.predict_survival_function(first, times=times)[0]
-            pairs += zip(said, survival, strict=True)
+            pairs += [(*both, near_one) for both in zip(said, survival, strict=True)]
             said = model.predict_cumulative_hazard_function(first, times=times)[0]
-            pairs += zip(said, total, strict=True)
-            pairs.append((model.predict(first)[0], risk))
+            pairs += [(*both, near_one) for both in zip(said, total, strict=True)]
+            pairs.append((model.predict(first)[0], risk, near_one))
         return pairs
 
     common = dict(

@@ -60,6 +60,11 @@ def test_random_problems(name, kind):
         ("verify", "own task", 901289),
         # Terms cancel, and the file says so.
         ("fit", "counts", 904712),
+        # A perfect tree whose penalties are all it costs,
+        ("fit", "classes", 8047628),
+        # a policy that earns nothing, and costs that add up to nothing.
+        ("verify", "policy", 8126983),
+        ("table", "own task", 8062770),
     ],
 )
 def test_problems_that_once_failed(name, kind, seed):

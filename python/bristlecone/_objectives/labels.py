@@ -86,8 +86,8 @@ class ClassObjective(TaskObjective):
 
     def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
         """Share of the weight that does not have the label of its leaf."""
-        given = np.take_along_axis(leaves.values, leaves.label[:, None], axis=1)
-        return float((leaves.values.sum() - given.sum()) / leaves.values.sum())
+        others = np.take_along_axis(_others(leaves.values), leaves.label[:, None], axis=1)
+        return float(others.sum() / leaves.values.sum())
 
     def prices(self, tree: Tree, problem: Problem) -> Floats | None:
         """Feature costs on the path to every leaf; None where features are free."""

@@ -3,7 +3,8 @@
 A result is optimal if its objective exceeds its lower bound by at most 1e-9 of the mean absolute
 term of its tree: the sum of the absolute costs of its leaves, splits and penalties, on the scale of
 the objective. If no term is negative, this sum is the objective itself, and an objective of 0 must
-be proven exactly. If terms cancel, as rewards may, the rounding error is relative to the terms.
+be proven exactly. If terms cancel, as rewards may, the rounding error is relative to the terms. If
+a policy earns exactly 0 in every row, the smallest reward above 0 stands for the terms.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ class Value:
         self.sizes = statement.magnitudes(self.sums, reached.T)
         if statement.is_sum:
             size = self.sizes[leaf].sum() + asked
-            self.terms = float(size * statement.factor / statement.total)
-            self.terms = self.terms + float(self.penalty) or statement.least_term
+            self.terms = float(size * statement.factor / statement.total) or statement.least_term
+            self.terms += float(self.penalty)
         else:
             self.terms = abs(float(self.objective))
         self.doubt = statement.doubt(self.sums[nodes.leaves]) / float(statement.total)

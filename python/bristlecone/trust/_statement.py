@@ -31,7 +31,7 @@ class Statement(ABC):
     sizes : list of Column
         Absolute values of terms that may have either sign; empty if no term is negative.
     least_term : float
-        Size to which "optimal" is relative if all terms of a tree are 0.
+        Size to which "optimal" is relative if all costs of a tree are 0.
     total : Fraction
         Weight of all rows, by which costs are divided.
     factor : Fraction

@@ -141,8 +141,8 @@ impl ScalarTask for Causes {
         parts.reduce(add).expect("there is a cause")
     }
 
-    fn least_objective(&self) -> f64 {
-        self.parts.iter().map(ScalarTask::least_objective).sum()
+    fn least_objective(&self, leaves: usize) -> f64 {
+        self.parts.iter().map(|part| part.least_objective(leaves)).sum()
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {

@@ -264,8 +264,8 @@ impl ScalarTask for Impurity {
         Measured::plain(loss / self.source.total_weight + self.source.penalty * n_leaves as f64)
     }
 
-    fn least_objective(&self) -> f64 {
-        self.source.penalty
+    fn least_objective(&self, leaves: usize) -> f64 {
+        self.source.penalty * leaves as f64
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {

@@ -420,9 +420,9 @@ impl ScalarTask for LabelCosts {
         Measured::plain(mean + penalty * n_leaves as f64)
     }
 
-    fn least_objective(&self) -> f64 {
-        let of_rewards = |(rewards, _): &(Rewards, f64)| rewards.least_objective();
-        self.source.rewards.as_ref().map_or(self.source.penalty, of_rewards)
+    fn least_objective(&self, leaves: usize) -> f64 {
+        let of_rewards = |(rewards, _): &(Rewards, f64)| rewards.least_objective(leaves);
+        self.source.rewards.as_ref().map_or(self.source.penalty * leaves as f64, of_rewards)
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {

@@ -439,14 +439,16 @@ impl ScalarTask for Likelihood {
             // The terms of the log-likelihood: NLHS, ES · ln θ, and θ · HS, which is ES.
             magnitude += (nlhs.abs() + fitted.abs() + events) / self.weight;
         }
-        let objective = loss.value() / self.weight + self.penalty * n_leaves as f64;
+        // Logarithms are rounded, and no loss is below 0.
+        let loss = loss.value().max(0.0) / self.weight;
+        let objective = loss + self.penalty * n_leaves as f64;
         Measured { objective, magnitude }
     }
 
-    fn least_objective(&self) -> f64 {
-        // Costs are bounded by sums; nothing else is known of the loss beforehand, except where
-        // there are no events.
-        if self.rows.iter().all(|row| row[0] == 0.0) { 0.0 } else { f64::NEG_INFINITY }
+    /// The saturated model fits no worse than any leaf: by the log-sum inequality no loss is
+    /// negative.
+    fn least_objective(&self, leaves: usize) -> f64 {
+        self.penalty * leaves as f64
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {

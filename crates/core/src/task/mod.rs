@@ -144,8 +144,8 @@ pub trait ScalarTask: Statistics {
     /// `0..n_leaves`.
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured;
 
-    /// What no tree's objective is below, whatever the data.
-    fn least_objective(&self) -> f64;
+    /// What no tree of at least so many leaves is below, whatever the data.
+    fn least_objective(&self, leaves: usize) -> f64;
 
     /// The objective value of a total cost (leaf costs plus split prices less tie prices).
     fn objective_of_cost(&self, cost: i64) -> f64;

@@ -123,8 +123,8 @@ impl ScalarTask for Priced {
         self.costs.objective(leaf_of, n_leaves)
     }
 
-    fn least_objective(&self) -> f64 {
-        self.costs.least_objective()
+    fn least_objective(&self, leaves: usize) -> f64 {
+        self.costs.least_objective(leaves)
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {

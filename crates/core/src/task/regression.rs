@@ -203,8 +203,8 @@ impl ScalarTask for Regression {
         Measured::plain(error + self.penalty * n_leaves as f64)
     }
 
-    fn least_objective(&self) -> f64 {
-        self.penalty
+    fn least_objective(&self, leaves: usize) -> f64 {
+        self.penalty * leaves as f64
     }
 
     fn objective_of_cost(&self, cost: i64) -> f64 {

@@ -160,9 +160,9 @@ impl Rewards {
         times_power(short.value() / self.total_weight, self.outward) + self.penalty
     }
 
-    /// What no objective is below: every row has its best treatment, and there is one leaf.
-    pub(super) fn least_objective(&self) -> f64 {
-        let least = self.objective_of([0.0; 2]);
+    /// What no objective of so many leaves is below: every row has its best treatment.
+    pub(super) fn least_objective(&self, leaves: usize) -> f64 {
+        let least = self.objective_of([0.0; 2]) + self.penalty * (leaves - 1) as f64;
         least - EVALUATED * self.addends(least, 0.0)
     }
 
@@ -211,10 +211,9 @@ impl Rewards {
     fn of_value(&self, value: Precise, terms: f64, n_leaves: usize) -> Measured {
         let mean = |sum: f64| times_power(sum / self.total_weight, self.outward);
         let penalty = self.penalty * n_leaves as f64;
-        let size = mean(terms) + penalty;
         // Where all terms are 0, what a single reward may be.
-        let magnitude = if size > 0.0 { size } else { times_power(self.least, self.outward) };
-        Measured { objective: penalty - mean(value.value()), magnitude }
+        let size = if terms > 0.0 { mean(terms) } else { times_power(self.least, self.outward) };
+        Measured { objective: penalty - mean(value.value()), magnitude: size + penalty }
     }
 
     /// What is too wide for a certificate.

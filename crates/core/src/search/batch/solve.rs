@@ -82,7 +82,7 @@ fn solve_once(
         nodes.slack = ties * (leaf + problem.penalty).abs();
     }
     let allowed = settings.limits.allowed();
-    let leaves = allowed.leaves.min(n_distinct_rows);
+    let leaves = if has_split(&root, settings) { allowed.leaves.min(n_distinct_rows) } else { 1 };
     let depth = allowed.depth.min(leaves) as f64;
     let scale = BatchScale {
         problem: &problem,
@@ -104,6 +104,17 @@ fn solve_once(
     let found = search.finish(stop, About { n_distinct_rows, n_columns, kernel });
     let differs = scale.differences() > scale.off(found.objective * weight) - scale.differences();
     Ok((found, differs))
+}
+
+/// Whether some column leaves enough rows on both sides.
+fn has_split(root: &Result<Node, Stop>, settings: &Checked) -> bool {
+    let Ok(Node { sample, .. }) = root else { return true };
+    let (min_leaf, all) = (settings.limits.min_leaf as i64, sample.total_size());
+    (0..sample.n_columns()).any(|c| {
+        let rows = (0..sample.n_rows()).filter(|&r| sample.get(r, c));
+        let size: i64 = rows.map(|r| sample.size(r)).sum();
+        size.min(all - size) >= min_leaf
+    })
 }
 
 /// Shallow trees and a greedy dive first, then the search; an error leaves the best tree and
@@ -159,6 +170,9 @@ impl BatchScale<'_> {
     /// What ties and additions can be off by in the cost of a tree that costs this, or less. See
     /// docs/maths/batch.md.
     fn off(&self, cost: f64) -> f64 {
+        if self.leaves == 1.0 {
+            return 0.0;
+        }
         let Problem { seen, penalty, .. } = self.problem;
         let terms = cost.abs() + penalty + 2.0 * self.leaves * seen.lowest.get();
         2.0 * self.leaves * self.slack + self.differences() + self.rounded * terms

@@ -392,8 +392,10 @@ impl Search<'_> {
         if relabelled.objective < self.known() {
             self.meet(relabelled);
         }
+        let is_least = solution.objective <= solution.lower_bound;
         match solution.status {
-            Status::Optimal if self.is_exact(weights) => {
+            // A search that is stopped may be optimal to 1e-9 only.
+            Status::Optimal if is_least && self.is_exact(weights) => {
                 let line = Line::through(weights, &found);
                 Ok((found, line))
             }

@@ -114,7 +114,7 @@ impl<'a, T: LaneTask> SumScale<'a, T> {
 
 impl<T: LaneTask> Scale<i64> for SumScale<'_, T> {
     fn least(&self) -> f64 {
-        self.task.least_objective()
+        self.task.least_objective(1)
     }
 
     fn objective(&self, _cost: i64, tree: &Tree) -> Measured {
@@ -134,7 +134,7 @@ impl<T: LaneTask> Scale<i64> for SumScale<'_, T> {
     fn bound(&self, lower: i64) -> f64 {
         let value = self.task.objective_of_cost(lower.saturating_sub(self.ties));
         let evaluated = EVALUATED * self.task.addends(value, self.at_no_cost);
-        (value - self.resolution - evaluated).max(self.task.least_objective())
+        (value - self.resolution - evaluated).max(self.task.least_objective(1))
     }
 
     fn is_exact(&self) -> bool {

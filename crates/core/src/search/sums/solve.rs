@@ -6,7 +6,7 @@ use super::{Problem, SumNodes, SumScale, groups, sample, start};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
-use crate::search::certificate::MEET;
+use crate::search::certificate::{Certificate, MEET, Verdict};
 use crate::search::lattice::{self, Found, Query};
 use crate::search::nodes::{Allowed, Nodes, cost_of_tree};
 use crate::search::root::{About, Scale, Search};
@@ -56,9 +56,47 @@ fn resolved<T: LaneTask>(
         found = wide::solve(&*wide, &objective, features, settings, monitor, found)?;
     }
     if found.status == Status::Unresolved {
+        found = resolved_by_size(task, features, settings, monitor, found)?;
+    }
+    if found.status == Status::Unresolved {
         return Err(too_wide(task.widest(), found.objective, found.lower_bound));
     }
     Ok(found)
+}
+
+/// Where a tree fits perfectly its objective is the penalties of its leaves, far less than the loss
+/// is resolved to. Trees of as many leaves pay as much, and those of fewer are searched again.
+fn resolved_by_size<T: LaneTask>(
+    task: &T,
+    features: &BinaryMatrix,
+    settings: &Checked,
+    monitor: &Monitor,
+    found: Solution,
+) -> Result<Solution, Error> {
+    let leaves = found.tree.n_leaves();
+    let best = measured(task, features, &found.tree);
+    let mut lower = task.least_objective(leaves);
+    if leaves > 1 && best.meets(lower) {
+        let smaller = settings.at_most(leaves - 1);
+        let stopped = || monitor.check().is_err();
+        // Bounds on smaller trees alone do not belong in the trace.
+        let inner = monitor.within(&stopped);
+        let fewer = solve_once((task, task), features, &smaller, &inner, None)?;
+        monitor.count(inner.nodes());
+        let status = monitor.check().map_or_else(Status::from, |()| fewer.status);
+        if !matches!(status, Status::Optimal | Status::Unresolved) {
+            return Ok(Solution { status, ..found });
+        }
+        lower = lower.min(fewer.lower_bound);
+    }
+    let mut certificate = Certificate::new(monitor, settings, lower).after(
+        found.objective,
+        found.lower_bound,
+        &found.trace,
+    );
+    certificate.settle(best);
+    let Verdict { objective, lower_bound, status, nodes, trace } = certificate.finish(None);
+    Ok(Solution { objective, lower_bound, status, nodes, trace, ..found })
 }
 
 /// Objective of a tree, prices of questions included.
