@@ -27,6 +27,7 @@ TABLE = pd.DataFrame(
         "smokes": K % 2 == 0,
         "days": 1 + (K * 11) % 17 + 8 * (AGE < 50),
         "status": (K % 5 > 0).astype(int),
+        "cause": np.where(K % 5 > 0, 1 + (AGE + K) % 2, 0),
         "stage": np.where(SICK, np.where(AGE > 62, "III", "II"), "I"),
         "ill": SICK,
         "code": np.where(SICK, 2, 10),
@@ -51,7 +52,9 @@ class Case:
 
     def __init__(self, kind, arguments, parameters, y, fit=None):
         self.kind, self.arguments, self.parameters = kind, arguments, parameters
-        self.y = (TABLE["status"] == 1, TABLE["days"]) if y is None else TABLE[y]
+        self.y = (TABLE["status"] == 1, TABLE["days"]) if y is None else y
+        if isinstance(y, str):
+            self.y = TABLE[y]
         self.more = {
             name: TABLE[columns].to_numpy()
             for name, columns in {"sample_weight": "w", **(fit or {})}.items()
@@ -89,6 +92,12 @@ CASES = {
          "--encoder", "none"),
         {"criterion": "logrank", "min_events_leaf": None, "encoder": None},
         None,
+    ),
+    "competing-risks": Case(
+        "competing-risks",
+        ("--time", "days", "--event", "cause", "--max-depth", 2, "--cause-weights", 1, 0.5),
+        {"max_depth": 2, "cause_weights": [1.0, 0.5]},
+        (TABLE["cause"], TABLE["days"]),
     ),
     "soft": Case(
         "soft",
@@ -160,6 +169,10 @@ def folder(tmp_path, monkeypatch):
 def predictions(tree, X):
     """Columns that ``predict`` writes, from Python's predictions."""
     columns = {"leaf": tree.apply(X)}
+    if hasattr(tree, "predict_cumulative_incidence"):
+        found = {"risk": tree.predict(X)}
+        found["incidence_5"] = tree.predict_cumulative_incidence(X, times=[5])[:, 0]
+        return columns | found | {"survival_5": tree.predict_survival_function(X, times=[5])[:, 0]}
     if hasattr(tree, "predict_survival_function"):
         survival = tree.predict_survival_function(X, times=[5])
         found = {"risk": tree.predict(X), "model_median": tree.predict_median(X)}
@@ -278,7 +291,8 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
         (("soft", *TIMES, "--estimate"), "--estimator soft has no option --estimate; it is an "
         "option of"),
         (("classifier", "--target", "ill", "--time", "days"),
-         "--estimator classifier has no option --time; it is an option of survival, greedy, soft"),
+         "--estimator classifier has no option --time; it is an option of survival, greedy, "
+         "competing-risks, soft"),
         (("regressor", "--target=price", "--fairness=x"),
          "--estimator regressor has no option --fairness; it is an option of fair"),
         (("survival", *TIMES, "--target", "ill"), "--estimator survival has no option --target"),

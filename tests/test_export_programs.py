@@ -56,7 +56,16 @@ def expected(model, X):
     found = {"leaf": model.apply(X)}
     if hasattr(model, "predict_survival_function"):
         survival = model.predict_survival_function(X, times=TIMES)
-        names = [f"survival_{time}" for time in ("0", "0.5", "12", "30", "1000000")]
+        ends = ("0", "0.5", "12", "30", "1000000")
+        names = [f"survival_{end}" for end in ends]
+        if hasattr(model, "predict_cumulative_incidence"):
+            found |= {f"risk_{k}": model.predict(X, k) for k in (1, 2)}
+            found |= dict(zip(names, survival.T, strict=True))
+            for k in (1, 2):
+                incidence = model.predict_cumulative_incidence(X, k, times=TIMES)
+                names = [f"incidence_{k}_{end}" for end in ends]
+                found |= dict(zip(names, incidence.T, strict=True))
+            return found
         return found | {"risk": model.predict(X)} | dict(zip(names, survival.T, strict=True))
     if hasattr(model, "predict_proba"):
         shares = zip(model.classes_.tolist(), model.predict_proba(X).T, strict=True)

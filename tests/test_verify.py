@@ -345,7 +345,7 @@ def test_nothing_is_shared_with_the_fit():
     # Readers of what the user gave, the statement of the questions, and types of what is verified.
     allowed = {
         "bristlecone._data.arrays": {"as_array"},
-        "bristlecone._data.outcomes": {"check_survival"},
+        "bristlecone._data.outcomes": {"check_survival", "read_causes"},
         "bristlecone._encoder.binary": {"BinaryEncoder"},
         "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},
         "bristlecone._encoder.design": {"DesignEncoder"},
@@ -353,6 +353,7 @@ def test_nothing_is_shared_with_the_fit():
         "bristlecone._encoder.numeric": {"NumericColumns"},
         "bristlecone.exceptions": {"CertificateError"},
         "bristlecone._leaves.base": {"SurvivalLeaves"},
+        "bristlecone._leaves.causes": {"IncidenceLeaves"},
         "bristlecone._leaves.labels": {"ClassLeaves", "LabelLeaves"},
         "bristlecone._leaves.means": {"LEVELS", "MeanLeaves"},
         "bristlecone._leaves.own": {"OwnLeaves"},

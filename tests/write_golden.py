@@ -51,6 +51,7 @@ Y = np.array(
     list(zip(LIVED <= FOLLOWED, np.minimum(LIVED, FOLLOWED), strict=True)),
     dtype=[("event", bool), ("time", float)],
 )
+CAUSE = np.where(Y["event"], 1 + (np.arange(N) % 3 == 0), 0)
 ENTERED = np.empty(N, dtype=[*Y.dtype.descr, ("entry", float)])
 ENTERED["event"], ENTERED["time"], ENTERED["entry"] = Y["event"], Y["time"], Y["time"] // 3
 WEIGHT = rng.integers(1, 5, N) / 2
@@ -77,6 +78,10 @@ def survival(**parameters):
 
 
 VARIANTS = {
+    "CompetingRisksTree": lambda: bc.CompetingRisksTree(**TINY).fit(X, (CAUSE, Y["time"])),
+    "CompetingRisksTree-proportional": lambda: bc.CompetingRisksTree(
+        **TINY, leaf_curve="proportional", shrinkage=2.0, cause_weights=[1.0, 0.5]
+    ).fit(X, (CAUSE, Y["time"]), WEIGHT),
     "OptimalSurvivalTree-likelihood": lambda: survival().fit(X, Y),
     "OptimalSurvivalTree-array": lambda: survival(min_samples_leaf=5).fit(NUMBERS.to_numpy(), Y),
     "OptimalSurvivalTree-entry": lambda: survival(prior=2).fit(X, ENTERED),
@@ -166,6 +171,10 @@ def numbers(model, table):
     if hasattr(model, "predict_survival_function"):
         times = [0.0, 3.0, 10.0, 25.0, 70.0]
         told["survival"] = model.predict_survival_function(table, times=times).tolist()
+        if hasattr(model, "predict_cumulative_incidence"):
+            incidence = model.predict_cumulative_incidence(table, 2, times=times)
+            told["incidence"] = incidence.tolist()
+    if hasattr(model, "predict_cumulative_hazard_function"):
         hazard = model.predict_cumulative_hazard_function(table, times=times)
         told["cumulative_hazard"] = hazard.tolist()
         told["rmst"] = model.predict_rmst(table, 30.0).tolist()

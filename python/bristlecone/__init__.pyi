@@ -15,6 +15,7 @@ from . import (
 from ._core import __version__
 from ._data.outcomes import outcome
 from ._encoder import BinaryEncoder
+from ._estimators.causes import CompetingRisksTree
 from ._estimators.classifier import OptimalTreeClassifier
 from ._estimators.cost_sensitive import CostSensitiveTreeClassifier
 from ._estimators.fair import FairTreeClassifier
@@ -35,6 +36,7 @@ from ._objectives.parity import (
 
 __all__ = [
     "BinaryEncoder",
+    "CompetingRisksTree",
     "CostSensitiveTreeClassifier",
     "CurveParity",
     "DemographicParity",

@@ -52,6 +52,16 @@ def lifetimes(rng, effect):
     return y, {}
 
 
+def causes(rng, effect):
+    n = len(effect)
+    lived = np.ceil(20 * rng.exponential(size=(2, n)) / np.exp([effect, -0.5 * effect]))
+    followed = np.ceil(rng.uniform(0, 60, size=n))
+    y = np.empty(n, dtype=[("cause", int), ("months", float)])
+    y["months"] = np.minimum(lived.min(axis=0), followed)
+    y["cause"] = np.where(lived.min(axis=0) <= followed, 1 + lived.argmin(axis=0), 0)
+    return y, {}
+
+
 def labels(rng, effect):
     return np.where(effect + rng.normal(0, 0.6, len(effect)) > 0.1, "yes", "no"), {}
 

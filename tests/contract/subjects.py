@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 
 from bristlecone import (
     BinaryEncoder,
+    CompetingRisksTree,
     CostSensitiveTreeClassifier,
     DemographicParity,
     EqualityOfOpportunity,
@@ -34,6 +35,7 @@ from bristlecone import (
 from bristlecone._objectives.parity import CurveParity
 from contract.studies import (
     Study,
+    causes,
     counts,
     grouped_labels,
     labels,
@@ -107,7 +109,7 @@ class Subject:
 
     @property
     def survival(self):
-        return hasattr(self.cls, "predict_survival_function")
+        return hasattr(self.cls, "predict_cumulative_hazard_function")
 
 
 def same(one, other, rtol=0.0):
@@ -267,6 +269,16 @@ BAD_SURVIVAL = {
     "no boolean": spoilt(lambda y: y.astype([("a", float), ("b", float)]), "one boolean field"),
     "one number per row": spoilt(lambda y: y["months"], r"ndarray of shape \(80,\)"),
 }
+BAD_CAUSES = {
+    **{name: bad for name, bad in BAD_SURVIVAL.items() if "time" in name},
+    "no event": spoilt(lambda y: y["cause"].fill(0), "no event"),
+    "no cause 1": spoilt(lambda y: np.put(y["cause"], np.arange(80), 2), "no event of cause 1"),
+    "negative": spoilt(lambda y: y["cause"].__setitem__(7, -1), "'cause' of y is -1 in row 7"),
+    "too large": spoilt(lambda y: y["cause"].__setitem__(7, 99), "'cause' of y is 99 in row 7"),
+    "fraction": spoilt(
+        lambda y: pd.DataFrame({"event": y["cause"] / 2, "time": y["months"]}), r"is 0\.5 in row"
+    ),
+}
 BAD_NUMBERS = {
     "missing": spoilt(put(7, NAN), "y contains NaN or infinity: nan in row 7"),
     "infinite": spoilt(put(7, -np.inf), "y contains NaN or infinity: -inf in row 7"),
@@ -328,6 +340,35 @@ SUBJECTS = {
             "criterion": ["gini", None],
         },
         other={**OTHER, **OTHER_SURVIVAL, "criterion": "logrank"},
+    ),
+    "CompetingRisksTree": Subject(
+        CompetingRisksTree,
+        causes,
+        (
+            *VALUES,
+            ("predict", {"cause": 2}),
+            ("predict_cumulative_incidence", {"cause": 2, "times": TIMES}),
+            ("predict_survival_function", {"times": TIMES}),
+        ),
+        by_weight={"min_events_leaf": None},
+        single_row="'cause' of y is 2 in row 0",
+        bad=BAD_CAUSES,
+        wrong={
+            **WRONG_SEARCH,
+            **{name: WRONG_SURVIVAL[name] for name in ("min_events_leaf", "prior")},
+            "shrinkage": [*WRONG_SURVIVAL["shrinkage"], 3.0],
+            "leaf_curve": ["kaplan-meier", None],
+            "cause_weights": [[1.0], [1.0, -1.0], [0.0, 0.0], [1.0, NAN], "much", 3],
+        },
+        other={
+            **OTHER_SEARCH,
+            "min_events_leaf": 2,
+            "prior": 3.0,
+            "shrinkage": 2.0,
+            "leaf_curve": "proportional",
+            "cause_weights": [1.0, 0.5],
+        },
+        table=("theta_1", "theta_2"),
     ),
     "SoftSurvivalTree": Subject(
         SoftSurvivalTree,

@@ -127,10 +127,7 @@ def test_weights_that_are_none_are_refused(earlier, name, wrong):
 
 def test_outcomes_in_another_order_than_the_rows_are_refused(subject):
     study = subject.study()
-    if subject.survival:
-        y = pd.DataFrame(study.y)
-    else:
-        y = pd.Series(study.y)
+    y = pd.DataFrame(study.y) if study.y.dtype.names else pd.Series(study.y)
     with pytest.raises(ValueError, match="X and y have the same index in another order"):
         replace(study, y=y[::-1]).fit(subject.make())
 

@@ -230,6 +230,10 @@ def other_outcomes(subject, y):
         flags = {"status": y["dead"].astype(int), "days": y["months"]}
         pair = y["dead"].tolist(), y["months"].tolist()
         return [pd.DataFrame(columns), pl.DataFrame(flags), pa.table(columns), pair]
+    if "cause" in (y.dtype.names or ()):
+        columns = {"event": y["cause"], "time": y["months"]}
+        pair = y["cause"].tolist(), y["months"].tolist()
+        return [pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns), pair]
     forms = [pd.Series(y), pl.Series(y.tolist())]
     if "files" not in subject.cannot:  # a task of one's own reads them itself
         forms += [pd.Series(y).convert_dtypes(), pd.Series(y, dtype=object), y.tolist()]

@@ -182,7 +182,7 @@ def _examples(chosen: str, kind: Kind) -> str:
 def _add_columns(group: Any, kind: Kind) -> None:
     for role in kind.roles:
         _add_role(group, role)
-    if kind.predicts_survival:
+    if kind.predicts_survival and not kind.has_causes:
         _add_event_value(group)
     group.add_argument("--drop", help="columns to ignore", **_LISTED)
     group.add_argument(
@@ -293,7 +293,8 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "predicts the risk (higher means an earlier event), the median of its survival curve (inf\n"
         "if it is not reached) and the survival at the given times. A classifier predicts the\n"
         "label and the probability of every label. A policy predicts the treatment and the\n"
-        "estimated outcome of every treatment."
+        "estimated outcome of every treatment. A tree for several causes predicts the risk of one\n"
+        "of them and, at the given times, its incidence and the survival without any event."
     )
     parser.epilog = """examples:
   bristlecone predict tree.json new.csv --times 365 1825 --out predictions.csv
@@ -306,6 +307,12 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "--times",
         help="times at which to predict survival (default: none)",
         **{**_LISTED, "metavar": "T", "type": float},
+    )
+    add(
+        "--cause",
+        metavar="K",
+        type=int,
+        help="cause to predict with a tree for several causes (default: 1)",
     )
     add(
         "--id",

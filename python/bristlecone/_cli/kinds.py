@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from bristlecone._cli.options import (
     BINARY,
+    CAUSES,
     CLASSIFIER,
     COSTS,
     FAIR,
@@ -107,6 +108,11 @@ class Kind(NamedTuple):
         """Whether the outcome is a time."""
         return TIME in self.roles
 
+    @property
+    def has_causes(self) -> bool:
+        """Whether events have causes."""
+        return CAUSE in self.roles
+
 
 def flag(option: Parameter | Role | str) -> str:
     """Option of the command line for a parameter, a role or a name."""
@@ -123,6 +129,8 @@ ENTRY = Role("entry", "times of entry", "column of the times at which rows came 
     "observation, or "
              "of the start dates of the times (default without --time: entry, or start beside "
              "stop)", reads="time")  # fmt: skip
+CAUSE = EVENT._replace(holds="causes of the events", help="column of the causes of the events: 1, "
+                       "2, ..., and 0 if censored (default: event)", reads="number")  # fmt: skip
 LABEL = Role("target", "labels", "column of labels (default: target)", is_needed=True)
 NUMBER = Role("target", "numbers", "column of numbers (default: target)", is_needed=True,
               reads="number")  # fmt: skip
@@ -168,6 +176,16 @@ KINDS = {
         f"{_STUDY} --criterion logrank",
         (*_TIMES, WEIGHT),
         (GREEDY, TEACHER, BINARY),
+    ),
+    "competing-risks": Kind(
+        "CompetingRisksTree",
+        "tree for events of several causes, proven optimal",
+        "Find the tree of least loss for events of several causes, and print it with its proof of "
+        "optimality.",
+        "Competing risks tree",
+        "study.csv --time days --event cause --drop id",
+        (TIME, CAUSE, ENTRY, WEIGHT),
+        (CAUSES, SEARCH, BINARY),
     ),
     "soft": Kind(
         "SoftSurvivalTree",

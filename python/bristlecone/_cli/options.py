@@ -20,6 +20,7 @@ from bristlecone._estimators.parameters import (
 
 __all__ = [
     "BINARY",
+    "CAUSES",
     "CLASSIFIER",
     "COSTS",
     "FAIR",
@@ -164,6 +165,16 @@ SURVIVAL = Group("tree", (
     _option("time_grid", None, float, "T", "coarser times for brier: every time is rounded up to "
     "the "
         "next of these", nargs="+"),
+))  # fmt: skip
+
+CAUSES = Group("tree", (
+    *_shared(*_SIZE, "min_events_leaf", "leaf_penalty", "prior"),
+    _SURVIVAL_SHRINKAGE._replace(help="pseudo-events that pull the predictions of a node towards "
+        "those of its parent, for the leaf curve proportional; auto is 0"),
+    _LEAF_CURVE._replace(default="aalen-johansen", help="curves of a leaf: aalen-johansen or "
+        "proportional"),
+    _option("cause_weights", None, float, "U", "weight of every cause in the loss (default: 1 "
+        "each)", nargs="+"),
 ))  # fmt: skip
 
 FAIR_SURVIVAL = Group("fairness", (

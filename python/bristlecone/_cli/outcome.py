@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bristlecone._cli.tables import listed, spells
 from bristlecone._data.outcome_names import INTERVALS
-from bristlecone._data.outcomes import as_structured, as_survival
+from bristlecone._data.outcomes import as_cause, as_structured, as_survival
 
 __all__ = ["check_present", "default_columns", "survival"]
 
@@ -30,7 +30,8 @@ def survival(
     event_name: str,
     entry_name: str | None = None,
     *,
-    event_value: str | None,
+    event_value: str | None = None,
+    has_causes: bool = False,
 ) -> NDArray[np.void]:
     """Outcomes as the estimators take them."""
     for name in filter(None, (event_name, time_name, entry_name)):
@@ -39,11 +40,13 @@ def survival(
     def named(name: str) -> tuple[Any, str]:
         return frame[name], f"column {name!r}"
 
-    event = _event(frame[event_name], event_name, event_value)
     entry = None if entry_name is None else named(entry_name)
     time, label = named(time_name)
     if entry is None and isinstance(time.iloc[0], date):
         raise ValueError(f"{label} holds dates: name the column of the start dates with --entry")
+    if has_causes:
+        return as_structured(as_survival(named(event_name), (time, label), entry, as_cause))
+    event = _event(frame[event_name], event_name, event_value)
     return as_structured(as_survival((event, f"column {event_name!r}"), (time, label), entry))
 
 

@@ -33,11 +33,20 @@ def run(arguments: argparse.Namespace) -> int:
             f"--times: {arguments.model} is a {type(estimator).__name__}, which does not "
             "predict survival"
         )
+    cause = arguments.cause
+    if cause is not None and not hasattr(estimator, "predict_cumulative_incidence"):
+        raise ValueError(
+            f"--cause: {arguments.model} is a {type(estimator).__name__}, which has no causes"
+        )
     table = open_table(arguments.data)
     for name in arguments.id:
         check_column(name, table.columns, "--id")
     X = known_columns(estimator, table, arguments.model, arguments.na)
-    columns = {"leaf": estimator.apply(X), **_predictions(estimator, X, times)}
+    if hasattr(estimator, "predict_cumulative_incidence"):
+        predicted = _incidence(estimator, X, times, 1 if cause is None else cause)
+    else:
+        predicted = _predictions(estimator, X, times)
+    columns = {"leaf": estimator.apply(X), **predicted}
     _write({**_copied(table, arguments.id, columns), **columns}, target)
     return 0
 
@@ -73,6 +82,17 @@ def _survival(estimator: Any, X: Any, times: dict[str, float]) -> Columns:
         survival = estimator.predict_survival_function(X, times=list(times.values()))
         for name, values in zip(times, survival.T, strict=True):
             columns[f"survival_{name}"] = values
+    return columns
+
+
+def _incidence(estimator: Any, X: Any, times: dict[str, float], cause: int) -> Columns:
+    columns = {"risk": estimator.predict(X, cause)}
+    if times:
+        at = list(times.values())
+        incidence = estimator.predict_cumulative_incidence(X, cause, times=at)
+        survival = estimator.predict_survival_function(X, times=at)
+        for what, values in (("incidence", incidence), ("survival", survival)):
+            columns |= {f"{what}_{name}": x for name, x in zip(times, values.T, strict=True)}
     return columns
 
 

@@ -94,7 +94,8 @@ def read_rows(
             names["time"],
             names["event"],
             names.get("entry"),
-            event_value=arguments.event_value,
+            event_value=getattr(arguments, "event_value", None),
+            has_causes=kind.has_causes,
         )
     else:
         y = _values(frame, columns.roles["target"])

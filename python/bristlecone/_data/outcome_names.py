@@ -21,6 +21,7 @@ __all__ = [
     "TIMES",
     "Columns",
     "columns_of",
+    "role_of",
 ]
 
 INTERVALS = (("start", "stop"), ("entry", "exit"))
@@ -78,7 +79,7 @@ def columns_of(columns: Mapping[Any, Any], name: str) -> Columns:
     """
     by_role: dict[str | None, list[Any]] = {}
     for column in columns:
-        by_role.setdefault(_role(column), []).append(column)
+        by_role.setdefault(role_of(column), []).append(column)
     events, times, entries = (by_role.get(role, []) for role in ("event", "time", "entry"))
     if len(events) == len(times) == 1 and len(entries) <= 1 and len(columns) == 2 + len(entries):
         entry = entries[0] if entries else None
@@ -105,7 +106,7 @@ def columns_of(columns: Mapping[Any, Any], name: str) -> Columns:
     )
 
 
-def _role(column: Any) -> str | None:
+def role_of(column: Any) -> str | None:
     """What the name of a column means: "event", "time", "entry", "reversed" or None."""
     words = _words(column)
     if len(words) == 1 and (word := next(iter(words))) in LETTERS:

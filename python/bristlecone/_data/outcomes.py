@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import as_array, check_names, check_not_negative, listed, unmasked
-from bristlecone._data.outcome_names import columns_of
+from bristlecone._data.outcome_names import columns_of, role_of
 from bristlecone._data.rows import check_row_labels
 
 if TYPE_CHECKING:
@@ -21,16 +22,23 @@ if TYPE_CHECKING:
 __all__ = [
     "Outcome",
     "Survival",
+    "as_cause",
     "as_structured",
     "as_survival",
+    "check_causes",
     "check_columns",
     "check_survival",
+    "either_outcome",
     "is_outcome",
     "outcome",
+    "read_causes",
 ]
 
 Outcome: TypeAlias = "NDArray[np.void] | IntoDataFrame | tuple[ArrayLike, ArrayLike] | Survival"
 """What ``fit`` takes as y, see :func:`check_survival`."""
+
+AsEvent: TypeAlias = Callable[[NDArray[Any], str], NDArray[Any]]
+"""Reads the column of the event, which messages call so."""
 
 _FORMS = (
     "a structured array with one boolean and one float field (bristlecone.outcome makes one), a "
@@ -142,6 +150,57 @@ def check_survival(y: Any, name: str = "y", *, entry_allowed: bool = True) -> Su
     return survival
 
 
+def read_causes(y: Any) -> Survival:
+    """Outcomes with several causes: ``event`` is int64, the cause of the event, 0 if censored.
+
+    The forms are those of ``check_survival``. In a structured array the event is the field of
+    integers (or booleans) and the time that of floats; two fields of integers are recognised by
+    their names.
+
+    Raises
+    ------
+    ValueError
+        As ``check_survival``, and for a cause that is missing, negative or not whole.
+    """
+    survival = _read(y, "y", as_cause)
+    if survival.entry is not None and not survival.entry.any():
+        survival = survival._replace(entry=None)
+    return survival
+
+
+def either_outcome(y: Any) -> Survival:
+    """Outcomes as ``check_survival`` reads them, or else ``read_causes``; the former's errors."""
+    try:
+        return check_survival(y)
+    except ValueError:
+        with suppress(ValueError):
+            return read_causes(y)
+        raise
+
+
+def check_causes(y: Any) -> Survival:
+    """As ``read_causes`` for a fit, where every cause occurs.
+
+    Raises
+    ------
+    ValueError
+        As ``read_causes``, and if there is no event at all, or none of a cause below the largest.
+    """
+    survival = read_causes(y)
+    cause: NDArray[Any] = survival.event
+    found = np.unique(cause[cause > 0])
+    if not found.size:
+        raise ValueError("y has no event: every row is censored")
+    # Before a range of them is made: a cause may be of any size.
+    if found[-1] != found.size:
+        unused = next(k for k, code in enumerate(found.tolist(), start=1) if k != code)
+        raise ValueError(
+            f"y has no event of cause {unused}, but one of cause {found[-1]}; number the causes "
+            "from 1 without gaps (0 is censored)"
+        )
+    return survival
+
+
 def is_outcome(values: Any) -> bool:
     """Whether these are outcomes in a form of ``check_survival``, and no single column."""
     if isinstance(values, np.ndarray):
@@ -154,16 +213,21 @@ def is_outcome(values: Any) -> bool:
 
 
 def as_survival(
-    event: tuple[Any, str], time: tuple[Any, str], entry: tuple[Any, str] | None = None
+    event: tuple[Any, str],
+    time: tuple[Any, str],
+    entry: tuple[Any, str] | None = None,
+    as_event: AsEvent | None = None,
 ) -> Survival:
     """Outcomes from columns, each with what messages call it.
+
+    ``as_event`` reads the event; by default it has two values.
 
     Raises
     ------
     ValueError
         As ``check_survival``.
     """
-    observed = _as_event(as_array(*event), event[1])
+    observed = (as_event or _as_event)(as_array(*event), event[1])
     until, late = _times(
         (as_array(*time), time[1]), None if entry is None else (as_array(*entry), entry[1])
     )
@@ -175,9 +239,9 @@ def as_survival(
     return Survival(observed, until, late)
 
 
-def _read(y: Any, name: str) -> Survival:
+def _read(y: Any, name: str, as_event: AsEvent | None = None) -> Survival:
     if isinstance(y, np.ndarray) and y.dtype.names:
-        return _from_fields(unmasked(y, name), name)
+        return _from_fields(unmasked(y, name), name, as_event)
     if _is_pair(y):
         if len(y) == 3:
             raise ValueError(
@@ -190,11 +254,11 @@ def _read(y: Any, name: str) -> Survival:
             f"time, the second of the pair {name},",
         )
         check_row_labels(y[0], of=f"the event of {name}", **{f"the time of {name}": y[1]})
-        return as_survival((y[0], event), (y[1], time))
+        return as_survival((y[0], event), (y[1], time), as_event=as_event)
     if nw.dependencies.is_into_dataframe(y):
         names = check_names(y, name)
         series = nw.from_native(y, eager_only=True).iter_columns()
-        return _from_columns(dict(zip(names, series, strict=True)), name)
+        return _from_columns(dict(zip(names, series, strict=True)), name, as_event)
     shape = f" of shape {y.shape}" if isinstance(y, np.ndarray) else ""
     raise ValueError(f"{name} is a {type(y).__name__}{shape}; expected {_FORMS}")
 
@@ -209,34 +273,44 @@ def _is_column(values: Any) -> bool:
     return not (np.isscalar(values) or isinstance(values, tuple))
 
 
-def _from_fields(y: NDArray[Any], name: str) -> Survival:
+def _from_fields(y: NDArray[Any], name: str, as_event: AsEvent | None) -> Survival:
     fields = y.dtype.names or ()
     names = [field for field in fields if field != _ENTRY]
     events = [field for field in names if y.dtype[field].kind == "b"]
     times = [field for field in names if y.dtype[field].kind in "iufmM"]
+    if as_event is not None:
+        events = events or [field for field in names if y.dtype[field].kind in "iu"]
+        if len(events) == 2:
+            events = [field for field in events if role_of(field) == "event"]
+        times = [field for field in times if field not in events]
     if len(names) != 2 or len(events) != 1 or len(times) != 1:
         shown = ", ".join(f"{field!r} ({y.dtype[field]})" for field in names)
         codes = {field: y[field] for field in names if y.dtype[field].kind in "iu"}
+        wanted = "boolean" if as_event is None else "integer"
+        about = _about_codes(codes) if as_event is None else ""
         raise ValueError(
-            f"{name} has the fields {shown}; expected one boolean field (event) and one float "
-            f"field (time), and at most {_ENTRY!r} besides{_about_codes(codes)}"
+            f"{name} has the fields {shown}; expected one {wanted} field (event) and one float "
+            f"field (time), and at most {_ENTRY!r} besides{about}"
         )
 
     def named(field: str) -> tuple[Any, str]:
         return y[field], f"field {field!r} of {name}"
 
     return as_survival(
-        named(events[0]), named(times[0]), named(_ENTRY) if _ENTRY in fields else None
+        named(events[0]), named(times[0]), named(_ENTRY) if _ENTRY in fields else None, as_event
     )
 
 
-def _from_columns(columns: Mapping[Any, nw.Series[Any]], name: str) -> Survival:
+def _from_columns(
+    columns: Mapping[Any, nw.Series[Any]], name: str, as_event: AsEvent | None
+) -> Survival:
     event, time, entry = columns_of(columns, name)
 
     def named(column: Any) -> tuple[Any, str]:
         return columns[column], f"column {column!r} of {name}"
 
-    return as_survival(named(event), named(time), None if entry is None else named(entry))
+    late = None if entry is None else named(entry)
+    return as_survival(named(event), named(time), late, as_event)
 
 
 def _times(
@@ -278,6 +352,27 @@ def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
     return np.ascontiguousarray(values == 1)
 
 
+def as_cause(values: NDArray[Any], label: str) -> NDArray[Any]:
+    """Causes as int64."""
+    _check_one_dimensional(values, label)
+    if values.dtype.kind not in "biuf":
+        shown = list(dict.fromkeys(values.tolist()))
+        raise ValueError(
+            f"{label} has dtype {values.dtype} and holds {listed(shown)}; expected the number of "
+            "the cause: 0 if censored, 1, 2, ..."
+        )
+    if np.isnan(values).any():
+        raise ValueError(f"{label} is missing in row {int(np.argmax(np.isnan(values)))}")
+    wrong = (values < 0) | (values != np.floor(values)) | (values > len(values))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"{label} is {values[row]} in row {row}; expected the number of the cause: 0 if "
+            "censored, 1, 2, ..., each with an event"
+        )
+    return np.ascontiguousarray(values, dtype=np.int64)
+
+
 def _about_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
     """Advice if a column seems to contain several kinds of events; otherwise empty."""
     for name, values in columns.items():
@@ -290,8 +385,8 @@ def _about_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
             return f". If {codes[1]:g} marks an event, pass event == {codes[1]:g}"
         which = f" ({name!r} has {len(codes)} codes)" if len(columns) > 1 else ""
         return (
-            f". Competing risks are not supported{which}; for a cause-specific analysis, in which "
-            "other causes count as censored, pass event == 1"
+            f". Competing risks need a CompetingRisksTree{which}; for a cause-specific analysis, "
+            "in which other causes count as censored, pass event == 1"
         )
     return ""
 

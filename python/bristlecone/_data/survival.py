@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.arrays import check_not_negative
-from bristlecone._data.outcomes import check_survival
+from bristlecone._data.outcomes import check_causes, check_survival
 from bristlecone._data.rows import (
     check_row_labels,
     check_sample_weight,
@@ -17,7 +17,7 @@ from bristlecone._data.rows import (
     take_rows,
 )
 
-__all__ = ["TrainingData", "check_row_losses", "check_training_data"]
+__all__ = ["TrainingData", "check_cause_data", "check_row_losses", "check_training_data"]
 
 
 class TrainingData(NamedTuple):
@@ -26,7 +26,8 @@ class TrainingData(NamedTuple):
     ``kept`` (one boolean per row given) says which those are; None when all are. ``group`` is 0
     or 1 per row, of the two values ``groups``, where trees are to be fair to two groups.
     ``event_free`` is the split that isolates rows without events, if there is one.
-    ``smoothed`` are the events that a search is for, where a teacher has smoothed them.
+    ``smoothed`` are the events that a search is for, where a teacher has smoothed them. ``cause``
+    is the cause of the event, 0 if censored, where there are competing risks.
     """
 
     X: Any
@@ -39,6 +40,7 @@ class TrainingData(NamedTuple):
     groups: NDArray[Any] | None = None
     event_free: str = ""
     smoothed: NDArray[np.float64] | None = None
+    cause: NDArray[np.int64] | None = None
 
 
 def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
@@ -70,6 +72,26 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
     if not event.any():
         raise ValueError("y has no event: every row is censored")
     return TrainingData(X, event, time, weight, entry, kept)
+
+
+def check_cause_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
+    """Check the rows of a fit with competing risks; ``event`` is one of any cause.
+
+    Raises
+    ------
+    ValueError
+        As ``check_training_data`` and ``check_causes``, the latter of the rows with a weight.
+    """
+    check_row_labels(X, y=y, sample_weight=sample_weight)
+    survival = check_causes(y)
+    cause: NDArray[Any] = survival.event
+    data = check_training_data(X, survival._replace(event=cause > 0), sample_weight)
+    if data.kept is None:
+        return data._replace(cause=cause)
+    missing = np.setdiff1d(cause, cause[data.kept])
+    if missing.any():
+        raise ValueError(f"y has no event of cause {missing.max()} in a row of positive weight")
+    return data._replace(cause=cause[data.kept])
 
 
 def check_row_losses(name: str, losses: Any, data: TrainingData) -> NDArray[np.float64]:

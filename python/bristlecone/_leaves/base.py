@@ -22,6 +22,7 @@ __all__ = [
     "Leaves",
     "Output",
     "SurvivalLeaves",
+    "hazard_ratios",
     "median_text",
     "median_texts",
     "model_median_text",
@@ -61,6 +62,8 @@ class Leaves(ABC):
     score_name = "score"
     #: What can be compared with outcomes: "survival", "shares", "means" or nothing.
     compared = ""
+    #: Whether predictions are curves over time.
+    has_curves = False
     #: Whether every leaf gives one of a set of labels, whose places are its ``order``.
     has_labels = False
 
@@ -114,6 +117,7 @@ class SurvivalLeaves(Leaves):
     """Leaves that predict survival; ``rows`` are what ``locate`` returns."""
 
     tree_kind, score_name, compared = "Survival tree", "concordance index", "survival"
+    has_curves = True
     #: Whether predicted curves are step functions.
     has_steps = True
     # Training rows of the leaves, left to right, and the hazard of all of them.
@@ -279,14 +283,12 @@ class SurvivalLeaves(Leaves):
             ]
         tau = self.common_follow_up
         means = np.array([curve.restricted_mean(tau) for curve in curves])
-        ratios = [_hazard_ratio(leaf, confidence) for leaf in self.statistics]
         return [
             *columns,
             ("tau", np.full(len(curves), tau)),
             ("rmst", means[:, 0]),
             ("rmst_error", np.where(means[:, 1] > 0, means[:, 1], np.nan)),
-            ("hazard_ratio", np.array([ratio for ratio, *_ in ratios])),
-            *_limits("hazard_ratio", [limits for _, *limits in ratios]),
+            *hazard_ratios("hazard_ratio", self.statistics, confidence),
             ("logrank_p", logrank_p_values(self.follow_up)),
         ]
 
@@ -317,6 +319,13 @@ def _at_times(curve: KaplanMeier, times: Floats, confidence: float) -> Floats:
     first = np.array([[1.0], [np.nan], [np.nan]])
     values = np.hstack([first, np.vstack([curve.y, limits])])
     return values[:, np.searchsorted(curve.x, times, side="right")]
+
+
+def hazard_ratios(name: str, leaves: Sequence[LeafStatistics], confidence: float) -> Columns:
+    """Columns of the hazard ratios of leaves to all rows, with limits."""
+    ratios = [_hazard_ratio(leaf, confidence) for leaf in leaves]
+    limits = _limits(name, [limits for _, *limits in ratios])
+    return [(name, np.array([ratio for ratio, *_ in ratios])), *limits]
 
 
 def _hazard_ratio(leaf: LeafStatistics, confidence: float) -> tuple[float, float, float]:

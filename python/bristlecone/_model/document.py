@@ -36,7 +36,11 @@ from bristlecone._model.leaves import (
     LabelsRecord,
     MeanLeavesRecord,
 )
-from bristlecone._model.survival import SmoothLeavesRecord, StepLeavesRecord
+from bristlecone._model.survival import (
+    IncidenceLeavesRecord,
+    SmoothLeavesRecord,
+    StepLeavesRecord,
+)
 from bristlecone._search.certificate import STATUSES, Certificate, GroupValues, Teaching
 from bristlecone._soft.tree import SoftTree
 from bristlecone._tree import Tree
@@ -64,6 +68,7 @@ VERSION = 3
 
 # The classes that can be saved, and the leaves of their trees.
 ESTIMATORS: dict[str, type[Record]] = {
+    "CompetingRisksTree": IncidenceLeavesRecord,
     "CostSensitiveTreeClassifier": ClassLeavesRecord,
     "FairTreeClassifier": ClassLeavesRecord,
     "GreedySurvivalTree": StepLeavesRecord,
@@ -382,6 +387,7 @@ class Model(Record, frozen=True):
     leaves: (
         StepLeavesRecord
         | SmoothLeavesRecord
+        | IncidenceLeavesRecord
         | LabelLeavesRecord
         | ClassLeavesRecord
         | MeanLeavesRecord

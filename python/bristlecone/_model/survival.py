@@ -24,6 +24,7 @@ from bristlecone._data.records import (
     within,
 )
 from bristlecone._leaves.base import SurvivalLeaves
+from bristlecone._leaves.causes import IncidenceLeaves
 from bristlecone._leaves.follow_up import FollowUp
 from bristlecone._leaves.shrinkage import LeafCurves
 from bristlecone._leaves.smooth import SmoothLeaves, leaf_shares
@@ -295,11 +296,15 @@ class StepLeavesRecord(Record, frozen=True, tag="step survival"):
 
     def value(self, tree: Tree, certificate: Certificate) -> StepLeaves:
         """The leaves, checked."""
-        with within("rows"):
-            rows = self.rows.value(tree)
         shrinkage = certificate.parameters.get("shrinkage", "auto")
         if shrinkage != "auto" and shrinkage != self.shrinkage:
             raise ModelFormatError("shrinkage is not the parameter")
+        return self.leaves(tree, certificate)
+
+    def leaves(self, tree: Tree, certificate: Certificate) -> StepLeaves:
+        """The leaves, checked, of any shrinkage."""
+        with within("rows"):
+            rows = self.rows.value(tree)
         if self.estimates is None:
             if self.shrunk is not None:
                 raise ModelFormatError("shrunk needs estimates")
@@ -346,6 +351,47 @@ class StepLeavesRecord(Record, frozen=True, tag="step survival"):
             if (hazard < 0).any() or (hazard > 1).any():
                 raise ModelFormatError("hazard is outside [0, 1]")
         return LeafCurves(at, hazard)
+
+
+class IncidenceLeavesRecord(Record, frozen=True, tag="incidences"):
+    """Leaves with competing risks: those of every cause, which those of any cause follow from."""
+
+    any_cause: StepLeavesRecord
+    of_cause: Annotated[list[StepLeavesRecord], Meta(min_length=1)]
+    curve: Literal["aalen-johansen", "proportional"]
+
+    @classmethod
+    def of(cls, leaves: IncidenceLeaves, tree: Tree) -> IncidenceLeavesRecord:  # type: ignore[override]
+        """The record of leaves."""
+        any_cause = StepLeavesRecord.of(leaves.any_cause, tree)
+        of_cause = [StepLeavesRecord.of(one, tree) for one in leaves.of_cause]
+        return cls(any_cause, of_cause, leaves.curve)  # type: ignore[arg-type]
+
+    def value(self, tree: Tree, certificate: Certificate) -> IncidenceLeaves:
+        """The leaves, checked."""
+        if self.curve != certificate.parameters.get("leaf_curve", self.curve):
+            raise ModelFormatError("curve is not the parameter leaf_curve")
+        with within("any_cause"):
+            record = self.any_cause
+            if (record.curve, record.shrinkage, record.by_theta) != ("kaplan-meier", 0, True):
+                raise ModelFormatError("curve is not 'kaplan-meier', without shrinkage")
+            whole = self.any_cause.leaves(tree, certificate)
+        of_cause = []
+        for k, record in enumerate(self.of_cause):
+            with within(f"of_cause[{k}]"):
+                if record.curve != "proportional" or not record.by_theta:
+                    raise ModelFormatError("curve is not 'proportional', with a risk by theta")
+                of_cause.append(record.value(tree, certificate))
+        for place, follow_up in enumerate(whole.follow_up):
+            each = [one.follow_up[place] for one in of_cause]
+            same = all(
+                np.array_equal(one.times, follow_up.times)
+                and np.array_equal(one.events + one.censored, follow_up.events + follow_up.censored)
+                for one in each
+            )
+            if not same or not np.array_equal(sum(one.events for one in each), follow_up.events):
+                raise ModelFormatError("the rows of the causes are not those of any cause")
+        return IncidenceLeaves(whole, tuple(of_cause), self.curve)
 
 
 class SmoothLeavesRecord(Record, frozen=True, tag="smooth survival"):

@@ -147,7 +147,7 @@ def unlike(
 
 
 def _outputs(tree: FittedTree, what: str, times: ArrayLike | None) -> list[Output]:
-    if times is not None and tree.leaves_.compared != "survival":
+    if times is not None and not tree.leaves_.has_curves:
         raise ValueError(
             f"{what}: times needs a tree that predicts survival; got a {type(tree).__name__}"
         )

@@ -18,6 +18,7 @@ returns NaN. Scorers for cross-validation end their time window before such a ti
 from bristlecone.metrics._auc import cumulative_dynamic_auc
 from bristlecone.metrics._brier import brier_score, ibs_ratio, integrated_brier_score
 from bristlecone.metrics._calibration import d_calibration, one_time_calibration
+from bristlecone.metrics._causes import brier_score_cause, concordance_index_cause
 from bristlecone.metrics._concordance import (
     concordance_index_censored,
     concordance_index_ipcw,
@@ -37,7 +38,9 @@ from bristlecone.metrics._scorers import (
 __all__ = [
     "auc_scorer",
     "brier_score",
+    "brier_score_cause",
     "calibration_scorer",
+    "concordance_index_cause",
     "concordance_index_censored",
     "concordance_index_ipcw",
     "concordance_index_td",

@@ -379,9 +379,9 @@ def _concordance(
         """Pairs of every event with ``order[start:]``."""
         ordered = code[order]
         amount = None if own is None else own[order]
-        concordant = _count_below(ordered, start, lower, amount)
-        tied = _count_below(ordered, start, upper, amount) - concordant
-        return _Pairs(concordant, tied, _from(start, order.size, amount))
+        concordant = count_below(ordered, start, lower, amount)
+        tied = count_below(ordered, start, upper, amount) - concordant
+        return _Pairs(concordant, tied, amount_from(start, order.size, amount))
 
     def compared(own: Any) -> _Pairs:
         order = np.argsort(key, kind="stable")
@@ -397,14 +397,16 @@ def _concordance(
     return _summary(key, rows, weight, compared(None), weighted)
 
 
-def _from(start: NDArray[np.intp], n: int, amount: NDArray[np.float64] | None) -> NDArray[Any]:
+def amount_from(
+    start: NDArray[np.intp], n: int, amount: NDArray[np.float64] | None
+) -> NDArray[Any]:
     """Number, or sum of the amounts, of the rows from every start on."""
     if amount is None:
         return n - start
     return np.append(amount[::-1].cumsum()[::-1], 0.0)[start]
 
 
-def _count_below(
+def count_below(
     values: NDArray[np.intp],
     start: NDArray[np.intp],
     bound: NDArray[np.intp],
@@ -461,7 +463,7 @@ def _concordance_td(
         order = np.argsort(keys, kind="stable")
         start = np.searchsorted(keys[order], events, side="right")
         amount = None if own is None else own[order]
-        return _Pairs(concordant[cell], tied[cell], _from(start, keys.size, amount))
+        return _Pairs(concordant[cell], tied[cell], amount_from(start, keys.size, amount))
 
     def compared(own: Any) -> _Pairs:
         found = pairs(_pairs_by_step if few_steps else _pairs_by_curve, key, key[rows], own)
@@ -530,7 +532,7 @@ def _pairs_by_step(
     """As :func:`_pairs_by_curve`; O(steps · n log n).
 
     Between two steps every curve has one value: rows of later steps are sorted by it, and those of
-    the same step, among which the order of time counts, go through :func:`_count_below`.
+    the same step, among which the order of time counts, go through :func:`count_below`.
     """
     concordant = np.zeros(rows.size, dtype=np.int64 if own is None else np.float64)
     tied = np.zeros_like(concordant)
@@ -549,15 +551,17 @@ def _pairs_by_step(
         order = np.argsort(later, kind="stable")
         amount = None if own is None else own[after[order]]
         later = later[order]
-        above = _from(np.searchsorted(later, bounds[1], side="right"), later.size, amount)
-        equal = _from(np.searchsorted(later, bounds[0], side="left"), later.size, amount) - above
+        above = amount_from(np.searchsorted(later, bounds[1], side="right"), later.size, amount)
+        equal = (
+            amount_from(np.searchsorted(later, bounds[0], side="left"), later.size, amount) - above
+        )
 
         within = by_key[first:last]
         amount = None if own is None else own[within]
         values, code = np.unique(column[curves.index[within]], return_inverse=True)
         start = np.searchsorted(key[within], event_key[block], side="right")
-        lower = _count_below(code, start, np.searchsorted(values, bounds[0], side="left"), amount)
-        upper = _count_below(code, start, np.searchsorted(values, bounds[1], side="right"), amount)
-        concordant[block] = above + _from(start, within.size, amount) - upper
+        lower = count_below(code, start, np.searchsorted(values, bounds[0], side="left"), amount)
+        upper = count_below(code, start, np.searchsorted(values, bounds[1], side="right"), amount)
+        concordant[block] = above + amount_from(start, within.size, amount) - upper
         tied[block] = equal + upper - lower
     return concordant, tied

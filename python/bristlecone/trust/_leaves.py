@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._leaves.base import SurvivalLeaves
+from bristlecone._leaves.causes import IncidenceLeaves
 from bristlecone._leaves.labels import ClassLeaves, LabelLeaves
 from bristlecone._leaves.means import LEVELS, MeanLeaves
 from bristlecone._leaves.own import OwnLeaves
@@ -20,7 +22,7 @@ from bristlecone.trust._exact import Column
 from bristlecone.trust._losses import fair_limit, path_prices
 from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows
-from bristlecone.trust._survival import brier_terms, lifetimes, prior_of, row_hazards
+from bristlecone.trust._survival import brier_terms, lifetimes, of_cause, prior_of, row_hazards
 
 __all__ = ["check_leaves"]
 
@@ -42,6 +44,56 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
         _check_means(tree, rows, reached, checks)
     elif isinstance(leaves, OwnLeaves):
         _check_own(tree, rows, reached, checks)
+    elif isinstance(leaves, IncidenceLeaves):
+        _check_causes(tree, rows, reached, checks)
+
+
+def _check_causes(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
+    """Check the leaves as those of survival trees, one per cause, and the incidences."""
+    leaves, found = tree.leaves_, tree.certificate_.parameters
+    parts = [(rows, leaves.any_cause, "kaplan-meier", 0.0, "any cause")]
+    for k, one in enumerate(leaves.of_cause, start=1):
+        parts.append((of_cause(rows, k), one, "proportional", found["shrinkage"], f"cause {k}"))
+    for own, part, curve, shrinkage, which in parts:
+        parameters = {"leaf_curve": curve, "shrinkage": shrinkage, "prior": found["prior"]}
+        certificate = SimpleNamespace(parameters=parameters, facts={}, groups=None)
+        alone = SimpleNamespace(tree_=tree.tree_, leaves_=part, certificate_=certificate)
+        first = len(checks.made)
+        _check_survival(alone, own, reached, checks)
+        checks.made[first:] = [
+            replace(check, name=f"{check.name}, {which}") for check in checks.made[first:]
+        ]
+    times = np.unique(rows.facts["time"])
+    pairs: Pairs = [("curve", found["leaf_curve"], leaves.curve)]
+    for place, node in enumerate(tree.tree_.leaves.tolist()):
+        if leaves.curve == "proportional":
+            own_hazard = [
+                float(one.theta[place]) * np.diff(lifetimes(own).nelson_aalen, prepend=0.0)
+                for (own, *_), one in zip(parts[1:], leaves.of_cause, strict=True)
+            ]
+            total = np.sum(own_hazard, axis=0)
+            survival = np.exp(-total.cumsum())
+            falls = -np.diff(survival, prepend=1.0)
+            share = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+            rises = [hazard * share * falls for hazard in own_hazard]
+        else:
+            inside = [lifetimes(own).of(reached[:, node]) for own, *_ in parts]
+            survival = inside[0].kaplan_meier
+            before = np.append(1.0, survival[:-1])
+            rises = [_spread(one.times, before * one.hazard, times) for one in inside[1:]]
+        for k, rise in enumerate(rises, start=1):
+            expected = rise.cumsum()
+            pairs.append(
+                (f"cause {k} in leaf {node}:", expected, leaves.incidence_at(k, times)[place])
+            )
+    checks.same("incidences", f"{leaves.curve} curves", pairs, scale=1.0)
+
+
+def _spread(times: Floats, values: Floats, among: Floats) -> Floats:
+    """Values at some of the times, 0 at the others."""
+    found = np.zeros(among.size)
+    found[np.searchsorted(among, times)] = values
+    return found
 
 
 def down(tree: Any, root: Any, value: Callable[[int, Any], Any]) -> list[Any]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bristlecone.trust._exact import Column, fractions, log_ratio
 from bristlecone.trust._rows import Rows
 from bristlecone.trust._statement import ROUNDING, Statement, differences, like, sums_of, within
-from bristlecone.trust._survival import Counted, likelihood, survival
+from bristlecone.trust._survival import Counted, competing_risks, likelihood, survival
 
 __all__ = ["fair_limit", "path_prices", "statement_of"]
 
@@ -319,6 +319,8 @@ def statement_of(tree: Any, rows: Rows) -> Statement | None:
         return likelihood(rows, parameters["prior"])
     if kind == "OptimalSurvivalTree":
         return survival(parameters, rows)
+    if kind == "CompetingRisksTree":
+        return competing_risks(parameters, rows)
     if kind == "OptimalTreeClassifier":
         name = parameters["objective"]
         return _Measure(rows, name) if name in ("f1", "mcc") else _Classes(rows, name)

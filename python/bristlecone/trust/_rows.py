@@ -7,7 +7,7 @@ them is computed here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from numbers import Real
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array
-from bristlecone._data.outcomes import check_survival
+from bristlecone._data.outcomes import check_survival, read_causes
 from bristlecone._tree import Tree
 from bristlecone.trust._columns import Table, Values, answers_of
 
@@ -181,6 +181,14 @@ def _survival(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     return _made(tree, table, weight, kept, outcomes, facts)
 
 
+def _causes(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
+    causes = read_causes(y)
+    cause: NDArray[Any] = causes.event
+    rows = _survival(tree, table, causes._replace(event=cause > 0), weight, {})
+    kept = cause if rows.outcomes[4] is None else cause[rows.outcomes[4]]
+    return replace(rows, outcomes=(*rows.outcomes, kept), facts={**rows.facts, "cause": kept})
+
+
 def _soft(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     rows = _survival(tree, table, y, weight, {})
     time = rows.facts["time"]
@@ -330,6 +338,7 @@ def _own(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) 
 
 
 _READERS: dict[str, tuple[Callable[..., Rows], tuple[str, ...]]] = {
+    "CompetingRisksTree": (_causes, ()),
     "OptimalSurvivalTree": (_survival, ("sensitive_features", "reference_loss")),
     "GreedySurvivalTree": (_survival, ()),
     "SoftSurvivalTree": (_soft, ("sensitive_features",)),

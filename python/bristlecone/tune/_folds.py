@@ -16,7 +16,7 @@ from sklearn.model_selection import (
 
 from bristlecone._data.checks import check_integer
 from bristlecone._data.groups import codes_of
-from bristlecone._data.outcomes import check_survival, is_outcome
+from bristlecone._data.outcomes import either_outcome, is_outcome
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.tune._rows import GivenRows
 
@@ -74,7 +74,7 @@ def _strata(rows: GivenRows, estimator: Any) -> NDArray[Any] | None:
     if is_classifier(estimator):
         return codes_of(rows.y, rows.n_rows, "y", rows_of="X")[1]
     if is_outcome(rows.y):
-        return check_survival(rows.y).event.astype(np.int64)
+        return either_outcome(rows.y).event.astype(np.int64)
     return None
 
 

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.outcomes import as_structured, check_survival, is_outcome
+from bristlecone._data.outcomes import as_structured, either_outcome, is_outcome
 from bristlecone._data.rows import check_row_labels, row_count
 
 __all__ = ["GivenRows", "accepted"]
@@ -39,7 +39,7 @@ class GivenRows(NamedTuple):
         n_rows = row_count(X)
         more = {name: values for name, values in more.items() if values is not None}
         if isinstance(y, (tuple, list)) and is_outcome(y) and len(y) != n_rows:
-            y = as_structured(check_survival(y))
+            y = as_structured(either_outcome(y))
         by_row = {name: values for name, values in more.items() if _length(values) == n_rows}
         if y is not None and _length(y) != n_rows:
             raise ValueError(f"X has {n_rows} rows but y has {_length(y) or 'none'}")

@@ -1,0 +1,441 @@
+"""``CompetingRisksTree``: the provably best tree for events of several causes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bristlecone._data.arrays import as_array
+from bristlecone._data.checks import check_integer, check_times
+from bristlecone._data.survival import TrainingData, check_cause_data
+from bristlecone._estimators.parameters import check_parameters, check_shrinkage, choice
+from bristlecone._estimators.reestimate import Reestimation
+from bristlecone._estimators.searched import Callback, SearchedTree
+from bristlecone._leaves.base import view
+from bristlecone._leaves.causes import IncidenceLeaves
+from bristlecone._leaves.minimum import prior_events
+from bristlecone._objectives.causes import CauseLikelihood
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.metrics._causes import concordance_index_cause
+
+__all__ = ["CompetingRisksTree"]
+
+Floats = NDArray[np.float64]
+
+# Causes that the engine has sums for.
+MOST_CAUSES = 8
+
+
+class CompetingRisksTree(Reestimation, SearchedTree):
+    """Tree of least likelihood loss for events of several causes.
+
+    A leaf has a relative hazard θ and a cumulative incidence per cause. An event of one cause
+    prevents those of the others, so the probability of an event must not be estimated as if the
+    other causes only censored: Kaplan–Meier overestimates it.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=3
+        Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
+        limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
+    max_leaf_nodes : int or None, default=None
+        Maximum number of leaves.
+    min_samples_leaf : int or float, default=1
+        Minimum number of training rows in a leaf, regardless of their weights. A float
+        between 0 and 1 is a share of the training rows, rounded up.
+    min_events_leaf : int, float, "auto" or None, default="auto"
+        Minimum number of training rows with an event in a leaf, regardless of their
+        weights. A float between 0 and 1 is a share of the training events, rounded up.
+        "auto" is 5, or the number of events if that is smaller. If one binary feature
+        isolates rows without any event although 20 or more are expected, "auto" sets no
+        minimum and a warning is shown. None: no minimum.
+    leaf_penalty : float, default=0.0
+        Added to the mean loss per leaf.
+    prior : float or "auto", default="auto"
+        Pseudo-events at θ = 1 that are added to every leaf and cause, in events whatever the unit
+        of the weights. "auto" is 10.
+    shrinkage : float or "auto", default="auto"
+        λ >= 0 of hierarchical shrinkage: from the root down, each node adds λ pseudo-events at the
+        θ of its parent (1 at the root). Tree, objective and bound do not depend on it. "auto" is 0;
+        other values need ``leaf_curve="proportional"``.
+    leaf_curve : {"aalen-johansen", "proportional"}, default="aalen-johansen"
+        Curves that a leaf predicts; the search does not depend on them. "aalen-johansen" is the
+        estimate from the rows of the leaf [Aalen1978]_. "proportional" has the hazard θ_k λ_k(t),
+        with the baseline hazard λ_k of cause k in all training rows.
+    cause_weights : array-like of float, shape (n_causes,), or None, default=None
+        Weight of every cause in the objective, not negative and not all 0; None is 1 each. With
+        weight 0 a cause does not influence the splits, but its events still end the time at risk.
+    time_limit : float or None, default=None
+        Seconds after which the search stops with the best tree so far.
+    memory_limit : int or None, default=None
+        Bytes that the tables of the search may take; None is 600 MiB. With less memory the
+        search is slower; if no table fits, it stops with the best tree so far.
+    n_jobs : int or None, default=None
+        Number of threads; None is one, -1 all cores. The tree of a completed search does
+        not depend on it.
+    encoder : "auto" or transformer, default="auto"
+        Turns ``X`` into binary features. "auto" is ``BinaryEncoder()`` plus the thresholds
+        of greedy trees over all thresholds (docs/guide/encoder.md). A clone is fitted to
+        the training rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer
+        works whose output is two-dimensional and contains only 0 and 1, and which has
+        ``get_feature_names_out``.
+    verbose : int, default=0
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
+        DEBUG.
+
+    Attributes
+    ----------
+    objective_value_ : float
+        Mean loss per unit of weight, summed over the causes with their weights, plus
+        ``leaf_penalty`` times the number of leaves.
+    lower_bound_ : float
+        No tree over the binary features has a smaller objective.
+    gap_, relative_gap_, guarantee_ : float
+        ``objective_value_ - lower_bound_``, the same as a share of ``objective_value_``, and the
+        largest amount by which another tree can be better.
+    status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
+        "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+    tree_ : Tree
+        Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature.
+    n_causes_ : int
+        Number of causes in the training rows.
+    theta_ : array of float, shape (n_causes, n_leaves)
+        Predicted relative hazard of every cause in every leaf, left to right.
+    prior_ : float
+        Pseudo-events per leaf and cause, after "auto" is resolved.
+    shrinkage_ : float
+        λ of the predictions, after "auto" is resolved.
+    unique_times_ : array of float
+        Distinct training times.
+    n_leaves_, depth_ : int
+        Size of the tree.
+    n_binary_features_ : int
+        Number of binary features that were searched.
+    n_nodes_explored_ : int
+        Number of nodes that the search visited.
+    trace_ : list of TracePoint
+        Named tuples (seconds, objective, lower_bound), one per improvement.
+    fit_time_ : float
+        Seconds that ``fit`` took.
+    encoder_ : transformer
+        The fitted encoder.
+    n_features_in_ : int
+        Number of columns of ``X``.
+    feature_names_in_ : array of str
+        Their names; only if ``X`` had names.
+    features_used_ : list of str or int
+        Columns in the splits of the tree. Predictions need no others.
+    splits_ : dict
+        Splits in words, by node id.
+    feature_importances_ : array of float, shape (n_features_in_,)
+        Share of each column in the improvement of the objective; see the property.
+    leaves_ : Leaves
+        Statistics and predictions of the leaves, as one value.
+    certificate_ : Certificate
+        Record of the search: the binary features and parameters, the result and the proof, the
+        time, the version, and a fingerprint of the training rows.
+
+    See Also
+    --------
+    OptimalSurvivalTree : Trees for a single kind of event, with more objectives and a teacher.
+
+    References
+    ----------
+    .. [Aalen1978] Aalen, Johansen, "An empirical transition matrix for non-homogeneous Markov
+       chains based on censored observations", Scandinavian Journal of Statistics 5 (1978).
+
+    Examples
+    --------
+    >>> from bristlecone import CompetingRisksTree
+    >>> X = [[0], [0], [0], [0], [1], [1], [1], [1]]
+    >>> cause, time = [1, 1, 2, 0, 2, 2, 1, 0], [2, 3, 6, 9, 1, 2, 7, 8]
+    >>> tree = CompetingRisksTree(max_depth=1, min_events_leaf=1).fit(X, (cause, time))
+    >>> tree.status_, tree.n_causes_
+    ('optimal', 2)
+    >>> tree.predict_cumulative_incidence([[0], [1]], cause=2, times=[5.0]).round(3).tolist()
+    [[0.0], [0.5]]
+    """
+
+    n_causes_ = view("leaves_", "n_causes", "Number of causes.")
+    theta_ = view("leaves_", "theta", "Relative hazard by cause and leaf.")
+    unique_times_ = view("leaves_", "unique_times", "Distinct training times, ascending.")
+    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.")
+
+    leaves_: IncidenceLeaves
+
+    def __init__(
+        self,
+        *,
+        max_depth: int | None = 3,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int | float = 1,
+        min_events_leaf: int | float | str | None = "auto",
+        leaf_penalty: float = 0.0,
+        prior: float | str = "auto",
+        shrinkage: float | str = "auto",
+        leaf_curve: str = "aalen-johansen",
+        cause_weights: ArrayLike | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        encoder: Any = "auto",
+        verbose: int = 0,
+    ) -> None:
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.min_events_leaf = min_events_leaf
+        self.leaf_penalty = leaf_penalty
+        self.prior = prior
+        self.shrinkage = shrinkage
+        self.leaf_curve = leaf_curve
+        self.cause_weights = cause_weights
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.encoder = encoder
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        callback: Callback | None = None,
+    ) -> CompetingRisksTree:
+        """Find the best tree.
+
+        Parameters
+        ----------
+        X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
+            Numbers, booleans, dates or categories. Whether values may be missing depends on the
+            encoder.
+        y : structured array, DataFrame or pair
+            A structured array with one integer field (event) and one float field (time), of any
+            names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
+            which cross-validation cannot split. Arrays and DataFrames may also have ``entry``
+            (delayed entry). The event is the number of its cause, from 1 without gaps, and 0 if
+            the row is censored. Columns may have the other names that
+            ``OptimalSurvivalTree.fit`` accepts.
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative. Rows of weight zero are left out. An integer
+            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+        callback : callable, optional
+            Called with the progress of the search (seconds, objective, lower bound, nodes, share
+            done and seconds left) whenever the best tree or the lower bound improves, and every
+            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
+            search and ``fit``.
+
+        Returns
+        -------
+        CompetingRisksTree
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter is invalid, a cause is negative, fractional or never occurs, there are
+            more than eight causes, the numbers of rows differ, or a column cannot be read. The
+            message names the parameter, column or row. An earlier fit is kept.
+        KeyboardInterrupt
+            At a second Ctrl-C within a second. An earlier fit is kept.
+
+        Warns
+        -----
+        SearchLimitWarning
+            If a limit or Ctrl-C stopped the search. The message reports the gap.
+        SearchCostWarning
+            As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
+            The message suggests smaller settings. Never with ``time_limit=0``.
+        ConstantFeatureWarning, SmallSampleWarning, EventFreeWarning
+            As in ``OptimalSurvivalTree.fit``.
+        """
+        return self._fit(X, y, sample_weight, callback)
+
+    @property
+    def prior_(self) -> float:
+        """Pseudo-events per leaf and cause."""
+        self._check_fitted()
+        return self.leaves_.of_cause[0].prior
+
+    def predict(self, X: Any, cause: int = 1) -> Floats:
+        """Predict the relative hazard θ of a cause, a risk score.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        cause : int, default=1
+            Number of the cause.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            Not negative; higher means more events of the cause per time at risk.
+
+        Raises
+        ------
+        ValueError
+            If there is no such cause.
+        """
+        leaves, rows = self._located(X)
+        return leaves.theta[self._place(cause)][rows]
+
+    def predict_cumulative_incidence(
+        self, X: Any, cause: int = 1, times: ArrayLike | None = None
+    ) -> Floats:
+        """Predict the probability of an event of a cause by each time.
+
+        The incidences of all causes and the survival function sum to 1.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        cause : int, default=1
+            Number of the cause.
+        times : array-like of float, shape (n_times,), optional
+            Finite, not negative; ``unique_times_`` by default.
+
+        Returns
+        -------
+        array of float, shape (n, n_times)
+
+        Raises
+        ------
+        ValueError
+            If there is no such cause, or a time is negative or not finite.
+        """
+        leaves, rows = self._located(X)
+        at = leaves.unique_times if times is None else check_times(times)
+        return leaves.incidence_at(self._place(cause) + 1, at)[rows]
+
+    def predict_survival_function(
+        self, X: Any, return_array: bool = False, times: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """Predict the probability of no event of any cause, as a function of time.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        return_array : bool
+            Return values at ``unique_times_`` instead of functions.
+        times : array-like of float, shape (n_times,), optional
+            Return values at these times instead of functions; finite, not negative.
+
+        Returns
+        -------
+        array, shape (n,), (n, len(unique_times_)) or (n, n_times)
+            Functions of time with ``x``, ``y`` and ``domain``, or float values.
+
+        Raises
+        ------
+        ValueError
+            If a time is negative or not finite.
+        """
+        leaves, rows = self._located(X)
+        if times is None and not return_array:
+            return leaves.functions(rows)
+        at = leaves.unique_times if times is None else check_times(times)
+        return leaves.survival_at(at)[rows]
+
+    def score(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, cause: int = 1
+    ) -> float:
+        """Concordance index of a cause; see :func:`bristlecone.metrics.concordance_index_cause`.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : structured array, DataFrame or pair
+            As in ``fit``, but a cause need not occur.
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative.
+        cause : int, default=1
+            Number of the cause.
+
+        Returns
+        -------
+        float
+            0.5 is chance, 1 is best.
+
+        Raises
+        ------
+        ValueError
+            If there is no such cause, or no pair can be compared.
+        """
+        risk = self.predict(X, cause)
+        return concordance_index_cause(y, risk, cause, sample_weight=sample_weight)
+
+    def _check_labels(self, rows: TrainingData) -> None:
+        assert rows.cause is not None
+        found, known = int(rows.cause.max()), self.leaves_.n_causes
+        if found != known:
+            raise ValueError(
+                f"y has {found} causes, but the tree was fitted to {known}; reestimate needs rows "
+                "with each"
+            )
+
+    def _place(self, cause: int) -> int:
+        """Place of a cause among those of the fit."""
+        check_integer("cause", cause, 1)
+        if cause > self.leaves_.n_causes:
+            raise InvalidParameterError(
+                f"cause is {cause}, but the tree was fitted to {self.leaves_.n_causes} causes"
+            )
+        return cause - 1
+
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        data = check_cause_data(X, y, sample_weight)
+        assert data.cause is not None
+        weights, n_causes = self._cause_weights(), int(data.cause.max())
+        if n_causes > MOST_CAUSES:
+            raise ValueError(f"y has {n_causes} causes; at most {MOST_CAUSES} are supported")
+        if weights and len(weights) != n_causes:
+            raise InvalidParameterError(
+                f"cause_weights has {len(weights)} values for {n_causes} causes"
+            )
+        return data
+
+    def _cause_weights(self) -> tuple[float, ...]:
+        if self.cause_weights is None:
+            return ()
+        given = as_array(self.cause_weights, "cause_weights")
+        if given.ndim != 1 or given.dtype.kind not in "biuf" or not given.size:
+            raise InvalidParameterError(
+                f"cause_weights must be None or one number per cause; got {self.cause_weights!r}"
+            )
+        weights = given.astype(np.float64)
+        wrong = ~(np.isfinite(weights) & (weights >= 0))
+        if wrong.any() or not weights.any():
+            raise InvalidParameterError(
+                f"cause_weights must be finite, not negative and not all 0; got {weights.tolist()}"
+            )
+        return tuple(weights.tolist())
+
+    def _objective(self) -> CauseLikelihood:
+        return CauseLikelihood(
+            curve=self.leaf_curve,
+            prior=prior_events(self.prior),
+            shrinkage=0.0 if isinstance(self.shrinkage, str) else float(self.shrinkage),
+            cause_weights=self._cause_weights(),
+        )
+
+    def _check_parameters(self) -> None:
+        check_parameters(
+            self,
+            shrinkage=check_shrinkage,
+            leaf_curve=choice("aalen-johansen", "proportional"),
+            cause_weights=lambda name, value: None,
+        )
+        if self.leaf_curve == "aalen-johansen" and self.shrinkage not in (0, "auto"):
+            raise InvalidParameterError(
+                "shrinkage needs leaf_curve='proportional', because an Aalen–Johansen curve is the "
+                f"estimate from the rows of the leaf; got {self.shrinkage!r}"
+            )
+        self._cause_weights()

@@ -1,0 +1,222 @@
+"""Leaves with competing risks: the cumulative incidence of every cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.texts import number, percent
+from bristlecone._leaves.base import Columns, Leaves, Output, hazard_ratios, median_text
+from bristlecone._leaves.shown import Bar, Bars, Fact, LeafShown, Shown
+from bristlecone._leaves.survival import StepLeaves
+from bristlecone.curves import StepFunction
+
+__all__ = ["IncidenceLeaves"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class IncidenceLeaves(Leaves):
+    """Training rows of every leaf, by the cause of their events.
+
+    Every curve is a right-continuous step function with steps at the distinct training times.
+
+    Parameters
+    ----------
+    any_cause : StepLeaves
+        With an event of any cause, by Kaplan–Meier: survival is freedom from all of them.
+    of_cause : tuple of StepLeaves
+        With events of one cause, by proportional hazards; other events censor a row.
+    curve : {"aalen-johansen", "proportional"}
+        "aalen-johansen" is the estimate from the rows of the leaf, "proportional" has the hazard
+        θ_k λ_k(t) with the baseline hazard λ_k of the cause.
+    """
+
+    any_cause: StepLeaves
+    of_cause: tuple[StepLeaves, ...]
+    curve: str
+
+    tree_kind, score_name = "Competing risks tree", "concordance index of cause 1"
+    has_curves = True
+
+    @property
+    def n_causes(self) -> int:
+        """Number of causes."""
+        return len(self.of_cause)
+
+    @property
+    def unique_times(self) -> Floats:
+        """Distinct training times, ascending."""
+        return self.any_cause.unique_times
+
+    @property
+    def shrinkage(self) -> float:
+        """λ of the predicted θ."""
+        return self.of_cause[0].shrinkage
+
+    @cached_property
+    def theta(self) -> Floats:
+        """θ as it is predicted, shape (n_causes, n_leaves)."""
+        return np.stack([leaves.theta for leaves in self.of_cause])
+
+    @cached_property
+    def _curves(self) -> tuple[Floats, Floats]:
+        """S, shape (n_leaves, n_times), and F of every cause, shape (n_causes, n_leaves, n_times).
+
+        F_k rises by S(t−) times the hazard of the cause at t. Proportional hazards of all causes
+        share the fall of S at t in proportion to what each of them is there.
+        """
+        times = self.unique_times
+        if self.curve == "proportional":
+            cumulative = np.stack([leaves.hazard_at(times) for leaves in self.of_cause])
+            survival = np.exp(-cumulative.sum(axis=0))
+            hazard = np.diff(cumulative, axis=2, prepend=0.0)
+            total = hazard.sum(axis=0)
+            share = np.divide(hazard, total, out=np.zeros_like(hazard), where=total > 0)
+            hazard = -np.expm1(-total) * share
+        else:
+            survival = self.any_cause.survival_at(times)
+            cumulative = np.stack(
+                [
+                    [
+                        StepFunction(leaf.event_times, leaf.nelson_aalen, before=0.0)(times)
+                        for leaf in leaves.statistics
+                    ]
+                    for leaves in self.of_cause
+                ]
+            )
+            hazard = np.diff(cumulative, axis=2, prepend=0.0)
+        before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
+        # Rounding must not lead beyond all rows.
+        return survival, np.minimum(np.cumsum(before * hazard, axis=2), 1.0)
+
+    def survival_at(self, times: Floats) -> Floats:
+        """Freedom from events of any cause, of every leaf, shape (n_leaves, n_times)."""
+        return _at(self.unique_times, self._curves[0], times, before=1.0)
+
+    def incidence_at(self, cause: int, times: Floats) -> Floats:
+        """F of a cause (from 1), of every leaf, shape (n_leaves, n_times)."""
+        return _at(self.unique_times, self._curves[1][cause - 1], times, before=0.0)
+
+    def functions(self, rows: NDArray[np.int64]) -> NDArray[np.object_]:
+        """Freedom from events of every row as a function of time, shape (n,)."""
+        functions = np.empty(len(self._curves[0]), dtype=object)
+        functions[:] = [StepFunction(self.unique_times, y, before=1.0) for y in self._curves[0]]
+        return functions[rows]
+
+    @property
+    def order(self) -> NDArray[Any]:
+        return self.theta[0]
+
+    @property
+    def _causes(self) -> list[tuple[int, StepLeaves]]:
+        return list(enumerate(self.of_cause, start=1))
+
+    def shown(self, confidence: float, time_label: str) -> Shown:
+        end = self.any_cause.common_follow_up
+        incidence = [self.incidence_at(k, np.array([end]))[:, 0].tolist() for k, _ in self._causes]
+        leaves = []
+        for place, leaf in enumerate(self.any_cause.statistics):
+            values = [of_leaf[place] for of_leaf in incidence]
+            bars = Bars(
+                Bar(f"cause {k}", value, percent(value), k - 1, False)
+                for k, value in enumerate(values, start=1)
+            )
+            facts = tuple(
+                Fact(f"θ of cause {k}", number(float(own.theta[place]))) for k, own in self._causes
+            )
+            shown = LeafShown(percent(values[0]), bars, facts, n_events=leaf.n_events)
+            leaves.append(shown)
+        caption = (
+            f"Bars: cumulative incidence of every cause (0 to 1) by {time_label} {number(end)}, "
+            "until which all leaves were observed."
+        )
+        return Shown(tuple(leaves), caption=caption)
+
+    def outputs(self, times: Mapping[str, float]) -> list[Output]:
+        found: list[Output] = [("risk", self.theta.T, tuple(str(k) for k, _ in self._causes))]
+        if times:
+            at, names = np.array(list(times.values())), tuple(times)
+            found.append(("survival", self.survival_at(at), names))
+            found += [(f"incidence_{k}", self.incidence_at(k, at), names) for k, _ in self._causes]
+        return found
+
+    def heading(self, column: str, time_label: str) -> str:
+        for start, words in _HEADINGS.items():
+            if not column.startswith(f"{start}_"):
+                continue
+            cause, _, rest = column.removeprefix(f"{start}_").partition("_")
+            if cause.isdigit():
+                return words.format(cause=cause, rest=rest)
+        if column.startswith("event_free_"):
+            return f"free of events at {number(float(column.removeprefix('event_free_')))}"
+        if column == "median":
+            return "median until any event"
+        return super().heading(column, time_label)
+
+    def facts(self) -> list[dict[str, Any]]:
+        facts = self.any_cause.facts()
+        for place, fact in enumerate(facts):
+            del fact["model_median"], fact["theta"]
+            fact["causes"] = []
+            for k, leaves in self._causes:
+                leaf, theta = leaves.statistics[place], float(leaves.theta[place])
+                of_cause = {"cause": k, "n_events": leaf.n_events, "theta": leaf.theta}
+                if self.shrinkage > 0:
+                    of_cause["shrunk_theta"] = theta
+                fact["causes"].append(of_cause)
+        return facts
+
+    def text(self, facts: Mapping[str, Any]) -> str:
+        events = ", ".join(f"{one['n_events']} of cause {one['cause']}" for one in facts["causes"])
+        theta = ", ".join(f"{one['theta']:.4g}" for one in facts["causes"])
+        text = f"events={facts['n_events']} ({events}), theta={theta}"
+        if self.shrinkage > 0:
+            shrunk = ", ".join(f"{one['shrunk_theta']:.4g}" for one in facts["causes"])
+            text += f" (shrunk {shrunk})"
+        return f"{text}, median={median_text(facts)}"
+
+    def table(self, times: Sequence[float], confidence: float) -> Columns:
+        overall, at = self.any_cause.statistics, np.asarray(times, dtype=np.float64)
+        columns: Columns = [
+            ("n_events", np.array([leaf.n_events for leaf in overall])),
+            ("median", np.array([leaf.curve.median for leaf in overall])),
+        ]
+        for k, leaves in self._causes:
+            own = leaves.statistics
+            columns += [
+                (f"n_events_{k}", np.array([leaf.n_events for leaf in own])),
+                (f"theta_{k}", np.array([leaf.theta for leaf in own])),
+                (f"risk_{k}", leaves.theta),
+                *hazard_ratios(f"hazard_ratio_{k}", own, confidence),
+            ]
+        names = [f"{time:.15g}" for time in times]
+        free = self.survival_at(at).T
+        columns += [(f"event_free_{name}", x) for name, x in zip(names, free, strict=True)]
+        for k, _ in self._causes:
+            incidence = self.incidence_at(k, at).T
+            columns += [
+                (f"incidence_{k}_{name}", x) for name, x in zip(names, incidence, strict=True)
+            ]
+        return columns
+
+
+_HEADINGS = {
+    "n_events": "events of cause {cause}",
+    "theta": "relative hazard θ of cause {cause}",
+    "risk": "predicted θ of cause {cause}",
+    "hazard_ratio": "hazard ratio of cause {cause} to all rows",
+    "incidence": "incidence of cause {cause} by {rest}",
+}
+
+
+def _at(times: Floats, values: Floats, at: Floats, before: float) -> Floats:
+    """Step functions of every leaf at some times."""
+    padded = np.concatenate([np.full((len(values), 1), before), values], axis=1)
+    return padded[:, np.searchsorted(times, at, side="right")]
