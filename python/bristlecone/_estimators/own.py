@@ -70,8 +70,7 @@ class OptimalTree(SearchedTree):
         search is slower; if no table fits, it stops with the best tree so far.
     n_jobs : int or None, default=None
         Number of threads; None is one, -1 all cores. The tree of a completed search does
-        not depend on it, except among trees whose objectives differ by rounding only:
-        NumPy may round a function differently in batches of another size.
+        not depend on it.
         The methods of the task still run one at a time.
     encoder : "auto" or transformer, default="auto"
         Turns ``X`` into binary features. "auto" is ``BinaryEncoder()`` plus the thresholds

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bristlecone._data.texts import number, percent
 from bristlecone._leaves.base import Columns, Leaves, Output, hazard_ratios, median_text
-from bristlecone._leaves.shown import Bar, Bars, Fact, LeafShown, Shown
+from bristlecone._leaves.shown import Fact, Incidences, LeafShown, Shown
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone.curves import StepFunction
 
@@ -119,25 +119,27 @@ class IncidenceLeaves(Leaves):
         return list(enumerate(self.of_cause, start=1))
 
     def shown(self, confidence: float, time_label: str) -> Shown:
-        end = self.any_cause.common_follow_up
-        incidence = [self.incidence_at(k, np.array([end]))[:, 0].tolist() for k, _ in self._causes]
+        times, until = self.unique_times, self.any_cause.common_follow_up
+        by_then = [self.incidence_at(k, np.array([until]))[:, 0].tolist() for k, _ in self._causes]
         leaves = []
         for place, leaf in enumerate(self.any_cause.statistics):
-            values = [of_leaf[place] for of_leaf in incidence]
-            bars = Bars(
-                Bar(f"cause {k}", value, percent(value), k - 1, False)
-                for k, value in enumerate(values, start=1)
-            )
-            facts = tuple(
+            facts = [
+                Fact(f"cause {k} by {number(until)}", percent(incidence[place]))
+                for k, incidence in enumerate(by_then, start=1)
+            ]
+            facts += [
                 Fact(f"θ of cause {k}", number(float(own.theta[place]))) for k, own in self._causes
-            )
-            shown = LeafShown(percent(values[0]), bars, facts, n_events=leaf.n_events)
-            leaves.append(shown)
+            ]
+            panel = Incidences(times, np.cumsum(self._curves[1][:, place], axis=0))
+            headline = f"cause 1 {percent(by_then[0][place])}"
+            leaves.append(LeafShown(headline, panel, tuple(facts), n_events=leaf.n_events))
+        causes = ", ".join(f"cause {k}" for k, _ in self._causes)
         caption = (
-            f"Bars: cumulative incidence of every cause (0 to 1) by {time_label} {number(end)}, "
+            f"Areas: cumulative incidence (0 to 1) over {time_label} of {causes}, stacked in this "
+            "order from below; what is left is free of events. In numbers, incidences by the time "
             "until which all leaves were observed."
         )
-        return Shown(tuple(leaves), caption=caption)
+        return Shown(tuple(leaves), (0.0, float(times[-1]) or 1.0), caption)
 
     def outputs(self, times: Mapping[str, float]) -> list[Output]:
         found: list[Output] = [("risk", self.theta.T, tuple(str(k) for k, _ in self._causes))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from bristlecone._data.texts import number
 from bristlecone._leaves.follow_up import FollowUp
 from bristlecone.curves import KaplanMeier
 
-__all__ = ["Bar", "Bars", "Box", "Curve", "Fact", "LeafShown", "Shown", "interval"]
+__all__ = ["Bar", "Bars", "Box", "Curve", "Fact", "Incidences", "LeafShown", "Shown", "interval"]
 
 Floats = NDArray[np.float64]
 
@@ -72,6 +73,28 @@ class Curve:
         return bool(np.allclose(observed, self.survival[within], rtol=0, atol=1e-9))
 
 
+@dataclass(frozen=True, eq=False)
+class Incidences:
+    """Probability of an event of each cause in one leaf, one above the other.
+
+    Parameters
+    ----------
+    times : array of float, shape (n_times,)
+        Where they rise.
+    stacked : array of float, shape (n_causes, n_times)
+        Incidence of each cause and of those before it.
+    """
+
+    times: Floats
+    stacked: Floats
+
+    @property
+    def layers(self) -> list[tuple[Floats, Floats]]:
+        """Lower and upper edge of every cause."""
+        edges = np.concatenate([np.zeros((1, self.times.size)), self.stacked])
+        return list(pairwise(edges))
+
+
 class Bar(NamedTuple):
     """A label with its value; ``place`` is that of its colour."""
 
@@ -109,7 +132,7 @@ class LeafShown:
     ----------
     headline : str
         What it predicts, in a few words.
-    panel : Curve, Bars, Box or None
+    panel : Curve, Incidences, Bars, Box or None
         What is drawn.
     facts : sequence of Fact
     name : str
@@ -119,7 +142,7 @@ class LeafShown:
     """
 
     headline: str
-    panel: Curve | Bars | Box | None
+    panel: Curve | Incidences | Bars | Box | None
     facts: tuple[Fact, ...] = ()
     name: str = ""
     n_events: int | None = None

@@ -28,8 +28,8 @@ class Down(Arrangement):
         left = 0.04
         if painter.has_vertical_axis:
             left = self.ruler.widest(self._vertical()[1], self.small) + 0.08
-        # The horizontal axis of survival; that of box plots stands upright here.
-        self.axis = axis if self.view.has_curves else None
+        # The horizontal axis of time; that of box plots stands upright here.
+        self.axis = axis if painter.is_over_time else None
         self.at_risk = self.view.at_risk(axis.ticks) if axis is not None else []
         if self.at_risk:
             left = max(left, self.ruler.width("at risk", self.small) + 0.1)
@@ -53,7 +53,7 @@ class Down(Arrangement):
     def _vertical(self) -> tuple[list[float], list[str]]:
         """Ticks of the vertical axis, as shares of its height, and their texts."""
         axis = self.painter.axis
-        if axis is None or self.view.has_curves:
+        if axis is None or self.painter.is_over_time:
             return [0.0, 0.5 / 1.04, 1 / 1.04], ["0", "0.5", "1"]
         return [axis.at(tick) for tick in axis.ticks], axis.texts
 

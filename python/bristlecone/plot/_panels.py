@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bristlecone._data.texts import number, round_numbers
-from bristlecone._leaves.shown import Bars, Box, Curve
+from bristlecone._leaves.shown import Bars, Box, Curve, Incidences
 from bristlecone._view.palette import FAINT, INK, label_colour
 from bristlecone._view.view import View, bar_rows
 from bristlecone.plot._axes import draw_estimate, steps
@@ -19,6 +19,8 @@ __all__ = ["Axis", "Painter", "Place", "painter_of"]
 # Bars that a leaf has room for.
 _MOST_BARS = 6
 _MOST_TICKS = 5
+# Height of an area that has room for a number.
+_READABLE = 0.15
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Painter:
     narrowest = 0.7
     #: Whether panels share a vertical axis where they stand side by side.
     has_vertical_axis = False
+    #: Whether the horizontal axis is time.
+    is_over_time = False
 
     def __init__(self, view: View, ruler: InchRuler) -> None:
         self.view, self.ruler = view, ruler
@@ -76,7 +80,7 @@ class _Curves(Painter):
     """Kaplan–Meier with its band and censored rows, and the curve that is predicted."""
 
     tall, low = 0.8, 0.28
-    has_vertical_axis = True
+    has_vertical_axis = is_over_time = True
 
     @property
     def axis(self) -> Axis:
@@ -102,6 +106,42 @@ class _Curves(Painter):
                 linestyle=(0, (3, 1.5)),
                 zorder=4,
             )
+
+
+class _Incidences(Painter):
+    """Incidences of the causes, one above the other, with their numbers."""
+
+    tall, low = 0.8, 0.28
+    has_vertical_axis = is_over_time = True
+
+    @property
+    def axis(self) -> Axis:
+        return Axis(*self.view.shown.span, self.view.ticks(_MOST_TICKS))
+
+    def draw(self, sheet: Sheet, k: int, place: Place, *, in_row: bool) -> None:
+        panel: Any = self.view.leaves[k].panel
+        end = self.axis.high
+        inset = sheet.inset(place.left, place.top, place.width, place.height)
+        inset.set_xlim(0.0, end)
+        inset.set_ylim(0.0, 1.04)
+        inset.set_xticks(self.axis.ticks)
+        inset.set_yticks([0.0, 0.5, 1.0])
+        x = np.concatenate([[0.0], panel.times, [end]])
+        for cause, edges in enumerate(panel.layers):
+            low, high = (np.concatenate([[0.0], edge, edge[-1:]]) for edge in edges)
+            inset.fill_between(
+                x, low, high, step="post", color=label_colour(cause), alpha=0.8, linewidth=0
+            )
+            if high[-1] - low[-1] > _READABLE:
+                inset.text(
+                    0.97 * end,
+                    (low[-1] + high[-1]) / 2,
+                    str(cause + 1),
+                    fontsize=(place.size - 1.0) * sheet.scale,
+                    color="white",
+                    ha="right",
+                    va="center_baseline",
+                )
 
 
 class _Bars(Painter):
@@ -206,7 +246,12 @@ def _orientation(*, vertical: bool) -> dict[str, Any]:
     return {"vert": vertical}
 
 
-_PAINTERS: dict[type, type[Painter]] = {Curve: _Curves, Bars: _Bars, Box: _Boxes}
+_PAINTERS: dict[type, type[Painter]] = {
+    Curve: _Curves,
+    Incidences: _Incidences,
+    Bars: _Bars,
+    Box: _Boxes,
+}
 
 
 def painter_of(view: View, ruler: InchRuler) -> Painter:

@@ -106,7 +106,7 @@ def html_report(
     check_tree(tree, "html_report")
     view = View(tree, confidence, time_label)
     if times is None:
-        times = view.default_times() if view.has_curves else []
+        times = view.default_times() if tree.leaves_.has_curves else []
     extras = [] if size_path is None else [path_section(size_path, tree)]
     if X is not None or y is not None:
         extras.append(held_out(tree, X, y, times, confidence))

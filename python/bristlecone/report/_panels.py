@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.texts import number, round_numbers
-from bristlecone._leaves.shown import Bars, Box, Curve
+from bristlecone._leaves.shown import Bars, Box, Curve, Incidences
+from bristlecone._view.palette import label_colour
 from bristlecone._view.ruler import Ruler
 from bristlecone._view.view import View, bar_rows
 from bristlecone.curves import StepFunction
@@ -75,7 +76,7 @@ def height_of(view: View) -> float:
 def panel_of(view: View, k: int, size: Size) -> Panel:
     """Panel of a leaf."""
     panel = view.leaves[k].panel
-    kind = {Curve: _curves, Bars: _bars, Box: _box}.get(type(panel), _text)
+    kind = _KINDS.get(type(panel), _text)
     return {"size": size, "colour": view.colours[k], **kind(view, k, size)}
 
 
@@ -97,6 +98,33 @@ def _curves(view: View, k: int, size: Size) -> Panel:
         "counts": _counts(view, k, area, ticks) if size.counts else [],
         "label": view.time_label,
         **(paths if size.left else paths | {"marks": ""}),
+    }
+
+
+def _incidences(view: View, k: int, size: Size) -> Panel:
+    """Stacked incidences of the causes, with the number of each where there is room."""
+    panel: Any = view.leaves[k].panel
+    area = size.area(view.shown.span)
+    layers = []
+    for cause, edges in enumerate(panel.layers):
+        low, high = (StepFunction(panel.times, edge, before=0.0) for edge in edges)
+        last = [float(edge[-1]) for edge in edges]
+        layers.append(
+            {
+                "path": area.between(low, high),
+                "colour": label_colour(cause),
+                "name": str(cause + 1) if area.height * (last[1] - last[0]) > _TEXT else "",
+                "middle": area.down(sum(last) / 2),
+            }
+        )
+    heights = [0.0, 0.25, 0.5, 0.75, 1.0] if size.counts else [0.0, 1.0] * bool(size.left)
+    return {
+        "kind": "incidences",
+        "area": area,
+        "ticks": _at(area.across, view.ticks(6 if size.counts else 3) if size.bottom else []),
+        "heights": _at(area.down, heights),
+        "label": view.time_label if size.counts else "",
+        "layers": layers,
     }
 
 
@@ -163,6 +191,14 @@ def _box(view: View, k: int, size: Size) -> Panel:
         "ticks": _at(area.across, ticks),
         **{name: area.across(at) for name, at in zip(names, box.levels, strict=True)},
     }
+
+
+_KINDS: dict[type, Callable[[View, int, Size], Panel]] = {
+    Curve: _curves,
+    Incidences: _incidences,
+    Bars: _bars,
+    Box: _box,
+}
 
 
 def overview(view: View) -> dict[str, Any]:

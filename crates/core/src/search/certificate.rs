@@ -132,15 +132,20 @@ impl<'a> Certificate<'a> {
         }
     }
 
-    /// Reports where the search is, and keeps what is new.
+    /// Reports where the search is, and keeps what is new. No objective is above an earlier one:
+    /// of trees that are as good, the one kept may be worse in its last digits.
     pub fn record(&mut self) {
-        self.monitor.report(&self.point());
-        self.keep();
+        let mut point = self.point();
+        if let Some(before) = self.trace.last() {
+            point.objective = point.objective.min(before.objective);
+            point.lower_bound = point.lower_bound.min(point.objective);
+        }
+        self.monitor.report(&point);
+        self.keep(point);
     }
 
     /// Keeps what is new; whether it is.
-    fn keep(&mut self) -> bool {
-        let point = self.point();
+    fn keep(&mut self, point: TracePoint) -> bool {
         let numbers = |p: &TracePoint| (p.objective, p.lower_bound);
         let is_new = self.trace.last().is_none_or(|last| numbers(last) != numbers(&point));
         if is_new {
@@ -170,7 +175,7 @@ impl<'a> Certificate<'a> {
                 status.name(),
             );
         }
-        if self.keep() {
+        if self.keep(self.point()) {
             // The last report is what is returned.
             self.monitor.report(&self.point());
         }

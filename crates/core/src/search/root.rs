@@ -1,7 +1,7 @@
 //! The root of a search: the best tree so far, what is proven, and the threads.
 
 use super::branch::Branch;
-use super::certificate::{Certificate, Measured, Verdict};
+use super::certificate::{Certificate, EVALUATED, Measured, Verdict};
 use super::nodes::{Allowed, Bounded, Cost, Look, Pending, Place, Rooted};
 use super::{Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
@@ -114,11 +114,12 @@ impl<'a, C: Cost> Search<'a, C> {
     }
 
     /// Takes a tree in place of the best one. Costs may order trees otherwise than the rows do, by
-    /// rounding: the objective of the rows never rises.
+    /// rounding: the objective of the rows does not rise, but for the last digits of a tie, in which
+    /// the first tree is to be found whichever thread was first.
     fn take(&mut self, cost: C, tree: Tree) {
         if let Some(before) = self.measured {
             let found = self.scale.objective(cost, &tree);
-            if found.objective > before.objective {
+            if found.objective > before.objective + EVALUATED * before.magnitude {
                 self.best.0 = cost;
                 return;
             }
