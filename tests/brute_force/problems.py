@@ -5,6 +5,7 @@ and fitted (``parameters``, ``fit``), what the best objective is for a number of
 (``optimum``), and what a fitted tree costs by its rows (``value``).
 """
 
+from cause_problems import causes
 from label_problems import classification, costs, fair_labels, front, policy
 from number_problems import counts, own_task, regression
 from survival_problems import greedy, listed, survival
@@ -14,6 +15,7 @@ __all__ = ["DRAWS", "front", "greedy", "listed"]
 DRAWS = {
     "likelihood": lambda rng: survival(rng, "likelihood"),
     "brier": lambda rng: survival(rng, "brier"),
+    "causes": causes,
     "classes": lambda rng: classification(
         rng, ("accuracy", "balanced-accuracy", "gini", "entropy")
     ),

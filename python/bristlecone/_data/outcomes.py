@@ -385,8 +385,8 @@ def _about_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
             return f". If {codes[1]:g} marks an event, pass event == {codes[1]:g}"
         which = f" ({name!r} has {len(codes)} codes)" if len(columns) > 1 else ""
         return (
-            f". Competing risks need a CompetingRisksTree{which}; for a cause-specific analysis, "
-            "in which other causes count as censored, pass event == 1"
+            f". Competing risks need a CompetingRisksTree and the metrics of a cause{which}; for a "
+            "cause-specific analysis, in which other causes count as censored, pass event == 1"
         )
     return ""
 
