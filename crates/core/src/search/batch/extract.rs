@@ -7,7 +7,7 @@
 use super::lattice::{Lattice, Solved};
 use super::{Found, Problem};
 use crate::data::Sample;
-use crate::search::lattice::combine::best_at;
+use crate::search::lattice::geometry::best_at;
 use crate::search::{Monitor, Stop};
 use crate::tree::Tree;
 
@@ -64,11 +64,16 @@ impl Lattice<'_> {
             leaf: self.problem.leaf_costs(&record)?[0],
             price: self.problem.prices(&record)?[0],
         };
-        let split = |slot: usize| self.best[0].0.get(slot).copied().unwrap_or(f64::INFINITY);
+        // Without levels the table holds what another lattice has left.
+        let split = |slot: usize| match self.tables.depth {
+            0 => f64::INFINITY,
+            _ => self.best[0].0[slot],
+        };
         let (mut found, mut lower) = (Vec::new(), Vec::new());
         let mut root_values = Vec::new();
         for &budget in budgets {
-            let slot = if self.unlimited { 0 } else { (budget - 1).min(self.slots[0]) };
+            let slot =
+                if self.tables.unlimited { 0 } else { (budget - 1).min(self.tables.slots[0]) };
             lower.push(self.value(slot, root.leaf, root.price, split));
             found.push(self.descend(&root, slot, &mut root_values, monitor)?);
         }
@@ -86,20 +91,21 @@ impl Lattice<'_> {
     ) -> Result<Found, Stop> {
         let level = node.literals.len();
         let leaf = Found { cost: node.leaf, tree: Tree::leaf() };
-        if level == self.depth || (slot == 0 && !self.unlimited) {
+        if level == self.tables.depth || (slot == 0 && !self.tables.unlimited) {
             return Ok(leaf);
         }
         monitor.check()?;
-        let sides = Sides::new(self.problem, self.sample, &node.rows, level + 1 < self.depth)?;
+        let sides =
+            Sides::new(self.problem, self.sample, &node.rows, level + 1 < self.tables.depth)?;
         let n = self.sample.n_columns();
         let mut best: Option<Split> = None;
         values.clear();
         values.resize(n, f64::INFINITY);
         for column in (0..n).filter(|c| node.literals.iter().all(|(used, _)| used != c)) {
             // Slot j is for j + 1 leaves; both sides have at least one.
-            let shares = if self.unlimited { 0..1 } else { 0..slot };
+            let shares = if self.tables.unlimited { 0..1 } else { 0..slot };
             for a in shares {
-                let b = if self.unlimited { 0 } else { slot - 1 - a };
+                let b = if self.tables.unlimited { 0 } else { slot - 1 - a };
                 let value = |value, slot| self.side_value(node, &sides, column, value, slot);
                 let value = value(true, a) + value(false, b) + node.price;
                 values[column] = values[column].min(value);
@@ -143,7 +149,7 @@ impl Lattice<'_> {
     ) -> f64 {
         let at = 2 * column + usize::from(!value);
         let level = node.literals.len() + 1;
-        if level == self.depth {
+        if level == self.tables.depth {
             return sides.leaf[at];
         }
         let mut columns = Vec::with_capacity(level);
@@ -157,10 +163,10 @@ impl Lattice<'_> {
         push(&(column, value));
         node.literals[place..].iter().for_each(&mut push);
         let (&lane, prefix) = columns.split_last().expect("at least the column");
-        let row = self.geometry.row(prefix);
-        let slots = self.slots[level];
+        let row = self.tables.sums.geometry.row(prefix);
+        let slots = self.tables.slots[level];
         // A budget larger than the level can use is as good as the largest.
-        let slot = if self.unlimited { 0 } else { slot.min(slots) };
+        let slot = if self.tables.unlimited { 0 } else { slot.min(slots) };
         let split =
             |below: usize| self.best[level].0[best_at(row, slots, level, below, pattern, lane)];
         self.value(slot, sides.leaf[at], sides.price[at], split)

@@ -4,6 +4,7 @@ use super::{Statistics, lattice};
 use crate::data::{BinaryMatrix, Sample};
 use crate::search::Settings;
 use crate::search::forecast::{Forecast, true_columns, work};
+use crate::search::lattice::MAX_DEPTH;
 
 /// Nanoseconds per leaf cell and per row visit, one thread, measured on GBSG2 at depth 4.
 const CELL: f64 = 5.0;
@@ -20,7 +21,7 @@ pub fn forecast(
     let depth = settings.limits.max_depth.min(sample.n_columns()).min(most.saturating_sub(1));
     let (limit, threads) = (settings.bytes(), settings.threads());
     let bytes = |d: usize| lattice::bytes(&sample, d, most, threads);
-    let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH).min(depth);
+    let deepest = settings.switches.lattice_depth.clamp(1, MAX_DEPTH).min(depth);
     let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
     let (cells, row_visits) = work(&true_columns(&sample), sample.n_columns(), depth, reach);
     let row_seconds = row_visits * VISIT * 1e-9 / threads as f64;

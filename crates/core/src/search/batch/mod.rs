@@ -2,14 +2,13 @@
 //!
 //! The engine sums a task's statistics over cells and asks for the costs of thousands of
 //! cells at a time; it knows nothing else of the task. Trees of up to
-//! [`lattice::MAX_DEPTH`] questions are one pass over the itemset lattice
+//! [`MAX_DEPTH`](super::lattice::MAX_DEPTH) questions are one pass over the itemset lattice
 //! ([`lattice`]), deeper ones are branched on ([`nodes`]). See docs/maths/batch.md.
 
 mod extract;
 mod forecast;
 mod lattice;
 mod nodes;
-mod passes;
 mod solve;
 mod statistics;
 
@@ -18,6 +17,7 @@ pub use solve::solve;
 pub use statistics::Statistics;
 
 use super::Stop;
+use super::lattice::Pool;
 use super::memo::Memo;
 use crate::tree::Tree;
 use std::sync::Arc;
@@ -98,6 +98,7 @@ struct Problem<'a> {
     penalty: f64,
     min_leaf: i64,
     memo: Option<Memo<f64, Arc<Tree>>>,
+    tables: Pool,
     /// What was seen of the task's costs.
     seen: Seen,
 }

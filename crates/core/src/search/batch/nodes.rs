@@ -6,6 +6,7 @@ use super::lattice;
 use super::{Found, Problem};
 use crate::data::Sample;
 use crate::search::branch::Branch;
+use crate::search::lattice::MAX_DEPTH;
 use crate::search::nodes::{
     Allowed, Bounded, InOrder, Known, KnownOf, Look, Nodes, Parent, Rooted, kept,
 };
@@ -23,6 +24,8 @@ const PATIENCE: usize = 8;
 pub struct BatchNodes<'a> {
     problem: &'a Problem<'a>,
     settings: Settings,
+    /// Bytes that a lattice of this thread may take at most.
+    share: usize,
     monitor: &'a Monitor<'a>,
     /// Costs that differ by no more are ties.
     pub slack: f64,
@@ -68,7 +71,8 @@ impl Bounded<f64> for Split {
 
 impl<'a> BatchNodes<'a> {
     pub fn new(problem: &'a Problem<'a>, settings: &Settings, monitor: &'a Monitor<'a>) -> Self {
-        BatchNodes { problem, settings: settings.clone(), monitor, slack: 0.0 }
+        let (settings, share) = (settings.clone(), settings.bytes());
+        BatchNodes { problem, settings, share, monitor, slack: 0.0 }
     }
 
     /// Leaf cost, price and bound of many sets of rows.
@@ -111,13 +115,13 @@ impl<'a> BatchNodes<'a> {
     fn lattice_depth(&self, sample: &Sample, most_leaves: usize) -> usize {
         let (left, threads) = (self.room(), self.settings.threads());
         let fits = |d: &usize| lattice::bytes(sample, *d, most_leaves, threads) <= left;
-        let deepest = self.settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
+        let deepest = self.settings.switches.lattice_depth.clamp(1, MAX_DEPTH);
         (1..=deepest).rev().find(fits).unwrap_or(0)
     }
 
     /// Bytes that the nodes met leave to lattices.
     fn room(&self) -> usize {
-        self.settings.bytes().saturating_sub(self.problem.remembered())
+        self.settings.bytes().saturating_sub(self.problem.remembered()).min(self.share)
     }
 
     fn lattice(
@@ -126,10 +130,11 @@ impl<'a> BatchNodes<'a> {
         depth: usize,
         budgets: &[usize],
     ) -> Result<lattice::Solved, Stop> {
-        let solved =
-            lattice::solve(self.problem, sample, depth, budgets, &self.settings, self.monitor)?;
+        let BatchNodes { problem, settings, monitor, .. } = self;
+        let share = problem.tables.share(self.room());
+        let solved = lattice::solve(problem, sample, depth, budgets, settings, share, monitor)?;
         for (found, lower) in solved.found.iter().zip(&solved.lower) {
-            self.problem.seen.differs.add(found.cost - lower);
+            problem.seen.differs.add(found.cost - lower);
         }
         Ok(solved)
     }
@@ -286,7 +291,8 @@ impl Rooted for BatchNodes<'_> {
         let reach = self.lattice_depth(sample, most_leaves).min(allowed.depth - 1);
         let each = lattice::bytes(sample, reach, most_leaves, 1);
         let shared = self.settings.shared(reach, each);
-        let worker = |settings| BatchNodes { settings, ..*self };
+        let share = (self.settings.bytes() - self.settings.memo_bytes()) / shared.len().max(1);
+        let worker = |settings| BatchNodes { settings, share, ..*self };
         shared.into_iter().map(worker).collect()
     }
 

@@ -5,6 +5,7 @@ use super::{BatchTask, Found, Problem, Seen, Statistics};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
+use crate::search::lattice::Pool;
 use crate::search::memo::Memo;
 use crate::search::root::{About, Scale, Search};
 use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop};
@@ -72,6 +73,7 @@ fn solve_once(
         penalty: leaf_penalty * weight,
         min_leaf: settings.limits.min_leaf as i64,
         memo: settings.switches.cache.then(|| Memo::new(settings.memo_bytes())),
+        tables: Pool::new(settings.bytes()),
         seen: Seen::default(),
     };
     let mut nodes = BatchNodes::new(&problem, settings, monitor);

@@ -1,6 +1,6 @@
 //! Summing the statistics of the rows of an itemset, one lane per further column.
 
-use super::tables::{refill, room_for};
+use super::memory::{refill, room_for};
 use crate::data::{Sample, column_bitsets};
 use crate::simd::{Job, LaneInt, Lanes, Vector};
 

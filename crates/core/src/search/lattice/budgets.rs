@@ -1,6 +1,6 @@
 //! Sharing a limited number of leaves between the two sides of a split.
 
-use super::MAX_DEPTH;
+use super::geometry::MAX_DEPTH;
 
 /// Slots of two children, and the slot of the parent that they make.
 pub type Combination = (usize, usize, usize);

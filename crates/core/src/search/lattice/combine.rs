@@ -8,18 +8,12 @@
 //! their summed values are candidates for splitting the smaller itemset on that column.
 
 use super::budgets::Combination;
-use super::geometry::{PAD, Row};
+use super::geometry::{Best, MAX_DEPTH, PATTERNS, best_at};
 use super::losses::{LossOf, Losses};
-use super::sums::{Source, Sums, View};
+use super::sums::{Prefix, Source, Sums, View};
 use crate::data::Smallest;
 use crate::simd::{LaneInt, LaneReal, Lanes, Vector};
 use std::mem::MaybeUninit;
-
-/// Longest prefix: the columns of a leaf of the deepest tree but the lane.
-pub const PREFIX: usize = super::MAX_DEPTH - 1;
-
-/// Sign patterns of the longest prefix; also the most leaves of a child of the root.
-pub const PATTERNS: usize = 1 << PREFIX;
 
 /// Everything the kernels read but the leaf losses of the task. Levels: 0 is the root, `depth` the
 /// leaves.
@@ -39,9 +33,9 @@ pub struct Problem<I, R> {
     pub price: R,
     /// How leaf budgets of the two sides of a split make a budget: for the cells of level
     /// m, (budget slot, budget slot, slot of the level above).
-    pub budgets: [Vec<Combination>; super::MAX_DEPTH + 1],
+    pub budgets: [Vec<Combination>; MAX_DEPTH + 1],
     /// Budget slots of the best splits of level m.
-    pub slots: [usize; super::MAX_DEPTH + 1],
+    pub slots: [usize; MAX_DEPTH + 1],
     /// Whether the number of leaves is free: one slot per level, leaf and split in one.
     pub unlimited: bool,
     /// What tests cost, if the task says so.
@@ -90,33 +84,6 @@ impl<R: LaneReal> Rates<R> {
     }
 }
 
-/// Best split of every itemset of a level below the root:
-/// `[row start · slots · patterns + (slot · patterns + pattern) · row length + lane]`.
-#[derive(Clone, Debug, Default)]
-pub struct Best<R>(pub Vec<R>);
-
-impl<R> Best<R> {
-    /// Whether the table of level `m` has all entries of a row, with all lanes of `n` columns and
-    /// their padding.
-    #[inline(always)]
-    fn holds(&self, row: Row, slots: usize, m: usize, n: usize) -> bool {
-        n + PAD <= row.first + row.len && ((row.start + row.len) * slots) << m <= self.0.len()
-    }
-}
-
-/// Position of (slot, pattern, lane) of an itemset row in a [`Best`] of level `m`.
-#[inline(always)]
-pub fn best_at(
-    row: Row,
-    slots: usize,
-    m: usize,
-    slot: usize,
-    pattern: usize,
-    lane: usize,
-) -> usize {
-    ((row.start * slots) << m) + ((slot << m) + pattern) * row.len + (lane - row.first)
-}
-
 /// Most channels a kernel handles, the numbers of rows and events included: those of 32 labels with
 /// the weight of the rows, which prices need, and their number.
 pub const MAX_CHANNELS: usize = 34;
@@ -130,7 +97,6 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     /// best splits of these itemsets, `above` takes candidates for the itemsets of size
     /// M − 1 (for M = 1: one value per slot, the root's).
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
     pub fn combine<
         L: Lanes<I = I, R = R>,
         const PRICED: bool,
@@ -142,37 +108,20 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         lanes: L,
         losses: &Losses<L>,
         view: &View<I>,
-        last: &[I],
-        stride: usize,
+        last: (&[I], usize),
         below: &Best<R>,
         above: &mut Best<R>,
     ) {
-        assert_eq!(view.size, M - 1);
-        const { assert!(P == 1 << (M - 1)) };
-        let (first, n) = (view.first(), self.sums.geometry.n);
-        if first >= n {
-            return;
-        }
-        let source = Source::new::<P>(&self.sums, view, LEAVES.then_some((last, stride)));
-        let out_slots = self.slots[M - 1];
-        if !LEAVES {
-            assert!(below.holds(view.rows[P - 1], self.slots[M], M, n));
-        }
-        for i in 0..M - 1 {
-            assert!(above.holds(view.rows[(P - 1) ^ 1 << i], out_slots, M - 1, n));
-        }
-        let mut least = [[R::INFINITY; P]; 2 * PATTERNS];
-        let mut h = first;
+        let (mut h, n) = (view.prefix.first(), self.sums.geometry.n);
+        let source = Source::new::<P>(&self.sums, view, LEAVES.then_some(last));
+        let mut offers = self.offers::<M, P, LEAVES>(&view.prefix, below, above);
         let half = lanes.half();
         macro_rules! block {
             ($lanes:ident, $losses:expr) => {{
-                let (view, source, least) = (view, &source, &mut least);
-                // SAFETY: the tables have the rows, and no vector runs over the last column by
-                // more than the padding.
+                let (view, source, offers) = (view, &source, &mut offers);
+                // SAFETY: no vector runs over the last column by more than the padding.
                 unsafe {
-                    self.block::<_, PRICED, M, P, LEAVES>(
-                        $lanes, $losses, view, source, h, below, above, least,
-                    )
+                    self.block::<_, PRICED, M, P, LEAVES>($lanes, $losses, view, source, h, offers)
                 }
             }};
         }
@@ -190,31 +139,33 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
                 h += L::N;
             }
         }
-        // The itemset `prefix` itself, split on any of the lanes.
-        for (slot, least) in least.iter().enumerate().take(out_slots) {
-            for (pattern, &value) in least.iter().enumerate() {
-                let at = if M == 1 {
-                    slot
-                } else {
-                    let row = view.rows[P / 2 - 1];
-                    best_at(row, out_slots, M - 1, slot, pattern, view.columns[M - 2])
-                };
-                let place = &mut above.0[at];
-                if value < *place {
-                    *place = value;
-                }
-            }
+        offers.end::<M>();
+    }
+
+    /// Where the cells of `prefix ∪ {lane}` are offered to the itemsets above.
+    #[inline(always)]
+    pub fn offers<'a, const M: usize, const P: usize, const LEAVES: bool>(
+        &'a self,
+        prefix: &'a Prefix,
+        below: &'a Best<R>,
+        above: &'a mut Best<R>,
+    ) -> Offers<'a, I, R, P> {
+        assert_eq!(prefix.size, M - 1);
+        const { assert!(P == 1 << (M - 1)) };
+        let (n, slots) = (self.sums.geometry.n, self.slots[M - 1]);
+        assert!(LEAVES || below.holds(prefix.rows[P - 1], self.slots[M], M, n));
+        for i in 0..M - 1 {
+            assert!(above.holds(prefix.rows[(P - 1) ^ 1 << i], slots, M - 1, n));
         }
+        let least = [[R::INFINITY; P]; 2 * PATTERNS];
+        Offers { problem: self, prefix, below, above, least }
     }
 
     /// One vector of lanes starting at lane `h`.
     ///
     /// # Safety
-    /// [`Best::holds`] of the tables: of `below` the row of the prefix, where these are no
-    /// leaves, of `above` the rows of the prefix without any one column. Lane `h` is none of
-    /// theirs and the vector reaches no further than their padding.
+    /// As [`Offers::block`].
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
     unsafe fn block<
         L: Lanes<I = I, R = R>,
         const PRICED: bool,
@@ -228,9 +179,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         view: &View<I>,
         source: &Source<I>,
         h: usize,
-        below: &Best<R>,
-        above: &mut Best<R>,
-        least: &mut [[R; P]; 2 * PATTERNS],
+        offers: &mut Offers<I, R, P>,
     ) {
         let channels = self.of_task;
         // Cells by pattern of the prefix: lane column true, lane column false.
@@ -258,7 +207,6 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         } else {
             None
         };
-        let weights = weights.as_ref();
         for &(c, least) in &self.minima {
             let count = if c < channels { yes[c] } else { source.cells::<L, M, P>(lanes, c, h) };
             let fewest = lanes.splat(I::from_i64(least));
@@ -269,25 +217,84 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
             }
         }
         let price = lanes.splat_real(self.price);
+        // SAFETY: passed on.
+        unsafe {
+            offers.block::<L, PRICED, M, LEAVES>(lanes, h, value, |_, _| price, weights.as_ref())
+        }
+    }
+}
+
+/// Takes the values of the cells of a prefix with each lane, and offers the sums of those that
+/// differ in one column to the itemset without it.
+pub struct Offers<'a, I, R, const P: usize> {
+    problem: &'a Problem<I, R>,
+    prefix: &'a Prefix,
+    below: &'a Best<R>,
+    above: &'a mut Best<R>,
+    /// Of the prefix itself, split on any of the lanes so far: `[slot][pattern]`.
+    least: [[R; P]; 2 * PATTERNS],
+}
+
+impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
+    /// The prefix itself, split on any of the lanes.
+    #[inline(always)]
+    pub fn end<const M: usize>(self) {
+        let Offers { problem, prefix, above, least, .. } = self;
+        let slots = problem.slots[M - 1];
+        for (slot, least) in least.iter().enumerate().take(slots) {
+            for (pattern, &value) in least.iter().enumerate() {
+                let at = if M == 1 {
+                    slot
+                } else {
+                    let row = prefix.rows[P / 2 - 1];
+                    best_at(row, slots, M - 1, slot, pattern, prefix.columns[M - 2])
+                };
+                let place = &mut above.0[at];
+                if value < *place {
+                    *place = value;
+                }
+            }
+        }
+    }
+
+    /// One vector of lanes starting at lane `h`: cells that cost `value` as leaves, and `price` to
+    /// be split, by pattern of the prefix and whether the lane's column is false. `weights` are
+    /// what the price of a column is charged on.
+    ///
+    /// # Safety
+    /// Lane `h` is beyond the prefix, and the vector reaches no further than the padding behind
+    /// the last column.
+    #[inline(always)]
+    pub unsafe fn block<
+        L: Lanes<I = I, R = R>,
+        const PRICED: bool,
+        const M: usize,
+        const LEAVES: bool,
+    >(
+        &mut self,
+        lanes: L,
+        h: usize,
+        value: &mut [[L::Real; 2]; P],
+        price: impl Fn(usize, usize) -> L::Real,
+        weights: Option<&[[L::Real; 2]; P]>,
+    ) {
+        let Problem { slots, budgets, unlimited, .. } = self.problem;
         let split = |slot: usize, s: usize, no: usize| {
-            let (row, pattern) = (view.rows[P - 1], s | (1 - no) << (M - 1));
-            let at = best_at(row, self.slots[M], M, slot, pattern, h);
-            // SAFETY: the caller's: `below` holds these lanes of the row.
-            let best = unsafe { lanes.load_real_at(&below.0, at) };
-            best + price
+            let (row, pattern) = (self.prefix.rows[P - 1], s | (1 - no) << (M - 1));
+            let at = best_at(row, slots[M], M, slot, pattern, h);
+            // SAFETY: `below` was seen to hold the row, and the vector is within its padding.
+            let best = unsafe { lanes.load_real_at(&self.below.0, at) };
+            best + price(s, no)
         };
         if LEAVES {
-            let (_, _, out) = self.budgets[M][0];
+            let (_, _, out) = budgets[M][0];
             // SAFETY: passed on.
-            unsafe {
-                self.offer::<L, PRICED, M, P>(
-                    lanes, view, h, value, value, weights, out, above, least,
-                );
-            }
+            unsafe { self.offer::<L, PRICED, M>(lanes, h, value, value, weights, out) };
             return;
         }
+        let infinity = lanes.splat_real(R::INFINITY);
         let mut by_budget;
-        let values = if self.unlimited {
+        let values = if *unlimited {
             // One budget for everything: the better of leaf and split.
             for s in 0..P {
                 for no in 0..2 {
@@ -298,7 +305,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         } else {
             by_budget = [[[infinity; 2]; P]; PATTERNS];
             by_budget[0] = *value;
-            for slot in 0..self.slots[M] {
+            for slot in 0..slots[M] {
                 for s in 0..P {
                     for no in 0..2 {
                         by_budget[slot + 1][s][no] = L::min_real(value[s][no], split(slot, s, no));
@@ -307,12 +314,10 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
             }
             &by_budget[..]
         };
-        for &(a, b, out) in &self.budgets[M] {
+        for &(a, b, out) in &budgets[M] {
             let (a, b) = (&values[a], &values[b]);
             // SAFETY: passed on.
-            unsafe {
-                self.offer::<L, PRICED, M, P>(lanes, view, h, a, b, weights, out, above, least);
-            }
+            unsafe { self.offer::<L, PRICED, M>(lanes, h, a, b, weights, out) };
         }
     }
 
@@ -321,28 +326,25 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     /// its price is charged on.
     ///
     /// # Safety
-    /// As [`Problem::block`] of `above`; `out` is one of its slots.
+    /// As [`Offers::block`]; `out` is one of the slots above.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    unsafe fn offer<L: Lanes<I = I, R = R>, const PRICED: bool, const M: usize, const P: usize>(
-        &self,
+    unsafe fn offer<L: Lanes<I = I, R = R>, const PRICED: bool, const M: usize>(
+        &mut self,
         lanes: L,
-        view: &View<I>,
         h: usize,
         a: &[[L::Real; 2]; P],
         b: &[[L::Real; 2]; P],
         weights: Option<&[[L::Real; 2]; P]>,
         out: usize,
-        above: &mut Best<R>,
-        least: &mut [[R; P]; 2 * PATTERNS],
     ) {
-        let slots = self.slots[M - 1];
-        let prefix = &view.columns[..M - 1];
-        let mut lane_rate = self.lane_rate::<L, PRICED>(lanes, None, h);
+        let Offers { problem, prefix, above, least, .. } = self;
+        let slots = problem.slots[M - 1];
+        let columns = &prefix.columns[..M - 1];
+        let mut lane_rate = problem.lane_rate::<L, PRICED>(lanes, None, h);
         if PRICED {
-            for &other in prefix {
+            for &other in columns {
                 lane_rate =
-                    L::min_real(lane_rate, self.lane_rate::<L, PRICED>(lanes, Some(other), h));
+                    L::min_real(lane_rate, problem.lane_rate::<L, PRICED>(lanes, Some(other), h));
             }
         }
         // Cells by pattern of the prefix, and whether the lane's column is false.
@@ -370,15 +372,15 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         }
         for i in 0..M - 1 {
             let low = (1usize << i) - 1;
-            let row = view.rows[(P - 1) ^ 1 << i];
-            let rate = self.prefix_rate::<L, PRICED>(lanes, prefix, i, h);
+            let row = prefix.rows[(P - 1) ^ 1 << i];
+            let rate = problem.prefix_rate::<L, PRICED>(lanes, columns, i, h);
             for rest in 0..P / 2 {
                 let s = (rest & low) | (rest & !low) << 1;
                 for no in 0..2 {
                     let candidate = pair((s | 1 << i, no), (s, no), rate);
                     let pattern = rest | (1 - no) << (M - 2);
                     let at = best_at(row, slots, M - 1, out, pattern, h);
-                    // SAFETY: the caller's: `above` holds these lanes of the row.
+                    // SAFETY: `above` was seen to hold the row, and the vector is within its padding.
                     unsafe {
                         let best = lanes.load_real_at(&above.0, at);
                         L::min_real(best, candidate).store_at(&mut above.0, at);

@@ -4,7 +4,14 @@
 //! name a row of the tables of level m; the last one is the lane within the row. Rows hold
 //! only the lanes beyond the prefix, plus padding for a vector that runs over the end.
 
-use super::combine::PREFIX;
+/// Deepest tree of one lattice.
+pub const MAX_DEPTH: usize = 5;
+
+/// Longest prefix: the columns of a leaf of the deepest tree but the lane.
+pub const PREFIX: usize = MAX_DEPTH - 1;
+
+/// Sign patterns of the longest prefix; also the most leaves of a child of the root.
+pub const PATTERNS: usize = 1 << PREFIX;
 
 /// Lanes of padding behind every row: no vector overruns its row by more.
 pub const PAD: usize = 8;
@@ -99,6 +106,33 @@ impl Geometry {
         };
         Row { start, first, len: self.n - first + PAD }
     }
+}
+
+/// Best split of every itemset of a level below the root:
+/// `[row start · slots · patterns + (slot · patterns + pattern) · row length + lane]`.
+#[derive(Clone, Debug, Default)]
+pub struct Best<R>(pub Vec<R>);
+
+impl<R> Best<R> {
+    /// Whether the table of level `m` has all entries of a row, with all lanes of `n` columns and
+    /// their padding.
+    #[inline(always)]
+    pub fn holds(&self, row: Row, slots: usize, m: usize, n: usize) -> bool {
+        n + PAD <= row.first + row.len && ((row.start + row.len) * slots) << m <= self.0.len()
+    }
+}
+
+/// Position of (slot, pattern, lane) of an itemset row in a [`Best`] of level `m`.
+#[inline(always)]
+pub fn best_at(
+    row: Row,
+    slots: usize,
+    m: usize,
+    slot: usize,
+    pattern: usize,
+    lane: usize,
+) -> usize {
+    ((row.start * slots) << m) + ((slot << m) + pattern) * row.len + (lane - row.first)
 }
 
 #[cfg(test)]

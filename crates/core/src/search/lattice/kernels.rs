@@ -3,13 +3,13 @@
 //! Work is handed out by the first two columns of the prefix, so any number of threads
 //! shares a level; each keeps its own table of best splits, merged by minimum afterwards.
 
-use super::MAX_DEPTH;
 use super::accumulate::{Rows, SPARE_LANES};
-use super::combine::{Best, Problem};
-use super::geometry::Geometry;
+use super::combine::Problem;
+use super::geometry::{Best, MAX_DEPTH};
 use super::losses::{LossOf, Losses};
+use super::memory::refill;
 use super::sums::{Sums, View};
-use super::tables::refill;
+
 use crate::search::{Monitor, Stop};
 use crate::simd::{Backend, Job, LaneInt, LaneReal, Lanes, with_token};
 use crate::task::LaneTask;
@@ -38,7 +38,7 @@ impl<I: LaneInt, R> Worker<I, R> {
 impl<I: LaneInt, R: LaneReal> Default for Worker<I, R> {
     fn default() -> Self {
         Worker {
-            views: std::array::from_fn(|_| View::root(&Geometry::default(), &[])),
+            views: Default::default(),
             one: (usize::MAX, Rows::default()),
             two: ((usize::MAX, usize::MAX), Rows::default()),
             scratch: Vec::new(),
@@ -50,7 +50,7 @@ impl<I: LaneInt, R: LaneReal> Default for Worker<I, R> {
 impl<I: LaneInt, R: LaneReal> Worker<I, R> {
     /// Makes ready for a problem.
     pub fn begin(&mut self, sums: &Sums<I>) {
-        self.views[0] = View::root(&sums.geometry, &sums.totals);
+        self.views.iter_mut().for_each(|view| view.begin(sums));
         self.one.0 = usize::MAX;
         self.two.0 = (usize::MAX, usize::MAX);
         let stride = sums.geometry.n + SPARE_LANES;
@@ -142,17 +142,18 @@ impl<'a, I> SumsOut<'a, I> {
 
 /// Sums of positive itemsets on one thread.
 pub type SumsPass<I, R> = fn(Backend, &Filling<'_, I>, &mut Worker<I, R>) -> Result<(), Stop>;
-/// Cells of itemsets on one thread, with the leaf losses of a task.
+/// What is done with the cells of itemsets on one thread.
 pub type CellsOf<'a, I, R> =
     dyn Fn(&Shared<'_, I, R>, &mut Worker<I, R>) -> Result<(), Stop> + Sync + 'a;
-type CellsPass<T, I, R> = fn(Backend, &T, &Shared<'_, I, R>, &mut Worker<I, R>) -> Result<(), Stop>;
+type LossesPass<T, I, R> =
+    fn(Backend, &T, &Shared<'_, I, R>, &mut Worker<I, R>) -> Result<(), Stop>;
 
 /// The passes of one thread, by width.
 pub struct Passes<T, I, R> {
     /// Sums of positive itemsets.
     pub sums: SumsPass<I, R>,
-    /// Cells of itemsets.
-    pub cells: CellsPass<T, I, R>,
+    /// Cells of itemsets, with the leaf losses of a task.
+    pub cells: LossesPass<T, I, R>,
 }
 
 impl<T: LaneTask> Passes<T, i32, f32> {
@@ -163,7 +164,7 @@ impl<T: LaneTask> Passes<T, i32, f32> {
                 let job = FillSums { filling, worker };
                 with_token!(backend, token => token.single().run(job))
             },
-            cells: |backend, task, shared, worker| with_token!(backend, token => cells(task, token.single(), shared, worker)),
+            cells: |backend, task, shared, worker| with_token!(backend, token => losses(task, token.single(), shared, worker)),
         }
     }
 }
@@ -172,12 +173,41 @@ impl<T: LaneTask> Passes<T, i64, f64> {
     /// In double width.
     pub fn double() -> Self {
         Passes {
-            sums: |backend, filling, worker| {
-                let job = FillSums { filling, worker };
-                with_token!(backend, token => token.double().run(job))
-            },
-            cells: |backend, task, shared, worker| with_token!(backend, token => cells(task, token.double(), shared, worker)),
+            sums: fill_double,
+            cells: |backend, task, shared, worker| with_token!(backend, token => losses(task, token.double(), shared, worker)),
         }
+    }
+}
+
+/// Sums of positive itemsets in double width.
+pub fn fill_double(
+    backend: Backend,
+    filling: &Filling<i64>,
+    worker: &mut Worker<i64, f64>,
+) -> Result<(), Stop> {
+    with_token!(backend, token => token.double().run(FillSums { filling, worker }))
+}
+
+/// What a pass does with the cells of a level.
+pub trait Kernel<L: Lanes> {
+    /// Those of `prefix ∪ {lane}` for all lanes beyond the prefix of `M − 1` columns, which has `P`
+    /// sign patterns: on the level of the leaves `last` holds their positive sums and the stride
+    /// of channels.
+    fn prefix<const M: usize, const P: usize, const LEAVES: bool>(
+        &mut self,
+        lanes: L,
+        view: &View<L::I>,
+        last: (&[L::I], usize),
+        above: &mut Best<L::R>,
+    ) -> Result<(), Stop>;
+
+    /// After the last prefix.
+    fn end<const M: usize, const P: usize, const LEAVES: bool>(
+        &mut self,
+        _lanes: L,
+        _above: &mut Best<L::R>,
+    ) -> Result<(), Stop> {
+        Ok(())
     }
 }
 
@@ -258,7 +288,7 @@ impl<L: Lanes> Job<L> for FillSums<'_, '_, L::I, L::R> {
 }
 
 /// The cells of all itemsets of a size, with the leaf losses of a task.
-fn cells<L: Lanes, T: LaneTask>(
+fn losses<L: Lanes, T: LaneTask>(
     task: &T,
     lanes: L,
     shared: &Shared<'_, L::I, L::R>,
@@ -268,28 +298,53 @@ fn cells<L: Lanes, T: LaneTask>(
     let (whole, half) = (LossOf::new(task, lanes, shift), LossOf::new(task, lanes.half(), shift));
     let losses = Losses { whole, half };
     if T::PRICED {
-        lanes.run(Sweep::<L, true> { shared, losses, worker })
+        lanes.run(Sweep { shared, kernel: WithLosses::<L, true> { shared, losses }, worker })
     } else {
-        lanes.run(Sweep::<L, false> { shared, losses, worker })
+        lanes.run(Sweep { shared, kernel: WithLosses::<L, false> { shared, losses }, worker })
     }
 }
 
-/// The cells of all itemsets of a size: the same for all tasks but for prices of questions.
-struct Sweep<'a, L: Lanes, const PRICED: bool> {
+/// Evaluates leaf losses where it meets cells: the same for all tasks but for prices of questions.
+struct WithLosses<'a, L: Lanes, const PRICED: bool> {
     shared: &'a Shared<'a, L::I, L::R>,
     losses: Losses<'a, L>,
-    worker: &'a mut Worker<L::I, L::R>,
 }
 
-impl<L: Lanes, const PRICED: bool> Job<L> for Sweep<'_, L, PRICED> {
+impl<L: Lanes, const PRICED: bool> Kernel<L> for WithLosses<'_, L, PRICED> {
+    #[inline(always)]
+    fn prefix<const M: usize, const P: usize, const LEAVES: bool>(
+        &mut self,
+        lanes: L,
+        view: &View<L::I>,
+        last: (&[L::I], usize),
+        above: &mut Best<L::R>,
+    ) -> Result<(), Stop> {
+        let Shared { problem, below, monitor, .. } = self.shared;
+        let losses = &self.losses;
+        problem.combine::<L, PRICED, M, P, LEAVES>(lanes, losses, view, last, below, above);
+        if LEAVES {
+            monitor.count(((problem.sums.geometry.n - view.prefix.first()) << M) as u64);
+        }
+        Ok(())
+    }
+}
+
+/// The cells of all itemsets of a size.
+pub struct Sweep<'a, L: Lanes, K> {
+    pub shared: &'a Shared<'a, L::I, L::R>,
+    pub kernel: K,
+    pub worker: &'a mut Worker<L::I, L::R>,
+}
+
+impl<L: Lanes, K: Kernel<L>> Job<L> for Sweep<'_, L, K> {
     type Output = Result<(), Stop>;
 
     #[inline(always)]
     fn run(self, lanes: L) -> Result<(), Stop> {
-        let Sweep { shared, losses, worker } = self;
+        let Sweep { shared, mut kernel, worker } = self;
         macro_rules! level {
             ($m:literal, $leaves:literal) => {
-                sweep::<L, PRICED, $m, { 1 << ($m - 1) }, $leaves>(lanes, shared, &losses, worker)
+                sweep::<L, K, $m, { 1 << ($m - 1) }, $leaves>(lanes, shared, &mut kernel, worker)
             };
         }
         match (shared.size, shared.size == shared.problem.depth) {
@@ -309,32 +364,25 @@ impl<L: Lanes, const PRICED: bool> Job<L> for Sweep<'_, L, PRICED> {
 /// The cells of all itemsets of size `M`: of the leaves, whose sums are accumulated on the
 /// way, or of a level above, whose sums and best splits are known.
 #[inline(always)]
-fn sweep<L: Lanes, const PRICED: bool, const M: usize, const P: usize, const LEAVES: bool>(
+fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const LEAVES: bool>(
     lanes: L,
     shared: &Shared<'_, L::I, L::R>,
-    losses: &Losses<L>,
+    kernel: &mut K,
     worker: &mut Worker<L::I, L::R>,
 ) -> Result<(), Stop> {
-    let (problem, sums) = (shared.problem, &shared.problem.sums);
+    let sums = &shared.problem.sums;
     let (rows, n) = (&sums.rows, sums.geometry.n);
     let stride = worker.stride(sums.channels);
     macro_rules! cells {
         ($rows:expr, $a:expr, $b:expr, $first:expr) => {{
+            if $first == n {
+                continue;
+            }
             if LEAVES {
                 $rows.accumulate(lanes, $a, $b, $first, &mut worker.scratch, stride);
             }
-            problem.combine::<L, PRICED, M, P, LEAVES>(
-                lanes,
-                losses,
-                &worker.views[M - 1],
-                &worker.scratch,
-                stride,
-                shared.below,
-                &mut worker.above,
-            );
-            if LEAVES {
-                shared.monitor.count(((n - $first) << M) as u64);
-            }
+            let (view, last) = (&worker.views[M - 1], (&worker.scratch[..], stride));
+            kernel.prefix::<M, P, LEAVES>(lanes, view, last, &mut worker.above)?;
         }};
     }
     while let Some((f, g)) = take(&shared.next, M, n) {
@@ -374,5 +422,5 @@ fn sweep<L: Lanes, const PRICED: bool, const M: usize, const P: usize, const LEA
             }
         }
     }
-    Ok(())
+    kernel.end::<M, P, LEAVES>(lanes, &mut worker.above)
 }

@@ -1,7 +1,7 @@
 //! Leaf losses: all that a task adds to the passes over the lattice, and all that is compiled for
 //! each task.
 
-use super::combine::PATTERNS;
+use super::geometry::PATTERNS;
 use crate::simd::{Job, Lanes};
 use crate::task::LaneTask;
 use std::mem::MaybeUninit;

@@ -7,18 +7,21 @@
 //! in exact arithmetic every branch within the proven error bound of the best, so that the
 //! result is exact and the same on every backend and number of threads.
 
-pub(super) mod accumulate;
-pub(super) mod budgets;
+mod accumulate;
+mod budgets;
 pub(super) mod combine;
 pub(super) mod geometry;
-mod kernels;
+pub(super) mod kernels;
 mod losses;
+mod memory;
 mod refine;
 pub(super) mod sums;
-mod tables;
+pub(super) mod tables;
 
-pub use refine::Found;
-pub use tables::{Extent, Pool, Share, make_sure};
+pub use geometry::MAX_DEPTH;
+pub use memory::make_sure;
+pub use refine::{Found, Query, Solved};
+pub use tables::{Extent, Pool, Share};
 
 use crate::data::{Sample, Smallest};
 use crate::search::forecast::{true_columns, work};
@@ -27,15 +30,13 @@ use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Backend, LaneInt, LaneReal};
 use crate::task::{LaneError, LaneTask};
 use budgets::leaf_budgets;
-use combine::{Best, MAX_CHANNELS, Problem, Rates};
-use geometry::Geometry;
+use combine::{MAX_CHANNELS, Problem, Rates};
+use geometry::{Best, Geometry, PREFIX};
 use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Worker};
+use memory::{refill, room_for};
 use std::sync::atomic::AtomicUsize;
 use sums::Sums;
-use tables::{Width, refill, room_for};
-
-/// Deepest tree of one lattice.
-pub const MAX_DEPTH: usize = 5;
+use tables::Width;
 
 /// Whether a task with so many channels fits the kernels.
 pub fn fits_channels(channels: usize) -> bool {
@@ -54,39 +55,6 @@ fn counted<T: LaneTask>(settings: &Settings) -> Smallest {
 pub fn channels<T: LaneTask>(task: &T, settings: &Settings) -> usize {
     let Smallest { rows, events } = counted::<T>(settings);
     task.channels() + 1 + usize::from(rows > 0 && events > 0)
-}
-
-/// What is asked of a lattice.
-#[derive(Clone, Copy, Debug)]
-pub struct Query<'a> {
-    /// Most levels.
-    pub depth: usize,
-    /// Numbers of leaves (`[usize::MAX]`: as many as the depth allows), for each of which the best
-    /// tree is wanted.
-    pub budgets: &'a [usize],
-    /// With one budget, what costs as much or more need not be found, only be bounded by it.
-    pub cutoff: i64,
-}
-
-impl Query<'static> {
-    /// For trees that the depth alone limits.
-    pub fn full(depth: usize, cutoff: i64) -> Self {
-        Query { depth, budgets: &[usize::MAX], cutoff }
-    }
-}
-
-/// What a lattice finds.
-#[derive(Clone, Debug)]
-pub struct Solved {
-    /// The exact best tree for each budget, or the leaf where that only had to be bounded.
-    pub found: Vec<Found>,
-    /// No tree costs less; what `found` costs unless that only had to be bounded.
-    pub lower: Vec<i64>,
-    /// Approximate best cost with each column at the root, for ordering a search; empty
-    /// for trees of depth 0 or 1.
-    pub root_values: Vec<f64>,
-    /// Whether these are exact.
-    pub exact: bool,
 }
 
 /// Best trees in exact costs.
@@ -209,28 +177,46 @@ impl<T: LaneTask> Lattice<'_, T> {
     fn problem<I: LaneInt, R: LaneReal>(&self, sums: Sums<I>) -> Problem<I, R> {
         let Lattice { task, sample, query, settings, .. } = *self;
         let shift = shifts(task, size_of::<I>() == 4, sample);
-        let (budgets, slots) = leaf_budgets(query.depth, query.budgets);
-        let mut problem = Problem {
-            depth: query.depth,
-            of_task: task.channels(),
-            sums,
-            minima: Vec::new(),
+        let price = task.split_price() as f64 / task.lane_unit(&shift);
+        Problem {
             smallest: settings.limits.smallest(),
-            price: R::from_f64(task.split_price() as f64 / task.lane_unit(&shift)),
-            shift,
-            budgets,
-            slots,
-            unlimited: query.budgets == [usize::MAX],
+            price: R::from_f64(price),
             rates: if T::PRICED { rates(task, sample) } else { Rates::default() },
-        };
-        fill_rows(&mut problem, sample, counted::<T>(settings));
-        problem
+            ..problem(sample, query, shift, counted::<T>(settings), sums)
+        }
     }
+}
+
+/// What the kernels read of the rows, which drop these bits of every channel, in the memory of other
+/// sums.
+pub(super) fn problem<I: LaneInt, R: LaneReal>(
+    sample: &Sample,
+    query: Query,
+    shift: Vec<u32>,
+    counted: Smallest,
+    sums: Sums<I>,
+) -> Problem<I, R> {
+    let (budgets, slots) = leaf_budgets(query.depth, query.budgets);
+    let mut problem = Problem {
+        depth: query.depth,
+        of_task: sample.channels,
+        sums,
+        minima: Vec::new(),
+        smallest: counted,
+        price: R::default(),
+        shift,
+        budgets,
+        slots,
+        unlimited: query.budgets == [usize::MAX],
+        rates: Rates::default(),
+    };
+    fill_rows(&mut problem, sample, counted);
+    problem
 }
 
 /// Runs all phases: fills the sums of the problem, and finds the best splits of every level in the
 /// tables of the first thread.
-fn run<I: LaneInt, R: LaneReal>(
+pub(super) fn run<I: LaneInt, R: LaneReal>(
     problem: &mut Problem<I, R>,
     backend: Backend,
     sums_of: SumsPass<I, R>,
@@ -370,7 +356,7 @@ fn fill_rows<I: LaneInt, R>(problem: &mut Problem<I, R>, sample: &Sample, counte
         minima.push((channel, least));
     }
     sums.channels = of_task + further.len();
-    sums.geometry = Geometry::new(sample.n_columns(), (*depth).min(combine::PREFIX));
+    sums.geometry = Geometry::new(sample.n_columns(), (*depth).min(PREFIX));
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.
     let mut totals = vec![0i64; sums.channels];
     sums.rows.fill(sample, sums.channels, |r, record| {

@@ -6,14 +6,47 @@
 //! these are descended into, in exact integer costs. Ties go to fewer leaves, then to the
 //! first column, so the tree does not depend on backend or threads.
 
-use super::combine::{Best, PREFIX, Problem, best_at};
-use super::{MAX_DEPTH, Query, Solved};
+use super::combine::Problem;
+use super::geometry::{Best, MAX_DEPTH, PREFIX, best_at};
 use crate::data::Sample;
 use crate::search::{Monitor, Stop};
 use crate::simd::{LaneInt, LaneReal};
 use crate::task::{LaneError, LaneTask, Task};
 use crate::tree::Tree;
 use rustc_hash::FxHashMap;
+
+/// What is asked of a lattice.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a> {
+    /// Most levels.
+    pub depth: usize,
+    /// Numbers of leaves (`[usize::MAX]`: as many as the depth allows), for each of which the best
+    /// tree is wanted.
+    pub budgets: &'a [usize],
+    /// With one budget, what costs as much or more need not be found, only be bounded by it.
+    pub cutoff: i64,
+}
+
+impl Query<'static> {
+    /// For trees that the depth alone limits.
+    pub fn full(depth: usize, cutoff: i64) -> Self {
+        Query { depth, budgets: &[usize::MAX], cutoff }
+    }
+}
+
+/// What a lattice finds.
+#[derive(Clone, Debug)]
+pub struct Solved {
+    /// The exact best tree for each budget, or the leaf where that only had to be bounded.
+    pub found: Vec<Found>,
+    /// No tree costs less; what `found` costs unless that only had to be bounded.
+    pub lower: Vec<i64>,
+    /// Approximate best cost with each column at the root, for ordering a search; empty
+    /// for trees of depth 0 or 1.
+    pub root_values: Vec<f64>,
+    /// Whether these are exact.
+    pub exact: bool,
+}
 
 /// An exact optimum.
 #[derive(Clone, Debug)]

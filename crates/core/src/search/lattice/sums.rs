@@ -2,8 +2,7 @@
 //! a lattice holds whatever the task.
 
 use super::accumulate::Rows;
-use super::combine::{MAX_CHANNELS, PATTERNS, PREFIX};
-use super::geometry::{Geometry, PAD, Row};
+use super::geometry::{Geometry, PAD, PATTERNS, PREFIX, Row};
 use crate::simd::{Job, LaneInt, Lanes};
 
 /// The rows, and sums over those where all columns of an itemset are true.
@@ -58,31 +57,33 @@ impl<L: Lanes, const SIZE: usize> Job<L> for Extend<'_, L::I, SIZE> {
     #[inline(always)]
     fn run(self, _: L) {
         let Extend { sums, shorter, column, view } = self;
-        debug_assert_eq!(shorter.size, SIZE);
+        let (before, prefix) = (&shorter.prefix, &mut view.prefix);
+        debug_assert_eq!(before.size, SIZE);
         let half = 1 << SIZE;
-        view.size = SIZE + 1;
-        view.columns = shorter.columns;
-        view.columns[SIZE] = column;
-        view.rows[..half].copy_from_slice(&shorter.rows[..half]);
+        prefix.size = SIZE + 1;
+        prefix.columns = before.columns;
+        prefix.columns[SIZE] = column;
+        prefix.rows[..half].copy_from_slice(&before.rows[..half]);
         let mut at = [0; PATTERNS];
         for s in 0..half {
             let mut members = [0usize; PREFIX];
             let mut size = 0;
             for bit in 0..SIZE {
                 if s >> bit & 1 == 1 {
-                    members[size] = shorter.columns[bit];
+                    members[size] = before.columns[bit];
                     size += 1;
                 }
             }
-            let row = shorter.rows[s];
+            let row = before.rows[s];
             at[s] = row.start + (column - row.first);
             members[size] = column;
             // The rows of the longest prefix are the caller's scratch.
             if size + 1 < PREFIX {
-                view.rows[s + half] = sums.geometry.row(&members[..=size]);
+                prefix.rows[s + half] = sums.geometry.row(&members[..=size]);
             }
         }
-        for c in 0..sums.channels {
+        let cells = view.cells.iter_mut().zip(&shorter.cells);
+        for (c, (cells, shorter)) in cells.enumerate() {
             // Sums where a subset and the column are true, then by sign pattern.
             let mut with = [L::I::default(); PATTERNS];
             for s in 0..half {
@@ -97,43 +98,47 @@ impl<L: Lanes, const SIZE: usize> Job<L> for Extend<'_, L::I, SIZE> {
                 }
             }
             for s in 0..half {
-                view.cells[c][s] = shorter.cells[c][s].minus(with[s]);
-                view.cells[c][s + half] = with[s];
+                cells[s] = shorter[s].minus(with[s]);
+                cells[s + half] = with[s];
             }
         }
     }
 }
 
-/// A prefix of columns as the kernels see it: for every subset of its columns, where the
-/// itemsets `subset ∪ {lane}` live, and what the statistics of every sign pattern sum to.
-#[derive(Clone, Debug)]
-pub struct View<I> {
+/// A prefix of columns, and for every subset of these where the itemsets `subset ∪ {lane}` live.
+#[derive(Clone, Debug, Default)]
+pub struct Prefix {
     pub size: usize,
     pub columns: [usize; PREFIX],
     pub rows: [Row; PATTERNS],
-    /// Sums by sign pattern of the prefix, `[channel][pattern]`.
-    pub cells: [[I; PATTERNS]; MAX_CHANNELS],
 }
 
-impl<I: LaneInt> View<I> {
-    /// The empty prefix.
-    pub fn root(geometry: &Geometry, totals: &[I]) -> Self {
-        let mut view = View {
-            size: 0,
-            columns: [0; PREFIX],
-            rows: [geometry.row(&[]); PATTERNS],
-            cells: [[I::default(); PATTERNS]; MAX_CHANNELS],
-        };
-        for (c, &total) in totals.iter().enumerate() {
-            view.cells[c][0] = total;
-        }
-        view
-    }
-
+impl Prefix {
     /// First lane beyond the prefix.
     #[inline(always)]
     pub fn first(&self) -> usize {
         if self.size == 0 { 0 } else { self.columns[self.size - 1] + 1 }
+    }
+}
+
+/// A prefix, and what the statistics of every sign pattern of it sum to.
+#[derive(Clone, Debug, Default)]
+pub struct View<I> {
+    pub prefix: Prefix,
+    /// `[channel][pattern]`
+    pub cells: Vec<[I; PATTERNS]>,
+}
+
+impl<I: LaneInt> View<I> {
+    /// Makes it the empty prefix.
+    pub fn begin(&mut self, sums: &Sums<I>) {
+        self.prefix = Prefix { rows: [sums.geometry.row(&[]); PATTERNS], ..Prefix::default() };
+        self.cells.clear();
+        self.cells.extend(sums.totals.iter().map(|&total| {
+            let mut cells = [I::default(); PATTERNS];
+            cells[0] = total;
+            cells
+        }));
     }
 }
 
@@ -158,7 +163,7 @@ impl<'a, I: LaneInt> Source<'a, I> {
         view: &View<I>,
         last: Option<(&'a [I], usize)>,
     ) -> Self {
-        let (channels, first, end) = (sums.channels, view.first(), sums.geometry.n + PAD);
+        let (channels, first, end) = (sums.channels, view.prefix.first(), sums.geometry.n + PAD);
         let (tables, at) = ([&[][..]; PATTERNS], [0; PATTERNS]);
         let mut source = Source { tables, at, stride: at, channels, first, end };
         for s in 0..P {
@@ -166,7 +171,7 @@ impl<'a, I: LaneInt> Source<'a, I> {
                 assert!(end <= stride && channels * stride <= last.len());
                 (source.tables[s], source.stride[s]) = (last, stride);
             } else {
-                let (row, size) = (view.rows[s], s.count_ones() as usize);
+                let (row, size) = (view.prefix.rows[s], s.count_ones() as usize);
                 let (table, total) = (&sums.levels[size], sums.geometry.total(size + 1));
                 debug_assert!(row.first <= first && end <= row.first + row.len);
                 debug_assert!(row.start + row.len <= total && channels * total <= table.len());
