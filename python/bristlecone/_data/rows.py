@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from bristlecone._data.arrays import as_array, check_not_negative
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["check_row_labels", "check_sample_weight", "row_count", "row_numbers", "take_rows"]
-
 # Within these limits no sum, product or ratio of weights overflows or underflows.
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
 

@@ -17,8 +17,6 @@ from bristlecone._data.rows import (
     take_rows,
 )
 
-__all__ = ["TrainingData", "check_cause_data", "check_row_losses", "check_training_data"]
-
 
 class TrainingData(NamedTuple):
     """Checked rows of a fit: all of positive weight, at least two, at least one event.

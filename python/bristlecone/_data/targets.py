@@ -14,19 +14,6 @@ from bristlecone._data.groups import codes_of
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = [
-    "LabelledData",
-    "NumericData",
-    "check_amounts",
-    "check_counts",
-    "check_labelled_data",
-    "check_numbers",
-    "check_numeric_data",
-    "check_two_classes",
-    "known_codes",
-]
-
-
 # Weighted exposures below this share of the largest, or of 1, have lost digits in doubles.
 _LEAST_EXPOSURE = 2.0**-960
 

@@ -53,8 +53,6 @@ from bristlecone._encoder.thresholds import (
 from bristlecone._log import warn
 from bristlecone.exceptions import ColumnWarning, InvalidParameterError, ModelFormatError
 
-__all__ = ["BinaryEncoder"]
-
 Floats = NDArray[np.float64]
 
 _THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble"

@@ -20,8 +20,6 @@ from bristlecone._objectives.causes import CauseLikelihood
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._causes import concordance_index_cause
 
-__all__ = ["CompetingRisksTree"]
-
 Floats = NDArray[np.float64]
 
 # Causes that the engine has sums for.

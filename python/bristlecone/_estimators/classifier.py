@@ -20,8 +20,6 @@ from bristlecone._search.engine import Problem
 from bristlecone._search.front import ParetoFront, pareto_front, public_front
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["OptimalTreeClassifier"]
-
 # Objectives chosen from the front of false positives and false negatives.
 _MEASURES = ("f1", "mcc")
 

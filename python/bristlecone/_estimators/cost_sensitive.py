@@ -16,8 +16,6 @@ from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
 from bristlecone._objectives.costs import LabelCosts
 
-__all__ = ["CostSensitiveTreeClassifier"]
-
 
 class CostlyData(NamedTuple):
     """Checked rows with the cost of every label, float64 (n, n_classes).

@@ -17,8 +17,6 @@ from bristlecone._objectives.fair import EQUAL_OPPORTUNITY, PARITY, FairLabels
 from bristlecone._objectives.parity import DemographicParity, EqualityOfOpportunity, groups_of
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["FairTreeClassifier"]
-
 
 class GroupedData(NamedTuple):
     """Checked rows with the group of each, int64 (n,) of 0 and 1."""

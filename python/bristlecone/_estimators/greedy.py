@@ -45,8 +45,6 @@ from bristlecone._teacher.lesson import teach
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["GreedySurvivalTree"]
-
 _AIMS = {
     "likelihood": "the fall of the likelihood loss (LeBlanc and Crowley, Biometrics 48, 1992)",
     "logrank": "the two-sample log-rank statistic (Segal, Biometrics 44, 1988)",

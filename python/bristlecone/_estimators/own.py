@@ -19,8 +19,6 @@ from bristlecone._objectives.own import OwnData, OwnObjective
 from bristlecone._objectives.own_checks import check_statistics, check_task
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["OptimalTree"]
-
 
 def _predicts(estimator: OptimalTree) -> bool:
     if getattr(_task(estimator), "leaf_value", None) is None:

@@ -25,8 +25,6 @@ from bristlecone._objectives.rewards import (
 )
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["PolicyTree"]
-
 
 class PolicyData(NamedTuple):
     """Checked rows with the estimated outcome of every treatment, float64 (n, n_treatments)."""

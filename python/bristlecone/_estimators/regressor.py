@@ -21,8 +21,6 @@ from bristlecone._objectives.means import SquaredError
 from bristlecone._objectives.rates import PoissonDeviance
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["OptimalTreeRegressor"]
-
 
 class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     """Regression tree of least loss among all trees over the binary features of the encoder.

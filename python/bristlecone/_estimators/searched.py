@@ -23,8 +23,6 @@ from bristlecone._search.progress import SearchCost
 from bristlecone._teacher.lesson import teach, teach_again, teacher_of
 from bristlecone.exceptions import InfeasibleError
 
-__all__ = ["Again", "Callback", "SearchedTree", "again"]
-
 Estimator = TypeVar("Estimator", bound="SearchedTree")
 
 

@@ -40,8 +40,6 @@ from bristlecone.exceptions import (
     InvalidParameterError,
 )
 
-__all__ = ["SoftSurvivalTree"]
-
 Floats = NDArray[np.float64]
 
 _AIM = (

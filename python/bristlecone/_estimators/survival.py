@@ -20,8 +20,6 @@ from bristlecone._objectives.fair import FairSurvival
 from bristlecone._objectives.parity import RmstParity, groups_of
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["OptimalSurvivalTree"]
-
 
 class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
     """Survival tree of least loss among all trees over the binary features of the encoder.

@@ -28,8 +28,6 @@ from bristlecone.exceptions import (
     SearchLimitWarning,
 )
 
-__all__ = ["Fitted", "announce", "assemble", "unmet", "with_leaves", "with_loss"]
-
 # Among the facts of a certificate without a tree: what the search was to meet.
 _UNMET = "unmet"
 

@@ -19,8 +19,6 @@ from bristlecone._search.certificate import Certificate, fingerprint
 from bristlecone._search.cuts import Growth
 from bristlecone._search.engine import Problem
 
-__all__ = ["encode", "encode_again", "warn_of_shares"]
-
 # Largest share of the remaining time that the choice of cuts may take, and how much longer than
 # reading the rows ranking them, cutting and encoding them anew may take.
 _SHARE_FOR_CUTS, _CUTS_BY_READING = 0.5, 5.0

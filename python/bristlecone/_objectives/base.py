@@ -17,8 +17,6 @@ from bristlecone._teacher.outcomes import Outcomes
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["Objective", "TaskObjective"]
-
 
 class Objective(ABC):
     """Objective of a search: what the best tree has least of.

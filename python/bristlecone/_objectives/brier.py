@@ -18,8 +18,6 @@ from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["Brier"]
-
 _AIMS = {
     "kaplan-meier": "the Kaplan–Meier curve of each leaf",
     "brier-optimal": "the curve of least score of each leaf",

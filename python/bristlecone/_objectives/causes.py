@@ -18,8 +18,6 @@ from bristlecone._objectives.likelihood import Likelihood
 from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
 
-__all__ = ["CauseLikelihood"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CauseLikelihood(TaskObjective):

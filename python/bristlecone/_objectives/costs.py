@@ -18,8 +18,6 @@ from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._teacher.outcomes import Costs
 from bristlecone._tree import Tree
 
-__all__ = ["LabelCosts"]
-
 Floats = NDArray[np.float64]
 
 

@@ -20,8 +20,6 @@ from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._tree import Tree
 from bristlecone.curves import rmst
 
-__all__ = ["EQUAL_OPPORTUNITY", "PARITY", "FairLabels", "FairSurvival"]
-
 PARITY, EQUAL_OPPORTUNITY = "demographic-parity", "equality-of-opportunity"
 
 _COMPARED = {PARITY: "the rows", EQUAL_OPPORTUNITY: "the rows of the positive class"}

@@ -17,8 +17,6 @@ from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._teacher.outcomes import Classes
 from bristlecone._tree import Tree
 
-__all__ = ["AIMS", "ClassObjective", "LabelSums", "Measure"]
-
 Floats = NDArray[np.float64]
 
 AIMS = {

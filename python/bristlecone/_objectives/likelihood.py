@@ -20,8 +20,6 @@ from bristlecone._teacher.outcomes import Survivals
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["Likelihood"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Likelihood(SurvivalObjective):

@@ -17,8 +17,6 @@ from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Numbers, Outcomes
 from bristlecone._tree import Tree
 
-__all__ = ["SquaredError"]
-
 # Binary exponents of differences whose squares are far from the ends of the range of numbers.
 _ORDINARY = 200
 

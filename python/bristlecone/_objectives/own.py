@@ -22,8 +22,6 @@ from bristlecone._search.engine import Engine, Problem, engine_of
 from bristlecone._search.engine import Task as EngineTask
 from bristlecone._tree import Tree
 
-__all__ = ["OwnData", "OwnObjective", "Task"]
-
 
 class Task(ABC):
     """A custom objective: the cost of a leaf as a function of sums over its rows.

@@ -18,8 +18,6 @@ from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Rates
 from bristlecone._tree import Tree
 
-__all__ = ["PoissonDeviance"]
-
 Floats = NDArray[np.float64]
 
 

@@ -18,8 +18,6 @@ from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._tree import Tree
 
-__all__ = ["REWARD_ESTIMATES", "Rewards", "mean_reward", "policy_rewards", "propensity_of"]
-
 REWARD_ESTIMATES = ("direct", "inverse-propensity", "doubly-robust")
 
 # Rewards of which none is larger lose digits when they are averaged.

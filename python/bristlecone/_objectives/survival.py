@@ -17,8 +17,6 @@ from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
 
-__all__ = ["SurvivalObjective"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SurvivalObjective(TaskObjective):

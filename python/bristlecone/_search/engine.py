@@ -14,8 +14,6 @@ from bristlecone._search.certificate import Teaching
 from bristlecone._search.counts import curve_forecast, limited_forecast, measure_forecast
 from bristlecone._search.front import solve_front
 
-__all__ = ["Engine", "Problem", "Task", "engine_of"]
-
 # Names of the functions that take each task.
 _FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()}
 

@@ -19,8 +19,6 @@ from bristlecone._teacher.folds import folds_of
 from bristlecone._teacher.outcomes import Outcomes
 from bristlecone.exceptions import SmallSampleWarning
 
-__all__ = ["moments", "teach", "teach_again", "teacher_of"]
-
 Floats = NDArray[np.float64]
 
 # Share of the time limit that the teacher may take.

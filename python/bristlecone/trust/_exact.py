@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Column", "fractions", "log_ratio"]
-
 Objects = NDArray[Any]
 
 # Sums of whole numbers stay below this in 64 bits.

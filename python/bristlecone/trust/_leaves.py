@@ -24,8 +24,6 @@ from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows
 from bristlecone.trust._survival import brier_terms, lifetimes, of_cause, prior_of, row_hazards
 
-__all__ = ["check_leaves"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Pairs = list[tuple[Any, ...]]

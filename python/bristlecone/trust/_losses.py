@@ -20,8 +20,6 @@ from bristlecone.trust._rows import Rows
 from bristlecone.trust._statement import ROUNDING, Statement, differences, like, sums_of, within
 from bristlecone.trust._survival import Counted, competing_risks, likelihood, survival
 
-__all__ = ["fair_limit", "path_prices", "statement_of"]
-
 Floats = NDArray[np.float64]
 Prices = list[tuple[float, float, Any, Any]]
 

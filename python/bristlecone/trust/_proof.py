@@ -18,16 +18,6 @@ from bristlecone.trust._rows import Rows, reached_nodes, read_rows
 from bristlecone.trust._statement import Statement, like
 from bristlecone.trust._teacher import drift_of, with_smoothed
 
-__all__ = [
-    "Value",
-    "check_improvements",
-    "check_labels",
-    "check_objective",
-    "check_proof",
-    "check_training_loss",
-    "slack_of",
-]
-
 
 class Value:
     """The objective of a tree by its rows.

@@ -20,8 +20,6 @@ from bristlecone._data.outcomes import check_survival, read_causes
 from bristlecone._tree import Tree
 from bristlecone.trust._columns import Table, Values, answers_of
 
-__all__ = ["Rows", "fingerprint", "reached_nodes", "read_rows"]
-
 Floats = NDArray[np.float64]
 
 

@@ -20,8 +20,6 @@ from bristlecone._tree import NO_FEATURE
 from bristlecone.metrics import concordance_index_censored
 from bristlecone.trust._alternatives import key, search_again
 
-__all__ = ["Stability", "stability"]
-
 Floats = NDArray[np.float64]
 
 # Rows whose shared leaves are counted for every pair, at most.

@@ -17,18 +17,6 @@ from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows
 from bristlecone.trust._statement import ROUNDING, Statement, differences, like, sums_of
 
-__all__ = [
-    "Counted",
-    "brier_terms",
-    "competing_risks",
-    "lifetimes",
-    "likelihood",
-    "of_cause",
-    "prior_of",
-    "row_hazards",
-    "survival",
-]
-
 Floats = NDArray[np.float64]
 
 

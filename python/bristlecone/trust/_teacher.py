@@ -15,8 +15,6 @@ from bristlecone._teacher.lesson import moments, teacher_of
 from bristlecone.trust._compare import Checks
 from bristlecone.trust._rows import Rows
 
-__all__ = ["check_teacher", "drift_of", "with_smoothed"]
-
 Floats = NDArray[np.float64]
 
 # Names of the facts that smoothed outcomes take the place of; other facts of these rows, such as

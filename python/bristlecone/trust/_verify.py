@@ -32,8 +32,6 @@ from bristlecone.trust._survival import lifetimes, row_hazards
 from bristlecone.trust._teacher import check_teacher, drift_of, with_smoothed
 from bristlecone.trust._verification import Verification
 
-__all__ = ["MOST_WORK", "verify"]
-
 MOST_WORK = 5e8
 """Work of an exhaustive search, in units of about 10 ns: five seconds."""
 

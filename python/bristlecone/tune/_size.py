@@ -23,8 +23,6 @@ from bristlecone.tune._folds import Folds, folds_of, standard_error
 from bristlecone.tune._rows import GivenRows
 from bristlecone.tune._scoring import DEFAULT, Metrics, check_scored, metrics_of, score_of
 
-__all__ = ["TreeSizeCV"]
-
 Floats = NDArray[np.float64]
 
 _RULES = ("best", "one-standard-error")
