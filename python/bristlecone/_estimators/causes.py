@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ Floats = NDArray[np.float64]
 MOST_CAUSES = 8
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CompetingRisksTree(Reestimation, SearchedTree):
     """Tree of least likelihood loss for events of several causes.
 
@@ -156,45 +158,27 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     [[0.0], [0.5]]
     """
 
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    min_events_leaf: int | float | str | None = "auto"
+    leaf_penalty: float = 0.0
+    prior: float | str = "auto"
+    shrinkage: float | str = "auto"
+    leaf_curve: str = "aalen-johansen"
+    cause_weights: ArrayLike | None = None
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    n_jobs: int | None = None
+    encoder: Any = "auto"
+    verbose: int = 0
+
     n_causes_ = view("leaves_", "n_causes", "Number of causes.")
     theta_ = view("leaves_", "theta", "Relative hazard by cause and leaf.")
     unique_times_ = view("leaves_", "unique_times", "Distinct training times, ascending.")
     shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.")
 
-    leaves_: IncidenceLeaves
-
-    def __init__(
-        self,
-        *,
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        min_events_leaf: int | float | str | None = "auto",
-        leaf_penalty: float = 0.0,
-        prior: float | str = "auto",
-        shrinkage: float | str = "auto",
-        leaf_curve: str = "aalen-johansen",
-        cause_weights: ArrayLike | None = None,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        encoder: Any = "auto",
-        verbose: int = 0,
-    ) -> None:
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_events_leaf = min_events_leaf
-        self.leaf_penalty = leaf_penalty
-        self.prior = prior
-        self.shrinkage = shrinkage
-        self.leaf_curve = leaf_curve
-        self.cause_weights = cause_weights
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.verbose = verbose
+    leaves_: IncidenceLeaves = field(init=False)
 
     def fit(
         self,

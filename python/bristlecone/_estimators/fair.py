@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ class GroupedData(NamedTuple):
     groups: NDArray[Any]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     """Classification tree with the fewest errors among those that treat two groups alike.
 
@@ -151,32 +153,17 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     ([1, 1, 1, 1], [1.0, 1.0], 0.25)
     """
 
-    def __init__(
-        self,
-        *,
-        fairness: DemographicParity | EqualityOfOpportunity | None = None,
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        leaf_penalty: float = 0.0,
-        shrinkage: float = 0.0,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        encoder: Any = "auto",
-        verbose: int = 0,
-    ) -> None:
-        self.fairness = fairness
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.leaf_penalty = leaf_penalty
-        self.shrinkage = shrinkage
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.verbose = verbose
+    fairness: DemographicParity | EqualityOfOpportunity | None = None
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    leaf_penalty: float = 0.0
+    shrinkage: float = 0.0
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    n_jobs: int | None = None
+    encoder: Any = "auto"
+    verbose: int = 0
 
     def fit(
         self,

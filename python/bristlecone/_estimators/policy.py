@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ class PolicyData(NamedTuple):
     weight: NDArray[np.float64] | None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     """Tree that prescribes treatments, with the greatest estimated value.
 
@@ -150,34 +152,19 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     (['a', 'b'], 1.0)
     """
 
-    treatments_ = view("leaves_", "labels", "Treatments that were observed, in sorted order.")
+    reward: str = "doubly-robust"
+    capacities: Mapping[Any, float] | None = None
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    leaf_penalty: float = 0.0
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    n_jobs: int | None = None
+    encoder: Any = "auto"
+    verbose: int = 0
 
-    def __init__(
-        self,
-        *,
-        reward: str = "doubly-robust",
-        capacities: Mapping[Any, float] | None = None,
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        leaf_penalty: float = 0.0,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        encoder: Any = "auto",
-        verbose: int = 0,
-    ) -> None:
-        self.reward = reward
-        self.capacities = capacities
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.leaf_penalty = leaf_penalty
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.verbose = verbose
+    treatments_ = view("leaves_", "labels", "Treatments that were observed, in sorted order.")
 
     def fit(
         self,
