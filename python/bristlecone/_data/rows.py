@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -13,6 +13,21 @@ from bristlecone.exceptions import InvalidParameterError
 
 # Within these limits no sum, product or ratio of weights overflows or underflows.
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
+
+
+class CheckedRows(Protocol):
+    """Rows of a fit, all of positive weight: a named tuple with their outcomes besides."""
+
+    @property
+    def X(self) -> Any:
+        """The features, as the user passed them, without rows of weight zero."""
+
+    @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """Row weights; None for one each."""
+
+
+RowsT = TypeVar("RowsT", bound=CheckedRows)
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:

@@ -40,6 +40,12 @@ class TrainingData(NamedTuple):
     smoothed: NDArray[np.float64] | None = None
     cause: NDArray[np.int64] | None = None
 
+    @property
+    def n_causes(self) -> int:
+        """Number of causes, where there are competing risks."""
+        assert self.cause is not None
+        return int(self.cause.max())
+
 
 def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
     """Check the rows of a survival fit and leave out those of weight zero.

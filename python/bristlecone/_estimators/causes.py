@@ -355,8 +355,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         return concordance_index_cause(y, risk, cause, sample_weight=sample_weight)
 
     def _check_labels(self, rows: TrainingData) -> None:
-        assert rows.cause is not None
-        found, known = int(rows.cause.max()), self.leaves_.n_causes
+        found, known = rows.n_causes, self.leaves_.n_causes
         if found != known:
             raise ValueError(
                 f"y has {found} causes, but the tree was fitted to {known}; reestimate needs rows "
@@ -374,8 +373,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         data = check_cause_data(X, y, sample_weight)
-        assert data.cause is not None
-        weights, n_causes = self._cause_weights(), int(data.cause.max())
+        weights, n_causes = self._cause_weights(), data.n_causes
         if n_causes > MOST_CAUSES:
             raise ValueError(f"y has {n_causes} causes; at most {MOST_CAUSES} are supported")
         if weights and len(weights) != n_causes:

@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
-from bristlecone._data.targets import check_amounts, check_labelled_data, known_codes
+from bristlecone._data.targets import CostlyData, check_amounts, check_labelled_data, known_codes
 from bristlecone._estimators.base import Taught
 from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
 from bristlecone._objectives.costs import LabelCosts
-
-
-class CostlyData(NamedTuple):
-    """Checked rows with the cost of every label, float64 (n, n_classes).
-
-    ``smoothed`` are the costs that a search is for, where a teacher has smoothed them.
-    """
-
-    X: Any
-    labels: NDArray[np.int64]
-    classes: NDArray[Any]
-    weight: NDArray[np.float64] | None
-    costs: NDArray[np.float64]
-    smoothed: NDArray[np.float64] | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
-from bristlecone._data.targets import check_labelled_data, check_two_classes
+from bristlecone._data.targets import GroupedData, check_labelled_data, check_two_classes
 from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.parameters import check_parameters
 from bristlecone._estimators.reestimate import Reestimation
@@ -17,17 +17,6 @@ from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._objectives.fair import EQUAL_OPPORTUNITY, PARITY, FairLabels
 from bristlecone._objectives.parity import DemographicParity, EqualityOfOpportunity, groups_of
 from bristlecone.exceptions import InvalidParameterError
-
-
-class GroupedData(NamedTuple):
-    """Checked rows with the group of each, int64 (n,) of 0 and 1."""
-
-    X: Any
-    labels: NDArray[np.int64]
-    classes: NDArray[Any]
-    weight: NDArray[np.float64] | None
-    group: NDArray[np.int64]
-    groups: NDArray[Any]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -11,12 +11,13 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
+from bristlecone._data.targets import OwnData
 from bristlecone._estimators.parameters import check_parameters
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
 from bristlecone._leaves.minimum import least_rows
 from bristlecone._leaves.own import OwnLeaves
-from bristlecone._objectives.own import OwnData, OwnObjective
+from bristlecone._objectives.own import OwnObjective
 from bristlecone._objectives.own_checks import check_statistics, check_task
 from bristlecone.exceptions import InvalidParameterError
 

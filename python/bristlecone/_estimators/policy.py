@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import unmasked
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
-from bristlecone._data.targets import check_labelled_data, check_numbers, known_codes
+from bristlecone._data.targets import PolicyData, check_labelled_data, check_numbers, known_codes
 from bristlecone._estimators.label_predictions import LabelPredictions
 from bristlecone._estimators.parameters import check_parameters, choice, number
 from bristlecone._estimators.reestimate import Reestimation
@@ -25,15 +25,6 @@ from bristlecone._objectives.rewards import (
     propensity_of,
 )
 from bristlecone.exceptions import InvalidParameterError
-
-
-class PolicyData(NamedTuple):
-    """Checked rows with the estimated outcome of every treatment, float64 (n, n_treatments)."""
-
-    X: Any
-    rewards: NDArray[np.float64]
-    treatments: NDArray[Any]
-    weight: NDArray[np.float64] | None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -310,7 +310,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         check_row_labels(X, reference_loss=reference_loss)
         losses = self._reference(reference_loss, problem.data)
         if losses is not None:
-            problem = problem._replace(reference_loss=losses)
+            problem = replace(problem, reference_loss=losses)
         return self._found(search, problem, start, callback)
 
     @property
