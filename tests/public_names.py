@@ -27,7 +27,10 @@ def signature(value):
 def members(cls):
     """Public methods and properties of a class of ours, without those it inherits from others."""
     owners = [base for base in cls.__mro__ if base.__module__.startswith("bristlecone.")]
-    for name in sorted({name for base in owners for name in vars(base) if name[0] != "_"}):
+    names = {name for base in owners for name in vars(base) if name[0] != "_"}
+    # The defaults of constructor parameters are attributes of the class.
+    names -= set(cls._get_param_names() if hasattr(cls, "get_params") else ())
+    for name in sorted(names):
         value = inspect.getattr_static(cls, name)
         if isinstance(value, (classmethod, staticmethod)):
             yield name, signature(getattr(cls, name))

@@ -8,7 +8,8 @@ import msgspec
 from bristlecone._model.document import Model, seal, write
 from bristlecone._model.registry import loads
 from bristlecone.exceptions import ModelFormatError
-from bristlecone.trust._rows import fingerprint, read_rows
+from bristlecone.trust._kinds import read_rows
+from bristlecone.trust._rows import fingerprint
 
 
 def sealed(document):

@@ -26,7 +26,7 @@ from bristlecone.datasets import list_datasets, load
 from bristlecone.exceptions import CertificateError
 from bristlecone.trust import alternatives, near_optimal_trees, verify
 from bristlecone.trust._exhaustive import Limits, better_tree
-from bristlecone.trust._losses import statement_of
+from bristlecone.trust._kinds import statement_of
 from bristlecone.trust._optimality import is_optimal
 from bristlecone.trust._rows import Rows
 

@@ -14,17 +14,6 @@ from sklearn.base import is_classifier, is_regressor
 
 from bristlecone._data.rows import take_rows
 
-__all__ = [
-    "SteppedCurves",
-    "fitted_to_columns",
-    "frame_of",
-    "hazard_of",
-    "predicts_survival",
-    "risk_of",
-    "survival_of",
-    "takes_columns",
-]
-
 Floats = NDArray[np.float64]
 
 _SURVIVAL = ("predict_survival_function",)

@@ -8,8 +8,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-__all__ = ["log", "logger", "warn"]
-
 logger = logging.getLogger("bristlecone")
 
 _PACKAGE = str(Path(__file__).parent / "x")[:-1]

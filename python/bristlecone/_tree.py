@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-__all__ = ["NO_CHILD", "NO_FEATURE", "Tree"]
-
 NO_CHILD = -1
 NO_FEATURE = -2
 

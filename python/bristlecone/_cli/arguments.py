@@ -13,8 +13,6 @@ from typing import Any, NoReturn
 from bristlecone._cli.kinds import DEFAULT, KINDS, Kind, Role, flag
 from bristlecone._core import __version__
 
-__all__ = ["parse"]
-
 _DATA = (
     "CSV file (compressed by gzip or not), Parquet file, - for standard input, or the name of a "
     "bundled set"

@@ -12,8 +12,6 @@ from bristlecone._cli.roles import Columns, Rows
 from bristlecone._cli.tables import check_column, listed, spells
 from bristlecone._estimators.parameters import Parameter
 
-__all__ = ["build", "check_names", "check_needs", "name_values"]
-
 _NEEDS = {
     "title": "report",
     "time_label": "report",

@@ -10,19 +10,6 @@ from typing import Any
 
 from bristlecone._data.numbers import DECIMAL_MARKS, parse_number
 
-__all__ = [
-    "NUMBER",
-    "TEXT",
-    "TIME",
-    "CellError",
-    "are_dates",
-    "dates",
-    "has_commas",
-    "have_commas",
-    "not_a_number",
-    "typed",
-]
-
 TEXT, NUMBER, TIME = "text", "number", "time"
 # A column is a broken column of numbers if so many of its cells are numbers, with too many
 # different values for codes.

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from bristlecone._cli.columns import TEXT, CellError, has_commas, have_commas, typed
 from bristlecone._data.frame import correctly_rounded
 
-__all__ = ["CsvFile", "check_header"]
-
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "NULL", "null"})
 """Cells that stand for a missing value."""
 

@@ -6,8 +6,6 @@ import argparse
 
 from bristlecone.datasets import describe, list_datasets
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     """List the bundled data sets, or describe one."""

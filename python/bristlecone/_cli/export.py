@@ -13,8 +13,6 @@ from bristlecone._cli.tables import output, shown
 from bristlecone._model.files import write_files
 from bristlecone._model.registry import load_model
 
-__all__ = ["run"]
-
 # What an option is for, by its name among the arguments.
 _FOR = {
     "times": ("sql", "python", "r", "onnx", "rules"),

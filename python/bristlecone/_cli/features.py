@@ -8,8 +8,6 @@ from bristlecone._cli.columns import NUMBER, TEXT
 from bristlecone._cli.tables import DataFile, check_column, spells
 from bristlecone._encoder.schema import ColumnSchema
 
-__all__ = ["known_columns"]
-
 
 def known_columns(
     estimator: Any,

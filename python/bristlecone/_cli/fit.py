@@ -24,8 +24,6 @@ from bristlecone.exceptions import BristleconeWarning
 from bristlecone.report import html_report
 from bristlecone.report._rendering import check_engine
 
-__all__ = ["run"]
-
 _INTERRUPTED = 130
 
 

@@ -32,8 +32,6 @@ from bristlecone._cli.options import (
 )
 from bristlecone._estimators.parameters import Parameter
 
-__all__ = ["DEFAULT", "KINDS", "Kind", "Role", "flag"]
-
 
 class Role(NamedTuple):
     """Columns that are no features.

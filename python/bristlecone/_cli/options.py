@@ -18,25 +18,6 @@ from bristlecone._estimators.parameters import (
     number_or_auto,
 )
 
-__all__ = [
-    "BINARY",
-    "CAUSES",
-    "CLASSIFIER",
-    "COSTS",
-    "FAIR",
-    "FAIR_SOFT",
-    "FAIR_SURVIVAL",
-    "GREEDY",
-    "POLICY",
-    "SEARCH",
-    "SOFT",
-    "SURVIVAL",
-    "TRAINING",
-    "TREE",
-    "Group",
-]
-
-
 # Parameters that several options make as a mapping: from their names to their values, or from names
 # to such mappings, where each option has values by name.
 MAPPING, BY_NAME = "mapping", "mapping by name"

@@ -13,8 +13,6 @@ from bristlecone._cli.tables import listed, spells
 from bristlecone._data.outcome_names import INTERVALS
 from bristlecone._data.outcomes import as_cause, as_structured, as_survival
 
-__all__ = ["check_present", "default_columns", "survival"]
-
 
 def default_columns(columns: Collection[str]) -> dict[str, str]:
     """Columns of time and entry where no option names them, by role."""

@@ -9,8 +9,6 @@ from typing import Any, BinaryIO
 from bristlecone._cli.columns import NUMBER, TEXT, TIME, CellError, dates, not_a_number
 from bristlecone._cli.csv_file import check_header
 
-__all__ = ["ParquetFile"]
-
 
 class ParquetFile:
     """A Parquet file; reading it needs the extra ``bristlecone[parquet]``.

@@ -16,8 +16,6 @@ from bristlecone._cli.tables import DataFile, check_column, open_table, output, 
 from bristlecone._model.files import write_files
 from bristlecone._model.registry import load_model
 
-__all__ = ["run"]
-
 Columns = dict[str, NDArray[Any]]
 
 

@@ -14,8 +14,6 @@ from typing import Any
 from bristlecone._search.progress import SearchProgress, readable_seconds
 from bristlecone.exceptions import SearchCostWarning
 
-__all__ = ["progress_line", "searches_line"]
-
 
 class _Line:
     """One line on standard error that is written anew while the search goes on."""

@@ -13,8 +13,6 @@ from bristlecone._cli.kinds import Kind, Role, flag
 from bristlecone._cli.outcome import check_present, default_columns, survival
 from bristlecone._cli.tables import DataFile, check_column, listed
 
-__all__ = ["Columns", "Rows", "assigned", "read_rows"]
-
 
 class Columns(NamedTuple):
     """Columns by the names of their roles, and the features."""

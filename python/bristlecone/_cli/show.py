@@ -13,8 +13,6 @@ from bristlecone._model.registry import load_model
 from bristlecone.report import html_report
 from bristlecone.report._rendering import check_engine
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a saved tree, and write the report asked for."""

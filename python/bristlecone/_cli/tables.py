@@ -17,18 +17,6 @@ from bristlecone._cli.parquet_file import ParquetFile
 from bristlecone._data.numbers import parse_number
 from bristlecone._model.files import check_target
 
-__all__ = [
-    "DataFile",
-    "check_column",
-    "identifiers",
-    "is_bundled",
-    "listed",
-    "open_table",
-    "output",
-    "shown",
-    "spells",
-]
-
 DataFile: TypeAlias = CsvFile | ParquetFile
 
 _STANDARD_INPUT = "-"

@@ -9,8 +9,6 @@ from bristlecone._cli.tables import shown
 from bristlecone._search.certificate import Certificate
 from bristlecone.export import export_dict, export_text
 
-__all__ = ["size", "size_text", "tree_text"]
-
 
 def tree_text(estimator: Any, source: str) -> str:
     """Where the tree comes from and its size, the tree, and what was proved of it."""

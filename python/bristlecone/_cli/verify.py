@@ -12,8 +12,6 @@ from bristlecone._cli.tables import open_table
 from bristlecone._model.registry import load_model
 from bristlecone.trust import verify
 
-__all__ = ["run"]
-
 _FAILED = 1
 
 

@@ -11,15 +11,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "as_array",
-    "check_names",
-    "check_not_negative",
-    "listed",
-    "transposed",
-    "unmasked",
-]
-
 # Rows that are transposed at once.
 _BLOCK = 256
 

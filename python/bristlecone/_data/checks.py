@@ -14,17 +14,6 @@ from sklearn.utils import check_random_state
 from bristlecone._data.arrays import as_array, listed
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = [
-    "check_choice",
-    "check_confidence",
-    "check_integer",
-    "check_real",
-    "check_seed",
-    "check_times",
-    "is_number",
-    "thread_count",
-]
-
 
 def check_integer(name: str, value: Any, minimum: int, *, optional: bool = False) -> None:
     """Raise InvalidParameterError unless ``value`` is an int64 >= minimum (or None)."""

@@ -9,8 +9,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["correctly_rounded", "frame_backend", "native_frame"]
-
 
 def frame_backend(X: Any) -> str:
     """Name of the library of a data frame, such as "polars"; "pandas" for anything else."""

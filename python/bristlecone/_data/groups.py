@@ -14,13 +14,6 @@ from bristlecone._data.arrays import as_array, unmasked
 from bristlecone._data.rows import check_row_labels, row_count
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = [
-    "Groups",
-    "check_two_groups",
-    "codes_of",
-    "column_of",
-]
-
 
 class Groups(NamedTuple):
     """Two groups: ``values`` in sorted order, ``codes`` int64 (n,) with every row's place in them.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["DECIMAL_MARKS", "parse_number"]
-
 DECIMAL_MARKS = (".", ",")
 
 _NUMBER = {

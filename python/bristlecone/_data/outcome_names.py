@@ -12,18 +12,6 @@ from typing import Any, NamedTuple
 
 from bristlecone._data.arrays import listed
 
-__all__ = [
-    "ENTRIES",
-    "EVENTS",
-    "INTERVALS",
-    "LETTERS",
-    "REVERSED",
-    "TIMES",
-    "Columns",
-    "columns_of",
-    "role_of",
-]
-
 INTERVALS = (("start", "stop"), ("entry", "exit"))
 """Columns that hold where a row's time begins and ends, besides ('entry', time)."""
 

@@ -19,21 +19,6 @@ from bristlecone._data.rows import check_row_labels
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
-__all__ = [
-    "Outcome",
-    "Survival",
-    "as_cause",
-    "as_structured",
-    "as_survival",
-    "check_causes",
-    "check_columns",
-    "check_survival",
-    "either_outcome",
-    "is_outcome",
-    "outcome",
-    "read_causes",
-]
-
 Outcome: TypeAlias = "NDArray[np.void] | IntoDataFrame | tuple[ArrayLike, ArrayLike] | Survival"
 """What ``fit`` takes as y, see :func:`check_survival`."""
 

@@ -16,22 +16,6 @@ from numpy.typing import NDArray
 
 from bristlecone.exceptions import ModelFormatError
 
-__all__ = [
-    "Count",
-    "Finite",
-    "NotNegative",
-    "Record",
-    "convert",
-    "floats",
-    "integers",
-    "matrix",
-    "monotone",
-    "plain",
-    "read",
-    "times",
-    "within",
-]
-
 Kind = TypeVar("Kind")
 Written = TypeVar("Written", bound="Record")
 Floats = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -11,10 +11,23 @@ from numpy.typing import NDArray
 from bristlecone._data.arrays import as_array, check_not_negative
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["check_row_labels", "check_sample_weight", "row_count", "row_numbers", "take_rows"]
-
 # Within these limits no sum, product or ratio of weights overflows or underflows.
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
+
+
+class CheckedRows(Protocol):
+    """Rows of a fit, all of positive weight: a named tuple with their outcomes besides."""
+
+    @property
+    def X(self) -> Any:
+        """The features, as the user passed them, without rows of weight zero."""
+
+    @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """Row weights; None for one each."""
+
+
+RowsT = TypeVar("RowsT", bound=CheckedRows)
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:

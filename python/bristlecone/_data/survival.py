@@ -17,8 +17,6 @@ from bristlecone._data.rows import (
     take_rows,
 )
 
-__all__ = ["TrainingData", "check_cause_data", "check_row_losses", "check_training_data"]
-
 
 class TrainingData(NamedTuple):
     """Checked rows of a fit: all of positive weight, at least two, at least one event.
@@ -41,6 +39,12 @@ class TrainingData(NamedTuple):
     event_free: str = ""
     smoothed: NDArray[np.float64] | None = None
     cause: NDArray[np.int64] | None = None
+
+    @property
+    def n_causes(self) -> int:
+        """Number of causes, where there are competing risks."""
+        assert self.cause is not None
+        return int(self.cause.max())
 
 
 def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:

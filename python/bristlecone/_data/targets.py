@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,19 +14,6 @@ from bristlecone._data.arrays import as_array, unmasked
 from bristlecone._data.groups import codes_of
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
 from bristlecone.exceptions import InvalidParameterError
-
-__all__ = [
-    "LabelledData",
-    "NumericData",
-    "check_amounts",
-    "check_counts",
-    "check_labelled_data",
-    "check_numbers",
-    "check_numeric_data",
-    "check_two_classes",
-    "known_codes",
-]
-
 
 # Weighted exposures below this share of the largest, or of 1, have lost digits in doubles.
 _LEAST_EXPOSURE = 2.0**-960
@@ -80,6 +68,53 @@ class NumericData(NamedTuple):
         if self.exposure is None or self.weight is None:
             return self.weight if self.exposure is None else self.exposure
         return self.weight * self.exposure
+
+
+class CostlyData(NamedTuple):
+    """Checked rows with the cost of every label, float64 (n, n_classes).
+
+    ``smoothed`` are the costs that a search is for, where a teacher has smoothed them.
+    """
+
+    X: Any
+    labels: NDArray[np.int64]
+    classes: NDArray[Any]
+    weight: NDArray[np.float64] | None
+    costs: NDArray[np.float64]
+    smoothed: NDArray[np.float64] | None = None
+
+
+class GroupedData(NamedTuple):
+    """Checked rows with the group of each, int64 (n,) of 0 and 1."""
+
+    X: Any
+    labels: NDArray[np.int64]
+    classes: NDArray[Any]
+    weight: NDArray[np.float64] | None
+    group: NDArray[np.int64]
+    groups: NDArray[Any]
+
+
+class PolicyData(NamedTuple):
+    """Checked rows with the estimated outcome of every treatment, float64 (n, n_treatments)."""
+
+    X: Any
+    rewards: NDArray[np.float64]
+    treatments: NDArray[Any]
+    weight: NDArray[np.float64] | None
+
+
+class OwnData(NamedTuple):
+    """Checked rows of a fit, all of positive weight; ``statistics`` float64 (n, k), weighted."""
+
+    X: Any
+    statistics: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows."""
+        return float(len(self.statistics)) if self.weight is None else math.fsum(self.weight)
 
 
 def check_labelled_data(

@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 
-__all__ = ["counted", "number", "percent", "round_numbers"]
-
 
 def number(value: float | None, digits: int = 4) -> str:
     """A number with so many significant digits, or all before the point; "–" for none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,13 +54,12 @@ from bristlecone._encoder.thresholds import (
 from bristlecone._log import warn
 from bristlecone.exceptions import ColumnWarning, InvalidParameterError, ModelFormatError
 
-__all__ = ["BinaryEncoder"]
-
 Floats = NDArray[np.float64]
 
 _THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BinaryEncoder(TransformerMixin, BaseEstimator):
     """Turn numeric, categorical and boolean columns into binary features.
 
@@ -186,26 +186,14 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     ['age <= 58']
     """
 
-    def __init__(
-        self,
-        *,
-        thresholds: str = "quantiles",
-        n_thresholds: int = 10,
-        max_categories: int | None = 10,
-        categories: str = "risk",
-        missing: str = "impute",
-        min_support: float = 0.01,
-        max_features: int | None = None,
-        handle_unknown: str = "ignore",
-    ) -> None:
-        self.thresholds = thresholds
-        self.n_thresholds = n_thresholds
-        self.max_categories = max_categories
-        self.categories = categories
-        self.missing = missing
-        self.min_support = min_support
-        self.max_features = max_features
-        self.handle_unknown = handle_unknown
+    thresholds: str = "quantiles"
+    n_thresholds: int = 10
+    max_categories: int | None = 10
+    categories: str = "risk"
+    missing: str = "impute"
+    min_support: float = 0.01
+    max_features: int | None = None
+    handle_unknown: str = "ignore"
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> BinaryEncoder:
         """Choose the binary features.

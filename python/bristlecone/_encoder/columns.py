@@ -19,18 +19,6 @@ from scipy.sparse import issparse
 from bristlecone import _core
 from bristlecone._data.arrays import transposed
 
-__all__ = [
-    "CategoricalColumn",
-    "Category",
-    "Column",
-    "NumericColumn",
-    "RankedColumn",
-    "Table",
-    "TrainingColumn",
-    "read_table",
-    "training_columns",
-]
-
 # Columns of an array that are read at once: as many float64 as a line of the cache holds.
 _AT_ONCE = 8
 

@@ -16,8 +16,6 @@ from bristlecone._encoder.schema import conform
 from bristlecone._encoder.thresholds import format_threshold, midpoints, ranks_with_fill
 from bristlecone._encoder.use import Answers
 
-__all__ = ["Cut", "RankedColumns", "add_cuts", "rank_columns"]
-
 # Most cuts that are added before others are replaced: so many, or one per so many features. A
 # search to depth five takes about two and a half times as long with a fifth more of them.
 _LEAST_ROOM, _SHARE = 8, 5

@@ -13,8 +13,6 @@ from bristlecone._encoder.features import AtMost, Feature, Flag, Level, OneOf, O
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._tree import Tree
 
-__all__ = ["Decision", "decide", "feature_decisions", "tree_decisions"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:

@@ -19,8 +19,6 @@ from bristlecone._encoder.records import DesignColumnRecord, DesignRecord
 from bristlecone._encoder.schema import ColumnSchema, conform, describe
 from bristlecone._encoder.thresholds import weighted_distinct, weighted_mean
 
-__all__ = ["DesignColumn", "DesignEncoder"]
-
 Floats = NDArray[np.float64]
 
 _READER = "SoftSurvivalTree"

@@ -7,8 +7,6 @@ from bristlecone._data.numbers import parse_number
 from bristlecone._encoder.columns import CategoricalColumn
 from bristlecone._encoder.risk import FEWEST
 
-__all__ = ["column_doubts"]
-
 # A column with more levels than this, none of them frequent enough, gives a warning.
 _MANY_LEVELS = 20
 

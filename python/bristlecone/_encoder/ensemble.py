@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeRegressor
 
-__all__ = ["guess_gaps"]
-
 Floats = NDArray[np.float64]
 Place = tuple[int, int]
 

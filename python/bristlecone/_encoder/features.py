@@ -13,22 +13,6 @@ from numpy.typing import NDArray
 from bristlecone._data.records import Finite, Record
 from bristlecone._encoder.columns import Category
 
-__all__ = [
-    "ROUNDING",
-    "AtMost",
-    "Feature",
-    "Flag",
-    "Level",
-    "Missing",
-    "OneOf",
-    "Other",
-    "Threshold",
-    "level_text",
-    "most_balanced",
-    "subset_text",
-    "tell_apart",
-]
-
 Bools = NDArray[np.bool_]
 
 ROUNDING = 1e-12

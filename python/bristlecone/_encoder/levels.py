@@ -12,8 +12,6 @@ from bristlecone._encoder.features import AtMost, Level, Other, level_text
 from bristlecone._encoder.schema import sort_key
 from bristlecone._encoder.thresholds import choose_gaps
 
-__all__ = ["level_features", "step_features"]
-
 
 def level_features(
     column: CategoricalColumn,

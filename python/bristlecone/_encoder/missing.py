@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from bristlecone._encoder.schema import ColumnSchema
 from bristlecone._tree import Tree
 
-__all__ = ["missing_by_leaf", "missing_text"]
-
 _MOST = 12
 
 

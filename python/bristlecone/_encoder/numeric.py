@@ -12,8 +12,6 @@ from bristlecone._encoder.columns import CategoricalColumn, Column, read_table
 from bristlecone._encoder.records import NumericRecord
 from bristlecone._encoder.schema import ColumnSchema, describe
 
-__all__ = ["NumericColumns"]
-
 _READER = "encoder=None"
 
 

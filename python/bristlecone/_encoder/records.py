@@ -21,14 +21,6 @@ from bristlecone._encoder.features import (
 from bristlecone._encoder.schema import ColumnSchema
 from bristlecone.exceptions import ModelFormatError
 
-__all__ = [
-    "BinaryParameters",
-    "BinaryRecord",
-    "DesignColumnRecord",
-    "DesignRecord",
-    "NumericRecord",
-]
-
 # The kinds of column that a feature can ask about.
 _KINDS: dict[type[Feature], tuple[str, ...]] = {
     Threshold: ("number",),

@@ -18,8 +18,6 @@ from bristlecone._encoder.schema import sort_key
 from bristlecone._encoder.scores import Ratios
 from bristlecone._encoder.thresholds import choose_gaps
 
-__all__ = ["FEWEST", "LevelRisks", "level_risks", "subset_features"]
-
 Floats = NDArray[np.float64]
 
 # Every level has this many rows of the mean risk besides its own.

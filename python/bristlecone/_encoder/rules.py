@@ -31,17 +31,6 @@ from bristlecone._encoder.features import (
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._tree import Tree
 
-__all__ = [
-    "Question",
-    "conditions",
-    "leaf_rules",
-    "list_questions",
-    "question_names",
-    "questions",
-    "rule_text",
-    "split_questions",
-]
-
 # Whole numbers beyond this are not exact, or too long to read.
 _MOST_WHOLE = 1e15
 _OR_MISSING = " (or missing)"

@@ -20,8 +20,6 @@ from bristlecone._encoder.columns import (
 from bristlecone._log import warn
 from bristlecone.exceptions import BristleconeWarning
 
-__all__ = ["ColumnSchema", "conform", "describe", "sort_key"]
-
 
 class ColumnSchema(Record, frozen=True, kw_only=True):
     """Summary of a column in ``fit``, and its record in a file.

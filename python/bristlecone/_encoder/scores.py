@@ -15,8 +15,6 @@ from bristlecone._data.outcomes import Survival, check_survival, is_outcome
 from bristlecone._data.targets import check_amounts, check_numbers
 from bristlecone.curves import nelson_aalen
 
-__all__ = ["Ratios", "outcome_ratios", "outcome_scores"]
-
 Floats = NDArray[np.float64]
 
 # Whole numbers with more values than this are numbers, not labels; of more classes the rarest get

@@ -10,18 +10,6 @@ from numpy.typing import NDArray
 
 from bristlecone._encoder.columns import CategoricalColumn, RankedColumn, TrainingColumn
 
-__all__ = [
-    "choose_gaps",
-    "format_threshold",
-    "midpoints",
-    "midpoints_at",
-    "observed_values",
-    "ranks_with_fill",
-    "weighted_distinct",
-    "weighted_mean",
-    "weighted_quantiles",
-]
-
 Floats = NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 

@@ -21,21 +21,6 @@ from bristlecone._log import log, logger, warn
 from bristlecone._tree import NO_FEATURE
 from bristlecone.exceptions import ColumnWarning, ConstantFeatureWarning
 
-__all__ = [
-    "Answers",
-    "binary_features",
-    "columns_asked",
-    "count_answers",
-    "count_distinct",
-    "feature_columns",
-    "fit_encoder",
-    "missing_by_feature",
-    "missing_in",
-    "rows_for",
-    "split_columns",
-    "warn_of_constants",
-]
-
 
 class Answers(NamedTuple):
     """Binary features of training rows, counted.

@@ -29,9 +29,6 @@ from bristlecone._teacher.lesson import teach_again
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["BaseTree", "Taught", "smoothed_again"]
-
-
 Estimator = TypeVar("Estimator", bound="BaseTree")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,13 @@ from bristlecone._objectives.causes import CauseLikelihood
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._causes import concordance_index_cause
 
-__all__ = ["CompetingRisksTree"]
-
 Floats = NDArray[np.float64]
 
 # Causes that the engine has sums for.
 MOST_CAUSES = 8
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CompetingRisksTree(Reestimation, SearchedTree):
     """Tree of least likelihood loss for events of several causes.
 
@@ -158,45 +158,27 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     [[0.0], [0.5]]
     """
 
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    min_events_leaf: int | float | str | None = "auto"
+    leaf_penalty: float = 0.0
+    prior: float | str = "auto"
+    shrinkage: float | str = "auto"
+    leaf_curve: str = "aalen-johansen"
+    cause_weights: ArrayLike | None = None
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    n_jobs: int | None = None
+    encoder: Any = "auto"
+    verbose: int = 0
+
     n_causes_ = view("leaves_", "n_causes", "Number of causes.")
     theta_ = view("leaves_", "theta", "Relative hazard by cause and leaf.")
     unique_times_ = view("leaves_", "unique_times", "Distinct training times, ascending.")
     shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.")
 
-    leaves_: IncidenceLeaves
-
-    def __init__(
-        self,
-        *,
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        min_events_leaf: int | float | str | None = "auto",
-        leaf_penalty: float = 0.0,
-        prior: float | str = "auto",
-        shrinkage: float | str = "auto",
-        leaf_curve: str = "aalen-johansen",
-        cause_weights: ArrayLike | None = None,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        encoder: Any = "auto",
-        verbose: int = 0,
-    ) -> None:
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_events_leaf = min_events_leaf
-        self.leaf_penalty = leaf_penalty
-        self.prior = prior
-        self.shrinkage = shrinkage
-        self.leaf_curve = leaf_curve
-        self.cause_weights = cause_weights
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.verbose = verbose
+    leaves_: IncidenceLeaves = field(init=False)
 
     def fit(
         self,
@@ -373,8 +355,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         return concordance_index_cause(y, risk, cause, sample_weight=sample_weight)
 
     def _check_labels(self, rows: TrainingData) -> None:
-        assert rows.cause is not None
-        found, known = int(rows.cause.max()), self.leaves_.n_causes
+        found, known = rows.n_causes, self.leaves_.n_causes
         if found != known:
             raise ValueError(
                 f"y has {found} causes, but the tree was fitted to {known}; reestimate needs rows "
@@ -392,8 +373,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         data = check_cause_data(X, y, sample_weight)
-        assert data.cause is not None
-        weights, n_causes = self._cause_weights(), int(data.cause.max())
+        weights, n_causes = self._cause_weights(), data.n_causes
         if n_causes > MOST_CAUSES:
             raise ValueError(f"y has {n_causes} causes; at most {MOST_CAUSES} are supported")
         if weights and len(weights) != n_causes:

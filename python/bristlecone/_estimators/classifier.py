@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,11 @@ from bristlecone._search.engine import Problem
 from bristlecone._search.front import ParetoFront, pareto_front, public_front
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["OptimalTreeClassifier"]
-
 # Objectives chosen from the front of false positives and false negatives.
 _MEASURES = ("f1", "mcc")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree):
     """Classification tree of least loss among all trees over the binary features of the encoder.
 
@@ -166,40 +166,21 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
     ('optimal', 0.0, ['b'])
     """
 
-    def __init__(
-        self,
-        *,
-        objective: str = "accuracy",
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        leaf_penalty: float = 0.0,
-        shrinkage: float = 0.0,
-        class_weight: Any = None,
-        teacher: Any = None,
-        teacher_weight: float = 0.5,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        encoder: Any = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.objective = objective
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.leaf_penalty = leaf_penalty
-        self.shrinkage = shrinkage
-        self.class_weight = class_weight
-        self.teacher = teacher
-        self.teacher_weight = teacher_weight
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.random_state = random_state
-        self.verbose = verbose
+    objective: str = "accuracy"
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    leaf_penalty: float = 0.0
+    shrinkage: float = 0.0
+    class_weight: Any = None
+    teacher: Any = None
+    teacher_weight: float = 0.5
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    n_jobs: int | None = None
+    encoder: Any = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(
         self,

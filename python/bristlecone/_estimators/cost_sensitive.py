@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
-from bristlecone._data.targets import check_amounts, check_labelled_data, known_codes
+from bristlecone._data.targets import CostlyData, check_amounts, check_labelled_data, known_codes
 from bristlecone._estimators.base import Taught
 from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.reestimate import Reestimation
@@ -16,23 +17,8 @@ from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
 from bristlecone._objectives.costs import LabelCosts
 
-__all__ = ["CostSensitiveTreeClassifier"]
 
-
-class CostlyData(NamedTuple):
-    """Checked rows with the cost of every label, float64 (n, n_classes).
-
-    ``smoothed`` are the costs that a search is for, where a teacher has smoothed them.
-    """
-
-    X: Any
-    labels: NDArray[np.int64]
-    classes: NDArray[Any]
-    weight: NDArray[np.float64] | None
-    costs: NDArray[np.float64]
-    smoothed: NDArray[np.float64] | None = None
-
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree):
     """Classification tree of least expected cost over the binary features of the encoder.
 
@@ -173,42 +159,23 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
     (['ill', 'well'], 0.5)
     """
 
-    leaf_prices_ = view("leaves_", "prices", "Feature costs on the path to every leaf.")
+    cost_matrix: ArrayLike | None = None
+    feature_costs: Any = None
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    leaf_penalty: float = 0.0
+    shrinkage: float = 0.0
+    teacher: Any = None
+    teacher_weight: float = 0.5
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    n_jobs: int | None = None
+    encoder: Any = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
-    def __init__(
-        self,
-        *,
-        cost_matrix: ArrayLike | None = None,
-        feature_costs: Any = None,
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        leaf_penalty: float = 0.0,
-        shrinkage: float = 0.0,
-        teacher: Any = None,
-        teacher_weight: float = 0.5,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        encoder: Any = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.cost_matrix = cost_matrix
-        self.feature_costs = feature_costs
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.leaf_penalty = leaf_penalty
-        self.shrinkage = shrinkage
-        self.teacher = teacher
-        self.teacher_weight = teacher_weight
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.random_state = random_state
-        self.verbose = verbose
+    leaf_prices_ = view("leaves_", "prices", "Feature costs on the path to every leaf.")
 
     def fit(
         self,

@@ -14,8 +14,6 @@ from bristlecone._encoder.rules import list_questions, questions, split_question
 from bristlecone._search.certificate import Certificate
 from bristlecone._tree import Tree
 
-__all__ = ["describe", "document"]
-
 _WIDTH = 88
 _CUTS = {
     "quantiles": "The thresholds of numeric columns are at most {} quantiles of each",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
-from bristlecone._data.targets import check_labelled_data, check_two_classes
+from bristlecone._data.targets import GroupedData, check_labelled_data, check_two_classes
 from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.parameters import check_parameters
 from bristlecone._estimators.reestimate import Reestimation
@@ -17,20 +18,8 @@ from bristlecone._objectives.fair import EQUAL_OPPORTUNITY, PARITY, FairLabels
 from bristlecone._objectives.parity import DemographicParity, EqualityOfOpportunity, groups_of
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["FairTreeClassifier"]
 
-
-class GroupedData(NamedTuple):
-    """Checked rows with the group of each, int64 (n,) of 0 and 1."""
-
-    X: Any
-    labels: NDArray[np.int64]
-    classes: NDArray[Any]
-    weight: NDArray[np.float64] | None
-    group: NDArray[np.int64]
-    groups: NDArray[Any]
-
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     """Classification tree with the fewest errors among those that treat two groups alike.
 
@@ -153,32 +142,17 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     ([1, 1, 1, 1], [1.0, 1.0], 0.25)
     """
 
-    def __init__(
-        self,
-        *,
-        fairness: DemographicParity | EqualityOfOpportunity | None = None,
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        leaf_penalty: float = 0.0,
-        shrinkage: float = 0.0,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        encoder: Any = "auto",
-        verbose: int = 0,
-    ) -> None:
-        self.fairness = fairness
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.leaf_penalty = leaf_penalty
-        self.shrinkage = shrinkage
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.verbose = verbose
+    fairness: DemographicParity | EqualityOfOpportunity | None = None
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    leaf_penalty: float = 0.0
+    shrinkage: float = 0.0
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    n_jobs: int | None = None
+    encoder: Any = "auto"
+    verbose: int = 0
 
     def fit(
         self,

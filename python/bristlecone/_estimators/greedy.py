@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -45,14 +46,13 @@ from bristlecone._teacher.lesson import teach
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["GreedySurvivalTree"]
-
 _AIMS = {
     "likelihood": "the fall of the likelihood loss (LeBlanc and Crowley, Biometrics 48, 1992)",
     "logrank": "the two-sample log-rank statistic (Segal, Biometrics 44, 1988)",
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
     """Survival tree grown from the root, one best split after the other.
 
@@ -183,36 +183,19 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
     4.0
     """
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "likelihood",
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        min_events_leaf: int | float | str | None = "auto",
-        prior: float | str = "auto",
-        shrinkage: float | str = "auto",
-        leaf_curve: str = "auto",
-        teacher: Any = None,
-        teacher_weight: float = 0.5,
-        encoder: Any = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_events_leaf = min_events_leaf
-        self.prior = prior
-        self.shrinkage = shrinkage
-        self.leaf_curve = leaf_curve
-        self.teacher = teacher
-        self.teacher_weight = teacher_weight
-        self.encoder = encoder
-        self.random_state = random_state
-        self.verbose = verbose
+    criterion: str = "likelihood"
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    min_events_leaf: int | float | str | None = "auto"
+    prior: float | str = "auto"
+    shrinkage: float | str = "auto"
+    leaf_curve: str = "auto"
+    teacher: Any = None
+    teacher_weight: float = 0.5
+    encoder: Any = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> GreedySurvivalTree:
         """Grow the tree.

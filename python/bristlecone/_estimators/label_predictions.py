@@ -10,8 +10,6 @@ from sklearn.base import ClassifierMixin
 
 from bristlecone._leaves.base import view
 
-__all__ = ["ClassPredictions", "LabelPredictions"]
-
 
 class LabelPredictions:
     """Predictions of a fitted tree with label leaves."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,15 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
+from bristlecone._data.targets import OwnData
 from bristlecone._estimators.parameters import check_parameters
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
 from bristlecone._leaves.minimum import least_rows
 from bristlecone._leaves.own import OwnLeaves
-from bristlecone._objectives.own import OwnData, OwnObjective
+from bristlecone._objectives.own import OwnObjective
 from bristlecone._objectives.own_checks import check_statistics, check_task
 from bristlecone.exceptions import InvalidParameterError
-
-__all__ = ["OptimalTree"]
 
 
 def _predicts(estimator: OptimalTree) -> bool:
@@ -43,6 +43,7 @@ def _task(estimator: OptimalTree) -> Any:
     return estimator.task if found is None else found.parameters["task"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OptimalTree(SearchedTree):
     """Tree of least cost for a custom task, among all trees over the binary features.
 
@@ -170,35 +171,21 @@ class OptimalTree(SearchedTree):
     [2.0, 11.0]
     """
 
-    leaves_: OwnLeaves
+    task: Any
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    leaf_penalty: float = 0.0
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    n_jobs: int | None = None
+    encoder: Any = "auto"
+    verbose: int = 0
+
+    leaves_: OwnLeaves = field(init=False)
 
     leaf_sums_ = view("leaves_", "sums", "Statistics of the rows of every leaf, summed.")
     leaf_costs_ = view("leaves_", "cost", "Cost of every leaf, as computed by the task.")
-
-    def __init__(
-        self,
-        *,
-        task: Any,
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        leaf_penalty: float = 0.0,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        encoder: Any = "auto",
-        verbose: int = 0,
-    ) -> None:
-        self.task = task
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.leaf_penalty = leaf_penalty
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.verbose = verbose
 
     def fit(
         self,

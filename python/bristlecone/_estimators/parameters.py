@@ -11,20 +11,6 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-__all__ = [
-    "PARAMETERS",
-    "Check",
-    "Parameter",
-    "check_encoder",
-    "check_parameters",
-    "check_shrinkage",
-    "choice",
-    "count_or_none",
-    "integer",
-    "number",
-    "number_or_auto",
-]
-
 Check = Callable[[str, Any], None]
 """Raises InvalidParameterError for a value (second) that the parameter of this name cannot have."""
 

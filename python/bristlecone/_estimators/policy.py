@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import unmasked
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
-from bristlecone._data.targets import check_labelled_data, check_numbers, known_codes
+from bristlecone._data.targets import PolicyData, check_labelled_data, check_numbers, known_codes
 from bristlecone._estimators.label_predictions import LabelPredictions
 from bristlecone._estimators.parameters import check_parameters, choice, number
 from bristlecone._estimators.reestimate import Reestimation
@@ -25,18 +26,8 @@ from bristlecone._objectives.rewards import (
 )
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["PolicyTree"]
 
-
-class PolicyData(NamedTuple):
-    """Checked rows with the estimated outcome of every treatment, float64 (n, n_treatments)."""
-
-    X: Any
-    rewards: NDArray[np.float64]
-    treatments: NDArray[Any]
-    weight: NDArray[np.float64] | None
-
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     """Tree that prescribes treatments, with the greatest estimated value.
 
@@ -152,34 +143,19 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     (['a', 'b'], 1.0)
     """
 
-    treatments_ = view("leaves_", "labels", "Treatments that were observed, in sorted order.")
+    reward: str = "doubly-robust"
+    capacities: Mapping[Any, float] | None = None
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    leaf_penalty: float = 0.0
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    n_jobs: int | None = None
+    encoder: Any = "auto"
+    verbose: int = 0
 
-    def __init__(
-        self,
-        *,
-        reward: str = "doubly-robust",
-        capacities: Mapping[Any, float] | None = None,
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        leaf_penalty: float = 0.0,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        encoder: Any = "auto",
-        verbose: int = 0,
-    ) -> None:
-        self.reward = reward
-        self.capacities = capacities
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.leaf_penalty = leaf_penalty
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.verbose = verbose
+    treatments_ = view("leaves_", "labels", "Treatments that were observed, in sorted order.")
 
     def fit(
         self,

@@ -17,8 +17,6 @@ from bristlecone._search.certificate import fingerprint
 from bristlecone._search.engine import Problem
 from bristlecone._tree import Tree
 
-__all__ = ["Reestimation"]
-
 Estimator = TypeVar("Estimator", bound="Reestimation")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,8 @@ from bristlecone._objectives.means import SquaredError
 from bristlecone._objectives.rates import PoissonDeviance
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["OptimalTreeRegressor"]
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     """Regression tree of least loss among all trees over the binary features of the encoder.
 
@@ -138,42 +138,24 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     [2.0, 11.0]
     """
 
+    objective: str = "squared-error"
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    leaf_penalty: float = 0.0
+    shrinkage: float = 0.0
+    teacher: Any = None
+    teacher_weight: float = 0.5
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    n_jobs: int | None = None
+    encoder: Any = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+
     leaf_means_ = view("leaves_", "mean", "Mean of the training rows of every leaf.")
     leaf_variances_ = view("leaves_", "variance", "Variance of the training rows of every leaf.")
     shrinkage_ = view("leaves_", "shrinkage", "Pseudo-rows of the fit.")
-
-    def __init__(
-        self,
-        *,
-        objective: str = "squared-error",
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        leaf_penalty: float = 0.0,
-        shrinkage: float = 0.0,
-        teacher: Any = None,
-        teacher_weight: float = 0.5,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        encoder: Any = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.objective = objective
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.leaf_penalty = leaf_penalty
-        self.shrinkage = shrinkage
-        self.teacher = teacher
-        self.teacher_weight = teacher_weight
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from sklearn.base import clone
 
+from bristlecone._data.rows import CheckedRows
 from bristlecone._estimators.base import BaseTree
 from bristlecone._fit.assemble import Fitted, announce, assemble, unmet
 from bristlecone._fit.encode import encode, encode_again, warn_of_shares
@@ -22,8 +24,6 @@ from bristlecone._search.engine import Problem
 from bristlecone._search.progress import SearchCost
 from bristlecone._teacher.lesson import teach, teach_again, teacher_of
 from bristlecone.exceptions import InfeasibleError
-
-__all__ = ["Again", "Callback", "SearchedTree", "again"]
 
 Estimator = TypeVar("Estimator", bound="SearchedTree")
 
@@ -64,11 +64,10 @@ class SearchedTree(BaseTree):
         return len(self.certificate_.binary_features)
 
     @abstractmethod
-    def _training_data(self, *args: Any, **kwargs: Any) -> Any:
+    def _training_data(self, *args: Any, **kwargs: Any) -> CheckedRows:
         """Checked training rows from the arguments of ``fit``.
 
-        Takes ``X``, ``y``, ``sample_weight`` and others by name. Returns a named tuple that begins
-        with ``X`` and has ``weight`` (an array or None).
+        Takes ``X``, ``y``, ``sample_weight`` and others by name.
         """
 
     @abstractmethod
@@ -207,7 +206,7 @@ class SearchedTree(BaseTree):
         data, teaching = teach(self, search.objective, data, callback)
         problem = encode(search, data, start)
         warn_of_shares(search.limits, problem)
-        return search, problem._replace(seconds=time.perf_counter() - start, teaching=teaching)
+        return search, replace(problem, seconds=time.perf_counter() - start, teaching=teaching)
 
     def _keep(self, search: Search, problem: Problem, solution: Any, start: float) -> Fitted:
         """Set tree, leaves, encoder and certificate."""
@@ -265,4 +264,4 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
     search, rows = copy._search(), copy._training_data(X, y, sample_weight, **data)
     rows, teaching = teach_again(tree, search.objective, rows)
     problem = encode_again(tree.encoder_, tree.certificate_, rows, start)
-    return Again(search, problem._replace(teaching=teaching), copy)
+    return Again(search, replace(problem, teaching=teaching), copy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,6 @@ from bristlecone.exceptions import (
     InvalidParameterError,
 )
 
-__all__ = ["SoftSurvivalTree"]
-
 Floats = NDArray[np.float64]
 
 _AIM = (
@@ -50,6 +48,7 @@ _AIM = (
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     """Survival tree with soft multivariate splits and a survival model in every leaf.
 
@@ -201,52 +200,30 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     (2, (200,))
     """
 
-    tree_: SoftTree  # type: ignore[assignment]
-    leaves_: SmoothLeaves
+    depth: int = 2
+    leaf: str = "log-logistic"
+    n_knots: int = 2
+    solver: str = "nodec"
+    solver_options: Mapping[str, Any] | None = None
+    n_restarts: int = 5
+    l2: float = 0.1
+    pooling: float | None = 3.0
+    split_l2: float = 0.002
+    l1: float = 0.0
+    balance: float = 0.01
+    min_leaf_share: float = 0.05
+    fairness: CurveParity | None = None
+    max_categories: int | None = 10
+    handle_unknown: str = "ignore"
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+
+    tree_: SoftTree = field(init=False)  # type: ignore[assignment]
+    leaves_: SmoothLeaves = field(init=False)
 
     baseline_ = view("leaves_", "baseline", "Training times and baseline cumulative hazard.")
     leaf_shares_ = view("leaves_", "share", "Share of the training weight in every leaf.")
-
-    def __init__(
-        self,
-        *,
-        depth: int = 2,
-        leaf: str = "log-logistic",
-        n_knots: int = 2,
-        solver: str = "nodec",
-        solver_options: Mapping[str, Any] | None = None,
-        n_restarts: int = 5,
-        l2: float = 0.1,
-        pooling: float | None = 3.0,
-        split_l2: float = 0.002,
-        l1: float = 0.0,
-        balance: float = 0.01,
-        min_leaf_share: float = 0.05,
-        fairness: CurveParity | None = None,
-        max_categories: int | None = 10,
-        handle_unknown: str = "ignore",
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.depth = depth
-        self.leaf = leaf
-        self.n_knots = n_knots
-        self.solver = solver
-        self.solver_options = solver_options
-        self.n_restarts = n_restarts
-        self.l2 = l2
-        self.pooling = pooling
-        self.split_l2 = split_l2
-        self.l1 = l1
-        self.balance = balance
-        self.min_leaf_share = min_leaf_share
-        self.fairness = fairness
-        self.max_categories = max_categories
-        self.handle_unknown = handle_unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,

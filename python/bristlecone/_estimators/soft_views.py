@@ -13,8 +13,6 @@ from bristlecone._encoder.design import DesignEncoder
 from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._soft.tree import SoftTree
 
-__all__ = ["SoftViews"]
-
 Floats = NDArray[np.float64]
 
 # Number of terms of a split that its text shows.

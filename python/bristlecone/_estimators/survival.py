@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,8 @@ from bristlecone._objectives.fair import FairSurvival
 from bristlecone._objectives.parity import RmstParity, groups_of
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["OptimalSurvivalTree"]
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
     """Survival tree of least loss among all trees over the binary features of the encoder.
 
@@ -196,48 +196,25 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
     ('optimal', 2)
     """
 
-    def __init__(
-        self,
-        *,
-        objective: str = "likelihood",
-        max_depth: int | None = 3,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int | float = 1,
-        min_events_leaf: int | float | str | None = "auto",
-        leaf_penalty: float = 0.0,
-        prior: float | str = "auto",
-        shrinkage: float | str = "auto",
-        leaf_curve: str = "auto",
-        time_grid: ArrayLike | None = None,
-        fairness: RmstParity | None = None,
-        teacher: Any = None,
-        teacher_weight: float = 0.5,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        n_jobs: int | None = None,
-        encoder: Any = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.objective = objective
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_events_leaf = min_events_leaf
-        self.leaf_penalty = leaf_penalty
-        self.prior = prior
-        self.shrinkage = shrinkage
-        self.leaf_curve = leaf_curve
-        self.time_grid = time_grid
-        self.fairness = fairness
-        self.teacher = teacher
-        self.teacher_weight = teacher_weight
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.encoder = encoder
-        self.random_state = random_state
-        self.verbose = verbose
+    objective: str = "likelihood"
+    max_depth: int | None = 3
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | float = 1
+    min_events_leaf: int | float | str | None = "auto"
+    leaf_penalty: float = 0.0
+    prior: float | str = "auto"
+    shrinkage: float | str = "auto"
+    leaf_curve: str = "auto"
+    time_grid: ArrayLike | None = None
+    fairness: RmstParity | None = None
+    teacher: Any = None
+    teacher_weight: float = 0.5
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    n_jobs: int | None = None
+    encoder: Any = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(
         self,
@@ -333,7 +310,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         check_row_labels(X, reference_loss=reference_loss)
         losses = self._reference(reference_loss, problem.data)
         if losses is not None:
-            problem = problem._replace(reference_loss=losses)
+            problem = replace(problem, reference_loss=losses)
         return self._found(search, problem, start, callback)
 
     @property

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from bristlecone._core import Solution
+from bristlecone._data.rows import RowsT
 from bristlecone._encoder.rules import question_names
 from bristlecone._encoder.use import split_columns, warn_of_constants
 from bristlecone._fit.search import Search
 from bristlecone._leaves.base import Leaves
 from bristlecone._leaves.minimum import warn_of_event_free_rows
 from bristlecone._log import warn
-from bristlecone._objectives.base import Objective
+from bristlecone._objectives.base import LeavesT, Objective
 from bristlecone._search.certificate import Certificate, Teaching, fingerprint, report
 from bristlecone._search.engine import Problem
 from bristlecone._tree import Tree
@@ -27,8 +28,6 @@ from bristlecone.exceptions import (
     InfeasibleWarning,
     SearchLimitWarning,
 )
-
-__all__ = ["Fitted", "announce", "assemble", "unmet", "with_leaves", "with_loss"]
 
 # Among the facts of a certificate without a tree: what the search was to meet.
 _UNMET = "unmet"
@@ -89,8 +88,8 @@ def assemble(
 
 
 def with_leaves(
-    objective: Objective, tree: Tree, problem: Problem, solution: Any
-) -> tuple[Tree, Leaves]:
+    objective: Objective[RowsT, LeavesT], tree: Tree, problem: Problem[RowsT], solution: Any
+) -> tuple[Tree, LeavesT]:
     """The tree with the improvements of its splits, and its leaves."""
     leaves = objective.leaves(tree, problem, solution)
     if tree.n_leaves > 1:
@@ -99,12 +98,13 @@ def with_leaves(
 
 
 def with_loss(
-    objective: Objective, tree: Tree, problem: Problem, leaves: Leaves
+    objective: Objective[RowsT, LeavesT], tree: Tree, problem: Problem[RowsT], leaves: LeavesT
 ) -> Teaching | None:
     """The record of the teacher, with the loss of the tree on the real outcomes."""
     if problem.teaching is None:
         return None
-    real = problem._replace(data=problem.data._replace(smoothed=None))
+    taught: Any = problem.data
+    real = replace(problem, data=taught._replace(smoothed=None))
     return replace(problem.teaching, training_loss=objective.value(tree, real, leaves))
 
 

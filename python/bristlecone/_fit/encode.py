@@ -7,9 +7,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._data.arrays import transposed
+from bristlecone._data.rows import CheckedRows, RowsT
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.cuts import RankedColumns, add_cuts, rank_columns
 from bristlecone._encoder.use import Answers, binary_features, count_answers, fit_encoder
@@ -19,8 +21,6 @@ from bristlecone._search.certificate import Certificate, fingerprint
 from bristlecone._search.cuts import Growth
 from bristlecone._search.engine import Problem
 
-__all__ = ["encode", "encode_again", "warn_of_shares"]
-
 # Largest share of the remaining time that the choice of cuts may take, and how much longer than
 # reading the rows ranking them, cutting and encoding them anew may take.
 _SHARE_FOR_CUTS, _CUTS_BY_READING = 0.5, 5.0
@@ -29,11 +29,8 @@ _SHARE_FOR_CUTS, _CUTS_BY_READING = 0.5, 5.0
 _MOST_SECONDS = 1e9
 
 
-def encode(search: Search, data: Any, start: float | None = None) -> Problem:
-    """The problem of these training rows, whose preparation began at ``start``.
-
-    ``data`` is a named tuple that begins with ``X`` and has ``weight`` (an array or None).
-    """
+def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[RowsT]:
+    """The problem of these training rows, whose preparation began at ``start``."""
     start = time.perf_counter() if start is None else start
     encoder, read = fit_encoder(
         search.encoder,
@@ -47,13 +44,13 @@ def encode(search: Search, data: Any, start: float | None = None) -> Problem:
     follows = search.limits.min_events_leaf == "auto"
     if read is None:
         features = binary_features(encoder, data.X)
-        answers = count_answers(features, data.event) if follows else None
+        answers = count_answers(features, _events(data)) if follows else None
         data, least = _smallest_leaf(search.limits, encoder, data, answers)
     else:
         # The columns are sorted once: thresholds, greedy trees and features are by their ranks.
         columns = rank_columns(encoder, data.X, read)
         del read
-        answers = columns.answers(encoder, data.event) if follows else None
+        answers = columns.answers(encoder, _events(data)) if follows else None
         data, least = _smallest_leaf(search.limits, encoder, data, answers)
         del answers
         if isinstance(search.encoder, str):
@@ -68,7 +65,9 @@ def encode(search: Search, data: Any, start: float | None = None) -> Problem:
     return Problem(data, encoder, features, least, time.perf_counter() - start, {})
 
 
-def encode_again(encoder: Any, certificate: Certificate, data: Any, start: float) -> Problem:
+def encode_again(
+    encoder: Any, certificate: Certificate, data: RowsT, start: float
+) -> Problem[RowsT]:
     """The problem of a fit, from its rows, its fitted encoder and its certificate.
 
     Raises
@@ -98,19 +97,26 @@ def warn_of_shares(limits: Limits, problem: Problem) -> None:
 
 
 def _smallest_leaf(
-    limits: Limits, encoder: Any, data: Any, answers: Answers | None
-) -> tuple[Any, dict[str, int]]:
+    limits: Limits, encoder: Any, data: RowsT, answers: Answers | None
+) -> tuple[RowsT, dict[str, int]]:
     """The smallest leaf, and the training rows with what it follows from."""
     if answers is not None:
-        data = data._replace(event_free=event_free_rows(encoder, answers, data))
+        rows: Any = data  # of survival, which alone have events
+        data = rows._replace(event_free=event_free_rows(encoder, answers, rows))
     return data, smallest_leaf(limits, data)
+
+
+def _events(data: Any) -> NDArray[np.bool_]:
+    """Events of the rows of a survival fit; no other asks for a minimum of events."""
+    events: NDArray[np.bool_] = data.event
+    return events
 
 
 def _add_cuts(
     search: Search,
     encoder: BinaryEncoder,
     columns: RankedColumns,
-    data: Any,
+    data: CheckedRows,
     least: dict[str, int],
     start: float,
 ) -> None:

@@ -17,8 +17,6 @@ from bristlecone._search.engine import Problem
 from bristlecone._search.progress import SearchCost, readable_bytes, readable_seconds
 from bristlecone.exceptions import SearchCostWarning
 
-__all__ = ["CostWarner", "estimate", "forecast"]
-
 # Without limits, a search that is forecast to take more is called hopeless. The bytes are the
 # engine's own limit.
 _MOST_SECONDS, _MOST_BYTES = 600.0, 600 << 20

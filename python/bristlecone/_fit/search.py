@@ -12,8 +12,6 @@ from bristlecone._encoder.use import count_distinct
 from bristlecone._objectives.base import Objective
 from bristlecone._search.engine import Engine, Problem
 
-__all__ = ["Limits", "Search"]
-
 # A search gets this share of a time limit even if reading the rows took all of it: a tree must be
 # grown, too.
 _SHARE_FOR_SEARCH = 0.05

@@ -12,8 +12,6 @@ from bristlecone._search.certificate import reporter
 from bristlecone._search.engine import Problem
 from bristlecone._search.progress import SearchProgress
 
-__all__ = ["Callback", "solve", "solve_sizes"]
-
 Callback = Callable[[SearchProgress], object]
 
 

@@ -18,17 +18,6 @@ from bristlecone._leaves.shown import Curve, Fact, LeafShown, Shown, interval
 from bristlecone._leaves.statistics import Baseline, LeafStatistics
 from bristlecone.curves import KaplanMeier
 
-__all__ = [
-    "Leaves",
-    "Output",
-    "SurvivalLeaves",
-    "hazard_ratios",
-    "median_text",
-    "median_texts",
-    "model_median_text",
-    "view",
-]
-
 Floats = NDArray[np.float64]
 Columns = list[tuple[str, NDArray[Any]]]
 # Name, values by leaf, and what the columns of a matrix of values are for.

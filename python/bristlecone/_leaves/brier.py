@@ -23,9 +23,6 @@ from bristlecone.curves import StepFunction, censoring_survival
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._inputs import Curves, inverse_or_zero
 
-__all__ = ["BrierScore", "antitonic", "brier_score_of", "check_time_grid", "on_time_grid"]
-
-
 # Cells of a table of nodes and times that is worked on as a whole.
 _FEW_CELLS = 1 << 15
 

@@ -16,8 +16,6 @@ from bristlecone._leaves.shown import Fact, Incidences, LeafShown, Shown
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone.curves import StepFunction
 
-__all__ = ["IncidenceLeaves"]
-
 Floats = NDArray[np.float64]
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, ndtri
 
-__all__ = ["FollowUp", "hazard_ratios", "logrank_p_values"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

@@ -17,8 +17,6 @@ from bristlecone._leaves.shown import Bar, Bars, Fact, LeafShown, Shown
 from bristlecone._leaves.shrinkage import shrunk_means
 from bristlecone._tree import Tree
 
-__all__ = ["ClassLeaves", "LabelLeaves", "check_label_type", "plain_labels", "sum_by_leaf"]
-
 Floats = NDArray[np.float64]
 
 # Types of labels in a file, as NumPy writes them; of text at most six digits of characters.

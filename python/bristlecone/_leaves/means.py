@@ -15,8 +15,6 @@ from bristlecone._leaves.shown import Box, Fact, LeafShown, Shown
 from bristlecone._leaves.shrinkage import shrunk_means
 from bristlecone._tree import Tree
 
-__all__ = ["LEVELS", "MeanLeaves", "weighted_quantiles"]
-
 Floats = NDArray[np.float64]
 
 # Of the quantiles that are kept of every leaf: all that a box plot shows.

@@ -17,15 +17,6 @@ from bristlecone._leaves.statistics import baseline_hazard, row_hazard
 from bristlecone._log import warn
 from bristlecone.exceptions import EventFreeWarning, InvalidParameterError, SmallSampleWarning
 
-__all__ = [
-    "event_free_rows",
-    "least_rows",
-    "prior_events",
-    "smallest_leaf",
-    "warn_of_event_free_rows",
-    "warn_of_small_sample",
-]
-
 AUTO_EVENTS = 5
 AUTO_PRIOR = 10.0
 

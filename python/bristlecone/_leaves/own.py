@@ -13,8 +13,6 @@ from bristlecone._data.texts import number
 from bristlecone._leaves.base import Columns, Leaves, Output
 from bristlecone._leaves.shown import Fact, LeafShown, Shown
 
-__all__ = ["OwnLeaves"]
-
 
 @dataclass(frozen=True, eq=False)
 class OwnLeaves(Leaves):

@@ -14,8 +14,6 @@ from bristlecone._data.rows import check_row_labels, row_count
 from bristlecone._leaves.base import SurvivalLeaves, view
 from bristlecone.metrics import concordance_index_censored
 
-__all__ = ["StepPredictions", "SurvivalPredictions"]
-
 Floats = NDArray[np.float64]
 
 

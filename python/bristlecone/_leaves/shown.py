@@ -13,8 +13,6 @@ from bristlecone._data.texts import number
 from bristlecone._leaves.follow_up import FollowUp
 from bristlecone.curves import KaplanMeier
 
-__all__ = ["Bar", "Bars", "Box", "Curve", "Fact", "Incidences", "LeafShown", "Shown", "interval"]
-
 Floats = NDArray[np.float64]
 
 

@@ -19,12 +19,6 @@ from bristlecone._data.survival import TrainingData
 from bristlecone._leaves.brier import antitonic, brier_score_of
 from bristlecone._tree import Tree
 
-__all__ = [
-    "LeafCurves",
-    "shrunk_curves",
-    "shrunk_means",
-]
-
 Value = TypeVar("Value")
 Floats = NDArray[np.float64]
 

@@ -16,8 +16,6 @@ from bristlecone._soft.curve import SmoothCurve, cumulative_hazard
 from bristlecone._soft.models import LeafModel
 from bristlecone._soft.tree import SoftTree, linear_predictor
 
-__all__ = ["SmoothLeaves", "SmoothRows"]
-
 Floats = NDArray[np.float64]
 
 # Event times over which the risk is summed, at most.

@@ -21,17 +21,6 @@ from bristlecone._leaves.follow_up import FollowUp
 from bristlecone._tree import Tree
 from bristlecone.curves import KaplanMeier, StepFunction, risk_table
 
-__all__ = [
-    "Baseline",
-    "LeafStatistics",
-    "SurvivalRows",
-    "baseline_hazard",
-    "hazard_ratio",
-    "row_hazard",
-    "statistics_of",
-    "with_best_curves",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Baseline:

@@ -25,8 +25,6 @@ from bristlecone._leaves.statistics import (
 from bristlecone._tree import Tree
 from bristlecone.curves import StepFunction
 
-__all__ = ["StepLeaves"]
-
 Floats = NDArray[np.float64]
 
 

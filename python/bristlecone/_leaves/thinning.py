@@ -21,8 +21,6 @@ from bristlecone._leaves.statistics import Baseline, LeafStatistics
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone.curves import StepFunction
 
-__all__ = ["thinned"]
-
 Floats = NDArray[np.float64]
 Kind = TypeVar("Kind")
 # First position not served by the piece that begins at one (-1: before all steps), for an error.

@@ -46,23 +46,6 @@ from bristlecone._soft.tree import SoftTree
 from bristlecone._tree import Tree
 from bristlecone.exceptions import ModelFormatError
 
-__all__ = [
-    "ESTIMATORS",
-    "FORMAT",
-    "OBJECTS",
-    "VERSION",
-    "CertificateRecord",
-    "MappingRecord",
-    "Model",
-    "SoftTreeRecord",
-    "TreeRecord",
-    "check_sum",
-    "parse",
-    "plain_parameter",
-    "seal",
-    "write",
-]
-
 FORMAT = "bristlecone model"
 VERSION = 3
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-__all__ = ["check_target", "write_files"]
-
 
 def check_target(path: str | os.PathLike[str]) -> Path:
     """Path to write to, links followed.

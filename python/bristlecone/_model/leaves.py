@@ -29,13 +29,6 @@ from bristlecone._search.certificate import Certificate
 from bristlecone._tree import Tree
 from bristlecone.exceptions import ModelFormatError
 
-__all__ = [
-    "ClassLeavesRecord",
-    "LabelLeavesRecord",
-    "LabelsRecord",
-    "MeanLeavesRecord",
-]
-
 
 class LabelsRecord(Record, frozen=True):
     """Labels with their type as NumPy writes it; dates as text, durations as whole numbers."""

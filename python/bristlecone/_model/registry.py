@@ -38,8 +38,6 @@ from bristlecone._model.survival import CURVE_ERROR
 from bristlecone._soft.tree import SoftTree
 from bristlecone.exceptions import ModelFormatError
 
-__all__ = ["dumps", "load_model", "loads", "parameter_names", "save_model"]
-
 
 def save_model(
     estimator: Any, path: str | os.PathLike[str], *, curve_points: int | None = None

@@ -41,8 +41,6 @@ from bristlecone._soft.tree import SoftTree
 from bristlecone._tree import Tree
 from bristlecone.exceptions import ModelFormatError
 
-__all__ = ["CURVE_ERROR", "SmoothLeavesRecord", "StepLeavesRecord"]
-
 Floats = NDArray[np.float64]
 
 # Fact of a certificate: the largest error of survival on thinned curves.

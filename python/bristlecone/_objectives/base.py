@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.rows import RowsT
 from bristlecone._encoder.cuts import Cut, RankedColumns
 from bristlecone._leaves.base import Leaves
 from bristlecone._search.certificate import GroupValues
@@ -17,10 +18,10 @@ from bristlecone._teacher.outcomes import Outcomes
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["Objective", "TaskObjective"]
+LeavesT = TypeVar("LeavesT", bound=Leaves)
 
 
-class Objective(ABC):
+class Objective(ABC, Generic[RowsT, LeavesT]):
     """Objective of a search: what the best tree has least of.
 
     How the engine finds it, what cuts to offer it, the ``leaves`` of its trees, and its ``aim`` in
@@ -32,22 +33,22 @@ class Objective(ABC):
     infeasible: ClassVar[str] = "no tree satisfies the constraints"
 
     @abstractmethod
-    def engine(self, problem: Problem) -> Engine:
+    def engine(self, problem: Problem[RowsT]) -> Engine:
         """Functions of the engine that find the best tree of this problem."""
 
     @abstractmethod
-    def target(self, data: Any) -> Any:
+    def target(self, data: RowsT) -> Any:
         """Outcomes of training rows as the ``y`` of an encoder that learns from them."""
 
     @abstractmethod
-    def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+    def cuts(self, data: RowsT, columns: RankedColumns, growth: Growth) -> list[Cut]:
         """Cuts of greedy trees over every threshold, without what constrains whole trees."""
 
     @abstractmethod
-    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> Leaves:
+    def leaves(self, tree: Tree, problem: Problem[RowsT], solution: Any) -> LeavesT:
         """Leaves of a tree that was found."""
 
-    def outcomes(self, data: Any) -> Outcomes:
+    def outcomes(self, data: RowsT) -> Outcomes:
         """What a teacher learns from these rows.
 
         Raises
@@ -57,7 +58,9 @@ class Objective(ABC):
         """
         raise InvalidParameterError("teacher needs an objective that is a sum over rows")
 
-    def losses(self, tree: Tree, problem: Problem, leaves: Any) -> NDArray[np.float64] | None:
+    def losses(
+        self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT
+    ) -> NDArray[np.float64] | None:
         """Share of the objective that every node has as a leaf, up to a sum over its rows.
 
         Shape (node_count,); None where the objective is no sum over leaves.
@@ -69,7 +72,7 @@ class Objective(ABC):
         """Whether the search chooses the labels of the leaves; else they follow from the rows."""
         return False
 
-    def value(self, tree: Tree, problem: Problem, leaves: Any) -> float:
+    def value(self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT) -> float:
         """Objective of a tree with these leaves over these rows, without the penalty of leaves.
 
         It is that of the smoothed outcomes, where the rows have some.
@@ -79,10 +82,12 @@ class Objective(ABC):
         return float(losses[tree.leaves].sum())
 
     @abstractmethod
-    def aim(self, problem: Problem, leaves: Any) -> str:
+    def aim(self, problem: Problem[RowsT], leaves: LeavesT) -> str:
         """What was searched for, with its source: "the least mean cost (...)"."""
 
-    def favoured(self, tree: Tree, problem: Problem, leaves: Any) -> NDArray[np.int64] | None:
+    def favoured(
+        self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT
+    ) -> NDArray[np.int64] | None:
         """Label of every leaf by the smoothed outcomes alone; None where leaves have no labels."""
         return None
 
@@ -90,16 +95,16 @@ class Objective(ABC):
         """What a reader of the objective value should know, as names and texts."""
         return ()
 
-    def doubts(self, problem: Problem) -> tuple[str, ...]:
+    def doubts(self, problem: Problem[RowsT]) -> tuple[str, ...]:
         """What the user must be warned of, though there is a tree."""
         return ()
 
-    def groups(self, tree: Tree, problem: Problem, leaves: Any) -> GroupValues | None:
+    def groups(self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT) -> GroupValues | None:
         """Quantity whose difference between two groups is limited, with its values."""
         return None
 
 
-class TaskObjective(Objective):
+class TaskObjective(Objective[RowsT, LeavesT]):
     """Objective with a task in the engine's registry.
 
     A new objective is a subclass in a file of its own: its ``task``, the ``leaves`` of its trees,
@@ -107,17 +112,17 @@ class TaskObjective(Objective):
     """
 
     @abstractmethod
-    def task(self, data: Any) -> Task:
+    def task(self, data: RowsT) -> Task:
         """Task of the engine whose leaf costs are sums over rows; its greedy tree gives cuts."""
 
-    def engine(self, problem: Problem) -> Engine:
+    def engine(self, problem: Problem[RowsT]) -> Engine:
         return engine_of(self.task(problem.data), problem.features)
 
-    def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+    def cuts(self, data: RowsT, columns: RankedColumns, growth: Growth) -> list[Cut]:
         cuts = cuts_of_task(*self.task(data), columns, growth)
         other = self.sklearn_tree(data)
         return cuts if other is None else cuts + cuts_of_sklearn(other, columns, growth)
 
-    def sklearn_tree(self, data: Any) -> SklearnTree | None:
+    def sklearn_tree(self, data: RowsT) -> SklearnTree | None:
         """Tree of scikit-learn whose cuts are added, too."""
         return None

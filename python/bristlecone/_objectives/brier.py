@@ -18,8 +18,6 @@ from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["Brier"]
-
 _AIMS = {
     "kaplan-meier": "the Kaplan–Meier curve of each leaf",
     "brier-optimal": "the curve of least score of each leaf",
@@ -82,7 +80,7 @@ class Brier(SurvivalObjective):
         arrays = {"time": data.time, "event": data.event, "weight": data.weight}
         return Task("fair-brier", arrays)
 
-    def engine(self, problem: Problem) -> Engine:
+    def engine(self, problem: Problem[TrainingData]) -> Engine:
         name, arrays = self.task(problem.data)
         reference = {"reference_loss": problem.reference_loss}
         return engine_of(Task(name, {**arrays, **reference}), problem.features)
@@ -97,7 +95,9 @@ class Brier(SurvivalObjective):
             return statistics
         return with_best_curves(statistics, leaf, data)
 
-    def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
+    def losses(
+        self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves
+    ) -> NDArray[np.float64]:
         data = problem.data
         # One for all trees of the problem, as of a size path.
         if "score" not in problem.memo:
@@ -106,7 +106,7 @@ class Brier(SurvivalObjective):
         rows = tree.apply(problem.features), data.time, data.event, data.weight
         return score.node_losses(tree, *rows, self.curve) / tree.weighted_n_node_samples[0]
 
-    def aim(self, problem: Problem, leaves: StepLeaves) -> str:
+    def aim(self, problem: Problem[TrainingData], leaves: StepLeaves) -> str:
         return (
             f"the least integrated Brier score of {_AIMS[self.curve]} over all times up to the "
             "last, weighted by the inverse probability of censoring (Zhang, Xin, Seltzer and "

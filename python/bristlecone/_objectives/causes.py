@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,9 @@ from bristlecone._objectives.likelihood import Likelihood
 from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
 
-__all__ = ["CauseLikelihood"]
-
 
 @dataclass(frozen=True, kw_only=True)
-class CauseLikelihood(TaskObjective):
+class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
     """Sum over the causes of their weight times their likelihood loss (docs/maths).
 
     Parameters
@@ -43,7 +41,6 @@ class CauseLikelihood(TaskObjective):
     cause_weights: tuple[float, ...]
 
     def task(self, data: TrainingData) -> Task:
-        assert data.cause is not None
         arrays = {"time": data.time, "event": data.event, "weight": data.weight}
         of_causes = {"cause": data.cause, "cause_weights": self._weights(data)}
         return Task(
@@ -51,8 +48,7 @@ class CauseLikelihood(TaskObjective):
         )
 
     def _weights(self, data: TrainingData) -> NDArray[np.float64]:
-        assert data.cause is not None
-        return np.array(self.cause_weights) if self.cause_weights else np.ones(data.cause.max())
+        return np.array(self.cause_weights) if self.cause_weights else np.ones(data.n_causes)
 
     def target(self, data: TrainingData) -> NDArray[np.void]:
         return as_structured(Survival(data.event, data.time, data.entry))
@@ -62,11 +58,11 @@ class CauseLikelihood(TaskObjective):
         """The loss of a single cause."""
         return Likelihood(curve="proportional", prior=self.prior, shrinkage=self.shrinkage)
 
-    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> IncidenceLeaves:
+    def leaves(self, tree: Tree, problem: Problem[TrainingData], solution: Any) -> IncidenceLeaves:
         data, leaf = problem.data, tree.apply(problem.features)
         # Those of one problem are shared by all its trees, as of a size path.
         if "rows" not in problem.memo:
-            causes = range(1, int(data.cause.max()) + 1)
+            causes = range(1, data.n_causes + 1)
             problem.memo["rows"] = [
                 SurvivalRows(one, self.prior) for one in (data, *(_alone(data, k) for k in causes))
             ]
@@ -94,21 +90,23 @@ class CauseLikelihood(TaskObjective):
             shrinkage=shrinkage,
         )
 
-    def losses(self, tree: Tree, problem: Problem, leaves: IncidenceLeaves) -> NDArray[np.float64]:
+    def losses(
+        self, tree: Tree, problem: Problem[TrainingData], leaves: IncidenceLeaves
+    ) -> NDArray[np.float64]:
         weights = self._weights(problem.data)
         loss = self._of_cause
         of_causes = [loss.losses(tree, problem, own) for own in leaves.of_cause]
         return np.tensordot(weights, of_causes, 1)
 
-    def value(self, tree: Tree, problem: Problem, leaves: IncidenceLeaves) -> float:
+    def value(self, tree: Tree, problem: Problem[TrainingData], leaves: IncidenceLeaves) -> float:
         loss, total = self._of_cause, 0.0
         weights = self._weights(problem.data).tolist()
         for k, (weight, own) in enumerate(zip(weights, leaves.of_cause, strict=True), start=1):
-            alone = problem._replace(data=_alone(problem.data, k))
+            alone = replace(problem, data=_alone(problem.data, k))
             total += weight * loss.value(tree, alone, own)
         return total
 
-    def aim(self, problem: Problem, leaves: IncidenceLeaves) -> str:
+    def aim(self, problem: Problem[TrainingData], leaves: IncidenceLeaves) -> str:
         weights = ""
         if self.cause_weights:
             weights = f", with the weights {', '.join(f'{u:g}' for u in self.cause_weights)}"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.targets import CostlyData
 from bristlecone._encoder.cuts import Cut, RankedColumns
 from bristlecone._leaves.labels import ClassLeaves, sum_by_leaf
 from bristlecone._objectives.base import Objective
@@ -18,13 +19,11 @@ from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._teacher.outcomes import Costs
 from bristlecone._tree import Tree
 
-__all__ = ["LabelCosts"]
-
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelCosts(ClassObjective):
+class LabelCosts(ClassObjective[CostlyData]):
     """Mean cost of the labels given, and of the questions asked.
 
     Parameters
@@ -37,52 +36,56 @@ class LabelCosts(ClassObjective):
 
     feature_costs: Any = None
 
-    def target(self, data: Any) -> Floats:
+    def target(self, data: CostlyData) -> Floats:
         return data.costs
 
-    def outcomes(self, data: Any) -> Costs:
+    def outcomes(self, data: CostlyData) -> Costs:
         return Costs(data.weight, data.costs)
 
-    def task(self, data: Any, prices: Prices | None = None) -> Task:
+    def task(self, data: CostlyData, prices: Prices | None = None) -> Task:
         costs = {"costs": np.ascontiguousarray(_sought(data)), "weight": data.weight}
         if prices is None:
             return Task("label-costs", costs)
         own = {f"feature_{name}": array for name, array in prices._asdict().items()}
         return Task("priced-costs", {**costs, **own})
 
-    def engine(self, problem: Problem) -> Engine:
+    def engine(self, problem: Problem[CostlyData]) -> Engine:
         prices = binary_prices(problem.encoder, self.feature_costs)
         return engine_of(self.task(problem.data, prices), problem.features)
 
-    def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+    def cuts(self, data: CostlyData, columns: RankedColumns, growth: Growth) -> list[Cut]:
         prices = None
         if self.feature_costs is not None:
             whole = column_prices(columns.columns, self.feature_costs)
             prices = whole.of(np.array(columns.places))
         return cuts_of_task(*self.task(data, prices), columns, growth)
 
-    def best_labels(self, leaf: NDArray[np.int64], values: Floats, data: Any) -> NDArray[Any]:
+    def best_labels(
+        self, leaf: NDArray[np.int64], values: Floats, data: CostlyData
+    ) -> NDArray[Any]:
         return _shares(leaf, len(values), data.costs, data.weight).argmin(axis=1)
 
-    def prices(self, tree: Tree, problem: Problem) -> Floats:
+    def prices(self, tree: Tree, problem: Problem[CostlyData]) -> Floats:
         return path_prices(tree, binary_prices(problem.encoder, self.feature_costs))
 
-    def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats:
+    def losses(self, tree: Tree, problem: Problem[CostlyData], leaves: ClassLeaves) -> Floats:
         data, leaf = problem.data, tree.leaf_index(problem.features)
         costs = tree.node_sums(_shares(leaf, tree.n_leaves, _sought(data), data.weight))
         means: Floats = costs.min(axis=1) / _unit_total(data.weight, len(leaf))[1]
         return means
 
-    def favoured(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> NDArray[np.int64]:
+    def favoured(
+        self, tree: Tree, problem: Problem[CostlyData], leaves: ClassLeaves
+    ) -> NDArray[np.int64]:
         data, leaf = problem.data, tree.leaf_index(problem.features)
         return _shares(leaf, tree.n_leaves, _sought(data), data.weight).argmin(axis=1)
 
-    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+    def value(self, tree: Tree, problem: Problem[CostlyData], leaves: ClassLeaves) -> float:
         weight = tree.weighted_n_node_samples[tree.leaves]
         asked = float(np.average(leaves.prices, weights=weight))
         return Objective.value(self, tree, problem, leaves) + asked
 
-    def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
+    def aim(self, problem: Problem[CostlyData], leaves: ClassLeaves) -> str:
         asked = ", the prices of the questions asked included" if leaves.prices.any() else ""
         return (
             f"the least mean cost of the labels given{asked} (van der Linden, de Weerdt and "
@@ -90,7 +93,7 @@ class LabelCosts(ClassObjective):
         )
 
 
-def _sought(data: Any) -> Floats:
+def _sought(data: CostlyData) -> Floats:
     """Costs that the search is for."""
     costs: Floats = data.costs if data.smoothed is None else data.smoothed
     return costs

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.survival import TrainingData
+from bristlecone._data.targets import GroupedData
 from bristlecone._encoder.cuts import Cut, RankedColumns
 from bristlecone._leaves.labels import ClassLeaves
 from bristlecone._leaves.survival import StepLeaves
@@ -20,15 +22,13 @@ from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._tree import Tree
 from bristlecone.curves import rmst
 
-__all__ = ["EQUAL_OPPORTUNITY", "PARITY", "FairLabels", "FairSurvival"]
-
 PARITY, EQUAL_OPPORTUNITY = "demographic-parity", "equality-of-opportunity"
 
 _COMPARED = {PARITY: "the rows", EQUAL_OPPORTUNITY: "the rows of the positive class"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class FairLabels(ClassObjective):
+class FairLabels(ClassObjective[GroupedData]):
     """Misclassified share of two classes, where two groups are predicted positive alike.
 
     Parameters
@@ -48,13 +48,13 @@ class FairLabels(ClassObjective):
     def chooses_labels(self) -> bool:
         return True
 
-    def engine(self, problem: Problem) -> Engine:
+    def engine(self, problem: Problem[GroupedData]) -> Engine:
         data = problem.data
         arrays = {"labels": data.labels, "weight": data.weight, "group": data.group}
         task = Task(self.constraint, {**arrays, "delta": float(self.limit)})
         return engine_of(task, problem.features)
 
-    def groups(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> GroupValues:
+    def groups(self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves) -> GroupValues:
         data = problem.data
         predicted = leaves.label[tree.leaf_index(problem.features)]
         compared = np.ones(len(predicted), dtype=bool)
@@ -67,7 +67,7 @@ class FairLabels(ClassObjective):
             rates.append(np.average(predicted[rows], weights=weight))
         return GroupValues(data.groups, np.array(rates))
 
-    def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
+    def aim(self, problem: Problem[GroupedData], leaves: ClassLeaves) -> str:
         one, other = problem.data.groups.tolist()
         return (
             f"{AIMS['accuracy']}, among trees for which the shares of {_COMPARED[self.constraint]} "
@@ -77,7 +77,7 @@ class FairLabels(ClassObjective):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FairSurvival(Objective):
+class FairSurvival(Objective[TrainingData, StepLeaves]):
     """A survival objective, where two groups' mean restricted survival times differ little.
 
     Parameters
@@ -94,34 +94,35 @@ class FairSurvival(Objective):
     limit: float
     tau: float | None
 
-    def engine(self, problem: Problem) -> Engine:
+    def engine(self, problem: Problem[TrainingData]) -> Engine:
         data = problem.data
         name, arrays = self.inner.fair_task(data)
         limits = {"group": data.group, "delta": float(self.limit), "tau": self._end(data.time)}
         return engine_of(Task(name, {**arrays, **limits}), problem.features)
 
-    def target(self, data: Any) -> NDArray[np.void]:
+    def target(self, data: TrainingData) -> NDArray[np.void]:
         return self.inner.target(data)
 
-    def cuts(self, data: Any, columns: RankedColumns, growth: Growth) -> list[Cut]:
+    def cuts(self, data: TrainingData, columns: RankedColumns, growth: Growth) -> list[Cut]:
         return self.inner.cuts(data, columns, growth)
 
     def _end(self, time: NDArray[np.float64]) -> float:
         return float(time.max() if self.tau is None else self.tau)
 
-    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> StepLeaves:
+    def leaves(self, tree: Tree, problem: Problem[TrainingData], solution: Any) -> StepLeaves:
         return self.inner.leaves(tree, problem, solution)
 
     def losses(
-        self, tree: Tree, problem: Problem, leaves: StepLeaves
+        self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves
     ) -> NDArray[np.float64] | None:
         return self.inner.losses(tree, problem, leaves)
 
-    def value(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> float:
+    def value(self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves) -> float:
         return self.inner.value(tree, problem, leaves)
 
-    def groups(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> GroupValues:
+    def groups(self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves) -> GroupValues:
         data = problem.data
+        assert data.group is not None and data.groups is not None
         leaf = tree.leaf_index(problem.features)
         times = leaves.unique_times
         of_row = np.asarray(rmst(times, leaves.survival_at(times), self._end(data.time)))[leaf]
@@ -131,7 +132,8 @@ class FairSurvival(Objective):
         means = np.bincount(data.group, weights=weight / total[data.group] * of_row)
         return GroupValues(data.groups, means.astype(np.float64))
 
-    def aim(self, problem: Problem, leaves: StepLeaves) -> str:
+    def aim(self, problem: Problem[TrainingData], leaves: StepLeaves) -> str:
+        assert problem.data.groups is not None
         one, other = problem.data.groups.tolist()
         end = "the last time" if self.tau is None else f"{self.tau:g}"
         return (

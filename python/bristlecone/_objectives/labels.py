@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from bristlecone._data.rows import CheckedRows
+from bristlecone._data.targets import LabelledData
 from bristlecone._leaves.labels import ClassLeaves, sum_by_leaf
 from bristlecone._objectives.base import Objective, TaskObjective
 from bristlecone._search.cuts import SklearnTree
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._teacher.outcomes import Classes
 from bristlecone._tree import Tree
-
-__all__ = ["AIMS", "ClassObjective", "LabelSums", "Measure"]
 
 Floats = NDArray[np.float64]
 
@@ -32,8 +32,21 @@ AIMS = {
 }
 
 
+class ClassRows(CheckedRows, Protocol):
+    """Checked rows with labels, which count in ``classes``."""
+
+    @property
+    def labels(self) -> NDArray[np.int64]: ...
+
+    @property
+    def classes(self) -> NDArray[Any]: ...
+
+
+ClassRowsT = TypeVar("ClassRowsT", bound=ClassRows)
+
+
 @dataclass(frozen=True, kw_only=True)
-class ClassObjective(TaskObjective):
+class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
     """Base of objectives whose leaves are classes, by the weights of the rows' classes.
 
     Parameters
@@ -47,17 +60,17 @@ class ClassObjective(TaskObjective):
     # Whether errors are weighted so that all classes count the same.
     balanced = False
 
-    def target(self, data: Any) -> NDArray[Any]:
+    def target(self, data: ClassRowsT) -> NDArray[Any]:
         # As text: whole numbers could be meant as numbers.
         return data.classes.astype(str)[data.labels]
 
-    def task(self, data: Any) -> Task:
+    def task(self, data: ClassRowsT) -> Task:
         return _accuracy(data, "accuracy")
 
-    def sklearn_tree(self, data: Any) -> SklearnTree | None:
+    def sklearn_tree(self, data: ClassRowsT) -> SklearnTree | None:
         return SklearnTree(DecisionTreeClassifier(), data.labels, data.weight, by_label=True)
 
-    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> ClassLeaves:
+    def leaves(self, tree: Tree, problem: Problem[ClassRowsT], solution: Any) -> ClassLeaves:
         data = problem.data
         leaf = tree.leaf_index(problem.features)
         values = _class_weights(leaf, tree.n_leaves, data)
@@ -77,23 +90,27 @@ class ClassObjective(TaskObjective):
             price=self.prices(tree, problem),
         )
 
-    def best_labels(self, leaf: NDArray[np.int64], values: Floats, data: Any) -> NDArray[Any]:
+    def best_labels(
+        self, leaf: NDArray[np.int64], values: Floats, data: ClassRowsT
+    ) -> NDArray[Any]:
         """Best class of every leaf where the search does not say which it took.
 
         That of the largest value; the first of several.
         """
         return values.argmax(axis=1)
 
-    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+    def value(self, tree: Tree, problem: Problem[ClassRowsT], leaves: ClassLeaves) -> float:
         """Share of the weight that does not have the label of its leaf."""
         others = np.take_along_axis(_others(leaves.values), leaves.label[:, None], axis=1)
         return float(others.sum() / leaves.values.sum())
 
-    def prices(self, tree: Tree, problem: Problem) -> Floats | None:
+    def prices(self, tree: Tree, problem: Problem[ClassRowsT]) -> Floats | None:
         """Feature costs on the path to every leaf; None where features are free."""
         return None
 
-    def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats | None:
+    def losses(
+        self, tree: Tree, problem: Problem[ClassRowsT], leaves: ClassLeaves
+    ) -> Floats | None:
         values = tree.node_sums(leaves.values)
         return _others(values).min(axis=1) / values[0].sum()
 
@@ -105,7 +122,7 @@ def _others(values: Floats) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelSums(ClassObjective):
+class LabelSums(ClassObjective[LabelledData]):
     """Loss that is a sum over the leaves.
 
     Parameters
@@ -121,10 +138,10 @@ class LabelSums(ClassObjective):
     def balanced(self) -> bool:  # type: ignore[override]
         return self.name == "balanced-accuracy"
 
-    def outcomes(self, data: Any) -> Classes:
+    def outcomes(self, data: LabelledData) -> Classes:
         return Classes(data.weight, data.labels, data.classes)
 
-    def task(self, data: Any) -> Task:
+    def task(self, data: LabelledData) -> Task:
         if data.smoothed is None:
             return _accuracy(data, self.name)
         if self.name in ("gini", "entropy"):
@@ -137,7 +154,7 @@ class LabelSums(ClassObjective):
         above[:, :-1] = counted[:, :0:-1].cumsum(axis=1)[:, ::-1]
         return Task("label-costs", {"costs": below + above, "weight": data.weight})
 
-    def _class_scale(self, data: Any) -> Floats:
+    def _class_scale(self, data: LabelledData) -> Floats:
         """What a row of every class counts, shape (n_classes,)."""
         n_classes = len(data.classes)
         if not self.balanced:
@@ -148,7 +165,7 @@ class LabelSums(ClassObjective):
         scale[present] = total.sum() / (present.sum() * total[present])
         return scale
 
-    def _sums(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats:
+    def _sums(self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves) -> Floats:
         """Weights of the classes in every node, smoothed or not, shape (node_count, n_classes)."""
         data = problem.data
         if data.smoothed is None:
@@ -157,10 +174,12 @@ class LabelSums(ClassObjective):
         counted = data.smoothed * self._class_scale(data)
         return tree.node_sums(sum_by_leaf(leaf, tree.n_leaves, counted, data.weight))
 
-    def favoured(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> NDArray[np.int64]:
+    def favoured(
+        self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves
+    ) -> NDArray[np.int64]:
         return self._sums(tree, problem, leaves)[tree.leaves].argmax(axis=1)
 
-    def sklearn_tree(self, data: Any) -> SklearnTree:
+    def sklearn_tree(self, data: LabelledData) -> SklearnTree:
         weight = data.weight
         if data.smoothed is not None:
             # The squared error of shares is their Gini impurity.
@@ -174,7 +193,9 @@ class LabelSums(ClassObjective):
         tree = DecisionTreeClassifier(criterion=criterion)
         return SklearnTree(tree, data.labels, weight, by_label)
 
-    def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> Floats | None:
+    def losses(
+        self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves
+    ) -> Floats | None:
         values = self._sums(tree, problem, leaves)
         if self.name in ("accuracy", "balanced-accuracy"):
             # Smoothed classes weigh as much as the real ones altogether, but not each of them.
@@ -189,15 +210,15 @@ class LabelSums(ClassObjective):
         logs[share <= 0.5] = xlogy(share > 0, share)[share <= 0.5]
         return -(values * logs).sum(axis=1) / total[0]
 
-    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+    def value(self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves) -> float:
         return Objective.value(self, tree, problem, leaves)
 
-    def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
+    def aim(self, problem: Problem[LabelledData], leaves: ClassLeaves) -> str:
         return AIMS[self.name]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure(ClassObjective):
+class Measure(ClassObjective[LabelledData]):
     """Measure of the whole tree, chosen from the front of false positives and false negatives.
 
     Parameters
@@ -213,7 +234,7 @@ class Measure(ClassObjective):
     def chooses_labels(self) -> bool:
         return True
 
-    def engine(self, problem: Problem) -> Engine:
+    def engine(self, problem: Problem[LabelledData]) -> Engine:
         data = problem.data
         arrays = {"labels": data.labels, "weight": data.weight}
         task = Task("matthews", arrays)
@@ -221,10 +242,10 @@ class Measure(ClassObjective):
             task = Task("f-measure", {**arrays, "beta": 1.0})
         return engine_of(task, problem.features)
 
-    def losses(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> None:
+    def losses(self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves) -> None:
         return None
 
-    def value(self, tree: Tree, problem: Problem, leaves: ClassLeaves) -> float:
+    def value(self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves) -> float:
         """1 less the measure; its correlation is 0 where all leaves have the same label."""
         positive = leaves.label == 1
         (tn, fn), (fp, tp) = (
@@ -244,11 +265,11 @@ class Measure(ClassObjective):
         rest = tp * tn * (fp + fn) + fp * fn * (tp + tn)
         return float(rest / (scale * (scale + product)))
 
-    def aim(self, problem: Problem, leaves: ClassLeaves) -> str:
+    def aim(self, problem: Problem[LabelledData], leaves: ClassLeaves) -> str:
         return AIMS[self.name]
 
 
-def _accuracy(data: Any, name: str) -> Task:
+def _accuracy(data: ClassRows, name: str) -> Task:
     labels, n_classes = data.labels, len(data.classes)
     present = np.bincount(labels, minlength=n_classes) > 0
     if not present.all():
@@ -257,7 +278,7 @@ def _accuracy(data: Any, name: str) -> Task:
     return Task(name, {"labels": labels, "n_classes": n_classes, "weight": data.weight})
 
 
-def _class_weights(leaf: NDArray[np.int64], n_leaves: int, data: Any) -> Floats:
+def _class_weights(leaf: NDArray[np.int64], n_leaves: int, data: ClassRows) -> Floats:
     """Weight of every class in every leaf, shape (n_leaves, n_classes)."""
     shape = n_leaves, len(data.classes)
     cell = leaf * shape[1] + data.labels

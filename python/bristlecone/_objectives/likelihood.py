@@ -20,8 +20,6 @@ from bristlecone._teacher.outcomes import Survivals
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["Likelihood"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Likelihood(SurvivalObjective):
@@ -57,14 +55,16 @@ class Likelihood(SurvivalObjective):
         hazard = row_hazard(data, baseline_hazard(data))
         return Survivals(data.weight, data.event.astype(np.float64), hazard, self.target(data))
 
-    def losses(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> NDArray[np.float64]:
+    def losses(
+        self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves
+    ) -> NDArray[np.float64]:
         """−(E + a) ln θ; the other terms of the loss are the same sum over rows in any tree."""
         events, hazard = (tree.node_sums(sums) for sums in self._sums(tree, problem, leaves))
         return self._fit(events, hazard) / tree.weighted_n_node_samples[0]
 
     @staticmethod
     def _sums(
-        tree: Tree, problem: Problem, leaves: StepLeaves
+        tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Events, smoothed or not, and hazard of every leaf."""
         one, data = leaves.statistics, problem.data
@@ -85,7 +85,7 @@ class Likelihood(SurvivalObjective):
         np.divide(events - hazard, expected, out=excess, where=exact)
         return -counted * np.where(exact, np.log1p(excess), np.log(theta))
 
-    def value(self, tree: Tree, problem: Problem, leaves: StepLeaves) -> float:
+    def value(self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves) -> float:
         data = problem.data
         hazard = row_hazard(data, leaves.baseline)
         if data.smoothed is None:
@@ -100,7 +100,7 @@ class Likelihood(SurvivalObjective):
         loss = math.fsum([*fitted.tolist(), *saturated.tolist()])
         return loss / float(tree.weighted_n_node_samples[0])
 
-    def aim(self, problem: Problem, leaves: StepLeaves) -> str:
+    def aim(self, problem: Problem[TrainingData], leaves: StepLeaves) -> str:
         return (
             "the least mean likelihood loss: saturated minus fitted log-likelihood of a "
             "proportional hazards model with one relative hazard per leaf and the Nelson–Aalen "

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeRegressor
 
+from bristlecone._data.targets import NumericData
 from bristlecone._leaves.means import MeanLeaves, weighted_quantiles
 from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.cuts import SklearnTree
@@ -17,14 +18,12 @@ from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Numbers, Outcomes
 from bristlecone._tree import Tree
 
-__all__ = ["SquaredError"]
-
 # Binary exponents of differences whose squares are far from the ends of the range of numbers.
 _ORDINARY = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class SquaredError(TaskObjective):
+class SquaredError(TaskObjective[NumericData, MeanLeaves]):
     """Mean squared error.
 
     Parameters
@@ -35,20 +34,20 @@ class SquaredError(TaskObjective):
 
     shrinkage: float
 
-    def target(self, data: Any) -> NDArray[np.float64]:
+    def target(self, data: NumericData) -> NDArray[np.float64]:
         return data.target
 
-    def outcomes(self, data: Any) -> Outcomes:
+    def outcomes(self, data: NumericData) -> Outcomes:
         return Numbers(data.weight, data.target)
 
-    def task(self, data: Any) -> Task:
+    def task(self, data: NumericData) -> Task:
         return Task("regression", {"target": data.sought.target, "weight": data.weight})
 
-    def sklearn_tree(self, data: Any) -> SklearnTree | None:
+    def sklearn_tree(self, data: NumericData) -> SklearnTree | None:
         target = data.sought.target
         return SklearnTree(DecisionTreeRegressor(), target, data.weight, by_label=False)
 
-    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> MeanLeaves:
+    def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> MeanLeaves:
         groups = _Groups.of(tree, problem)
         leaves = range(tree.n_leaves)
         means = np.array([groups.mean(leaf) for leaf in leaves])
@@ -57,12 +56,14 @@ class SquaredError(TaskObjective):
         predicted = MeanLeaves.shrunk(tree, means, self.shrinkage)
         return MeanLeaves(means, variance, np.array(quantiles), self.shrinkage, predicted)
 
-    def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> NDArray[np.float64]:
+    def losses(
+        self, tree: Tree, problem: Problem[NumericData], leaves: MeanLeaves
+    ) -> NDArray[np.float64]:
         """Squared error of every node about its own mean."""
         if problem.data.smoothed is None:
             groups, of_leaves = _Groups.of(tree, problem), leaves.variance
         else:
-            groups = _Groups(tree, problem._replace(data=problem.data.sought))
+            groups = _Groups(tree, replace(problem, data=problem.data.sought))
             of_leaves = np.array([groups.variance(leaf, leaf) for leaf in range(tree.n_leaves)])
         # In preorder the leaves below a node follow it.
         first = np.searchsorted(tree.leaves, np.arange(tree.node_count))
@@ -74,7 +75,7 @@ class SquaredError(TaskObjective):
         size = tree.weighted_n_node_samples
         return variance * (size / size[0])
 
-    def aim(self, problem: Problem, leaves: MeanLeaves) -> str:
+    def aim(self, problem: Problem[NumericData], leaves: MeanLeaves) -> str:
         return "the least mean squared error"
 
 
@@ -82,14 +83,14 @@ class _Groups:
     """The rows in the order of their leaves: those below a node are neighbours."""
 
     @classmethod
-    def of(cls, tree: Tree, problem: Problem) -> _Groups:
+    def of(cls, tree: Tree, problem: Problem[NumericData]) -> _Groups:
         """The groups of a tree, kept until another one is asked for."""
         known: tuple[Tree, _Groups] | None = problem.memo.get("groups")
         if known is None or known[0] is not tree:
             known = problem.memo["groups"] = tree, cls(tree, problem)
         return known[1]
 
-    def __init__(self, tree: Tree, problem: Problem) -> None:
+    def __init__(self, tree: Tree, problem: Problem[NumericData]) -> None:
         leaf = tree.leaf_index(problem.features)
         # Numbers of 16 bits are sorted digit by digit.
         short = leaf.astype(np.uint16) if tree.n_leaves < 2**16 else leaf

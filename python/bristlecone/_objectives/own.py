@@ -8,11 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bristlecone._data.targets import OwnData
 from bristlecone._encoder.cuts import Cut, RankedColumns
 from bristlecone._leaves.own import OwnLeaves
 from bristlecone._objectives.base import Objective
@@ -21,8 +22,6 @@ from bristlecone._search.cuts import Growth, cuts_by_costs
 from bristlecone._search.engine import Engine, Problem, engine_of
 from bristlecone._search.engine import Task as EngineTask
 from bristlecone._tree import Tree
-
-__all__ = ["OwnData", "OwnObjective", "Task"]
 
 
 class Task(ABC):
@@ -105,21 +104,8 @@ class Task(ABC):
         """
 
 
-class OwnData(NamedTuple):
-    """Checked rows of a fit, all of positive weight; ``statistics`` float64 (n, k), weighted."""
-
-    X: Any
-    statistics: NDArray[np.float64]
-    weight: NDArray[np.float64] | None
-
-    @property
-    def total_weight(self) -> float:
-        """Weight of all rows."""
-        return float(len(self.statistics)) if self.weight is None else math.fsum(self.weight)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OwnObjective(Objective):
+class OwnObjective(Objective[OwnData, OwnLeaves]):
     """Mean cost by a task.
 
     Parameters
@@ -136,7 +122,7 @@ class OwnObjective(Objective):
     admissible = "a tree without a leaf of cost inf"
     infeasible = "every tree has a leaf of cost inf (perhaps from a division by zero)"
 
-    def engine(self, problem: Problem) -> Engine:
+    def engine(self, problem: Problem[OwnData]) -> Engine:
         data = problem.data
         task = EngineTask(
             "own",
@@ -179,7 +165,7 @@ class OwnObjective(Objective):
         per_cell = (time.perf_counter() - start) / len(sums)
         return {**expected, "seconds": expected["seconds"] + expected["cells"] * per_cell}
 
-    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> OwnLeaves:
+    def leaves(self, tree: Tree, problem: Problem[OwnData], solution: Any) -> OwnLeaves:
         data = problem.data
         sums = _node_sums(tree, problem.features, data.statistics)
         costs = costs_of(self.own, "leaf_cost")(sums[tree.is_leaf])
@@ -210,12 +196,14 @@ class OwnObjective(Objective):
                 )
         return OwnLeaves(sums[tree.is_leaf], costs, values)
 
-    def losses(self, tree: Tree, problem: Problem, leaves: OwnLeaves) -> NDArray[np.float64] | None:
+    def losses(
+        self, tree: Tree, problem: Problem[OwnData], leaves: OwnLeaves
+    ) -> NDArray[np.float64] | None:
         sums = np.asfortranarray(tree.node_sums(leaves.sums))
         costs = costs_of(self.own, "leaf_cost")(sums)
         return costs / problem.data.total_weight if np.isfinite(costs).all() else None
 
-    def aim(self, problem: Problem, leaves: OwnLeaves) -> str:
+    def aim(self, problem: Problem[OwnData], leaves: OwnLeaves) -> str:
         return f"the least mean cost by the task {type(self.own).__name__}"
 
 

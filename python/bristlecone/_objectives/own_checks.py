@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["check_statistics", "check_task", "costs_of", "optional_costs_of"]
-
 Costs = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 # Costs of the same sums may differ by this share of the largest: functions such as the logarithm

@@ -12,16 +12,6 @@ from bristlecone._data.checks import check_real
 from bristlecone._data.groups import Groups, check_two_groups
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = [
-    "CurveParity",
-    "DemographicParity",
-    "EqualityOfOpportunity",
-    "Fairness",
-    "GroupConstraint",
-    "RmstParity",
-    "groups_of",
-]
-
 
 class Fairness(BaseEstimator):
     """Base of the values of the parameter ``fairness``."""

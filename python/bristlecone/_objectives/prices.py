@@ -13,8 +13,6 @@ from bristlecone._data.targets import check_amounts
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["Prices", "binary_prices", "column_prices", "path_prices"]
-
 _NO_GROUP = -1
 
 # Keys of an entry of ``feature_costs``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.tree import DecisionTreeRegressor
 
+from bristlecone._data.targets import NumericData
 from bristlecone._leaves.means import MeanLeaves
 from bristlecone._objectives.means import SquaredError
 from bristlecone._search.cuts import SklearnTree
 from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Rates
 from bristlecone._tree import Tree
-
-__all__ = ["PoissonDeviance"]
 
 Floats = NDArray[np.float64]
 
@@ -31,37 +30,37 @@ class PoissonDeviance(SquaredError):
     exposures. This is the mean of the rates y/m with weights m, and that is how leaves describe it.
     """
 
-    def target(self, data: Any) -> Floats:
+    def target(self, data: NumericData) -> Floats:
         rates: Floats = data.rates
         return rates
 
-    def outcomes(self, data: Any) -> Rates:
+    def outcomes(self, data: NumericData) -> Rates:
         exposure = np.ones(len(data.target)) if data.exposure is None else data.exposure
         return Rates(data.weight, data.target, exposure)
 
-    def task(self, data: Any) -> Task:
+    def task(self, data: NumericData) -> Task:
         counts = {"target": data.sought.target, "exposure": data.exposure}
         return Task("poisson", {**counts, "weight": data.weight})
 
-    def sklearn_tree(self, data: Any) -> SklearnTree | None:
+    def sklearn_tree(self, data: NumericData) -> SklearnTree | None:
         data = data.sought
         if not data.target.any():
             return None  # scikit-learn refuses counts that are all zero
         tree = DecisionTreeRegressor(criterion="poisson")
         return SklearnTree(tree, data.rates, data.rate_weight, by_label=False)
 
-    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> MeanLeaves:
+    def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> MeanLeaves:
         data = problem.data
         rates = data._replace(target=data.rates, weight=data.rate_weight)
-        return super().leaves(tree, problem._replace(data=rates), solution)
+        return super().leaves(tree, replace(problem, data=rates), solution)
 
-    def losses(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> Floats:
+    def losses(self, tree: Tree, problem: Problem[NumericData], leaves: MeanLeaves) -> Floats:
         """−Y ln(Y/M) of every node; Σ y ln(y/m) is the same sum over rows in any tree."""
         counts, exposure, _ = self._sums(tree, problem)
         rate = tree.node_sums(counts) / tree.node_sums(exposure)
         return -xlogy(tree.node_sums(counts), rate) / tree.weighted_n_node_samples[0]
 
-    def value(self, tree: Tree, problem: Problem, leaves: MeanLeaves) -> float:
+    def value(self, tree: Tree, problem: Problem[NumericData], leaves: MeanLeaves) -> float:
         counts, exposure, saturated = self._sums(tree, problem)
         # Both are large beside their difference where the leaves explain much; fsum rounds once.
         fitted = xlogy(counts, counts / exposure)
@@ -69,7 +68,7 @@ class PoissonDeviance(SquaredError):
         return loss / float(tree.weighted_n_node_samples[0])
 
     @staticmethod
-    def _sums(tree: Tree, problem: Problem) -> tuple[Floats, Floats, Floats]:
+    def _sums(tree: Tree, problem: Problem[NumericData]) -> tuple[Floats, Floats, Floats]:
         """Counts and exposure of every leaf, and y ln(y/m) of every row, all weighted."""
         data, leaf = problem.data.sought, tree.leaf_index(problem.features)
         counts = data.target if data.weight is None else data.weight * data.target
@@ -80,5 +79,5 @@ class PoissonDeviance(SquaredError):
         ]
         return of_leaves[0], of_leaves[1], xlogy(counts, data.rates)
 
-    def aim(self, problem: Problem, leaves: MeanLeaves) -> str:
+    def aim(self, problem: Problem[NumericData], leaves: MeanLeaves) -> str:
         return "the least mean Poisson deviance (half of it), with a rate per leaf"

@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import unmasked
-from bristlecone._data.targets import check_amounts, check_numbers
+from bristlecone._data.targets import PolicyData, check_amounts, check_numbers
 from bristlecone._leaves.labels import LabelLeaves
 from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._tree import Tree
-
-__all__ = ["REWARD_ESTIMATES", "Rewards", "mean_reward", "policy_rewards", "propensity_of"]
 
 REWARD_ESTIMATES = ("direct", "inverse-propensity", "doubly-robust")
 
@@ -27,7 +25,7 @@ _LEAST = 1e-290
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rewards(TaskObjective):
+class Rewards(TaskObjective[PolicyData, LabelLeaves]):
     """Mean outcome of the treatments that a policy prescribes; the objective is its negative.
 
     Parameters
@@ -41,18 +39,18 @@ class Rewards(TaskObjective):
     reward: str
     capacities: Mapping[Any, float] | None
 
-    def target(self, data: Any) -> NDArray[np.float64]:
+    def target(self, data: PolicyData) -> NDArray[np.float64]:
         """How much better each treatment is than their mean: what a policy divides rows by."""
         return data.rewards - data.rewards.mean(axis=1, keepdims=True)
 
-    def task(self, data: Any) -> Task:
+    def task(self, data: PolicyData) -> Task:
         return Task("policy", {"rewards": data.rewards, "weight": data.weight})
 
     @property
     def chooses_labels(self) -> bool:
         return bool(self.capacities)
 
-    def engine(self, problem: Problem) -> Engine:
+    def engine(self, problem: Problem[PolicyData]) -> Engine:
         data = problem.data
         task = self.task(data)
         if not self.capacities:
@@ -81,21 +79,23 @@ class Rewards(TaskObjective):
             capacity[names.index(name)] = share * total
         return capacity
 
-    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> LabelLeaves:
+    def leaves(self, tree: Tree, problem: Problem[PolicyData], solution: Any) -> LabelLeaves:
         data, leaf = problem.data, tree.leaf_index(problem.features)
         values, best = _by_leaf(leaf, tree.n_leaves, data.rewards, data.weight)
         labels = solution.labels[tree.leaves] if hasattr(solution, "labels") else best
         return LabelLeaves(data.treatments, np.asarray(labels, dtype=np.int64), values)
 
-    def losses(self, tree: Tree, problem: Problem, leaves: LabelLeaves) -> NDArray[np.float64]:
+    def losses(
+        self, tree: Tree, problem: Problem[PolicyData], leaves: LabelLeaves
+    ) -> NDArray[np.float64]:
         weight = tree.weighted_n_node_samples
         values = tree.node_sums(leaves.values * (weight[tree.leaves] / weight[0])[:, None])
         return -values.max(axis=1)
 
-    def value(self, tree: Tree, problem: Problem, leaves: LabelLeaves) -> float:
+    def value(self, tree: Tree, problem: Problem[PolicyData], leaves: LabelLeaves) -> float:
         return -mean_reward(tree, leaves)
 
-    def aim(self, problem: Problem, leaves: LabelLeaves) -> str:
+    def aim(self, problem: Problem[PolicyData], leaves: LabelLeaves) -> str:
         given = (self.capacities or {}).items()
         limits = ", ".join(f"{name} for at most {share:g}" for name, share in given)
         return (

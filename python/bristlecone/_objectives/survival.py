@@ -17,11 +17,9 @@ from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
 
-__all__ = ["SurvivalObjective"]
-
 
 @dataclass(frozen=True, kw_only=True)
-class SurvivalObjective(TaskObjective):
+class SurvivalObjective(TaskObjective[TrainingData, StepLeaves]):
     """Loss of survival trees.
 
     Parameters
@@ -88,7 +86,7 @@ class SurvivalObjective(TaskObjective):
         """Statistics with what only this objective adds; ``leaf`` is the leaf of every row."""
         return statistics
 
-    def leaves(self, tree: Tree, problem: Problem, solution: Any) -> StepLeaves:
+    def leaves(self, tree: Tree, problem: Problem[TrainingData], solution: Any) -> StepLeaves:
         # One for all trees of the problem, as of a size path.
         if "rows" not in problem.memo:
             problem.memo["rows"] = SurvivalRows(problem.data, self.prior)

@@ -16,17 +16,6 @@ from bristlecone._log import log, warn
 from bristlecone._search.progress import SearchProgress, relative_gap
 from bristlecone.exceptions import InvalidParameterError, SearchLimitWarning
 
-__all__ = [
-    "STATUSES",
-    "Certificate",
-    "GroupValues",
-    "Teaching",
-    "TracePoint",
-    "fingerprint",
-    "report",
-    "reporter",
-]
-
 # Statuses of searches. The others, UNPROVEN, are those of greedy and soft trees, and of trees whose
 # leaves were estimated from other rows than their splits; nothing is proven about these.
 STATUSES = (

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from bristlecone import _core
 
-__all__ = ["curve_forecast", "limited_forecast", "measure_forecast"]
-
 # Seconds per row and set of questions of a search over curves, and per pair of features that
 # hold for a row, or of cells, in a search under limits.
 _CURVE, _PAIR, _CELL = 1e-9, 4e-9, 2e-8

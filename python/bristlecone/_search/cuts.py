@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from bristlecone import _core
 from bristlecone._encoder.cuts import Cut, RankedColumns
 
-__all__ = ["Growth", "SklearnTree", "cuts_by_costs", "cuts_of_sklearn", "cuts_of_task"]
-
 Floats = NDArray[np.float64]
 Costs = Callable[[Floats], Floats]
 

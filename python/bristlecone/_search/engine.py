@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
+from bristlecone._data.rows import RowsT
 from bristlecone._search.certificate import Teaching
 from bristlecone._search.counts import curve_forecast, limited_forecast, measure_forecast
 from bristlecone._search.front import solve_front
-
-__all__ = ["Engine", "Problem", "Task", "engine_of"]
 
 # Names of the functions that take each task.
 _FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()}
 
 
-class Problem(NamedTuple):
-    """Training rows (checked, with ``X`` and ``weight``), the fitted encoder, features.
+@dataclass(frozen=True, eq=False)
+class Problem(Generic[RowsT]):
+    """Training rows, the fitted encoder, and the features.
 
     These are binary, but numbers for a greedy tree that cuts columns itself. ``least`` has the
     settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
@@ -30,7 +31,7 @@ class Problem(NamedTuple):
     smoothed outcomes of ``data`` were made, where there are some.
     """
 
-    data: Any
+    data: RowsT
     encoder: Any
     features: NDArray[Any]
     least: dict[str, int]

@@ -12,15 +12,6 @@ from numpy.typing import NDArray
 from bristlecone import _core
 from bristlecone._tree import Tree
 
-__all__ = [
-    "FrontSolution",
-    "ParetoFront",
-    "ParetoPoint",
-    "pareto_front",
-    "public_front",
-    "solve_front",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class ParetoPoint:

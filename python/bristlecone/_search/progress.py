@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["SearchCost", "SearchProgress", "readable_bytes", "readable_seconds", "relative_gap"]
-
 _YEAR = 365.25 * 86400
 
 

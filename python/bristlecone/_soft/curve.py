@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._soft.models import LeafModel
 
-__all__ = ["SmoothCurve", "cumulative_hazard"]
-
 Floats = NDArray[np.float64]
 
 

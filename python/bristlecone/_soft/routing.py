@@ -9,17 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "expected",
-    "hard_leaf",
-    "leaf_probabilities",
-    "n_leaves",
-    "n_splits",
-    "passes",
-    "preorder",
-    "subtree",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ from scipy.sparse import csr_matrix
 from bristlecone._soft import routing
 from bristlecone._tree import NO_CHILD, NO_FEATURE
 
-__all__ = ["SoftTree", "linear_predictor"]
-
 Floats = NDArray[np.float64]
 
 

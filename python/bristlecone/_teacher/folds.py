@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_FOLDS", "folds_of"]
-
 MOST_FOLDS = 5
 """Folds of a teacher, where there are as many different rows."""
 

@@ -13,13 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from bristlecone._data.rows import RowsT
 from bristlecone._log import log, warn
 from bristlecone._search.certificate import Teaching, reporter
 from bristlecone._teacher.folds import folds_of
 from bristlecone._teacher.outcomes import Outcomes
 from bristlecone.exceptions import SmallSampleWarning
-
-__all__ = ["moments", "teach", "teach_again", "teacher_of"]
 
 Floats = NDArray[np.float64]
 
@@ -51,8 +50,8 @@ class Lesson(NamedTuple):
 
 
 def teach(
-    estimator: Any, objective: Any, data: Any, callback: Callable[..., object] | None = None
-) -> tuple[Any, Teaching | None]:
+    estimator: Any, objective: Any, data: RowsT, callback: Callable[..., object] | None = None
+) -> tuple[RowsT, Teaching | None]:
     """The training rows with the smoothed outcomes that an estimator asks for, and their record."""
     teacher = getattr(estimator, "teacher", None)
     if teacher is None:
@@ -67,7 +66,7 @@ def teach(
         verbose=estimator.verbose,
         heard=reporter(callback),
     )
-    return data._replace(smoothed=lesson.smoothed), lesson.record
+    return _smoothed(data, lesson), lesson.record
 
 
 def teacher_of(tree: Any) -> Any:
@@ -91,7 +90,7 @@ def teacher_of(tree: Any) -> Any:
     return teacher
 
 
-def teach_again(tree: Any, objective: Any, data: Any) -> tuple[Any, Teaching | None]:
+def teach_again(tree: Any, objective: Any, data: RowsT) -> tuple[RowsT, Teaching | None]:
     """The rows of a fitted tree with its smoothed outcomes: its teacher is fitted again.
 
     Raises
@@ -116,7 +115,12 @@ def teach_again(tree: Any, objective: Any, data: Any) -> tuple[Any, Teaching | N
             "the teacher, fitted again, does not give the smoothed outcomes of the fit: it is "
             "another one, or not deterministic, or X and y are not the rows of the fit"
         )
-    return data._replace(smoothed=lesson.smoothed), known
+    return _smoothed(data, lesson), known
+
+
+def _smoothed(data: Any, lesson: Lesson) -> Any:
+    """The rows with smoothed outcomes, which only rows that a teacher may help have room for."""
+    return data._replace(smoothed=lesson.smoothed)
 
 
 def _seed(random_state: Any) -> int:

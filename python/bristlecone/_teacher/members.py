@@ -18,8 +18,6 @@ from bristlecone._encoder.columns import read_table
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._teacher.outcomes import Classes, Costs, Outcomes, Rates
 
-__all__ = ["design_of", "members_of"]
-
 Floats = NDArray[np.float64]
 
 # Ridge: the prior on a slope per standard deviation of a column has this variance.

@@ -30,8 +30,6 @@ from bristlecone._foreign import (
 from bristlecone._teacher.folds import MOST_FOLDS
 from bristlecone.exceptions import InvalidParameterError
 
-__all__ = ["Classes", "Costs", "Numbers", "Outcomes", "Rates", "Survivals"]
-
 Floats = NDArray[np.float64]
 
 # Predicted rates are at least this share of the rate of all rows, so that they have a logarithm.

@@ -19,8 +19,6 @@ from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._calibration import prediction_groups
 from bristlecone.metrics._inputs import as_float
 
-__all__ = ["Calibration", "Compared", "calibrations"]
-
 Floats = NDArray[np.float64]
 # Value that was observed, and its confidence limits; NaN where they are unknown.
 Observed = tuple[float, float, float]

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from bristlecone._leaves.base import Leaves
 from bristlecone._search.certificate import Certificate
 
-__all__ = ["FittedTree", "check_tree"]
-
 
 class FittedTree(Protocol):
     """What the estimators of this package have after ``fit``.

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FAINT", "INK", "LABELS", "PAPER", "RULE", "label_colour", "leaf_colours", "ramp"]
-
 # Of text, of lesser text, of lines between things, of the ground.
 INK, FAINT, RULE, PAPER = "#1c2733", "#55636f", "#c3ccd4", "#ffffff"
 

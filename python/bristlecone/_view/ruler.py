@@ -6,8 +6,6 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-__all__ = ["LEADING", "Ruler", "shortened"]
-
 # Of the font size, between the bases of two lines.
 LEADING = 1.28
 # Characters of a user's text: no picture has room for more.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from bristlecone._view.fitted import check_tree
 
-__all__ = ["Scores", "scores_of", "trees_of"]
-
 Floats = NDArray[np.float64]
 
 _WORDS = {

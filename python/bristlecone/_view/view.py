@@ -15,8 +15,6 @@ from bristlecone._view.fitted import FittedTree
 from bristlecone._view.palette import FAINT, label_colour, leaf_colours
 from bristlecone._view.ruler import Ruler, shortened
 
-__all__ = ["BarRow", "Rows", "View", "bar_rows", "split_weights"]
-
 
 @dataclass(frozen=True)
 class Rows:

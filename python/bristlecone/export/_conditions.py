@@ -10,8 +10,6 @@ from bristlecone._encoder.columns import Category
 from bristlecone._encoder.decisions import Decision
 from bristlecone.export._program import Program
 
-__all__ = ["Condition", "leaf_conditions", "plain_condition"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-__all__ = ["decimal", "is_short"]
-
 # A decimal that is off by more than this share of the distance to the next float is too near to
 # the midpoint of two floats.
 _NEAR = Fraction(49, 100)

@@ -10,8 +10,6 @@ from bristlecone._encoder.decisions import Decision, tree_decisions
 from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import check_tree
 
-__all__ = ["export_dict"]
-
 
 def export_dict(tree: Any) -> dict[str, Any]:
     """Return a fitted tree as a nested dictionary of plain types, ready for JSON.

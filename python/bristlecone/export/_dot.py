@@ -8,8 +8,6 @@ from typing import Any
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, PAPER, RULE, leaf_colours
 
-__all__ = ["export_dot"]
-
 _HEAD = f"""digraph tree {{
   node [shape=box, style="rounded", color="{RULE}", fontcolor="{INK}", fontname="sans-serif",
     margin="0.2,0.1"]

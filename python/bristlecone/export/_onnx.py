@@ -13,8 +13,6 @@ from bristlecone._core import __version__
 from bristlecone._encoder.decisions import Decision
 from bristlecone.export._program import Program, level_texts, program_of, unlike
 
-__all__ = ["export_onnx"]
-
 # Versions of 2022, which current runtimes support.
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
 _IR_VERSION = 8

@@ -14,8 +14,6 @@ from bristlecone._encoder.decisions import Decision, tree_decisions
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import FittedTree, check_tree
 
-__all__ = ["Output", "Program", "level_texts", "program_of", "unlike"]
-
 Value = str | bool | int | float
 
 

@@ -11,8 +11,6 @@ from bristlecone._core import __version__
 from bristlecone._encoder.decisions import Decision
 from bristlecone.export._program import program_of
 
-__all__ = ["export_python"]
-
 _HEAD = '''"""A fitted tree, written by bristlecone {version}; it needs no package.
 
 ``predict`` takes one row, a mapping from the names of the columns to their values.

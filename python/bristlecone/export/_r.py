@@ -14,8 +14,6 @@ from bristlecone.export._conditions import Condition, leaf_conditions
 from bristlecone.export._decimals import decimal, is_short
 from bristlecone.export._program import Value, level_texts, program_of, unlike
 
-__all__ = ["export_r"]
-
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
 
 

@@ -14,8 +14,6 @@ from bristlecone.export._conditions import leaf_conditions, plain_condition
 from bristlecone.export._program import Output, program_of
 from bristlecone.export._sql import where_clauses
 
-__all__ = ["export_rules"]
-
 
 def export_rules(tree: Any, *, times: ArrayLike | None = None) -> Any:
     """Return the leaves of a fitted tree as a table of rules, in words and for programs.

@@ -16,8 +16,6 @@ from bristlecone.export._conditions import Condition, leaf_conditions
 from bristlecone.export._decimals import decimal
 from bristlecone.export._program import Program, Value, level_texts, program_of, unlike
 
-__all__ = ["export_sql", "where_clauses"]
-
 _DIALECTS = ("ansi", "duckdb", "mysql", "postgresql", "sqlite")
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
 # Larger whole numbers are cast to float64, because some databases do not compare them as float64.

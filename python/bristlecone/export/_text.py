@@ -9,8 +9,6 @@ from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import check_tree
 from bristlecone.export._document import export_dict
 
-__all__ = ["export_text"]
-
 
 def export_text(tree: Any) -> str:
     """Return a fitted tree as text, with one line per node.

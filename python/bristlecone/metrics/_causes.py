@@ -12,8 +12,6 @@ from bristlecone.curves import censoring_survival
 from bristlecone.metrics._concordance import amount_from, count_below
 from bristlecone.metrics._inputs import censoring_at, positive_censoring_at, row_values
 
-__all__ = ["brier_score_cause", "concordance_index_cause"]
-
 Floats = NDArray[np.float64]
 
 

@@ -9,8 +9,6 @@ from bristlecone._data.outcomes import Survival
 from bristlecone._foreign import SteppedCurves
 from bristlecone.curves import nelson_aalen
 
-__all__ = ["log_likelihood"]
-
 Floats = NDArray[np.float64]
 
 # Intervals of time in which the hazard of a model counts as proportional to the baseline hazard:

@@ -10,15 +10,6 @@ from numpy.typing import NDArray
 from bristlecone._data.outcomes import Survival, check_survival
 from bristlecone._foreign import predicts_survival, risk_of, survival_of
 
-__all__ = [
-    "event_times",
-    "final_of",
-    "is_survival_tree",
-    "predicted_risk",
-    "predicted_survival",
-    "trained",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -42,17 +42,6 @@ from bristlecone.metrics._scored_models import (
     trained,
 )
 
-__all__ = [
-    "SCORERS",
-    "Scorer",
-    "auc_scorer",
-    "calibration_scorer",
-    "concordance_scorer",
-    "ibs_scorer",
-    "likelihood_scorer",
-    "uno_scorer",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 # Metrics that accept delayed entry, for messages.

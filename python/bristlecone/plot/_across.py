@@ -12,8 +12,6 @@ from bristlecone.plot._arrange import MANY, Arrangement
 from bristlecone.plot._panels import Axis, Place
 from bristlecone.plot._sheet import Sheet
 
-__all__ = ["Across"]
-
 _AT_RISK = "rows at risk at"
 # Heading, lines by leaf, and width of a column.
 _Column = tuple[list[str], list[list[str]], float]

@@ -9,8 +9,6 @@ from bristlecone.plot._panels import Painter
 from bristlecone.plot._sheet import Sheet
 from bristlecone.plot._splits import splits_of
 
-__all__ = ["MANY", "ROOMY", "Arrangement"]
-
 # Widths from which the text of a sheet is larger, in inches.
 ROOMY = 5.0
 # Leaves beyond which rows are lower.

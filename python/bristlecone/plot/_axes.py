@@ -15,17 +15,6 @@ from bristlecone._view.palette import FAINT, INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "check_survival_tree",
-    "draw_estimate",
-    "dressed",
-    "legend",
-    "new_figure",
-    "on_axes",
-    "plain",
-    "steps",
-]
-
 Floats = NDArray[np.float64]
 
 # Ticks of censored rows that can be told apart on an inch.

@@ -15,8 +15,6 @@ from bristlecone.plot._axes import dressed, legend, on_axes, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_calibration"]
-
 
 def plot_calibration(
     tree: Any,

@@ -29,8 +29,6 @@ from bristlecone.plot._axes import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_leaf_curves", "plot_survival"]
-
 Floats = NDArray[np.float64]
 
 _N_TIMES = 200

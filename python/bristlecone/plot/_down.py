@@ -13,8 +13,6 @@ from bristlecone.plot._arrange import Arrangement
 from bristlecone.plot._panels import Place
 from bristlecone.plot._sheet import Sheet
 
-__all__ = ["Down"]
-
 
 class Down(Arrangement):
     """Root above, leaves side by side below, each with its panel."""

@@ -14,8 +14,6 @@ from bristlecone._view.view import View, bar_rows
 from bristlecone.plot._axes import draw_estimate, steps
 from bristlecone.plot._sheet import InchRuler, Sheet
 
-__all__ = ["Axis", "Painter", "Place", "painter_of"]
-
 # Bars that a leaf has room for.
 _MOST_BARS = 6
 _MOST_TICKS = 5

@@ -19,8 +19,6 @@ from bristlecone.plot._axes import check_survival_tree, dressed, legend, on_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_auc", "plot_brier"]
-
 Floats = NDArray[np.float64]
 
 _N_TIMES = 100

@@ -20,8 +20,6 @@ from bristlecone.plot._axes import dressed, legend, on_axes, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_front", "plot_size_path", "plot_trace"]
-
 Floats = NDArray[np.float64]
 
 _OBJECTIVE, _BOUND, _SCORE = LABELS[0], LABELS[2], LABELS[1]

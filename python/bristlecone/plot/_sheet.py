@@ -11,8 +11,6 @@ from bristlecone._view.ruler import LEADING, Ruler
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["InchRuler", "Sheet"]
-
 # Renderers round the advance of characters differently.
 _SPARE = 1.05
 _BOX = "#f3f6f9"

@@ -12,8 +12,6 @@ from bristlecone._view.ruler import shortened
 from bristlecone._view.view import bar_rows, split_weights
 from bristlecone.plot._sheet import InchRuler, Sheet
 
-__all__ = ["Splits", "splits_of"]
-
 _PAD = 0.05
 # Weights of a soft split that are drawn, and in a low box of a large tree.
 _WEIGHTS, _FEW_WEIGHTS, _LARGE = 4, 2, 8

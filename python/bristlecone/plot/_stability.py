@@ -12,8 +12,6 @@ from bristlecone.plot._axes import dressed, on_axes, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_stability"]
-
 _MOST = 25
 
 

@@ -20,8 +20,6 @@ from bristlecone.plot._axes import dressed, on_axes, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_thresholds"]
-
 _MOST_BINS = 40
 # Shares of the rows at either end that may be far away.
 _FAR = 0.02

@@ -17,8 +17,6 @@ from bristlecone.plot._sheet import InchRuler, Sheet
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_tree"]
-
 # Inches: a full page, and what a leaf has of it by default.
 _PAGE, _LEAF = 7.0, 1.75
 # Text of six points is sharp on a screen, too.

@@ -16,8 +16,6 @@ from bristlecone._encoder.schema import ColumnSchema
 from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import FittedTree
 
-__all__ = ["Case", "Field", "case"]
-
 
 @dataclass(frozen=True)
 class Field:

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Area"]
-
 Floats = NDArray[np.float64]
 Tenths = NDArray[np.int64]
 Curve = Callable[[Floats], Any]

@@ -15,8 +15,6 @@ from bristlecone._view.view import BarRow, View, bar_rows, split_weights
 from bristlecone.report._panels import LARGE, ROW, SMALL, Panel, height_of, panel_of
 from bristlecone.report._table import Table
 
-__all__ = ["Drawing", "Node", "Shape", "draw"]
-
 # More leaves than this are drawn from left to right, each in a row of its own.
 _MOST_DOWN = 8
 # Of the box of a split, in either direction.

@@ -15,8 +15,6 @@ from bristlecone._view.sizes import Scores, scores_of, trees_of
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.report._charts import Area
 
-__all__ = ["Extra", "held_out", "size_path"]
-
 _SHORT = {
     "optimal": "optimal",
     "reference_optimal": "best with respect to the reference model",

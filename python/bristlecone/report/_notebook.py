@@ -10,8 +10,6 @@ from bristlecone.report._proof import proof
 from bristlecone.report._rendering import rendered, source
 from bristlecone.report._table import leaf_table
 
-__all__ = ["notebook_html"]
-
 _CONFIDENCE = 0.95
 
 

@@ -18,8 +18,6 @@ from bristlecone.report._proof import proof, settings
 from bristlecone.report._rendering import check_engine, rendered, source
 from bristlecone.report._table import leaf_table
 
-__all__ = ["html_report"]
-
 _SOFT = (
     "Every split weighs many columns. Its bars are the largest weights, for columns scaled to "
     "[0, 1]: a bar to the left means that larger values make yes more probable, a bar to the right "

@@ -17,8 +17,6 @@ from bristlecone._view.view import View, bar_rows
 from bristlecone.curves import StepFunction
 from bristlecone.report._charts import Area
 
-__all__ = ["BAR", "LARGE", "ROW", "SMALL", "Panel", "Size", "height_of", "overview", "panel_of"]
-
 Floats = NDArray[np.float64]
 Panel = dict[str, Any]
 

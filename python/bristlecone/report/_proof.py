@@ -14,8 +14,6 @@ from bristlecone._search.certificate import Certificate
 from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import FittedTree, check_tree
 
-__all__ = ["Proof", "Setting", "certificate", "headline", "proof", "settings"]
-
 _STOPPED = {
     "time_limit": "Stopped at the time limit",
     "memory_limit": "Stopped at the memory limit",

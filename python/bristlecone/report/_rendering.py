@@ -8,8 +8,6 @@ from typing import Any
 
 from bristlecone._view.ruler import Ruler
 
-__all__ = ["check_engine", "rendered", "source"]
-
 
 def check_engine() -> None:
     """Raise ImportError, which says what to install, where there is no Jinja2."""

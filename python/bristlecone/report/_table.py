@@ -13,8 +13,6 @@ from bristlecone._data.texts import number, percent
 from bristlecone._leaves.shown import interval
 from bristlecone._view.fitted import FittedTree
 
-__all__ = ["Cell", "Column", "Table", "leaf_columns", "leaf_table"]
-
 # Names of the ends of an interval, and of a standard error, behind that of the value.
 _LOWER, _UPPER, _ERROR = "_lower", "_upper", "_error"
 

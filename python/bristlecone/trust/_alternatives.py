@@ -14,8 +14,6 @@ from bristlecone.exceptions import CertificateError, SearchLimitWarning
 from bristlecone.trust._optimality import assert_not_below
 from bristlecone.trust._proof import slack_of
 
-__all__ = ["alternatives"]
-
 
 def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: Any) -> Any:
     """For every split, find the best tree that uses another binary feature in its place.

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from bristlecone.trust._exact import Column, fractions
 from bristlecone.trust._statement import ROUNDING, Statement
 
-__all__ = ["Cells", "TooManyTies"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

@@ -15,8 +15,6 @@ from bristlecone._encoder.decisions import Decision, feature_decisions
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.numeric import NumericColumns
 
-__all__ = ["Table", "Values", "answers_of"]
-
 Floats = NDArray[np.float64]
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from bristlecone.trust._optimality import RELATIVE
 from bristlecone.trust._verification import Check
 
-__all__ = ["OF_TERMS", "Checks", "close", "shown"]
-
 # Relative rounding error of the terms of a sum, which counts if positive and negative ones cancel.
 OF_TERMS = 1e-12
 

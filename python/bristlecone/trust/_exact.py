@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Column", "fractions", "log_ratio"]
-
 Objects = NDArray[Any]
 
 # Sums of whole numbers stay below this in 64 bits.
@@ -136,3 +134,34 @@ def _log(above: Fraction, below: Fraction) -> float:
 def _far(ratio: Fraction) -> bool:
     """Whether float64 has no such number."""
     return not -1000 < ratio.numerator.bit_length() - ratio.denominator.bit_length() < 1000
+
+
+def of_size_one(column: Column) -> tuple[Column, Fraction]:
+    """A column over a power of two that makes its numbers about 1, and that power."""
+    largest = column.largest
+    power = largest.numerator.bit_length() - largest.denominator.bit_length() if largest else 0
+    factor = Fraction(2) ** power
+    return column.scaled(1 / factor), factor
+
+
+def weighted(values: NDArray[np.float64], weight: Column) -> tuple[list[Column], Fraction]:
+    """Columns of values times the weight, over one power of two, and that power."""
+    _, factor = of_size_one(Column.of([np.abs(values).max(initial=0.0)]))
+    # All in one unit: what is summed may be of any of them.
+    every = Column.of(values.T).scaled(1 / factor)
+    parts = np.split(every.whole, values.shape[1])
+    return [weight * Column(part, every.unit) for part in parts], factor
+
+
+def exact_means(
+    values: NDArray[np.float64], weight: NDArray[np.float64], members: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weighted mean and mean size of values in groups of rows (m, n), summed exactly."""
+    mass, own = Column.of(weight), Column.of(values)
+    first, size = mass * own, mass * Column(np.abs(own.whole), own.unit)
+    found = []
+    for group in members:
+        total = mass.sum(group)
+        found.append((float(first.sum(group) / total), float(size.sum(group) / total)))
+    means, sizes = np.array(found).T
+    return means, sizes

@@ -20,8 +20,6 @@ from bristlecone.trust._cells import Cells
 from bristlecone.trust._exact import Column
 from bristlecone.trust._statement import Statement
 
-__all__ = ["Limits", "better_tree", "distinct_features", "estimated_work"]
-
 Floats = NDArray[np.float64]
 
 # Digits of exact vectors; how near float64 is to them, at the least.

@@ -20,8 +20,6 @@ from bristlecone.trust._alternatives import refusal, search_again
 from bristlecone.trust._optimality import assert_not_below
 from bristlecone.trust._proof import slack_of
 
-__all__ = ["NearOptimalTrees", "near_optimal_trees"]
-
 
 class NearOptimalTrees(Sequence[Any]):
     """Trees whose objective is within ε of the optimum, those with the fewest leaves first.

@@ -14,8 +14,6 @@ from typing import Any
 
 from bristlecone.exceptions import CertificateError
 
-__all__ = ["RELATIVE", "assert_not_below", "is_optimal", "tolerance"]
-
 RELATIVE = 1e-9
 """Part of the mean absolute term by which two values of an objective may differ."""
 

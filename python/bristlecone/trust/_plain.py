@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from bristlecone.trust._exact import Column
 
-__all__ = ["Lifetimes", "antitonic_curve", "restricted_mean"]
-
 Floats = NDArray[np.float64]
 
 

@@ -12,21 +12,11 @@ from numpy.typing import NDArray
 from bristlecone.trust._cells import TooManyTies
 from bristlecone.trust._compare import OF_TERMS, Checks
 from bristlecone.trust._exhaustive import Limits, better_tree, distinct_features, estimated_work
-from bristlecone.trust._losses import statement_of
+from bristlecone.trust._kinds import read_rows, statement_of
 from bristlecone.trust._optimality import is_optimal, tolerance
-from bristlecone.trust._rows import Rows, reached_nodes, read_rows
+from bristlecone.trust._rows import Rows, reached_nodes
 from bristlecone.trust._statement import Statement, like
 from bristlecone.trust._teacher import drift_of, with_smoothed
-
-__all__ = [
-    "Value",
-    "check_improvements",
-    "check_labels",
-    "check_objective",
-    "check_proof",
-    "check_training_loss",
-    "slack_of",
-]
 
 
 class Value:
@@ -101,7 +91,7 @@ def slack_of(
     rows, drift = read_rows(tree, X, y, given), None
     if smoothed is not None:
         drift = drift_of(tree, rows, smoothed)
-        rows = with_smoothed(tree, rows, smoothed)
+        rows = with_smoothed(rows, smoothed)
     statement = statement_of(tree, rows)
     assert statement is not None
     with np.errstate(all="ignore"):
@@ -129,8 +119,7 @@ def check_labels(tree: Any, statement: Statement, own: Value, checks: Checks) ->
     """Labels of the leaves, and limits that labels or curves keep."""
     nodes, found, candidates = tree.tree_, tree.certificate_, own.candidates
     # Labels under a limit on groups stay those of the search.
-    kept = found.status == "reestimated" and type(tree).__name__ == "FairTreeClassifier"
-    if statement.is_scalar and candidates.shape[1] > 1 and not kept:
+    if statement.is_scalar and candidates.shape[1] > 1:
         given = candidates[nodes.leaves, own.label, 0]
         least = candidates[nodes.leaves, :, 0].min(axis=1)
         sizes = np.max(own.sizes[nodes.leaves], axis=1)

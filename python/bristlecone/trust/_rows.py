@@ -1,28 +1,27 @@
-"""Raw rows: the values of every binary feature, and the outcomes of each task.
+"""Raw rows: the values of every binary feature, and the outcomes.
 
 The readers of ``_data`` extract the values from data frames and arrays; everything computed from
-them is computed here.
+them is computed here, and for each kind of outcome in the file of that kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array
-from bristlecone._data.outcomes import check_survival, read_causes
 from bristlecone._tree import Tree
 from bristlecone.trust._columns import Table, Values, answers_of
-
-__all__ = ["Rows", "fingerprint", "reached_nodes", "read_rows"]
+from bristlecone.trust._compare import Checks
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Pairs = list[tuple[Any, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,48 +95,16 @@ def reached_nodes(tree: Any, answers: NDArray[Any]) -> NDArray[np.bool_]:
     return reached
 
 
-def read_rows(tree: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Rows:
-    """Rows of a fit, from its arguments.
-
-    Raises
-    ------
-    TypeError
-        For an argument that the ``fit`` of this class does not take.
-    ValueError
-        When rows or columns do not fit together.
-    """
-    kind = type(tree).__name__
-    read, known = _READERS[kind]
-    more = {name: value for name, value in given.items() if value is not None}
-    for name in more:
-        if name not in (*known, "sample_weight"):
-            raise TypeError(f"verify of a {kind} takes no argument {name!r}")
-    weight = None
-    if "sample_weight" in more:
-        weight = as_array(more["sample_weight"], "sample_weight").astype(np.float64)
-    table = Table(tree.encoder_, X)
-    if weight is not None and weight.shape != (table.n_rows,):
-        raise ValueError(f"sample_weight has shape {weight.shape} for {table.n_rows} rows of X")
-    found: Rows = read(tree, table, y, weight, more)
-    return found
+def down(tree: Any, root: Any, value: Callable[[int, Any], Any]) -> list[Any]:
+    """Values of the leaves: ``value(node, value of the parent)`` from the root down."""
+    nodes, of_node = tree.tree_, {0: root}
+    for node in np.flatnonzero(~nodes.is_leaf).tolist():
+        for child in (int(nodes.children_left[node]), int(nodes.children_right[node])):
+            of_node[child] = value(child, of_node[node])
+    return [of_node[node] for node in nodes.leaves.tolist()]
 
 
-def _taken(columns: list[Values], kept: NDArray[np.bool_]) -> list[Values]:
-    places = np.flatnonzero(kept).tolist()
-    return [
-        Values(
-            None if column.numbers is None else column.numbers[kept],
-            [column.objects[at] for at in places] if column.objects else [],
-        )
-        for column in columns
-    ]
-
-
-def _kept(weight: Floats | None, n: int) -> NDArray[np.bool_]:
-    return np.ones(n, dtype=bool) if weight is None else weight > 0
-
-
-def _made(
+def rows_of(
     tree: Any,
     table: Table,
     weight: Floats | None,
@@ -153,51 +120,23 @@ def _made(
     return Rows(np.ascontiguousarray(answers[kept]), own, _taken(columns, kept), outcomes, facts)
 
 
-def _survival(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
-    event, time, entry = check_survival(y)
-    parameters = tree.certificate_.parameters
-    if len(time) != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but y has {len(time)}")
-    kept = _kept(weight, len(time))
-    some = None if kept.all() else kept
-    event, time = event[kept], time[kept]
-    entry = None if entry is None else entry[kept]
-    grid = parameters.get("time_grid")
-    if grid is not None:
-        grid = np.asarray(grid, dtype=np.float64)
-        above = [int((grid < t).sum()) for t in time.tolist()]
-        event = event & (np.array(above) < grid.size)
-        time = grid[np.minimum(above, grid.size - 1)]
-    facts: dict[str, Any] = {"event": event, "time": time, "entry": entry}
-    if "reference_loss" in more:
-        facts["reference_loss"] = as_array(more["reference_loss"], "reference_loss")[kept]
-    groups = codes = None
-    # A soft tree penalises the distance between the groups; it has no limit to check.
-    if type(tree).__name__ == "OptimalSurvivalTree" and parameters["fairness"] is not None:
-        groups, codes = _groups(table, more, parameters["fairness"].sensitive_feature, kept)
-        facts |= {"groups": groups, "group": codes}
-    own = None if weight is None else weight[kept]
-    outcomes = (event, time, own, entry, some, codes, groups)
-    return _made(tree, table, weight, kept, outcomes, facts)
+def _taken(columns: list[Values], kept: NDArray[np.bool_]) -> list[Values]:
+    places = np.flatnonzero(kept).tolist()
+    return [
+        Values(
+            None if column.numbers is None else column.numbers[kept],
+            [column.objects[at] for at in places] if column.objects else [],
+        )
+        for column in columns
+    ]
 
 
-def _causes(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
-    causes = read_causes(y)
-    cause: NDArray[Any] = causes.event
-    rows = _survival(tree, table, causes._replace(event=cause > 0), weight, {})
-    kept = cause if rows.outcomes[4] is None else cause[rows.outcomes[4]]
-    return replace(rows, outcomes=(*rows.outcomes, kept), facts={**rows.facts, "cause": kept})
+def kept_rows(weight: Floats | None, n: int) -> NDArray[np.bool_]:
+    """Whether each of the rows that were given has a weight."""
+    return np.ones(n, dtype=bool) if weight is None else weight > 0
 
 
-def _soft(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
-    rows = _survival(tree, table, y, weight, {})
-    time = rows.facts["time"]
-    # A time of 0 has no logarithm: half the least positive one takes its place.
-    rows.facts["time"] = np.where(time > 0, time, time[time > 0].min() / 2)
-    return rows
-
-
-def _groups(
+def groups_of(
     table: Table, more: Mapping[str, Any], column: Any, kept: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The two groups in sorted order, and the place of every kept row's."""
@@ -209,7 +148,7 @@ def _groups(
     return distinct, np.searchsorted(distinct, values)[kept].astype(np.int64)
 
 
-def _labelled(
+def labelled(
     values: Any, weight: Floats | None, n: int, name: str = "y"
 ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]:
     """Classes among the rows of positive weight, codes of all rows, and which are kept."""
@@ -218,134 +157,17 @@ def _labelled(
         array = np.array(array.tolist())
     if len(array) != n:
         raise ValueError(f"X has {n} rows but {name} has {len(array)}")
-    kept = _kept(weight, n)
+    kept = kept_rows(weight, n)
     classes = np.unique(array[kept])
     codes = np.zeros(n, dtype=np.int64)
     codes[kept] = np.searchsorted(classes, array[kept])
     return classes, codes, kept
 
 
-def _classes(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
-    classes, codes, kept = _labelled(y, weight, table.n_rows)
-    asked = tree.certificate_.parameters["class_weight"]
-    if asked is not None:
-        factor = np.zeros(len(codes))
-        if isinstance(asked, Mapping):
-            by_class = np.array([asked.get(label, 1.0) for label in classes.tolist()])
-        else:
-            by_class = kept.sum() / (len(classes) * np.bincount(codes[kept]))
-        factor[kept] = by_class[codes[kept]]
-        weight = factor if weight is None else factor * weight
-        kept = weight > 0
-    codes = codes[kept]
-    own = None if weight is None else weight[kept]
-    facts = {"labels": codes, "classes": classes}
-    return _made(tree, table, weight, kept, (codes, classes, own, kept), facts)
-
-
-def _costs(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
-    classes, codes, kept = _labelled(y, weight, table.n_rows)
-    codes, matrix = codes[kept], tree.certificate_.parameters["cost_matrix"]
-    if "costs" in more:
-        costs = np.array(more["costs"], dtype=np.float64)[kept]
-    elif matrix is None:
-        costs = (np.arange(len(classes)) != codes[:, None]).astype(np.float64)
-    else:
-        costs = np.array(matrix, dtype=np.float64)[codes]
-    own = None if weight is None else weight[kept]
-    facts = {"labels": codes, "classes": classes, "costs": costs}
-    return _made(tree, table, weight, kept, (codes, classes, own, costs), facts)
-
-
-def _fair(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
-    classes, codes, kept = _labelled(y, weight, table.n_rows)
-    column = tree.certificate_.parameters["fairness"].sensitive_feature
-    groups, group = _groups(table, more, column, kept)
-    own = None if weight is None else weight[kept]
-    facts = {"labels": codes[kept], "classes": classes, "groups": groups, "group": group}
-    return _made(tree, table, weight, kept, (codes[kept], classes, own, group, groups), facts)
-
-
-def _numbers(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
-    target = np.ravel(as_array(y, "y")).astype(np.float64)
-    if len(target) != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but y has {len(target)}")
-    kept = _kept(weight, len(target))
-    own, target = None if weight is None else weight[kept], target[kept]
-    outcomes: tuple[Any, ...] = target, own, kept
-    facts = {"target": target}
-    if tree.certificate_.parameters["objective"] == "poisson":
-        exposure = np.ones(len(target))
-        if more.get("exposure") is not None:
-            exposure = as_array(more["exposure"], "exposure").astype(np.float64)[kept]
-            outcomes = *outcomes, exposure
-        facts = {"counts": target, "exposure": exposure, "target": target / exposure}
-    return _made(tree, table, weight, kept, outcomes, facts)
-
-
-def _policy(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
-    if "treatment" not in more:
-        raise TypeError("verify needs treatment for a PolicyTree")
-    treatments, codes, kept = _labelled(more["treatment"], weight, table.n_rows, "treatment")
-    outcome = np.ravel(as_array(y, "y")).astype(np.float64)
-    if len(outcome) != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but y has {len(outcome)}")
-    codes, outcome = codes[kept], outcome[kept]
-    taken = np.arange(len(codes)), codes
-    reward = tree.certificate_.parameters["reward"]
-    rewards = np.zeros((len(codes), len(treatments)))
-    if reward != "inverse-propensity":
-        if "predicted_outcomes" not in more:
-            raise TypeError(f"reward={reward!r} needs predicted_outcomes")
-        rewards = np.array(more["predicted_outcomes"], dtype=np.float64)[kept]
-    if reward != "direct":
-        share = _propensity(more.get("propensity"), codes, treatments, kept, reward)
-        rewards[taken] += (outcome - rewards[taken]) / share
-    own = None if weight is None else weight[kept]
-    facts = {"labels": codes, "classes": treatments, "rewards": rewards}
-    return _made(tree, table, weight, kept, (rewards, treatments, own), facts)
-
-
-def _propensity(
-    given: Any,
-    codes: NDArray[np.int64],
-    treatments: NDArray[Any],
-    kept: NDArray[np.bool_],
-    reward: str,
-) -> Floats:
-    """Probability of the treatment that each row had."""
-    if given is None:
-        raise TypeError(f"reward={reward!r} needs propensity")
-    if isinstance(given, Mapping):
-        return np.array([given[name] for name in treatments.tolist()], dtype=np.float64)[codes]
-    if isinstance(given, Real):
-        return np.full(len(codes), float(given))
-    shares = np.array(given, dtype=np.float64)[kept]
-    return shares if shares.ndim == 1 else shares[np.arange(len(codes)), codes]
-
-
-def _own(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
-    task = tree.certificate_.parameters["task"]
-    statistics = np.array(task.statistics(table.X, y), dtype=np.float64)
-    if len(statistics) != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows, the statistics have {len(statistics)}")
-    kept = _kept(weight, len(statistics))
-    statistics, own = statistics[kept], None
-    if weight is not None:
-        own = weight[kept]
-        statistics = statistics * own[:, None]
-    return _made(tree, table, weight, kept, (statistics, own), {"statistics": statistics})
-
-
-_READERS: dict[str, tuple[Callable[..., Rows], tuple[str, ...]]] = {
-    "CompetingRisksTree": (_causes, ()),
-    "OptimalSurvivalTree": (_survival, ("sensitive_features", "reference_loss")),
-    "GreedySurvivalTree": (_survival, ()),
-    "SoftSurvivalTree": (_soft, ("sensitive_features",)),
-    "OptimalTreeClassifier": (_classes, ()),
-    "CostSensitiveTreeClassifier": (_costs, ("costs",)),
-    "FairTreeClassifier": (_fair, ("sensitive_features",)),
-    "OptimalTreeRegressor": (_numbers, ("exposure",)),
-    "PolicyTree": (_policy, ("treatment", "propensity", "predicted_outcomes")),
-    "OptimalTree": (_own, ()),
-}
+def check_groups(rows: Rows, of_row: Floats, compared: Bools, groups: Any, checks: Checks) -> None:
+    """Check the mean of a value of the rows in each of two groups, over the rows compared."""
+    sides = [rows.weight * (compared & (rows.facts["group"] == side)) for side in (0, 1)]
+    means = [of_row @ weight / weight.sum() for weight in sides]
+    pairs: Pairs = [("", rows.facts["groups"], groups.groups)]
+    pairs.append(("value of group", np.array(means), groups.values))
+    checks.same("groups", ", ".join(map(str, rows.facts["groups"].tolist())), pairs)

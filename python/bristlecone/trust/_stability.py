@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,6 @@ from bristlecone._search.engine import Problem
 from bristlecone._tree import NO_FEATURE
 from bristlecone.metrics import concordance_index_censored
 from bristlecone.trust._alternatives import key, search_again
-
-__all__ = ["Stability", "stability"]
 
 Floats = NDArray[np.float64]
 
@@ -178,7 +176,7 @@ def _searched(rerun: Again, drawn: NDArray[np.int64]) -> Any:
         return None
     start = time.perf_counter()
     least = smallest_leaf(search.limits, part)
-    sample = problem._replace(data=part, features=features, least=least, memo={})
+    sample = replace(problem, data=part, features=features, least=least, memo={})
     solution = search.engine(sample).solve(**search.limits.settings(sample))
     if not np.isfinite(solution.objective):
         return None

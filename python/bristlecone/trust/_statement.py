@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from bristlecone.trust._exact import Column
 
-__all__ = ["ROUNDING", "Statement", "differences", "like", "sums_of", "within"]
-
 Floats = NDArray[np.float64]
 
 # Rounding of a cost in float64, relative to the size of its terms: some thirty operations.

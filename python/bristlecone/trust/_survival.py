@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -16,18 +15,6 @@ from bristlecone.trust._exact import Column, fractions, log_ratio
 from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows
 from bristlecone.trust._statement import ROUNDING, Statement, differences, like, sums_of
-
-__all__ = [
-    "Counted",
-    "brier_terms",
-    "competing_risks",
-    "lifetimes",
-    "likelihood",
-    "of_cause",
-    "prior_of",
-    "row_hazards",
-    "survival",
-]
 
 Floats = NDArray[np.float64]
 
@@ -95,7 +82,7 @@ class Counted(Statement):
         return np.where(np.isnan(found), -np.inf, found)
 
 
-class _Likelihood(Counted):
+class Likelihood(Counted):
     """Loss of proportional hazards, with the prior."""
 
     def __init__(self, rows: Rows, prior: float) -> None:
@@ -213,56 +200,6 @@ class _FairSurvival(Statement):
         return np.where(kept, super().value(costs, allowed), np.inf)
 
 
-class _CompetingRisks(Statement):
-    """Losses of proportional hazards of every cause, times the weights of the causes."""
-
-    is_concave = True
-
-    def __init__(self, rows: Rows, prior: float, weights: Sequence[float]) -> None:
-        self.parts = [_Likelihood(of_cause(rows, k), prior) for k in range(1, len(weights) + 1)]
-        self.weights = [Fraction(weight) for weight in weights]
-        self.columns = [column for part in self.parts for column in part.columns]
-        self.total = self.parts[0].total
-
-    def _summed(self, sums: Any, of_part: Callable[[_Likelihood, Any], Any]) -> Any:
-        found = 0.0
-        for k, (weight, part) in enumerate(zip(self.weights, self.parts, strict=True)):
-            own = sums[:, 3 * k : 3 * k + 3]
-            found = found + like(weight, own) * of_part(part, own)
-        return found
-
-    def candidates(self, sums: Any) -> Any:
-        return self._summed(sums, lambda part, own: part.candidates(own))
-
-    def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
-        return self._summed(sums, lambda part, own: part.magnitudes(own, members))
-
-    def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:
-        bounds = [
-            float(weight) * part.least(sums[3 * k : 3 * k + 3], errors[3 * k : 3 * k + 3])
-            for k, (weight, part) in enumerate(zip(self.weights, self.parts, strict=True))
-        ]
-        return np.asarray(sum(bounds))
-
-
-def of_cause(rows: Rows, cause: int) -> Rows:
-    """The rows with events of one cause, which those of other causes are censored by."""
-    return replace(rows, facts={**rows.facts, "event": rows.facts["cause"] == cause})
-
-
-def competing_risks(parameters: Mapping[str, Any], rows: Rows) -> Statement:
-    """Objective of a ``CompetingRisksTree``."""
-    weights = parameters["cause_weights"]
-    if weights is None:
-        weights = [1.0] * int(rows.facts["cause"].max())
-    return _CompetingRisks(rows, prior_of(parameters["prior"]), [float(x) for x in weights])
-
-
-def likelihood(rows: Rows, prior: Any) -> Statement:
-    """Objective by likelihood."""
-    return _Likelihood(rows, prior_of(prior))
-
-
 def lifetimes(rows: Rows) -> Lifetimes:
     """The outcomes of survival rows."""
     facts = rows.facts
@@ -312,13 +249,19 @@ def prior_of(value: Any) -> float:
     return 10.0 if isinstance(value, str) else float(value)
 
 
-def survival(parameters: Mapping[str, Any], rows: Rows) -> Statement:
+def greedy_objective(tree: Any, rows: Rows) -> Statement:
+    """Objective that a ``GreedySurvivalTree`` reports, whatever it was grown by."""
+    return Likelihood(rows, prior_of(tree.certificate_.parameters["prior"]))
+
+
+def objective(tree: Any, rows: Rows) -> Statement:
     """Objective of an ``OptimalSurvivalTree``."""
+    parameters = tree.certificate_.parameters
     lives = lifetimes(rows)
     likelihood = parameters["objective"] == "likelihood"
     curve = parameters["leaf_curve"]
     if likelihood:
-        inner: Statement = _Likelihood(rows, prior_of(parameters["prior"]))
+        inner: Statement = Likelihood(rows, prior_of(parameters["prior"]))
     else:
         inner = _Brier(lives, "kaplan-meier" if curve == "auto" else curve)
     fairness = parameters["fairness"]

@@ -15,30 +15,15 @@ from bristlecone._teacher.lesson import moments, teacher_of
 from bristlecone.trust._compare import Checks
 from bristlecone.trust._rows import Rows
 
-__all__ = ["check_teacher", "drift_of", "with_smoothed"]
-
 Floats = NDArray[np.float64]
-
-# Names of the facts that smoothed outcomes take the place of; other facts of these rows, such as
-# the events that leaves need, stay real.
-_OUTCOMES = {
-    "OptimalSurvivalTree": "smoothed",
-    "GreedySurvivalTree": "smoothed",
-    "OptimalTreeClassifier": "shares",
-    "CostSensitiveTreeClassifier": "costs",
-}
 
 # An objective may differ by so many times what the moments of its outcomes differ by.
 _PER_DRIFT = 10.0
 
 
-def with_smoothed(tree: Any, rows: Rows, smoothed: Floats) -> Rows:
-    """The rows with smoothed outcomes in the place of those of the objective."""
-    name = _OUTCOMES.get(type(tree).__name__)
-    if name is None:
-        counts = tree.certificate_.parameters["objective"] == "poisson"
-        name = "counts" if counts else "target"
-    return replace(rows, facts={**rows.facts, name: smoothed})
+def with_smoothed(rows: Rows, smoothed: Floats) -> Rows:
+    """The rows with smoothed outcomes for the objective; the real ones, which leaves need, stay."""
+    return replace(rows, facts={**rows.facts, "smoothed": smoothed})
 
 
 def drift_of(tree: Any, rows: Rows, smoothed: Floats) -> float:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-__all__ = ["Check", "Verification"]
-
 _WIDTH = 98
 
 

@@ -16,8 +16,7 @@ from bristlecone._encoder.features import OneOf, subset_text
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import check_tree
 from bristlecone.trust._compare import Checks, close
-from bristlecone.trust._leaves import check_leaves
-from bristlecone.trust._losses import statement_of
+from bristlecone.trust._kinds import kind_of, read_rows, statement_of
 from bristlecone.trust._proof import (
     Value,
     check_improvements,
@@ -26,13 +25,11 @@ from bristlecone.trust._proof import (
     check_proof,
     check_training_loss,
 )
-from bristlecone.trust._rows import Rows, fingerprint, reached_nodes, read_rows
+from bristlecone.trust._rows import Rows, fingerprint, reached_nodes
 from bristlecone.trust._statement import Statement
 from bristlecone.trust._survival import lifetimes, row_hazards
 from bristlecone.trust._teacher import check_teacher, drift_of, with_smoothed
 from bristlecone.trust._verification import Verification
-
-__all__ = ["MOST_WORK", "verify"]
 
 MOST_WORK = 5e8
 """Work of an exhaustive search, in units of about 10 ns: five seconds."""
@@ -170,7 +167,7 @@ def _check_all(
         if expected.any() or nodes.n_missing.any():
             checks.same("missing values", "of every node", [("of node", expected, nodes.n_missing)])
     statement = statement_of(tree, rows)
-    check_leaves(tree, rows, reached, checks)
+    kind_of(tree).check_leaves(tree, rows, reached, checks)
     if soft or statement is None:
         value = f"{found.objective_value:.10g}"
         checks.skip("objective value", value, "trained by optimisation from random starts")
@@ -212,7 +209,7 @@ def _taught(
     """The objective over smoothed outcomes, and its value of the tree; None without them."""
     if smoothed is None:
         return None
-    statement = statement_of(tree, with_smoothed(tree, rows, smoothed))
+    statement = statement_of(tree, with_smoothed(rows, smoothed))
     assert statement is not None
     return statement, Value(tree, statement, reached, drift_of(tree, rows, smoothed))
 

@@ -19,8 +19,6 @@ from bristlecone.tune._folds import corrected_error, folds_of, standard_error
 from bristlecone.tune._rows import GivenRows, accepted
 from bristlecone.tune._scoring import check_scored, metrics_of, score_of
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     estimators: Any,

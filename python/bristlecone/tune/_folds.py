@@ -20,8 +20,6 @@ from bristlecone._data.outcomes import either_outcome, is_outcome
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.tune._rows import GivenRows
 
-__all__ = ["Folds", "corrected_error", "folds_of", "standard_error"]
-
 Floats = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 

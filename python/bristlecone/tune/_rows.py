@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from bristlecone._data.outcomes import as_structured, either_outcome, is_outcome
 from bristlecone._data.rows import check_row_labels, row_count
 
-__all__ = ["GivenRows", "accepted"]
-
 
 class GivenRows(NamedTuple):
     """Rows with the keyword arguments of ``fit`` and of scorers.

@@ -12,8 +12,6 @@ from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._scorers import SCORERS
 from bristlecone.tune._rows import GivenRows, accepted
 
-__all__ = ["DEFAULT", "Metrics", "check_scored", "metrics_of", "score_of"]
-
 Metric = Callable[..., float]
 Metrics = dict[str, Metric | None]
 """Scorers by name; None is the method ``score`` or, for costs, minus the mean cost."""

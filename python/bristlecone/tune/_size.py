@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,6 @@ from bristlecone.exceptions import InfeasibleError, InvalidParameterError
 from bristlecone.tune._folds import Folds, folds_of, standard_error
 from bristlecone.tune._rows import GivenRows
 from bristlecone.tune._scoring import DEFAULT, Metrics, check_scored, metrics_of, score_of
-
-__all__ = ["TreeSizeCV"]
 
 Floats = NDArray[np.float64]
 
@@ -63,6 +62,7 @@ def _attribute(name: str) -> Any:
     return property(get, doc=f"``{name}`` of ``best_estimator_``.")
 
 
+@dataclass(eq=False, repr=False)
 class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     """Choose the number of leaves of a tree by cross-validation.
 
@@ -151,28 +151,16 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     (4, 4)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        rule: str = "best",
-        refit: str | None = None,
-        n_repeats: int = 1,
-        random_state: int | np.random.RandomState | None = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.cv = cv
-        self.scoring = scoring
-        self.rule = rule
-        self.refit = refit
-        self.n_repeats = n_repeats
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    estimator: Any
+    _: KW_ONLY
+    cv: Any = 5
+    scoring: Any = None
+    rule: str = "best"
+    refit: str | None = None
+    n_repeats: int = 1
+    random_state: int | np.random.RandomState | None = 0
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(
         self,

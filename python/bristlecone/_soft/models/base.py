@@ -8,8 +8,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "LeafModel", "Loss", "Sample", "SurvivalSlopes"]
-
 Floats = NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ from bristlecone._soft.models.transformation import (
     log_rate,
 )
 
-__all__ = ["Exponential"]
-
 
 class Exponential(TransformationModel):
     """Constant hazard μ; z = y + u."""

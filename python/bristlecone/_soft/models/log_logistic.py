@@ -5,8 +5,6 @@ from __future__ import annotations
 from bristlecone._soft.models.scale import ScaleModel
 from bristlecone._soft.models.transformation import OddsLink
 
-__all__ = ["LogLogistic"]
-
 
 class LogLogistic(ScaleModel):
     """Hazard (α/μ)(t/μ)^(α−1)/(1 + (t/μ)^α): falling, or rising and then falling."""

@@ -7,8 +7,6 @@ import numpy as np
 from bristlecone._soft.models.base import Floats, LeafModel, Sample
 from bristlecone._soft.models.transformation import Index, TransformationModel, log_rate
 
-__all__ = ["ScaleModel"]
-
 
 class ScaleModel(TransformationModel):
     """Weibull or log-logistic by the link; the shape parameter is log α."""

@@ -16,8 +16,6 @@ from bristlecone import _core
 from bristlecone._soft.models.base import Floats, LeafModel, Sample
 from bristlecone._soft.models.transformation import HazardLink, Index, OddsLink, TransformationModel
 
-__all__ = ["SplineHazards", "SplineModel", "SplineOdds", "spline_knots"]
-
 _DEGREE = 2
 # Slopes of the start: the least squares line may be level or fall where there are few events.
 _LEAST_SLOPE, _MOST_SLOPE = 0.1, 10.0

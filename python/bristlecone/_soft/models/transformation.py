@@ -17,8 +17,6 @@ import numpy as np
 
 from bristlecone._soft.models.base import Floats, LeafModel, Loss, Sample, SurvivalSlopes
 
-__all__ = ["HazardLink", "Index", "OddsLink", "TransformationModel"]
-
 # Above this, e^z is continued by its tangent, so that values and slopes stay finite in a line
 # search. Fitted curves stay far below.
 _STEEP = 100.0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from bristlecone._soft.models.scale import ScaleModel
 from bristlecone._soft.models.transformation import HazardLink
 
-__all__ = ["Weibull"]
-
 
 class Weibull(ScaleModel):
     """Hazard (α/μ)(t/μ)^(α−1): rising, constant or falling."""

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from bristlecone._soft import routing
 
-__all__ = ["imbalance", "leaf_shares"]
-
 Floats = NDArray[np.float64]
 
 # Steepness in units of one over the standard deviation of a split's logits.

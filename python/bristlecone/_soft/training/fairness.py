@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from bristlecone._soft import routing
 from bristlecone._soft.models import LeafModel
 
-__all__ = ["N_GRID", "Fairness", "gini_mix", "pair_distance", "quadrature"]
-
 Floats = NDArray[np.float64]
 
 # Nodes of the Gauss–Legendre rule; the curves are smooth.

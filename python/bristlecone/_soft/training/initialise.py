@@ -13,8 +13,6 @@ from bristlecone._soft.models import Sample
 from bristlecone._soft.training.optimise import minimise
 from bristlecone._soft.training.problem import Floats, Parameters, Problem, Rows
 
-__all__ = ["fit_leaves", "initial", "weighted_logistic"]
-
 # Clusterings to choose from.
 _CLUSTERINGS = 3
 # Penalty of a logistic regression, as scikit-learn's default C = 1 per row.

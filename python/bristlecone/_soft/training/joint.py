@@ -10,8 +10,6 @@ from bristlecone._soft import routing
 from bristlecone._soft.training.optimise import minimise
 from bristlecone._soft.training.problem import Parameters, Problem
 
-__all__ = ["Trained", "fit_joint"]
-
 
 class Trained(NamedTuple):
     """Result of a restart: parameters, E, accepted values of E in order, and convergence."""

@@ -16,8 +16,6 @@ from bristlecone._soft.training.joint import Trained, fit_joint
 from bristlecone._soft.training.optimise import Minimum, minimise
 from bristlecone._soft.training.problem import Floats, Parameters, Problem, Rows
 
-__all__ = ["fit_nodec"]
-
 # ε1, ε2 and ε3, and the factor ζ after each macro iteration.
 _IMBALANCED, _STRONGLY, _FLIPPED, _SHRINK = 0.3, 0.1, 0.4, 0.8
 # Steps of the inner minimisations: more would polish what the next step moves again.

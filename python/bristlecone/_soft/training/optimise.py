@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-__all__ = ["Minimum", "minimise"]
-
 Floats = NDArray[np.float64]
 Fused = Callable[[Floats], tuple[float, Floats]]
 

@@ -19,8 +19,6 @@ from bristlecone._soft.models import LeafModel
 from bristlecone._soft.training.balance import imbalance
 from bristlecone._soft.training.fairness import Fairness
 
-__all__ = ["Floats", "Parameters", "Problem", "Rows"]
-
 Floats = NDArray[np.float64]
 
 

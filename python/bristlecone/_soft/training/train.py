@@ -22,8 +22,6 @@ from bristlecone._soft.training.problem import Problem, Rows
 from bristlecone._soft.training.rows import distinct_rows
 from bristlecone._soft.tree import SoftTree
 
-__all__ = ["SoftSettings", "TrainedTree", "TrainingRows", "chosen", "train"]
-
 Floats = NDArray[np.float64]
 
 

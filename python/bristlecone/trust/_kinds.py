@@ -1,0 +1,124 @@
+"""How the trees of each estimator are verified: one entry for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.arrays import as_array
+from bristlecone.trust import (
+    _causes,
+    _costs,
+    _labels,
+    _numbers,
+    _own,
+    _policy,
+    _survival,
+    _survival_leaves,
+)
+from bristlecone.trust._columns import Table
+from bristlecone.trust._compare import Checks
+from bristlecone.trust._rows import Rows
+from bristlecone.trust._statement import Statement
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How the trees of an estimator are verified.
+
+    Parameters
+    ----------
+    read_rows : callable
+        Rows with the facts of their outcomes, from (tree, table, y, weight, other arguments).
+    objective : callable or None
+        The objective over such rows, from (tree, rows). A teacher's smoothed outcomes are the fact
+        "smoothed". None if the objective is no function of leaves and rows.
+    check_leaves : callable
+        Makes the checks of the leaves, from (tree, rows, rows of each node, checks).
+    arguments : tuple of str
+        What ``fit`` takes by row, besides ``sample_weight``.
+    """
+
+    read_rows: Callable[[Any, Table, Any, Any, Mapping[str, Any]], Rows]
+    objective: Callable[[Any, Rows], Statement] | None
+    check_leaves: Callable[[Any, Rows, NDArray[np.bool_], Checks], None]
+    arguments: tuple[str, ...] = ()
+
+
+_KINDS = {
+    "OptimalSurvivalTree": Kind(
+        _survival_leaves.read_rows,
+        _survival.objective,
+        _survival_leaves.check_leaves,
+        ("sensitive_features", "reference_loss"),
+    ),
+    "GreedySurvivalTree": Kind(
+        _survival_leaves.read_rows, _survival.greedy_objective, _survival_leaves.check_leaves
+    ),
+    "SoftSurvivalTree": Kind(
+        _survival_leaves.read_soft_rows,
+        None,
+        _survival_leaves.check_leaves,
+        ("sensitive_features",),
+    ),
+    "CompetingRisksTree": Kind(_causes.read_rows, _causes.objective, _causes.check_leaves),
+    "OptimalTreeClassifier": Kind(_labels.read_rows, _labels.objective, _labels.check_leaves),
+    "CostSensitiveTreeClassifier": Kind(
+        _costs.read_rows, _costs.Costs, _costs.check_leaves, ("costs",)
+    ),
+    "FairTreeClassifier": Kind(
+        _labels.read_fair_rows,
+        _labels.fair_objective,
+        _labels.check_leaves,
+        ("sensitive_features",),
+    ),
+    "OptimalTreeRegressor": Kind(
+        _numbers.read_rows, _numbers.objective, _numbers.check_leaves, ("exposure",)
+    ),
+    "PolicyTree": Kind(
+        _policy.read_rows,
+        _policy.Rewards,
+        _policy.check_leaves,
+        ("treatment", "propensity", "predicted_outcomes"),
+    ),
+    "OptimalTree": Kind(_own.read_rows, _own.Own, _own.check_leaves),
+}
+
+
+def kind_of(tree: Any) -> Kind:
+    """How a tree is verified."""
+    return _KINDS[type(tree).__name__]
+
+
+def read_rows(tree: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Rows:
+    """Rows of a fit, from its arguments.
+
+    Raises
+    ------
+    TypeError
+        For an argument that the ``fit`` of this class does not take.
+    ValueError
+        When rows or columns do not fit together.
+    """
+    kind = kind_of(tree)
+    more = {name: value for name, value in given.items() if value is not None}
+    for name in more:
+        if name not in (*kind.arguments, "sample_weight"):
+            raise TypeError(f"verify of a {type(tree).__name__} takes no argument {name!r}")
+    weight = None
+    if "sample_weight" in more:
+        weight = as_array(more["sample_weight"], "sample_weight").astype(np.float64)
+    table = Table(tree.encoder_, X)
+    if weight is not None and weight.shape != (table.n_rows,):
+        raise ValueError(f"sample_weight has shape {weight.shape} for {table.n_rows} rows of X")
+    return kind.read_rows(tree, table, y, weight, more)
+
+
+def statement_of(tree: Any, rows: Rows) -> Statement | None:
+    """The objective that the certificate names; None where it is none of rows (soft trees)."""
+    objective = kind_of(tree).objective
+    return None if objective is None else objective(tree, rows)

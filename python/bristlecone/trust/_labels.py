@@ -1,0 +1,246 @@
+"""Trees that give labels by the weights of the classes, fair ones among them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.trust._columns import Table
+from bristlecone.trust._compare import Checks
+from bristlecone.trust._exact import Column, fractions, log_ratio
+from bristlecone.trust._rows import Rows, check_groups, down, groups_of, labelled, rows_of
+from bristlecone.trust._statement import ROUNDING, Statement, differences, like, within
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Pairs = list[tuple[Any, ...]]
+
+
+def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
+    """Labels, with weights by class where the tree has some."""
+    classes, codes, kept = labelled(y, weight, table.n_rows)
+    asked = tree.certificate_.parameters["class_weight"]
+    if asked is not None:
+        factor = np.zeros(len(codes))
+        if isinstance(asked, Mapping):
+            by_class = np.array([asked.get(label, 1.0) for label in classes.tolist()])
+        else:
+            by_class = kept.sum() / (len(classes) * np.bincount(codes[kept]))
+        factor[kept] = by_class[codes[kept]]
+        weight = factor if weight is None else factor * weight
+        kept = weight > 0
+    codes = codes[kept]
+    own = None if weight is None else weight[kept]
+    facts = {"labels": codes, "classes": classes}
+    return rows_of(tree, table, weight, kept, (codes, classes, own, kept), facts)
+
+
+def read_fair_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
+    """Labels, with the group of each row."""
+    classes, codes, kept = labelled(y, weight, table.n_rows)
+    column = tree.certificate_.parameters["fairness"].sensitive_feature
+    groups, group = groups_of(table, more, column, kept)
+    own = None if weight is None else weight[kept]
+    facts = {"labels": codes[kept], "classes": classes, "groups": groups, "group": group}
+    return rows_of(tree, table, weight, kept, (codes[kept], classes, own, group, groups), facts)
+
+
+def objective(tree: Any, rows: Rows) -> Statement:
+    """Objective of an ``OptimalTreeClassifier``."""
+    name = tree.certificate_.parameters["objective"]
+    return _Measure(rows, name) if name in ("f1", "mcc") else _Classes(rows, name)
+
+
+def fair_objective(tree: Any, rows: Rows) -> Statement:
+    """Objective of a ``FairTreeClassifier``."""
+    return _FairLabels(rows, *fair_limit(tree.certificate_.parameters))
+
+
+class _Classes(Statement):
+    """Misclassified weight, or the impurity of the leaves."""
+
+    is_concave = True
+
+    def __init__(self, rows: Rows, name: str) -> None:
+        real = _by_class(rows)
+        self.columns, self.name = real, name
+        if "smoothed" in rows.facts:
+            weight = Column.of(rows.weight)
+            self.columns = [weight * Column.of(share) for share in rows.facts["smoothed"].T]
+        self.unit: list[Fraction] | None = None
+        self.total = sum((column.sum() for column in real), Fraction(0))
+        if name == "balanced-accuracy":
+            self.unit = [1 / column.sum() for column in real]
+            self.total = Fraction(len(real))
+
+    def _shares(self, sums: Any) -> Any:
+        if self.unit is None:
+            return sums
+        return sums * np.array(self.unit, dtype=sums.dtype)
+
+    def candidates(self, sums: Any) -> Any:
+        sums = self._shares(sums)
+        size = sums.sum(axis=1, keepdims=True)
+        if self.name in ("accuracy", "balanced-accuracy"):
+            return (size - sums)[:, :, None]
+        share = sums / np.where(size > 0, size, 1)
+        if self.name == "gini":
+            impure = sums * (1 - share)
+        else:
+            some = sums > 0
+            impure = -sums * log_ratio(np.where(some, sums, 1), np.where(some, size, 1))
+        return impure.sum(axis=1)[:, None, None]
+
+    def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:
+        # More weight of any class costs no less, whichever class it is.
+        units = [1.0] * len(sums) if self.unit is None else list(map(float, self.unit))
+        low = np.array(
+            [
+                np.maximum(one - error, 0.0) * unit
+                for one, error, unit in zip(sums, errors, units, strict=True)
+            ]
+        )
+        # Without differences of nearly equal sums.
+        others = np.array([np.delete(low, k, axis=0).sum(axis=0) for k in range(len(low))])
+        some = low > 0
+        if self.name in ("accuracy", "balanced-accuracy"):
+            cost = others.min(axis=0)
+        elif self.name == "gini":
+            cost = (low * others / np.where(some, low + others, 1.0)).sum(axis=0)
+        else:
+            ratio = np.where(some, others, 0.0) / np.where(some, low, 1.0)
+            cost = (low * np.log1p(ratio)).sum(axis=0)
+        return np.asarray(cost * (1 - ROUNDING))
+
+
+class _Measure(Statement):
+    """1 − F1 or 1 − Matthews correlation, from false positives and false negatives."""
+
+    is_sum = False
+    is_linear = True
+
+    def __init__(self, rows: Rows, name: str) -> None:
+        self.columns, self.name = _by_class(rows, 2), name
+        self.units = [column.unit for column in self.columns]
+        self.negative, self.positive = (column.sum() for column in self.columns)
+        self.total = self.negative + self.positive
+
+    def candidates(self, sums: Any) -> Any:
+        zero = 0 * sums[:, 0]
+        missed = np.stack([zero, sums[:, 1]], axis=1)
+        alarmed = np.stack([sums[:, 0], zero], axis=1)
+        return np.stack([missed, alarmed], axis=1)
+
+    def value(self, costs: Any, allowed: float) -> Any:
+        positive, negative = like(self.positive, costs), like(self.negative, costs)
+        false_positive, false_negative = costs.T
+        true_positive = positive - false_negative
+        if self.name == "f1":
+            wrong = false_positive + false_negative
+            return wrong / (2 * true_positive + wrong)
+        true_negative = negative - false_positive
+        said, not_said = true_positive + false_positive, true_negative + false_negative
+        product = true_positive * true_negative - false_positive * false_negative
+        # Where every leaf says the same the correlation is 0.
+        one_sided = (said <= 0) | (not_said <= 0)
+        scale = np.where(one_sided, positive * negative, said * not_said) * positive * negative
+        squared = product * product / scale
+        if costs.dtype == object:
+            root = fractions([math.sqrt(one) for one in squared.tolist()])
+        else:
+            root = np.sqrt(squared)
+        # 1 − r without a difference of equal numbers.
+        above = (1 - squared) / (1 + root)
+        return np.where(one_sided, 1, np.where(product >= 0, above, 1 + root))
+
+
+class _FairLabels(Statement):
+    """Misclassified weight of two classes under a limit on the difference of two groups."""
+
+    is_limited = True
+    is_linear = True
+
+    def __init__(self, rows: Rows, constraint: str, limit: float) -> None:
+        codes = rows.facts["labels"]
+        compared = codes == 1 if constraint == "equality-of-opportunity" else codes >= 0
+        differ = differences(rows.weight * compared, rows.facts["group"])
+        self.columns = [*_by_class(rows, 2), differ]
+        self.units = [self.columns[0].unit, differ.unit]
+        self.total, self.limit = Column.of(rows.weight).sum(), limit
+
+    def candidates(self, sums: Any) -> Any:
+        zero = 0 * sums[:, 0]
+        no = np.stack([sums[:, 1], zero], axis=1)
+        yes = np.stack([sums[:, 0], sums[:, 2]], axis=1)
+        return np.stack([no, yes], axis=1)
+
+    def value(self, costs: Any, allowed: float) -> Any:
+        kept = within(np.abs(costs[:, 1]), self.limit, allowed)
+        return np.where(kept, super().value(costs, allowed), np.inf)
+
+
+def _by_class(rows: Rows, n_classes: int | None = None) -> list[Column]:
+    """Weight of each class; the real ones, also where a teacher has smoothed them."""
+    codes, weight = rows.facts["labels"], Column.of(rows.weight)
+    n_classes = len(rows.facts["classes"]) if n_classes is None else n_classes
+    return [weight.where(codes == k) for k in range(n_classes)]
+
+
+def fair_limit(parameters: Mapping[str, Any]) -> tuple[str, float]:
+    """Which rows a fair classifier compares, and the limit on the difference."""
+    fairness = parameters["fairness"]
+    parity = type(fairness).__name__ == "DemographicParity"
+    name = "demographic-parity" if parity else "equality-of-opportunity"
+    return name, float(fairness.limit)
+
+
+def check_leaves(
+    tree: Any, rows: Rows, reached: Bools, checks: Checks, prices: Floats | None = None
+) -> None:
+    """Shares of the classes, with the prices of the leaves if they have some, and labels."""
+    leaves, parameters = tree.leaves_, tree.certificate_.parameters
+    codes, n_classes = rows.facts["labels"], len(rows.facts["classes"])
+    nodes = tree.tree_
+    weights = (reached * rows.weight[:, None]).T @ (codes[:, None] == np.arange(n_classes))
+    balanced = parameters.get("objective") == "balanced-accuracy"
+    if balanced:
+        weights = weights / np.where(weights[0] > 0, weights[0], 1.0)
+    size = weights.sum(axis=1, keepdims=True)
+    shrinkage = float(parameters["shrinkage"])
+    share = weights / size
+    if shrinkage > 0:
+        unit = rows.total / size[0] if balanced else 1.0
+
+        def value(node: int, parent: Floats) -> Floats:
+            count = size[node] * unit + shrinkage
+            return np.asarray(weights[node] * unit / count + shrinkage / count * parent)
+
+        share = np.array(down(tree, share[0], value))
+    else:
+        share = share[nodes.leaves]
+    pairs: Pairs = [
+        ("weight of [leaf, class]", weights[nodes.leaves], leaves.values),
+        ("shrinkage", shrinkage, float(leaves.shrinkage)),
+        ("share of [leaf, class]", share, leaves.shares),
+    ]
+    if prices is not None:
+        pairs.append(("price of leaf", prices, leaves.prices))
+    checks.same("shares of classes", f"{n_classes} classes", pairs)
+    objective = parameters.get("objective")
+    if objective in ("gini", "entropy"):
+        # Other objectives follow from the labels.
+        best = weights[nodes.leaves].max(axis=1)
+        given = weights[nodes.leaves, leaves.label]
+        checks.same("labels", "the most frequent class", [("weight of its label", best, given)])
+    groups = tree.certificate_.groups
+    if groups is not None:
+        compared = np.ones(len(codes), dtype=bool)
+        if fair_limit(parameters)[0] == "equality-of-opportunity":
+            compared = codes == 1
+        predicted = reached[:, nodes.leaves] @ leaves.label.astype(np.float64)
+        check_groups(rows, predicted, compared, groups, checks)

@@ -1,0 +1,84 @@
+"""Trees for a task of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone.trust._columns import Table
+from bristlecone.trust._compare import Checks
+from bristlecone.trust._exact import Column
+from bristlecone.trust._rows import Rows, kept_rows, rows_of
+from bristlecone.trust._statement import Statement
+
+Bools = NDArray[np.bool_]
+Pairs = list[tuple[Any, ...]]
+
+
+def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
+    """Statistics by the task."""
+    task = tree.certificate_.parameters["task"]
+    statistics = np.array(task.statistics(table.X, y), dtype=np.float64)
+    if len(statistics) != table.n_rows:
+        raise ValueError(f"X has {table.n_rows} rows, the statistics have {len(statistics)}")
+    kept = kept_rows(weight, len(statistics))
+    statistics, own = statistics[kept], None
+    if weight is not None:
+        own = weight[kept]
+        statistics = statistics * own[:, None]
+    return rows_of(tree, table, weight, kept, (statistics, own), {"statistics": statistics})
+
+
+class Own(Statement):
+    """Costs by a task of the user's own."""
+
+    price = 5.0
+
+    def __init__(self, tree: Any, rows: Rows) -> None:
+        self.task, given = tree.certificate_.parameters["task"], rows.facts["statistics"]
+        self.columns = [Column.of(column) for column in given.T]
+        self.off = 2.0**-50 * np.abs(given).sum(axis=0)
+        self.total = Column.of(rows.weight).sum()
+
+    def sums(self, members: NDArray[np.bool_]) -> NDArray[Any]:
+        return super().sums(members).astype(np.float64)
+
+    def candidates(self, sums: Any) -> Any:
+        costs = np.asarray(self.task.leaf_cost(np.asfortranarray(sums)), dtype=np.float64)
+        return costs[:, None, None]
+
+    def doubt(self, sums: Any) -> float:
+        # Code of the user's own may magnify the rounding of its sums.
+        exact, found = self.candidates(sums), 0.0
+        for k, off in enumerate(self.off.tolist()):
+            for sign in (-off, off):
+                moved = sums.copy()
+                moved[:, k] += sign
+                differ = np.abs(self.candidates(moved) - exact)
+                found += float(differ[np.isfinite(differ)].sum())
+        return found
+
+    def split_costs(self, sums: Any, asked: tuple[int, ...], n_features: int) -> Any:
+        split_cost = getattr(self.task, "split_cost", None)
+        if split_cost is None:
+            return np.zeros(n_features)
+        cost = float(np.asarray(split_cost(np.asfortranarray(sums[None, :])))[0])
+        return np.full(n_features, cost)
+
+
+def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
+    """Sums, costs and values by the task."""
+    leaves, task = tree.leaves_, tree.certificate_.parameters["task"]
+    statistics = rows.facts["statistics"]
+    sums = np.asfortranarray(reached[:, tree.tree_.leaves].T @ statistics)
+    cost = np.asarray(task.leaf_cost(sums), dtype=np.float64)
+    pairs: Pairs = [("sum of [leaf, statistic]", sums, leaves.sums), ("cost", cost, leaves.cost)]
+    if leaves.value is not None:
+        pairs.append(("value of leaf", np.asarray(task.leaf_value(sums)), leaves.value))
+    # Code of the user's own may magnify the rounding of its sums.
+    scale = np.abs(statistics).sum(axis=0)
+    pairs[0] = (*pairs[0], scale)
+    checks.same("leaves of the task", f"{len(cost)} leaves", pairs, scale=float(scale.max()))
