@@ -1,6 +1,6 @@
 //! What a search would take, from counts alone.
 
-use super::lattice::{self, Extent};
+use super::lattice::{self, Extent, true_columns, work};
 use super::{Precision, Settings};
 use crate::data::Sample;
 use crate::simd::{Backend, Kind};
@@ -19,6 +19,28 @@ pub struct Forecast {
     pub cells: f64,
     /// Rows to visit while summing.
     pub row_visits: f64,
+}
+
+impl Forecast {
+    /// For so many cells and visits of rows, each of which takes so many nanoseconds.
+    pub(super) fn new(
+        (cells, row_visits): (f64, f64),
+        (cell, visit): (f64, f64),
+        threads: f64,
+        bytes: usize,
+    ) -> Self {
+        let row_seconds = row_visits * visit * 1e-9 / threads;
+        let seconds = cells * cell * 1e-9 / threads + row_seconds;
+        Forecast { seconds, row_seconds, bytes: bytes as f64, cells, row_visits }.and_rows(0.0)
+    }
+
+    /// With so many seconds more in proportion to the number of rows.
+    fn and_rows(self, more: f64) -> Self {
+        // Hopeless depths overflow, and an overflow times nothing is not a number.
+        let finite = |value: f64| if value.is_finite() { value } else { f64::INFINITY };
+        let (seconds, row_seconds) = (self.seconds + more, self.row_seconds + more);
+        Forecast { seconds: finite(seconds), row_seconds: finite(row_seconds), ..self }
+    }
 }
 
 /// Nanoseconds per leaf cell and per row visit of each backend, one thread, measured on
@@ -108,48 +130,14 @@ impl<'a, T: LaneTask> Work<'a, T> {
         let (cell, visit) = nanoseconds(backend, precision);
         let visit = visit * far(extent(depth).row_bytes(sample));
         let (cells, row_visits) = work(&self.trues, sample.n_columns(), depth, reach);
-        let rows = sample.counts.iter().sum::<i64>() as f64;
         // Above lattices every thread has questions of its own.
         let threads = match depth > reach {
             true => n_threads.min(sample.n_columns()),
             false => lattice::useful_threads(|| cells + row_visits, settings).min(n_threads),
         } as f64;
-        let row_seconds = row_visits * visit * 1e-9 / threads + rows * PER_ROW;
-        let seconds = cells * cell * 1e-9 / threads + row_seconds;
-        // Hopeless depths overflow, and an overflow times nothing is not a number.
-        let finite = |value: f64| if value.is_finite() { value } else { f64::INFINITY };
-        let (seconds, row_seconds) = (finite(seconds), finite(row_seconds));
-        Forecast { seconds, row_seconds, bytes: bytes(reach) as f64, cells, row_visits }
+        let forecast = Forecast::new((cells, row_visits), (cell, visit), threads, bytes(reach));
+        forecast.and_rows(sample.counts.iter().sum::<i64>() as f64 * PER_ROW)
     }
-}
-
-/// Number of rows with each number of true columns.
-pub(super) fn true_columns(sample: &Sample) -> Vec<usize> {
-    let mut trues = vec![0usize; sample.n_columns() + 1];
-    for r in 0..sample.n_rows() {
-        trues[sample.row(r).iter().map(|w| w.count_ones() as usize).sum::<usize>()] += 1;
-    }
-    trues
-}
-
-/// Cells and row visits of a search of `n` columns to `depth` with lattices of depth `reach`,
-/// given the number of rows with each number of true columns.
-pub(super) fn work(trues: &[usize], n: usize, depth: usize, reach: usize) -> (f64, f64) {
-    // Columns already split on are gone from the lattices below.
-    let above = depth - reach;
-    let columns = n.saturating_sub(above);
-    let lattices: f64 = (0..above).map(|k| 2.0 * (n - k) as f64).product();
-    let cells = lattices * choose(columns, reach) * 2f64.powi(reach as i32);
-    let visits = |(k, &rows): (usize, &usize)| rows as f64 * choose(k, reach.saturating_sub(1));
-    // Each level splits the rows between two lattices.
-    let row_visits =
-        trues.iter().enumerate().map(visits).sum::<f64>() * lattices / 2f64.powi(above as i32);
-    (cells, row_visits)
-}
-
-/// Binomial coefficient.
-fn choose(n: usize, k: usize) -> f64 {
-    if k > n { 0.0 } else { (0..k).map(|i| (n - i) as f64 / (i + 1) as f64).product() }
 }
 
 #[cfg(test)]

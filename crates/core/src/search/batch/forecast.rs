@@ -3,8 +3,8 @@
 use super::{Statistics, lattice};
 use crate::data::{BinaryMatrix, Sample};
 use crate::search::Settings;
-use crate::search::forecast::{Forecast, true_columns, work};
-use crate::search::lattice::MAX_DEPTH;
+use crate::search::forecast::Forecast;
+use crate::search::lattice::{MAX_DEPTH, true_columns, work};
 
 /// Nanoseconds per leaf cell and per row visit, one thread, measured on GBSG2 at depth 4.
 const CELL: f64 = 5.0;
@@ -23,10 +23,6 @@ pub fn forecast(
     let bytes = |d: usize| lattice::bytes(&sample, d, most, threads);
     let deepest = settings.switches.lattice_depth.clamp(1, MAX_DEPTH).min(depth);
     let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
-    let (cells, row_visits) = work(&true_columns(&sample), sample.n_columns(), depth, reach);
-    let row_seconds = row_visits * VISIT * 1e-9 / threads as f64;
-    let seconds = cells * CELL * 1e-9 / threads as f64 + row_seconds;
-    let finite = |value: f64| if value.is_finite() { value } else { f64::INFINITY };
-    let (seconds, row_seconds) = (finite(seconds), finite(row_seconds));
-    (Forecast { seconds, row_seconds, bytes: bytes(reach) as f64, cells, row_visits }, sample)
+    let work = work(&true_columns(&sample), sample.n_columns(), depth, reach);
+    (Forecast::new(work, (CELL, VISIT), threads as f64, bytes(reach)), sample)
 }

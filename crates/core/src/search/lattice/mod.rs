@@ -10,6 +10,7 @@
 mod accumulate;
 mod budgets;
 pub(super) mod combine;
+mod effort;
 pub(super) mod geometry;
 pub(super) mod kernels;
 mod losses;
@@ -18,19 +19,20 @@ mod refine;
 pub(super) mod sums;
 pub(super) mod tables;
 
+pub use effort::{effort, true_columns, useful_threads, work};
 pub use geometry::MAX_DEPTH;
 pub use memory::make_sure;
 pub use refine::{Found, Query, Solved};
 pub use tables::{Extent, Pool, Share};
 
 use crate::data::{Sample, Smallest};
-use crate::search::forecast::{true_columns, work};
-use crate::search::threads::{self, run_all};
+use crate::search::threads::run_all;
 use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Backend, LaneInt, LaneReal};
 use crate::task::{LaneError, LaneTask};
 use budgets::leaf_budgets;
 use combine::{MAX_CHANNELS, Problem, Rates};
+use effort::cells;
 use geometry::{Best, Geometry, PREFIX};
 use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Worker};
 use memory::{refill, room_for};
@@ -293,26 +295,6 @@ fn merge<R: LaneReal>(table: &mut [R], others: Vec<&[R]>) {
             });
         }
     });
-}
-
-/// Cells below which a second thread costs more than it does.
-const CELLS_PER_THREAD: usize = 1 << 20;
-
-/// Cells on the last level of a lattice.
-fn cells(n_columns: usize, depth: usize) -> usize {
-    let itemsets = |c: usize, i| c.saturating_mul(n_columns.saturating_sub(i)) / (i + 1);
-    (0..depth).fold(1, itemsets).saturating_mul(1 << depth)
-}
-
-/// Cells of a lattice and visits of rows, each of which takes about as long; O(rows).
-pub fn effort(sample: &Sample, depth: usize) -> f64 {
-    let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
-    cells + visits
-}
-
-/// Threads worth starting for a lattice of so much effort.
-pub fn useful_threads(effort: impl Fn() -> f64, settings: &Settings) -> usize {
-    threads::useful_threads(effort, CELLS_PER_THREAD, settings)
 }
 
 /// Error bound in lane units: the task's, with that of adding prices.
