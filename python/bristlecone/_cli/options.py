@@ -16,6 +16,8 @@ from bristlecone._estimators.parameters import (
     Parameter,
     count_or_none,
     number_or_auto,
+    number_or_none,
+    word_or_none,
 )
 
 # Parameters that several options make as a mapping: from their names to their values, or from names
@@ -70,14 +72,6 @@ def _weights(text: str) -> str | tuple[str, float]:
     return text if text == "balanced" else _amount(text)
 
 
-def _number_or_none(text: str) -> float | None:
-    return None if text.lower() == "none" else float(text)
-
-
-def _word_or_none(text: str) -> str | None:
-    return None if text.lower() == "none" else text
-
-
 def _matrix_rows(text: str) -> list[list[float]]:
     """One row of numbers, or the rows of a file."""
     try:
@@ -94,7 +88,6 @@ def _numbers(line: str) -> list[float]:
 # argparse names the type in its messages.
 _pair.__name__ = "NAME=VALUE"
 _amount.__name__ = _weights.__name__ = "NAME=NUMBER"
-_number_or_none.__name__ = "number"
 _matrix_rows.__name__ = "row of numbers"
 
 
@@ -174,7 +167,7 @@ GREEDY = Group("tree", (
         "those of its parent; auto is 0"),
     _LEAF_CURVE._replace(help="survival curve of a leaf: proportional (the meaning of auto) or "
         "kaplan-meier"),
-    _option("encoder", "auto", _word_or_none, "NAME", "auto uses the binary features below; none "
+    _option("encoder", "auto", word_or_none, "NAME", "auto uses the binary features below; none "
         "splits complete numeric columns at every threshold"),
 ))  # fmt: skip
 
@@ -189,7 +182,7 @@ SOFT = Group("tree", (
         "exponential, weibull, spline-ph or spline-po"),
     _option("n_knots", 2, int, "K", "internal knots of the splines"),
     _option("l2", 0.1, float, "L", "ridge penalty of the leaves"),
-    _option("pooling", 3.0, _number_or_none, "P", "strength with which leaves are pulled "
+    _option("pooling", 3.0, number_or_none, "P", "strength with which leaves are pulled "
     "together; none "
         "for a separate penalty of each leaf"),
     _option("split_l2", 0.002, float, "L", "ridge penalty of the splits"),
