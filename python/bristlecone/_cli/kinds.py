@@ -120,13 +120,11 @@ def flag(option: Parameter | Role | str) -> str:
 
 
 TIME = Role("time", "times", "column of times: numbers, or dates if --entry has dates (default: "
-    "time; or "
-            "stop, exit beside start, entry)", is_needed=True, reads="time")  # fmt: skip
+    "time; or stop, exit beside start, entry)", is_needed=True, reads="time")  # fmt: skip
 EVENT = Role("event", "events", "column of events, 1 or true (default: event)", is_needed=True)
-ENTRY = Role("entry", "times of entry", "column of the times at which rows came under "
-    "observation, or "
-             "of the start dates of the times (default without --time: entry, or start beside "
-             "stop)", reads="time")  # fmt: skip
+ENTRY = Role("entry", "times of entry", "column of the times at which rows came under observation, "
+    "or of the start dates of the times (default without --time: entry, or start beside "
+    "stop)", reads="time")  # fmt: skip
 CAUSE = EVENT._replace(holds="causes of the events", help="column of the causes of the events: 1, "
                        "2, ..., and 0 if censored (default: event)", reads="number")  # fmt: skip
 LABEL = Role("target", "labels", "column of labels (default: target)", is_needed=True)
@@ -210,8 +208,7 @@ KINDS = {
         "CostSensitiveTreeClassifier",
         "classification tree of least cost of errors and features",
         "Find the classification tree with the least cost of errors and features, and print it "
-        "with "
-        "its proof of optimality.",
+        "with its proof of optimality.",
         "Cost-sensitive tree",
         "study.csv --target ill --cost-matrix 0,1 10,0 --feature-costs scan=3",
         (LABEL, WEIGHT),
@@ -222,8 +219,7 @@ KINDS = {
         "FairTreeClassifier",
         "classification tree that treats two groups alike",
         "Find the tree with the fewest errors among those that treat two groups alike, and print "
-        "it "
-        "with its proof of optimality.",
+        "it with its proof of optimality.",
         "Fair tree",
         "study.csv --target hired --sensitive sex --drop id --fairness-limit 0.02",
         (LABEL, SENSITIVE._replace(is_needed=True), WEIGHT),

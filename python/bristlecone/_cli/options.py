@@ -16,6 +16,8 @@ from bristlecone._estimators.parameters import (
     Parameter,
     count_or_none,
     number_or_auto,
+    number_or_none,
+    word_or_none,
 )
 
 # Parameters that several options make as a mapping: from their names to their values, or from names
@@ -70,14 +72,6 @@ def _weights(text: str) -> str | tuple[str, float]:
     return text if text == "balanced" else _amount(text)
 
 
-def _number_or_none(text: str) -> float | None:
-    return None if text.lower() == "none" else float(text)
-
-
-def _word_or_none(text: str) -> str | None:
-    return None if text.lower() == "none" else text
-
-
 def _matrix_rows(text: str) -> list[list[float]]:
     """One row of numbers, or the rows of a file."""
     try:
@@ -94,7 +88,6 @@ def _numbers(line: str) -> list[float]:
 # argparse names the type in its messages.
 _pair.__name__ = "NAME=VALUE"
 _amount.__name__ = _weights.__name__ = "NAME=NUMBER"
-_number_or_none.__name__ = "number"
 _matrix_rows.__name__ = "row of numbers"
 
 
@@ -144,8 +137,7 @@ SURVIVAL = Group("tree", (
     _SURVIVAL_SHRINKAGE,
     _LEAF_CURVE,
     _option("time_grid", None, float, "T", "coarser times for brier: every time is rounded up to "
-    "the "
-        "next of these", nargs="+"),
+    "the next of these", nargs="+"),
 ))  # fmt: skip
 
 CAUSES = Group("tree", (
@@ -162,8 +154,7 @@ FAIR_SURVIVAL = Group("fairness", (
     _option("fairness_limit", None, float, "T", "largest difference of the mean restricted "
         "survival time of the groups of --sensitive"),
     _option("fairness_tau", None, float, "T", "end of the restricted mean; default: the last "
-    "training "
-        "time"),
+    "training time"),
 ), "fairness", "RmstParity")  # fmt: skip
 
 GREEDY = Group("tree", (
@@ -174,7 +165,7 @@ GREEDY = Group("tree", (
         "those of its parent; auto is 0"),
     _LEAF_CURVE._replace(help="survival curve of a leaf: proportional (the meaning of auto) or "
         "kaplan-meier"),
-    _option("encoder", "auto", _word_or_none, "NAME", "auto uses the binary features below; none "
+    _option("encoder", "auto", word_or_none, "NAME", "auto uses the binary features below; none "
         "splits complete numeric columns at every threshold"),
 ))  # fmt: skip
 
@@ -189,9 +180,8 @@ SOFT = Group("tree", (
         "exponential, weibull, spline-ph or spline-po"),
     _option("n_knots", 2, int, "K", "internal knots of the splines"),
     _option("l2", 0.1, float, "L", "ridge penalty of the leaves"),
-    _option("pooling", 3.0, _number_or_none, "P", "strength with which leaves are pulled "
-    "together; none "
-        "for a separate penalty of each leaf"),
+    _option("pooling", 3.0, number_or_none, "P", "strength with which leaves are pulled together; "
+    "none for a separate penalty of each leaf"),
     _option("split_l2", 0.002, float, "L", "ridge penalty of the splits"),
     _option("l1", 0.0, float, "L", "lasso penalty of the splits"),
     _option("balance", 0.01, float, "B", "weight of the penalty on uneven leaves"),
@@ -231,15 +221,13 @@ CLASSIFIER = Group("tree", (
         "balanced-accuracy, gini, entropy, f1 or mcc"),
     *TREE.options,
     _option("class_weight", None, _weights, "LABEL=WEIGHT", "factors by which the weights of the "
-    "rows "
-        "are multiplied, by label; or balanced", nargs="+", gather=_class_weight),
+    "rows are multiplied, by label; or balanced", nargs="+", gather=_class_weight),
 ))  # fmt: skip
 
 COSTS = Group("costs", (
     _option("cost_matrix", None, _matrix_rows, "ROW", "costs of predicting every label for a row "
         "of the first, second ... label, in sorted order, such as 0,10 1,0; or a file with one "
-        "such "
-        "row per line. By default an error costs 1", nargs="+", gather=_matrix),
+        "such row per line. By default an error costs 1", nargs="+", gather=_matrix),
 ))  # fmt: skip
 
 FEATURE_COSTS = Group("costs of features", (
@@ -287,8 +275,7 @@ BINARY = Group("binary features", (
     _option("missing", "impute", str, "NAME", "missing numbers: impute (the mean) or branch (a "
         "separate binary feature)"),
     _option("min_support", 0.01, float, "SHARE", "leave out binary features that are true, or "
-    "false, "
-        "for fewer rows"),
+    "false, for fewer rows"),
     _option("max_features", None, count_or_none, "K", "maximum number of binary features, the most "
         "balanced ones"),
     _option("handle_unknown", "ignore", str, "NAME", "categories not seen in training: ignore or "

@@ -122,32 +122,33 @@ def check_shrinkage(name: str, value: Any) -> None:
         raise _invalid(f"{name} must be 'auto' or a finite number of at least 0; got {value!r}")
 
 
-def count_or_none(text: str) -> int | None:
-    """Integer of the command line, or None."""
-    return None if text.lower() == "none" else int(text)
+def reader(read: Callable[[str], Any], name: str, **words: Any) -> Callable[[str], Any]:
+    """Reader of an option's text, except for some ``words`` in any case, which have own values.
+
+    argparse shows ``name`` in its messages.
+    """
+
+    def value(text: str) -> Any:
+        word = text.lower()
+        return words[word] if word in words else read(text)
+
+    value.__name__ = name
+    return value
 
 
-def _count_or_share(text: str) -> int | float:
+def _read_count_or_share(text: str) -> int | float:
     try:
         return int(text)
     except ValueError:
         return float(text)
 
 
-def _events(text: str) -> int | float | str | None:
-    if text.lower() in ("none", "auto"):
-        return None if text.lower() == "none" else "auto"
-    return _count_or_share(text)
-
-
-def number_or_auto(text: str) -> float | str:
-    """Number of the command line, or "auto"."""
-    return "auto" if text.lower() == "auto" else float(text)
-
-
-# argparse names the type in its messages.
-count_or_none.__name__ = "integer"
-_count_or_share.__name__ = _events.__name__ = number_or_auto.__name__ = "number"
+count_or_none = reader(int, "integer", none=None)
+number_or_none = reader(float, "number", none=None)
+number_or_auto = reader(float, "number", auto="auto")
+word_or_none = reader(str, "word", none=None)
+_count_or_share = reader(_read_count_or_share, "number")
+_events = reader(_read_count_or_share, "number", none=None, auto="auto")
 
 
 def _checks() -> Any:
@@ -199,11 +200,6 @@ def _check_teacher(name: str, value: Any) -> None:
         return
     if isinstance(value, type) or not hasattr(value, "fit"):
         raise _invalid(f"{name} must be None, 'auto' or an estimator; got {value!r}")
-
-
-def _teacher(text: str) -> str | None:
-    """Teacher of the command line, which has no other than "auto"."""
-    return None if text.lower() == "none" else text
 
 
 def _check_verbose(name: str, value: Any) -> None:
@@ -277,7 +273,7 @@ PARAMETERS = {
             "teacher",
             None,
             _check_teacher,
-            _teacher,
+            word_or_none,
             "auto",
             "smooth the outcomes before the search by cross-fitted predictions of a model; auto or "
             "none",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bristlecone._data.texts import number, percent
 from bristlecone._leaves.base import Columns, Leaves, Output, hazard_ratios, median_text
 from bristlecone._leaves.shown import Fact, Incidences, LeafShown, Shown
+from bristlecone._leaves.shrinkage import steps_at
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone.curves import StepFunction
 
@@ -96,11 +97,11 @@ class IncidenceLeaves(Leaves):
 
     def survival_at(self, times: Floats) -> Floats:
         """Freedom from events of any cause, of every leaf, shape (n_leaves, n_times)."""
-        return _at(self.unique_times, self._curves[0], times, before=1.0)
+        return steps_at(self.unique_times, self._curves[0], times, before=1.0)
 
     def incidence_at(self, cause: int, times: Floats) -> Floats:
         """F of a cause (from 1), of every leaf, shape (n_leaves, n_times)."""
-        return _at(self.unique_times, self._curves[1][cause - 1], times, before=0.0)
+        return steps_at(self.unique_times, self._curves[1][cause - 1], times, before=0.0)
 
     def functions(self, rows: NDArray[np.int64]) -> NDArray[np.object_]:
         """Freedom from events of every row as a function of time, shape (n,)."""
@@ -214,9 +215,3 @@ _HEADINGS = {
     "hazard_ratio": "hazard ratio of cause {cause} to all rows",
     "incidence": "incidence of cause {cause} by {rest}",
 }
-
-
-def _at(times: Floats, values: Floats, at: Floats, before: float) -> Floats:
-    """Step functions of every leaf at some times."""
-    padded = np.concatenate([np.full((len(values), 1), before), values], axis=1)
-    return padded[:, np.searchsorted(times, at, side="right")]

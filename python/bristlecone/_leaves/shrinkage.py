@@ -60,16 +60,25 @@ class LeafCurves:
 
     def survival_at(self, times: Floats) -> Floats:
         """Survival, shape (n_leaves, len(times)): Π (1 − hazard)."""
-        return self._at(times, (1 - self.hazard).cumprod(axis=1), 1.0)
+        return steps_at(self.times, (1 - self.hazard).cumprod(axis=1), times, before=1.0)
 
     def cumulative_hazard_at(self, times: Floats) -> Floats:
         """Cumulative hazard, shape (n_leaves, len(times)): Σ hazard."""
-        return self._at(times, self.hazard.cumsum(axis=1), 0.0)
+        return steps_at(self.times, self.hazard.cumsum(axis=1), times, before=0.0)
 
-    def _at(self, times: Floats, values: Floats, before: float) -> Floats:
-        first = np.full((len(values), 1), before)
-        step = np.searchsorted(self.times, times, side="right")
-        return np.concatenate([first, values], axis=1)[:, step]
+
+def steps_at(times: Floats, values: Floats, at: Floats, before: float) -> Floats:
+    """Step functions of every leaf, (n_leaves, n_times), at some times."""
+    padded = np.concatenate([np.full((len(values), 1), before), values], axis=1)
+    return padded[:, np.searchsorted(times, at, side="right")]
+
+
+def hazards_of(survival: Floats) -> Floats:
+    """Discrete hazards of survival curves over their last axis; 0 where nothing survives."""
+    before = np.concatenate([np.ones_like(survival[..., :1]), survival[..., :-1]], axis=-1)
+    hazard = np.zeros_like(survival)
+    np.divide(before - survival, before, out=hazard, where=before > 0)
+    return hazard
 
 
 def shrunk_curves(
@@ -144,10 +153,7 @@ def _shrunk_brier_optimal(
         return antitonic(A, B, score.share)
 
     curves = np.array(_down(tree, survival(0, None), survival))
-    before = np.concatenate([np.ones((len(curves), 1)), curves[:, :-1]], axis=1)
-    hazard = np.zeros_like(curves)
-    np.divide(before - curves, before, out=hazard, where=before > 0)
-    return LeafCurves(score.times, hazard)
+    return LeafCurves(score.times, hazards_of(curves))
 
 
 def _down(tree: Tree, root: Value, below: Callable[[int, Value], Value]) -> list[Value]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._leaves.base import SurvivalLeaves
-from bristlecone._leaves.shrinkage import LeafCurves
+from bristlecone._leaves.shrinkage import LeafCurves, hazards_of
 from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._leaves.statistics import Baseline, LeafStatistics
 from bristlecone._leaves.survival import StepLeaves
@@ -133,14 +133,6 @@ def _divided(falls: Floats, points: int) -> tuple[NDArray[np.int64], Floats]:
     return starts, (falls[:, starts] + falls[:, ends]) / 2
 
 
-def _hazards(survival: Floats) -> Floats:
-    """Hazard at each step of survival curves, along the last axis."""
-    before = np.concatenate([np.ones_like(survival[..., :1]), survival[..., :-1]], axis=-1)
-    hazard = np.zeros_like(survival)
-    np.divide(before - survival, before, out=hazard, where=before > 0)
-    return hazard
-
-
 def _thinned_leaf(leaf: LeafStatistics, points: int) -> LeafStatistics:
     if leaf.brier_times is not None and leaf.brier_times.size > points:
         assert leaf.brier_survival is not None
@@ -151,7 +143,7 @@ def _thinned_leaf(leaf: LeafStatistics, points: int) -> LeafStatistics:
         return leaf
     kept, falls = _divided(1 - leaf.kaplan_meier[np.newaxis], points)
     survival = 1 - falls[0]
-    hazard = _hazards(survival)
+    hazard = hazards_of(survival)
     return replace(
         leaf,
         event_times=leaf.event_times[kept],
@@ -177,7 +169,7 @@ def _thinned_curves(curves: LeafCurves, points: int) -> LeafCurves:
     if curves.times.size <= points:
         return curves
     kept, falls = _divided(1 - (1 - curves.hazard).cumprod(axis=1), points)
-    return LeafCurves(curves.times[kept], _hazards(1 - falls))
+    return LeafCurves(curves.times[kept], hazards_of(1 - falls))
 
 
 def _thinned_hazard(baseline: Baseline, theta: Floats, points: int) -> tuple[StepFunction, Floats]:

@@ -74,8 +74,8 @@ class Painter:
         """Draw a panel that stands among others side by side, or in a row of a table."""
 
 
-class _Curves(Painter):
-    """Kaplan–Meier with its band and censored rows, and the curve that is predicted."""
+class _OverTime(Painter):
+    """Panel over time whose values are between 0 and 1."""
 
     tall, low = 0.8, 0.28
     has_vertical_axis = is_over_time = True
@@ -84,14 +84,23 @@ class _Curves(Painter):
     def axis(self) -> Axis:
         return Axis(*self.view.shown.span, self.view.ticks(_MOST_TICKS))
 
-    def draw(self, sheet: Sheet, k: int, place: Place, *, in_row: bool) -> None:
-        curve: Any = self.view.leaves[k].panel
-        end, scale = self.axis.high, (0.7 if in_row else 1.0) * sheet.scale
+    def inset(self, sheet: Sheet, place: Place) -> Any:
+        """Empty axes of a panel."""
         inset = sheet.inset(place.left, place.top, place.width, place.height)
-        inset.set_xlim(0.0, end)
+        inset.set_xlim(0.0, self.axis.high)
         inset.set_ylim(0.0, 1.04)
         inset.set_xticks(self.axis.ticks)
         inset.set_yticks([0.0, 0.5, 1.0])
+        return inset
+
+
+class _Curves(_OverTime):
+    """Kaplan–Meier with its band and censored rows, and the curve that is predicted."""
+
+    def draw(self, sheet: Sheet, k: int, place: Place, *, in_row: bool) -> None:
+        curve: Any = self.view.leaves[k].panel
+        end, scale = self.axis.high, (0.7 if in_row else 1.0) * sheet.scale
+        inset = self.inset(sheet, place)
         if curve.estimate is not None:
             draw_estimate(inset, curve, self.view.colours[k], end, place.width, scale)
         if self.view.shown.has_model:
@@ -106,24 +115,13 @@ class _Curves(Painter):
             )
 
 
-class _Incidences(Painter):
+class _Incidences(_OverTime):
     """Incidences of the causes, one above the other, with their numbers."""
-
-    tall, low = 0.8, 0.28
-    has_vertical_axis = is_over_time = True
-
-    @property
-    def axis(self) -> Axis:
-        return Axis(*self.view.shown.span, self.view.ticks(_MOST_TICKS))
 
     def draw(self, sheet: Sheet, k: int, place: Place, *, in_row: bool) -> None:
         panel: Any = self.view.leaves[k].panel
         end = self.axis.high
-        inset = sheet.inset(place.left, place.top, place.width, place.height)
-        inset.set_xlim(0.0, end)
-        inset.set_ylim(0.0, 1.04)
-        inset.set_xticks(self.axis.ticks)
-        inset.set_yticks([0.0, 0.5, 1.0])
+        inset = self.inset(sheet, place)
         x = np.concatenate([[0.0], panel.times, [end]])
         for cause, edges in enumerate(panel.layers):
             low, high = (np.concatenate([[0.0], edge, edge[-1:]]) for edge in edges)

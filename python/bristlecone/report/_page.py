@@ -19,9 +19,8 @@ from bristlecone.report._rendering import check_engine, rendered, source
 from bristlecone.report._table import leaf_table
 
 _SOFT = (
-    "Every split weighs many columns. Its bars are the largest weights, for columns scaled to "
-    "[0, 1]: a bar to the left means that larger values make yes more probable, a bar to the right "
-    "no."
+    "Every split weighs many columns. Its bars are the largest weights, for columns scaled to [0, "
+    "1]: a bar to the left means that larger values make yes more probable, a bar to the right no."
 )
 
 

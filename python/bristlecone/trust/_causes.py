@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 from bristlecone._data.outcomes import read_causes
 from bristlecone.trust import _survival_leaves
 from bristlecone.trust._columns import Table
-from bristlecone.trust._compare import Checks
+from bristlecone.trust._compare import Checks, Pairs
+from bristlecone.trust._exact import Bools, Floats
 from bristlecone.trust._rows import Rows
 from bristlecone.trust._statement import Statement, like
 from bristlecone.trust._survival import Likelihood, lifetimes, prior_of
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Pairs = list[tuple[Any, ...]]
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:

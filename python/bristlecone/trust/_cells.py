@@ -17,13 +17,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bristlecone.trust._exact import Column, fractions
+from bristlecone.trust._exact import Bools, Column, Floats, fractions
 from bristlecone.trust._statement import ROUNDING, Statement
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # Bits of the sums of one part, and most parts: some 250 bits.
 _BITS, _MOST_PARTS = 51, 6

@@ -14,8 +14,7 @@ from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import Decision, feature_decisions
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.numeric import NumericColumns
-
-Floats = NDArray[np.float64]
+from bristlecone.trust._exact import Floats
 
 
 @dataclass(frozen=True, eq=False)

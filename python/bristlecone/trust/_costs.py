@@ -6,17 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone.trust import _labels
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks
-from bristlecone.trust._exact import Column, fractions, weighted
+from bristlecone.trust._exact import Bools, Column, Floats, fractions, weighted
 from bristlecone.trust._rows import Rows, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Prices = list[tuple[float, float, Any, Any]]
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Objects = NDArray[Any]
 
 # Sums of whole numbers stay below this in 64 bits.
@@ -76,7 +78,7 @@ class Column:
         """The same integers in another unit."""
         return Column(self.whole, self.unit * factor)
 
-    def where(self, some: NDArray[np.bool_]) -> Column:
+    def where(self, some: Bools) -> Column:
         """Zero elsewhere."""
         return Column(np.where(some, self.whole, 0), self.unit)
 
@@ -90,7 +92,7 @@ class Column:
         np.add.at(sums, place, self.whole)
         return Column(sums, self.unit)
 
-    def floats(self) -> NDArray[np.float64]:
+    def floats(self) -> Floats:
         """Nearest float64 of each number."""
         up, down = self.unit.numerator, self.unit.denominator
         return np.array([x * up / down for x in self.whole.tolist()], dtype=np.float64)
@@ -144,7 +146,7 @@ def of_size_one(column: Column) -> tuple[Column, Fraction]:
     return column.scaled(1 / factor), factor
 
 
-def weighted(values: NDArray[np.float64], weight: Column) -> tuple[list[Column], Fraction]:
+def weighted(values: Floats, weight: Column) -> tuple[list[Column], Fraction]:
     """Columns of values times the weight, over one power of two, and that power."""
     _, factor = of_size_one(Column.of([np.abs(values).max(initial=0.0)]))
     # All in one unit: what is summed may be of any of them.
@@ -153,9 +155,7 @@ def weighted(values: NDArray[np.float64], weight: Column) -> tuple[list[Column],
     return [weight * Column(part, every.unit) for part in parts], factor
 
 
-def exact_means(
-    values: NDArray[np.float64], weight: NDArray[np.float64], members: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def exact_means(values: Floats, weight: Floats, members: Bools) -> tuple[Floats, Floats]:
     """Weighted mean and mean size of values in groups of rows (m, n), summed exactly."""
     mass, own = Column.of(weight), Column.of(values)
     first, size = mass * own, mass * Column(np.abs(own.whole), own.unit)

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from bristlecone.trust._cells import Cells
-from bristlecone.trust._exact import Column
+from bristlecone.trust._exact import Column, Floats
 from bristlecone.trust._statement import Statement
-
-Floats = NDArray[np.float64]
 
 # Digits of exact vectors; how near float64 is to them, at the least.
 _DIGIT = 40

@@ -8,17 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone.trust._columns import Table
-from bristlecone.trust._compare import Checks
-from bristlecone.trust._exact import Column, fractions, log_ratio
+from bristlecone.trust._compare import Checks, Pairs
+from bristlecone.trust._exact import Bools, Column, Floats, fractions, log_ratio
 from bristlecone.trust._rows import Rows, check_groups, down, groups_of, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement, differences, like, within
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Pairs = list[tuple[Any, ...]]
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:

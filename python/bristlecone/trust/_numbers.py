@@ -6,20 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array
 from bristlecone._leaves.means import LEVELS
 from bristlecone.trust._columns import Table
-from bristlecone.trust._compare import Checks
-from bristlecone.trust._exact import Column, exact_means, of_size_one
+from bristlecone.trust._compare import Checks, Pairs
+from bristlecone.trust._exact import Bools, Column, Floats, exact_means, of_size_one
 from bristlecone.trust._rows import Rows, down, kept_rows, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement
 from bristlecone.trust._survival import Counted
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Pairs = list[tuple[Any, ...]]
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:

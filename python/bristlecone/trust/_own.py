@@ -9,13 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.trust._columns import Table
-from bristlecone.trust._compare import Checks
-from bristlecone.trust._exact import Column
+from bristlecone.trust._compare import Checks, Pairs
+from bristlecone.trust._exact import Bools, Column
 from bristlecone.trust._rows import Rows, kept_rows, rows_of
 from bristlecone.trust._statement import Statement
-
-Bools = NDArray[np.bool_]
-Pairs = list[tuple[Any, ...]]
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:

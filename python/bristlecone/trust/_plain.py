@@ -13,9 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.trust._exact import Column
-
-Floats = NDArray[np.float64]
+from bristlecone.trust._exact import Column, Floats
 
 
 @dataclass(frozen=True, eq=False)

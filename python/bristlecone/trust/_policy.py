@@ -11,14 +11,10 @@ from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array
 from bristlecone.trust._columns import Table
-from bristlecone.trust._compare import Checks
-from bristlecone.trust._exact import Column, exact_means, weighted
+from bristlecone.trust._compare import Checks, Pairs
+from bristlecone.trust._exact import Bools, Column, Floats, exact_means, weighted
 from bristlecone.trust._rows import Rows, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement, like, sums_of, within
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Pairs = list[tuple[Any, ...]]
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:

@@ -17,11 +17,8 @@ from numpy.typing import NDArray
 from bristlecone._data.arrays import as_array
 from bristlecone._tree import Tree
 from bristlecone.trust._columns import Table, Values, answers_of
-from bristlecone.trust._compare import Checks
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Pairs = list[tuple[Any, ...]]
+from bristlecone.trust._compare import Checks, Pairs
+from bristlecone.trust._exact import Bools, Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,7 @@ from bristlecone._search.engine import Problem
 from bristlecone._tree import NO_FEATURE
 from bristlecone.metrics import concordance_index_censored
 from bristlecone.trust._alternatives import key, search_again
-
-Floats = NDArray[np.float64]
+from bristlecone.trust._exact import Floats
 
 # Rows whose shared leaves are counted for every pair, at most.
 _MOST_PAIRED = 2000

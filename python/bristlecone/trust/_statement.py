@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.trust._exact import Column
-
-Floats = NDArray[np.float64]
+from bristlecone.trust._exact import Column, Floats
 
 # Rounding of a cost in float64, relative to the size of its terms: some thirty operations.
 ROUNDING = 2.0**-47

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 
-from bristlecone.trust._exact import Column, fractions, log_ratio
+from bristlecone.trust._exact import Column, Floats, fractions, log_ratio
 from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows
 from bristlecone.trust._statement import ROUNDING, Statement, differences, like, sums_of
-
-Floats = NDArray[np.float64]
 
 
 class Counted(Statement):

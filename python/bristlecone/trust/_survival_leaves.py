@@ -7,21 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array
 from bristlecone._data.outcomes import check_survival
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._model.survival import CURVE_ERROR
 from bristlecone.trust._columns import Table
-from bristlecone.trust._compare import Checks
+from bristlecone.trust._compare import Checks, Pairs
+from bristlecone.trust._exact import Bools, Floats
 from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows, check_groups, down, groups_of, kept_rows, rows_of
 from bristlecone.trust._survival import brier_terms, lifetimes, prior_of, row_hazards
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Pairs = list[tuple[Any, ...]]
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:

@@ -8,14 +8,12 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._estimators.base import smoothed_again
 from bristlecone._teacher.lesson import moments, teacher_of
 from bristlecone.trust._compare import Checks
+from bristlecone.trust._exact import Floats
 from bristlecone.trust._rows import Rows
-
-Floats = NDArray[np.float64]
 
 # An objective may differ by so many times what the moments of its outcomes differ by.
 _PER_DRIFT = 10.0

@@ -323,8 +323,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
             f"The size, at most {self.best_n_leaves_} leaves, was chosen among 1 to "
             f"{len(self.size_path_)} leaves by cross-validation over {n_rows} rows with "
             f"{self.n_splits_} folds. Metric: {metric}. Rule: {rule}. Mean score of the chosen "
-            f"size: "
-            f"{self.best_score_:.4g}{spread}."
+            f"size: {self.best_score_:.4g}{spread}."
         )
 
     def describe(self) -> str:
