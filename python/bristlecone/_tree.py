@@ -147,13 +147,26 @@ class Tree:
         ``rows`` are boolean, or numbers of a numeric tree, shape (n, n_columns); ``weight`` of None
         means one each; ``more`` are further arrays of the class.
         """
-        nodes = len(feature)
-        nothing = np.zeros(nodes, dtype=np.int64), np.zeros(nodes)
-        bare = cls(children_left, children_right, feature, *nothing, **more)
-        leaf = bare.apply(rows)
-        count = bare.node_sums(np.bincount(leaf, minlength=nodes)[bare.leaves])
-        total = np.bincount(leaf, weights=weight, minlength=nodes)[bare.leaves]
-        return bare._with(n_node_samples=count, weighted_n_node_samples=bare.node_sums(total))
+        bare = cls.bare(children_left, children_right, feature, **more)
+        return bare.counted(bare.leaf_index(rows), weight)
+
+    @classmethod
+    def bare(
+        cls,
+        children_left: NDArray[np.int64],
+        children_right: NDArray[np.int64],
+        feature: NDArray[np.int64],
+        **more: Any,
+    ) -> Tree:
+        """Tree of the given structure that no rows are counted in; ``more`` as in ``grown``."""
+        nothing = np.zeros(len(feature), dtype=np.int64), np.zeros(len(feature))
+        return cls(children_left, children_right, feature, *nothing, **more)
+
+    def counted(self, leaf: NDArray[np.int64], weight: NDArray[np.float64] | None) -> Tree:
+        """The tree with rows in its nodes; ``leaf`` is the position of the leaf of every row."""
+        count, total = (np.bincount(leaf, w, self.n_leaves) for w in (None, weight))
+        sums = self.node_sums(count), self.node_sums(total)
+        return self._with(n_node_samples=sums[0], weighted_n_node_samples=sums[1])
 
     def _with(self, **arrays: NDArray[Any]) -> Tree:
         """The same structure, which is not checked again, with other arrays."""

@@ -127,15 +127,14 @@ def _disputed(
 
 def _tree(solution: Solution, problem: Problem) -> Tree:
     column, threshold = split_columns(problem.encoder, solution.feature)
-    return Tree.grown(
+    tree = Tree.bare(
         solution.children_left,
         solution.children_right,
         solution.feature,
-        problem.features,
-        problem.data.weight,
         threshold=threshold,
         column=column,
     )
+    return tree.counted(problem.leaf_index(tree), problem.data.weight)
 
 
 def unmet(certificate: Certificate) -> InfeasibleError:

@@ -103,7 +103,7 @@ class Brier(SurvivalObjective):
         if "score" not in problem.memo:
             problem.memo["score"] = brier_score_of(data.time, data.event, data.weight)
         score: BrierScore = problem.memo["score"]
-        rows = tree.apply(problem.features), data.time, data.event, data.weight
+        rows = tree.leaves[problem.leaf_index(tree)], data.time, data.event, data.weight
         return score.node_losses(tree, *rows, self.curve) / tree.weighted_n_node_samples[0]
 
     def aim(self, problem: Problem[TrainingData], leaves: StepLeaves) -> str:

@@ -59,7 +59,7 @@ class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
         return Likelihood(curve="proportional", prior=self.prior, shrinkage=self.shrinkage)
 
     def leaves(self, tree: Tree, problem: Problem[TrainingData], solution: Any) -> IncidenceLeaves:
-        data, leaf = problem.data, tree.apply(problem.features)
+        data, leaf = problem.data, tree.leaves[problem.leaf_index(tree)]
         # Those of one problem are shared by all its trees, as of a size path.
         if "rows" not in problem.memo:
             causes = range(1, data.n_causes + 1)

@@ -50,8 +50,14 @@ class LabelCosts(ClassObjective[CostlyData]):
         return Task("priced-costs", {**costs, **own})
 
     def engine(self, problem: Problem[CostlyData]) -> Engine:
-        prices = binary_prices(problem.encoder, self.feature_costs)
-        return engine_of(self.task(problem.data, prices), problem.features)
+        return engine_of(self.task(problem.data, self._prices(problem)), problem.features)
+
+    def _prices(self, problem: Problem[CostlyData]) -> Prices | None:
+        # One for all trees of the problem, as of a size path.
+        if "prices" not in problem.memo:
+            problem.memo["prices"] = binary_prices(problem.encoder, self.feature_costs)
+        prices: Prices | None = problem.memo["prices"]
+        return prices
 
     def cuts(self, data: CostlyData, columns: RankedColumns, growth: Growth) -> list[Cut]:
         prices = None
@@ -66,10 +72,10 @@ class LabelCosts(ClassObjective[CostlyData]):
         return _shares(leaf, len(values), data.costs, data.weight).argmin(axis=1)
 
     def prices(self, tree: Tree, problem: Problem[CostlyData]) -> Floats:
-        return path_prices(tree, binary_prices(problem.encoder, self.feature_costs))
+        return path_prices(tree, self._prices(problem))
 
     def losses(self, tree: Tree, problem: Problem[CostlyData], leaves: ClassLeaves) -> Floats:
-        data, leaf = problem.data, tree.leaf_index(problem.features)
+        data, leaf = problem.data, problem.leaf_index(tree)
         costs = tree.node_sums(_shares(leaf, tree.n_leaves, _sought(data), data.weight))
         means: Floats = costs.min(axis=1) / _unit_total(data.weight, len(leaf))[1]
         return means
@@ -77,7 +83,7 @@ class LabelCosts(ClassObjective[CostlyData]):
     def favoured(
         self, tree: Tree, problem: Problem[CostlyData], leaves: ClassLeaves
     ) -> NDArray[np.int64]:
-        data, leaf = problem.data, tree.leaf_index(problem.features)
+        data, leaf = problem.data, problem.leaf_index(tree)
         return _shares(leaf, tree.n_leaves, _sought(data), data.weight).argmin(axis=1)
 
     def value(self, tree: Tree, problem: Problem[CostlyData], leaves: ClassLeaves) -> float:

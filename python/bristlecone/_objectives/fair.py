@@ -56,7 +56,7 @@ class FairLabels(ClassObjective[GroupedData]):
 
     def groups(self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves) -> GroupValues:
         data = problem.data
-        predicted = leaves.label[tree.leaf_index(problem.features)]
+        predicted = leaves.label[problem.leaf_index(tree)]
         compared = np.ones(len(predicted), dtype=bool)
         if self.constraint == EQUAL_OPPORTUNITY:
             compared = data.labels == 1
@@ -123,7 +123,7 @@ class FairSurvival(Objective[TrainingData, StepLeaves]):
     def groups(self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves) -> GroupValues:
         data = problem.data
         assert data.group is not None and data.groups is not None
-        leaf = tree.leaf_index(problem.features)
+        leaf = problem.leaf_index(tree)
         times = leaves.unique_times
         of_row = np.asarray(rmst(times, leaves.survival_at(times), self._end(data.time)))[leaf]
         weight = np.ones(len(of_row)) if data.weight is None else data.weight

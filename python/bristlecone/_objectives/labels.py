@@ -72,7 +72,7 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
 
     def leaves(self, tree: Tree, problem: Problem[ClassRowsT], solution: Any) -> ClassLeaves:
         data = problem.data
-        leaf = tree.leaf_index(problem.features)
+        leaf = problem.leaf_index(tree)
         values = _class_weights(leaf, tree.n_leaves, data)
         if self.balanced:
             total = values.sum(axis=0)
@@ -170,7 +170,7 @@ class LabelSums(ClassObjective[LabelledData]):
         data = problem.data
         if data.smoothed is None:
             return tree.node_sums(leaves.values)
-        leaf = tree.leaf_index(problem.features)
+        leaf = problem.leaf_index(tree)
         counted = data.smoothed * self._class_scale(data)
         return tree.node_sums(sum_by_leaf(leaf, tree.n_leaves, counted, data.weight))
 

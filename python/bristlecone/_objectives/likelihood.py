@@ -72,7 +72,7 @@ class Likelihood(SurvivalObjective):
         if data.smoothed is None:
             return np.array([leaf.events for leaf in one]), hazard
         events = data.smoothed if data.weight is None else data.weight * data.smoothed
-        summed = np.bincount(tree.leaf_index(problem.features), events, tree.n_leaves)
+        summed = np.bincount(problem.leaf_index(tree), events, tree.n_leaves)
         return summed.astype(np.float64), hazard
 
     def _fit(self, events: NDArray[np.float64], hazard: NDArray[np.float64]) -> NDArray[np.float64]:

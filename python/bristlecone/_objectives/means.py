@@ -91,7 +91,7 @@ class _Groups:
         return known[1]
 
     def __init__(self, tree: Tree, problem: Problem[NumericData]) -> None:
-        leaf = tree.leaf_index(problem.features)
+        leaf = problem.leaf_index(tree)
         # Numbers of 16 bits are sorted digit by digit.
         short = leaf.astype(np.uint16) if tree.n_leaves < 2**16 else leaf
         order = np.argsort(short, kind="stable")

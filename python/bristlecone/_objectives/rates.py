@@ -70,7 +70,7 @@ class PoissonDeviance(SquaredError):
     @staticmethod
     def _sums(tree: Tree, problem: Problem[NumericData]) -> tuple[Floats, Floats, Floats]:
         """Counts and exposure of every leaf, and y ln(y/m) of every row, all weighted."""
-        data, leaf = problem.data.sought, tree.leaf_index(problem.features)
+        data, leaf = problem.data.sought, problem.leaf_index(tree)
         counts = data.target if data.weight is None else data.weight * data.target
         exposure = np.ones(len(leaf)) if data.rate_weight is None else data.rate_weight
         of_leaves: list[Floats] = [

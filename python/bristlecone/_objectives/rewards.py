@@ -80,7 +80,7 @@ class Rewards(TaskObjective[PolicyData, LabelLeaves]):
         return capacity
 
     def leaves(self, tree: Tree, problem: Problem[PolicyData], solution: Any) -> LabelLeaves:
-        data, leaf = problem.data, tree.leaf_index(problem.features)
+        data, leaf = problem.data, problem.leaf_index(tree)
         values, best = _by_leaf(leaf, tree.n_leaves, data.rewards, data.weight)
         labels = solution.labels[tree.leaves] if hasattr(solution, "labels") else best
         return LabelLeaves(data.treatments, np.asarray(labels, dtype=np.int64), values)

@@ -91,7 +91,7 @@ class SurvivalObjective(TaskObjective[TrainingData, StepLeaves]):
         if "rows" not in problem.memo:
             problem.memo["rows"] = SurvivalRows(problem.data, self.prior)
         rows: SurvivalRows = problem.memo["rows"]
-        leaf = tree.apply(problem.features)
+        leaf = tree.leaves[problem.leaf_index(tree)]
         statistics = self.finished(rows.statistics(tree, leaf), leaf, problem.data)
         return StepLeaves.grown(
             tree,

@@ -15,6 +15,7 @@ from bristlecone._data.rows import RowsT
 from bristlecone._search.certificate import Teaching
 from bristlecone._search.counts import curve_forecast, limited_forecast, measure_forecast
 from bristlecone._search.front import solve_front
+from bristlecone._tree import Tree
 
 # Names of the functions that take each task.
 _FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()}
@@ -39,6 +40,17 @@ class Problem(Generic[RowsT]):
     memo: dict[str, Any]
     reference_loss: NDArray[np.float64] | None = None
     teaching: Teaching | None = None
+
+    def leaf_index(self, tree: Tree) -> NDArray[np.int64]:
+        """Position of the leaf of every row, as ``tree.leaf_index``.
+
+        It is kept for the last tree, since statistics, losses and the certificate all ask for it.
+        """
+        known = self.memo.get("leaf_index")
+        if known is None or known[0] is not tree.feature:
+            known = self.memo["leaf_index"] = tree.feature, tree.leaf_index(self.features)
+        leaf: NDArray[np.int64] = known[1]
+        return leaf
 
 
 class Task(NamedTuple):

@@ -1,0 +1,53 @@
+//! What lattices take, from counts alone.
+
+use crate::data::Sample;
+use crate::search::{Settings, threads};
+
+/// Cells below which a second thread costs more than it does.
+const CELLS_PER_THREAD: usize = 1 << 20;
+
+/// Cells on the last level of a lattice.
+pub fn cells(n_columns: usize, depth: usize) -> usize {
+    let itemsets = |c: usize, i| c.saturating_mul(n_columns.saturating_sub(i)) / (i + 1);
+    (0..depth).fold(1, itemsets).saturating_mul(1 << depth)
+}
+
+/// Cells of a lattice and visits of rows, each of which takes about as long; O(rows).
+pub fn effort(sample: &Sample, depth: usize) -> f64 {
+    let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
+    cells + visits
+}
+
+/// Threads worth starting for a lattice of so much effort.
+pub fn useful_threads(effort: impl Fn() -> f64, settings: &Settings) -> usize {
+    threads::useful_threads(effort, CELLS_PER_THREAD, settings)
+}
+
+/// Number of rows with each number of true columns.
+pub fn true_columns(sample: &Sample) -> Vec<usize> {
+    let mut trues = vec![0usize; sample.n_columns() + 1];
+    for r in 0..sample.n_rows() {
+        trues[sample.row(r).iter().map(|w| w.count_ones() as usize).sum::<usize>()] += 1;
+    }
+    trues
+}
+
+/// Cells and row visits of a search of `n` columns to `depth` with lattices of depth `reach`,
+/// given the number of rows with each number of true columns.
+pub fn work(trues: &[usize], n: usize, depth: usize, reach: usize) -> (f64, f64) {
+    // Columns already split on are gone from the lattices below.
+    let above = depth - reach;
+    let columns = n.saturating_sub(above);
+    let lattices: f64 = (0..above).map(|k| 2.0 * (n - k) as f64).product();
+    let cells = lattices * choose(columns, reach) * 2f64.powi(reach as i32);
+    let visits = |(k, &rows): (usize, &usize)| rows as f64 * choose(k, reach.saturating_sub(1));
+    // Each level splits the rows between two lattices.
+    let row_visits =
+        trues.iter().enumerate().map(visits).sum::<f64>() * lattices / 2f64.powi(above as i32);
+    (cells, row_visits)
+}
+
+/// Binomial coefficient.
+fn choose(n: usize, k: usize) -> f64 {
+    if k > n { 0.0 } else { (0..k).map(|i| (n - i) as f64 / (i + 1) as f64).product() }
+}
