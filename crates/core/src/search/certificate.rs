@@ -175,9 +175,13 @@ impl<'a> Certificate<'a> {
                 status.name(),
             );
         }
-        if self.keep(self.point()) {
-            // The last report is what is returned.
-            self.monitor.report(&self.point());
+        let before = self.trace.last().map_or(f64::INFINITY, |point| point.objective);
+        let mut point = self.point();
+        if self.keep(point) {
+            // The last report is what is returned, but for last digits by which a tie is above it.
+            point.objective = point.objective.min(before);
+            point.lower_bound = point.lower_bound.min(point.objective);
+            self.monitor.report(&point);
         }
         let TracePoint { objective, lower_bound, nodes, .. } = self.point();
         // The objective of the tree returned may differ from that of the search in its last digits.
