@@ -93,7 +93,7 @@ fn brier(p: &Problem) -> Result<Brier, Error> {
 
 fn priced(p: &Problem) -> Result<Priced, Error> {
     let (costs, n_labels) = p.of_labels("costs")?;
-    Priced::new(costs, n_labels, p.weights()?, p.prices()?, p.leaf_penalty, p.max_leaves)
+    Priced::new(costs, n_labels, p.rows()?, p.prices()?, p.leaf_penalty, p.max_leaves)
 }
 
 /// Prepares the task of that name.

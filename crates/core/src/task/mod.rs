@@ -32,15 +32,16 @@ pub mod prices;
 pub mod regression;
 pub mod rewards;
 mod split_price;
+pub mod weights;
 pub mod wide;
 
 use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::simd::Lanes;
 use crate::tree::Tree;
 use curve::CurveStatistics;
+pub use weights::{Placed, Weights};
 use wide::Wide;
 
 /// Rejects labels outside `0..n_classes`.
@@ -59,16 +60,6 @@ fn check_values(name: &'static str, values: &[f64], width: usize) -> Result<(), 
             Err(Error::invalid(name, format!("row {row} has a value that is not a number >= 0")))
         }
         None => Ok(()),
-    }
-}
-
-/// Sum of the weights, or the number of rows.
-fn total_weight(weights: Option<&[f64]>, n_rows: usize) -> Result<f64, Error> {
-    let total = weights.map_or(n_rows as f64, |w| Precise::of(w.iter().copied()).value());
-    if total > 0.0 {
-        Ok(total)
-    } else {
-        Err(Error::invalid("sample_weight", "all weights are zero"))
     }
 }
 
@@ -140,9 +131,8 @@ pub trait ScalarTask: Statistics {
     fn cost_rounding(&self) -> i64;
 
     /// Objective of a partition of the rows into leaves, computed from the rows themselves with
-    /// sums of twice the digits, leaf by leaf: `leaf_of[row]` names the leaf of each row, in
-    /// `0..n_leaves`.
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured;
+    /// sums of twice the digits, leaf by leaf.
+    fn objective(&self, rows: Placed) -> Measured;
 
     /// What no tree of at least so many leaves is below, whatever the data.
     fn least_objective(&self, leaves: usize) -> f64;

@@ -11,7 +11,7 @@ use crate::search::lattice::{self, Found, Query};
 use crate::search::nodes::{Allowed, Nodes, cost_of_tree};
 use crate::search::root::{About, Scale, Search};
 use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop, too_wide, wide};
-use crate::task::LaneTask;
+use crate::task::{LaneTask, Placed};
 use crate::tree::Tree;
 
 /// Trees this share cheaper than a known one are not worth finding with finer numbers: a quarter
@@ -101,7 +101,7 @@ fn resolved_by_size<T: LaneTask>(
 
 /// Objective of a tree, prices of questions included.
 pub(super) fn measured<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> Measured {
-    let leaves = task.objective(&tree.partition(features), tree.n_leaves());
+    let leaves = task.objective(Placed::rows(&tree.partition(features), tree.n_leaves()));
     let tests = task.tree_price(tree, features);
     let Measured { objective, magnitude } = leaves;
     Measured { objective: objective + tests, magnitude: magnitude + tests }
