@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::greedy::{Codes, Grown, Limits, subtree_by_curve};
 use crate::search::batch::{self, BatchTask, Statistics};
 use crate::search::fronts::Front;
+use crate::search::partial::{LeavesOf, Records, Table};
 use crate::search::{
     Alternative, Checked, Forecast, Monitor, Near, Settings, Solution, Stop, curve,
 };
@@ -193,7 +194,8 @@ impl Prepared<'_> {
     /// Settings that say nothing in vain: neither switches nor, for these rows, limits.
     fn checked(&self, x: &BinaryMatrix, settings: &Settings) -> Result<Checked, Error> {
         self.check(settings)?;
-        settings.checked(x.n_rows(), self.events())
+        let n_events = self.events().iter().filter(|&&event| event).count();
+        settings.checked(x.n_rows(), n_events)
     }
 
     /// The best tree.
@@ -271,6 +273,37 @@ impl Prepared<'_> {
             Prepared::Sum(task) => task.alternatives(x, s, m, tree),
             Prepared::Curve(task) => curve::alternatives(&**task, x, s, m, tree),
             _ => without("list of alternatives"),
+        }
+    }
+
+    /// What a table sums: a record of statistics per record of outcomes, `counts` rows each.
+    pub fn records<'a>(&'a self, counts: Option<&'a [i64]>) -> Result<Records<'a>, Error> {
+        let (statistics, channels) = match self {
+            Prepared::Sum(task) => task.statistics(),
+            Prepared::Priced(task) => SumSearch::statistics(&**task),
+            Prepared::Curve(_) => {
+                return without("partial sums: the Brier score of a leaf is no function of sums");
+            }
+            Prepared::Outside(_) | Prepared::Front(_) => return without("partial sums"),
+        };
+        Ok(Records { statistics, events: self.events(), channels, counts })
+    }
+
+    /// The best tree over the rows of a table; see [`partial::solve`].
+    pub fn solve_table(
+        &self,
+        table: &Table,
+        counts: Option<&[i64]>,
+        s: &Settings,
+        m: &Monitor,
+        leaves: Option<LeavesOf>,
+    ) -> Result<Solution, Error> {
+        self.check(s)?;
+        let records = self.records(counts)?;
+        match self {
+            Prepared::Sum(task) => task.solve_table(table, records, s, m, leaves),
+            Prepared::Priced(task) => task.solve_table(table, records, s, m, leaves),
+            _ => without("partial sums"),
         }
     }
 

@@ -4,6 +4,7 @@ use super::Problem;
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::greedy::{Codes, Grown, Limits, subtree_by_costs};
+use crate::search::partial::{self, LeavesOf, Records, Table};
 use crate::search::{
     Alternative, Checked, Forecast, Monitor, Near, Settings, Solution, Stop, alternatives,
     distinct_rows, forecast, near_optimal, solve, solve_path,
@@ -104,6 +105,16 @@ pub trait SumSearch {
     fn solve(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error>;
     fn path(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Vec<Solution>, Error>;
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample);
+    /// Statistics per record, and the number of channels.
+    fn statistics(&self) -> (&[i64], usize);
+    fn solve_table(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+        leaves: Option<LeavesOf>,
+    ) -> Result<Solution, Error>;
     fn greedy_cuts(
         &self,
         columns: Vec<Codes>,
@@ -125,6 +136,19 @@ impl<T: LaneTask> SumSearch for T {
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample) {
         let sample = distinct_rows(self, x);
         (forecast(self, &sample, s), sample)
+    }
+    fn statistics(&self) -> (&[i64], usize) {
+        (Statistics::statistics(self), self.channels())
+    }
+    fn solve_table(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+        leaves: Option<LeavesOf>,
+    ) -> Result<Solution, Error> {
+        partial::solve(self, table, records, s, m, leaves)
     }
     fn greedy_cuts(
         &self,

@@ -35,7 +35,6 @@ mod split_price;
 pub mod weights;
 pub mod wide;
 
-use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::{Allowed, Measured};
 use crate::simd::Lanes;
@@ -266,7 +265,7 @@ pub trait Questions: ScalarTask {
     }
 
     /// Feature prices of a whole tree in units of the objective, from the rows themselves.
-    fn tree_price(&self, _tree: &Tree, _features: &BinaryMatrix) -> f64 {
+    fn tree_price(&self, _tree: &Tree, _rows: Placed) -> f64 {
         0.0
     }
 
