@@ -56,7 +56,7 @@ from bristlecone.exceptions import ColumnWarning, InvalidParameterError, ModelFo
 
 Floats = NDArray[np.float64]
 
-_THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble"
+_THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble", "all"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -74,20 +74,23 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    thresholds : {"quantiles", "midpoints", "kmeans", "ensemble"}, default="quantiles"
+    thresholds : {"quantiles", "midpoints", "kmeans", "ensemble", "all"}, default="quantiles"
         Thresholds of numeric columns, always midway between two neighbouring training values:
 
         * "quantiles": at the first midpoint not below each i / (n_thresholds + 1) linear quantile;
         * "midpoints": at every midpoint;
         * "kmeans": between neighbours of n_thresholds + 1 one-dimensional clusters;
         * "ensemble": at the thresholds of boosted stumps that are fitted to ``y``; ordered columns
-          are treated as with "quantiles".
+          are treated as with "quantiles";
+        * "all": none are chosen beforehand. A tree searches every threshold, and its ``encoder_``
+          has those of its splits, midway between the values of the node. See
+          docs/guide/thresholds.md.
 
         A column with at most ``n_thresholds`` midpoints is split at every one of them, except with
-        "ensemble".
+        "ensemble" and "all".
     n_thresholds : int, default=10
         Maximum number of thresholds per numeric or ordered column; "ensemble" keeps the most
-        important ones, and "midpoints" ignores it.
+        important ones, and "midpoints" and "all" ignore it.
     max_categories : int or None, default=10
         Maximum number of levels of a categorical column with a separate feature for each. Ordered
         columns ignore it.
@@ -108,9 +111,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         gets the feature "is missing", and a missing category matches no level.
     min_support : float, default=0.01
         Features that are true for less than this share of the rows, including imputed values, or
-        for more than one minus it, are dropped. Boolean and 0/1 columns are always kept.
+        for more than one minus it, are dropped. Boolean and 0/1 columns are always kept. With
+        ``thresholds="all"`` no split of a tree has such a threshold.
     max_features : int or None, default=None
-        Maximum number of features in total. Columns take turns, starting with the one that has the
+        Maximum number of features in total, without those of ``thresholds="all"``. Columns take turns, starting with the one that has the
         most balanced feature; each gives the most balanced of its remaining features.
     handle_unknown : {"ignore", "error"}, default="ignore"
         Treatment in ``transform`` of a category that was not seen in ``fit``: "ignore" matches no
@@ -195,6 +199,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     max_features: int | None = None
     handle_unknown: str = "ignore"
 
+    # Whether a search is to choose the thresholds.
+    _awaits_search = False
+
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> BinaryEncoder:
         """Choose the binary features.
 
@@ -270,6 +277,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             scores = None if scores is None else scores[present]
         schemas, features, constant, doubts = self._select(columns, weight, scores, risks)
         self._remember(schemas, features, constant, named=table.named)
+        self._awaits_search = self.thresholds == "all" and any(
+            schema.kind == "number" and schema.name not in constant for schema in schemas
+        )
         for doubt in doubts:
             warn(doubt, ColumnWarning)
         return columns if present is None else None
@@ -299,6 +309,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             ``fit``. The message names the column.
         """
         check_is_fitted(self)
+        if self._awaits_search:
+            raise ValueError(
+                "thresholds='all' are chosen by the search of a tree: pass the encoder to a tree "
+                "(encoder=...) and use the encoder_ of the fitted tree"
+            )
         n_rows, columns = self._columns_of(X, self.features_)
         answers = np.empty((self.n_features_out_, n_rows), dtype=bool)
         for index, feature in enumerate(self.features_):
@@ -470,6 +485,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         seen: set[bytes] = set()
         unit = 1.0 if weight is None else min(1.0, float(weight.min()))
         guessed = {} if scores is None else self._guessed(columns, weight, scores, unit, risks)
+        if self.thresholds == "all":
+            numbers = [column for column in columns if isinstance(column, RankedColumn)]
+            guessed = {column.name: np.zeros(0, np.int64) for column in numbers}
         for column in columns:
             observed = observed_values(column, weight)
             fill = self._fill(column, *observed)

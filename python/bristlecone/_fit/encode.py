@@ -14,6 +14,7 @@ from bristlecone._data.arrays import transposed
 from bristlecone._data.rows import CheckedRows, RowsT
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.cuts import RankedColumns, add_cuts, rank_columns
+from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._encoder.use import Answers, binary_features, count_answers, fit_encoder
 from bristlecone._fit.search import Limits, Search
 from bristlecone._leaves.minimum import event_free_rows, smallest_leaf, warn_of_small_sample
@@ -55,7 +56,10 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         del answers
         if isinstance(search.encoder, str):
             _add_cuts(search, encoder, columns, data, least, start)
-        if columns.ranks and all(values is None for values in columns.values):
+        if encoder._awaits_search:
+            # No feature is written out: there are as many as thresholds.
+            features = RankedFeatures(columns, data.weight, encoder.min_support)
+        elif columns.ranks and all(values is None for values in columns.values):
             # Every column is an answer already.
             features = transposed(np.array(columns.ranks)).view(np.uint8)
         else:
@@ -89,11 +93,12 @@ def warn_of_shares(limits: Limits, problem: Problem) -> None:
     """Warn where shares of the data as smallest leaves rule out every split."""
     if not limits.depth(problem.features):
         return
+    ranked = isinstance(problem.features, RankedFeatures)
     least, events = problem.least, None
     if "min_events_leaf" in least:
         events = limits.min_events_leaf, least["min_events_leaf"], problem.data.event
     rows = limits.min_samples_leaf, least["min_samples_leaf"]
-    warn_of_small_sample(problem.features, rows, events)
+    warn_of_small_sample(None if ranked else problem.features, rows, events)
 
 
 def _smallest_leaf(
