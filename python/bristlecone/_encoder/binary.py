@@ -84,7 +84,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
           are treated as with "quantiles";
         * "all": none are chosen beforehand. A tree searches every threshold, and its ``encoder_``
           has those of its splits, midway between the values of the node. See
-          docs/guide/thresholds.md.
+          docs/guide/encoder.md.
 
         A column with at most ``n_thresholds`` midpoints is split at every one of them, except with
         "ensemble" and "all".
@@ -114,8 +114,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         for more than one minus it, are dropped. Boolean and 0/1 columns are always kept. With
         ``thresholds="all"`` no split of a tree has such a threshold.
     max_features : int or None, default=None
-        Maximum number of features in total, without those of ``thresholds="all"``. Columns take turns, starting with the one that has the
-        most balanced feature; each gives the most balanced of its remaining features.
+        Maximum number of features in total, without the thresholds of ``thresholds="all"``. Columns
+        take turns, starting with the one that has the most balanced feature; each gives the most
+        balanced of its remaining features.
     handle_unknown : {"ignore", "error"}, default="ignore"
         Treatment in ``transform`` of a category that was not seen in ``fit``: "ignore" matches no
         level, not even "other"; "error" raises a ValueError. Levels declared by an ordered type

@@ -1,4 +1,4 @@
-"""Columns as ranks, for a search over every threshold, and the thresholds that its tree asks for."""
+"""Columns as ranks for a search over every threshold, and the thresholds of the tree it finds."""
 
 from __future__ import annotations
 

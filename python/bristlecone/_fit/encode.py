@@ -43,6 +43,7 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
     )
     # What "auto" means follows from the features.
     follows = search.limits.min_events_leaf == "auto"
+    features: NDArray[np.uint8] | RankedFeatures
     if read is None:
         features = binary_features(encoder, data.X)
         answers = count_answers(features, _events(data)) if follows else None

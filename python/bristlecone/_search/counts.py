@@ -22,8 +22,8 @@ _CURVE, _PAIR, _CELL = 1e-9, 4e-9, 2e-8
 # Weighted searches that a measure takes, and a search under limits.
 _OF_MEASURE, _OF_LIMITS = 10, 5
 
-# Seconds per row, column and threshold of a search over all thresholds to depth two, and the share of
-# the thresholds of a node that are tried on every level above (docs/maths/thresholds.md).
+# Seconds per row, column and threshold of a search over all thresholds to depth two, and the share
+# of the thresholds of a node that are tried on every level above (docs/maths/thresholds.md).
 _THRESHOLD, _TRIED = 6e-11, 0.02
 
 # Share of a search under limits that threads do not share.

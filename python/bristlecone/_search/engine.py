@@ -119,8 +119,8 @@ def _over_thresholds(task: Task, ranked: RankedFeatures) -> Engine:
     if "over_thresholds" not in _FUNCTIONS[task.name]:
         reason = _NO_THRESHOLDS.get(task.name, "it weighs several objectives or has constraints")
         raise InvalidParameterError(
-            f"encoder=BinaryEncoder(thresholds='all') cannot be used with this objective: {reason}; "
-            "use other thresholds, such as 'midpoints'"
+            f"BinaryEncoder(thresholds='all') cannot be used with this objective: {reason}; "
+            "choose other thresholds, such as 'midpoints'"
         )
     solve = partial(_core.over_thresholds, *task, ranked.ranks)
     return Engine(solve, partial(ranked_forecast, ranked))
