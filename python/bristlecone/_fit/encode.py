@@ -14,7 +14,7 @@ from bristlecone._data.arrays import transposed
 from bristlecone._data.rows import CheckedRows, RowsT
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.cuts import RankedColumns, add_cuts, rank_columns
-from bristlecone._encoder.ranked import RankedFeatures
+from bristlecone._encoder.ranked import RankedFeatures, awaits_search
 from bristlecone._encoder.use import Answers, binary_features, count_answers, fit_encoder
 from bristlecone._fit.search import Limits, Search
 from bristlecone._leaves.minimum import event_free_rows, smallest_leaf, warn_of_small_sample
@@ -57,7 +57,7 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         del answers
         if isinstance(search.encoder, str):
             _add_cuts(search, encoder, columns, data, least, start)
-        if encoder._awaits_search:
+        if awaits_search(encoder):
             # No feature is written out: there are as many as thresholds.
             features = RankedFeatures(columns, data.weight, encoder.min_support)
         elif columns.ranks and all(values is None for values in columns.values):
