@@ -127,6 +127,13 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Of so many thresholds, in these intervals.
+    pub fn new(n_cuts: usize, splits: Vec<Split>) -> Self {
+        let mut queue = Queue { waiting: BinaryHeap::new(), taken: 0, thresholds: [n_cuts, 0] };
+        splits.into_iter().for_each(|split| queue.push(Some(split)));
+        queue
+    }
+
     fn push(&mut self, split: Option<Split>) {
         if let Some(split) = split {
             self.thresholds[1] += split.cuts[2] - split.cuts[0];
@@ -247,9 +254,7 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
             return Ok(Look::solved(known));
         }
         let (open, splits) = self.intervals(node);
-        let n = open.cuts.len();
-        let mut queue = Queue { waiting: BinaryHeap::new(), taken: 0, thresholds: [n, 0] };
-        splits.into_iter().for_each(|split| queue.push(Some(split)));
+        let queue = Queue::new(open.cuts.len(), splits);
         Ok(Look::Open(open, queue))
     }
 

@@ -6,10 +6,10 @@
 //! Trees of equal cost have equally many leaves.
 
 use super::cost::Pair;
-use super::nodes::{LEAF, Node, Open, RankNodes, Split, split_on};
+use super::nodes::{LEAF, Node, Queue, RankNodes, split_on};
 use crate::search::Stop;
 use crate::search::branch::Branch;
-use crate::search::nodes::{Allowed, Cost, Nodes};
+use crate::search::nodes::{Allowed, Cost, Nodes, Pending};
 use crate::task::Swept;
 use crate::tree::Tree;
 
@@ -55,7 +55,8 @@ pub fn first<T: Swept>(
     Ok(None)
 }
 
-/// The first question of the trees of more levels.
+/// The first question of the trees of more levels. Intervals come in the order of the search, whose
+/// subtrees are remembered.
 fn first_question<T: Swept>(
     branch: &mut Branch<RankNodes<T>>,
     node: &Node,
@@ -63,40 +64,24 @@ fn first_question<T: Swept>(
     value: i64,
 ) -> Result<Option<i32>, Stop> {
     let (open, splits) = branch.nodes.intervals(node);
-    for split in splits {
-        let mut walk = Walk { branch, node, open: &open, allowed, value };
-        if let Some(question) = walk.within(split)? {
-            return Ok(Some(question));
+    let mut queue = Queue::new(open.cuts.len(), splits);
+    let mut first = None;
+    while let Some((_, split)) = queue.next(&open) {
+        if split.bound > value {
+            // So are all others.
+            break;
+        }
+        branch.monitor.check()?;
+        let least = branch.nodes.question(split.column, open.cuts.rank[split.cuts[0]]);
+        if first.is_some_and(|first| first <= least) {
+            continue;
+        }
+        let below = branch.below(node, &open, &split, allowed, Pair::of(value.plus(1)))?;
+        branch.nodes.learn(node, &open, &mut queue, &split, &below, allowed);
+        if below.known.is_exact() && below.known.value.value == value {
+            let question = branch.nodes.question(split.column, split.rank);
+            first = Some(first.map_or(question, |first: usize| first.min(question)));
         }
     }
-    Ok(None)
-}
-
-struct Walk<'b, 'a, 'p, T: Swept> {
-    branch: &'b mut Branch<'a, RankNodes<'p, T>>,
-    node: &'b Node,
-    open: &'b Open,
-    allowed: Allowed,
-    value: i64,
-}
-
-impl<T: Swept> Walk<'_, '_, '_, T> {
-    /// The first question of an interval.
-    fn within(&mut self, split: Split) -> Result<Option<i32>, Stop> {
-        if split.bound > self.value {
-            return Ok(None);
-        }
-        let cut = Pair::of(self.value.plus(1));
-        let below = self.branch.below(self.node, self.open, &split, self.allowed, cut)?;
-        let problem = self.branch.nodes.problem;
-        let proven = below.sides.map(|side| side.free.minus(problem.slack));
-        let [before, behind] = split.rest(&self.open.cuts, proven, problem.price);
-        if let Some(question) = before.map(|rest| self.within(rest)).transpose()?.flatten() {
-            return Ok(Some(question));
-        }
-        if below.known.is_exact() && below.known.value.value == self.value {
-            return Ok(Some(self.branch.nodes.question(split.column, split.rank) as i32));
-        }
-        Ok(behind.map(|rest| self.within(rest)).transpose()?.flatten())
-    }
+    Ok(first.map(|question| question as i32))
 }
