@@ -80,6 +80,8 @@ html_title = "bristlecone"
 html_static_path: list[str] = []
 html_extra_path = ["report.html"]
 html_show_sourcelink = False
+# Pages without pages below them need no navigation.
+html_sidebars = {"install": [], "tutorial": []}
 html_theme_options = {
     "icon_links": [
         {"name": "Source", "url": site_pages.REPOSITORY, "icon": "fa-brands fa-github"},

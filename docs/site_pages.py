@@ -38,7 +38,10 @@ def write() -> None:
     """Write every page that is made of something else."""
     shown = _records()
     for source, page in COPIES.items():
-        _page(page, relink((ROOT / source).read_text(encoding="utf-8"), source))
+        text = (ROOT / source).read_text(encoding="utf-8")
+        if source == "benchmarks/README.md":
+            text = "# How the studies are made\n" + text.partition("\n")[2]
+        _page(page, relink(text, source))
     for record in shown:
         source = f"benchmarks/records/{record.name}"
         text = relink(record.read_text(encoding="utf-8"), source)
@@ -217,9 +220,10 @@ def benchmarks(shown: list[Path]) -> str:
         "problems that take the other program more than 0.1 s (their number in parentheses).",
         "Both programs run on one thread, read the same 0/1 features and find a tree of the same",
         "loss, which is computed again from the rows.",
+        "The smallest ratio and its problem are beside it. λ is the penalty per leaf.",
         "",
-        "| study | depth | programs | problems | geometric mean | smallest | largest excess |",
-        "|---|---|---|---|---|---|---|",
+        "| study | other program | depth | problems | geometric mean | smallest |",
+        "|---|---|---|---|---|---|",
     ]
     studies = {record.stem[11:]: record for record in shown}
     for study, record in sorted(studies.items()):
@@ -232,7 +236,10 @@ def benchmarks(shown: list[Path]) -> str:
         programs = {re.split("[-:]", run["library"])[0] for run in found["runs"]}
         if len(programs) > 1:
             link = f"[{study}](records/{record.name})"
-            lines += [f"| {link} {line}" for line in report.summary(found)]
+            for line in report.summary(found):
+                depth, programs, *rest = (cell.strip() for cell in line.strip("|").split("|"))
+                other = programs.partition(" : ")[2].removesuffix("-labels")
+                lines.append(f"| {' | '.join([link, other, depth, *rest[:-1]])} |")
     lines += ["", "## All records", "", "| study | date |", "|---|---|"]
     for study, record in sorted(studies.items()):
         title = record.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
