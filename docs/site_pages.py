@@ -2,7 +2,8 @@
 
 The API reference is a list of the public names, the page on benchmarks is made of the newest record
 of each study, and files of the repository outside ``docs`` are copied. All of these are written to
-folders that git ignores.
+folders that git ignores. For a release, ``python docs/site_pages.py --readme`` makes the links of
+README.md absolute.
 """
 
 from __future__ import annotations
@@ -102,6 +103,14 @@ def place(path: str) -> str:
         return "/" + path
     kind = "tree" if (ROOT / path).is_dir() else "blob"
     return f"{REPOSITORY}/{kind}/main/{path}"
+
+
+def readme() -> str:
+    """README.md for a place without the files beside it, as PyPI: every link is absolute."""
+    text = relink((ROOT / "README.md").read_text(encoding="utf-8"), "README.md")
+    text = re.sub(r"\]\(/([^)#]+)\.(?:md|ipynb)(?=[)#])", rf"]({SITE}\1.html", text)
+    raw = REPOSITORY.replace("github.com", "raw.githubusercontent.com") + "/main/docs"
+    return re.sub(r"\]\((?=/)", f"]({raw}", text)
 
 
 def on_read(app: Any, docname: str, source: list[str]) -> None:
@@ -249,4 +258,6 @@ def benchmarks(shown: list[Path]) -> str:
 
 
 if __name__ == "__main__":
-    write()
+    if sys.argv[1:] != ["--readme"]:
+        raise SystemExit("usage: python docs/site_pages.py --readme, to make its links absolute")
+    (ROOT / "README.md").write_text(readme(), encoding="utf-8")

@@ -56,6 +56,15 @@ def test_links_lead_to_pages_or_to_the_repository():
         lead("[a](nowhere.md)", "README.md")
 
 
+def test_the_readme_of_a_release_has_absolute_links_only():
+    targets = re.findall(r"\]\(([^)]+)\)", site_pages.readme())
+    assert len(targets) > 30
+    assert all(target.startswith("https://") for target in targets)
+    assert f"{site_pages.SITE}guide/first-tree.html#minimum-leaf-size-and-shrinkage" in targets
+    picture = "https://raw.githubusercontent.com/bristlecone-trees/bristlecone/main/docs/pictures/tree.png"
+    assert picture in targets
+
+
 @pytest.mark.parametrize("source", site_pages.COPIES)
 def test_files_of_the_repository_that_are_pages_have_links_that_exist(source):
     text = (DOCS.parent / source).read_text(encoding="utf-8")
