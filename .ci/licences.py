@@ -12,9 +12,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "THIRD-PARTY-LICENCES.txt"
-HEAD = """The compiled extension of bristlecone contains the Rust crates below, each with its licence.
-It also contains the Rust standard library, which is copyright (c) The Rust Project Contributors and
-is used under the MIT licence, whose terms are those below.
+HEAD = """The compiled extension of bristlecone contains the Rust crates below, each with its
+licence. It also contains the Rust standard library, which is copyright (c) The Rust Project
+Contributors and is used under the MIT licence, whose terms are those below.
 """
 
 
