@@ -44,7 +44,8 @@ class IncidenceLeaves(Leaves):
     curve: str
 
     tree_kind, score_name = "Competing risks tree", "concordance index of cause 1"
-    has_curves = True
+    compared = "incidences"
+    has_curves, has_steps = True, True
 
     @property
     def n_causes(self) -> int:
