@@ -31,11 +31,11 @@ MOST_CAUSES = 8
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CompetingRisksTree(Reestimation, SearchedTree):
-    """Tree of least likelihood loss for events of several causes.
+    """Optimal survival tree for competing risks: the least likelihood loss over several causes.
 
-    A leaf has a relative hazard θ and a cumulative incidence per cause. An event of one cause
-    prevents those of the others, so the probability of an event must not be estimated as if the
-    other causes only censored: Kaplan–Meier overestimates it.
+    Each leaf has a relative hazard θ and a cumulative incidence for every cause. An event of one
+    cause prevents the events of the others. Kaplan–Meier, which treats the other events as
+    censored, therefore overestimates the probability of an event.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         other values need ``leaf_curve="proportional"``.
     leaf_curve : {"aalen-johansen", "proportional"}, default="aalen-johansen"
         Curves that a leaf predicts; the search does not depend on them. "aalen-johansen" is the
-        estimate from the rows of the leaf [Aalen1978]_. "proportional" has the hazard θ_k λ_k(t),
+        estimate from the rows of the leaf [Aalen1978]_. "proportional" uses the hazards θ_k λ_k(t),
         with the baseline hazard λ_k of cause k in all training rows.
     cause_weights : array-like of float, shape (n_causes,), or None, default=None
-        Weight of every cause in the objective, not negative and not all 0; None is 1 each. With
-        weight 0 a cause does not influence the splits, but its events still end the time at risk.
+        Weight of every cause in the objective, not negative and not all 0; None is 1 each. A cause
+        with weight 0 does not influence the splits, but its events still end the time at risk.
     n_causes : int or None, default=None
         Number of causes. None is the largest cause in ``y``, and every cause must have an event.
         If you pass the number, causes may lack events, as in the folds of a cross-validation: such
@@ -277,9 +277,9 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     def predict_cumulative_incidence(
         self, X: Any, cause: int = 1, times: ArrayLike | None = None
     ) -> Floats:
-        """Predict the probability of an event of a cause by each time.
+        """Predict the cumulative incidence of a cause: the probability of its event by each time.
 
-        The incidences of all causes and the survival function sum to 1.
+        At each time, the incidences of all causes and the survival function sum to 1.
 
         Parameters
         ----------
@@ -360,8 +360,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         Raises
         ------
         ValueError
-            If there is no such cause, ``y`` has an event of a cause that the fit had not, or the
-            numbers of rows differ.
+            If there is no such cause, ``y`` has an event of a cause that the tree does not know, or
+            the numbers of rows differ.
         """
         leaves, rows = self._located(X)
         check_row_labels(X, y=y)

@@ -33,10 +33,10 @@ def concordance_index_cause(
     """Concordance index of a risk score with the events of one cause; O(n log n).
 
     A row i with an event of the cause at t_i is compared with every row j that is still at risk
-    after t_i, and with every row that had an event of another cause before: it will never have
-    this one. Pairs are weighted by the inverse probability of not being censored, 1/G(t_i−)² for
-    the former and 1/(G(t_i−) G(t_j−)) for the latter, with G from the same rows. A row that is
-    censored at t_i was at risk after the event, as in :func:`concordance_index_censored`.
+    after t_i, and with every row j that had an event of another cause by t_i and so can no longer
+    have this one. Pairs are weighted by the inverse probability of not being censored: 1/G(t_i−)²
+    for the former and 1/(G(t_i−) G(t_j−)) for the latter, with G from the same rows. A row that is
+    censored at t_i counts as at risk after the event, as in :func:`concordance_index_censored`.
 
     Parameters
     ----------
