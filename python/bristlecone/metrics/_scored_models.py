@@ -64,8 +64,8 @@ def trained(estimator: Any, X: Any, what: str, survival_train: Any) -> tuple[Any
     is_tree = is_survival_tree(model)
     if has_causes(model):
         raise TypeError(
-            f"{what} is not defined for competing risks; for a {type(model).__name__} use "
-            "concordance_scorer, ibs_scorer or likelihood_scorer"
+            f"{what} is not defined for a {type(model).__name__}; use the metric concordance, ibs "
+            "or likelihood"
         )
     if not is_tree and (ours or not predicts_survival(model)):
         raise TypeError(
