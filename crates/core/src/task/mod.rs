@@ -75,7 +75,7 @@ pub(crate) fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> St
 }
 
 /// Integers per row, summed over the rows of a leaf.
-pub trait Statistics: Sync {
+pub trait Statistics: Send + Sync {
     /// Integers per row.
     fn channels(&self) -> usize;
 

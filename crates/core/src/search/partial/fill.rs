@@ -30,7 +30,7 @@ pub struct Records<'a> {
 
 impl Records<'_> {
     /// Number of records.
-    pub(super) fn len(&self) -> usize {
+    pub fn n_records(&self) -> usize {
         self.statistics.len() / self.channels.max(1)
     }
 }
@@ -58,7 +58,7 @@ impl Adder {
         backend: Backend,
         monitor: &Monitor,
     ) -> Result<Result<(), Stop>, Error> {
-        let n_records = records.len();
+        let n_records = records.n_records();
         if let Some(row) = record_of.iter().position(|&of| of as usize >= n_records) {
             let reason = format!("row {row} has outcome {} of {n_records}", record_of[row]);
             return Err(Error::invalid("outcome", reason));

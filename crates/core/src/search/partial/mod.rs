@@ -6,7 +6,7 @@
 //! found from them is the tree of the whole table. See docs/maths/partial-sums.md.
 //!
 //! [`Table`] holds the sums, [`fill`] adds rows to them with the kernels of the lattice, and
-//! [`solve`](mod@solve) finds the best tree in exact costs.
+//! [`search`] finds the best tree in exact costs, which [`certify`] turns into a solution.
 
 mod bytes;
 mod cells;
@@ -14,8 +14,9 @@ mod fill;
 mod itemsets;
 mod solve;
 
+pub use bytes::checksum;
 pub use fill::{Adder, Records};
-pub use solve::{Leaves, LeavesOf, solve};
+pub use solve::{Found, Leaves, certify, search};
 
 use crate::error::Error;
 use crate::search::lattice;

@@ -11,10 +11,9 @@ use super::{MOST_DEPTH, Table};
 use crate::data::{Column, Smallest, size};
 use crate::error::Error;
 use crate::search::certificate::Measured;
-use crate::search::nodes::Allowed;
 use crate::search::root::{About, Search};
 use crate::search::sums::SumScale;
-use crate::search::{Monitor, Settings, Solution, Status, Stop, too_wide};
+use crate::search::{Checked, Monitor, Settings, Solution, Status, Stop, too_wide};
 use crate::task::{LaneTask, Placed};
 use crate::tree::Tree;
 
@@ -38,35 +37,31 @@ pub struct Leaves {
     pub count: Vec<i64>,
 }
 
-/// Counts the rows in the leaves of a tree.
-pub type LeavesOf<'a> = &'a mut dyn FnMut(&Tree) -> Result<Leaves, Error>;
+/// What a search over a table found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The best tree.
+    pub tree: Tree,
+    cost: i64,
+    lower: i64,
+    stop: Option<Stop>,
+    nodes: u64,
+}
 
-/// The best tree for a task over the rows of a table. `leaves` looks at the rows once more, to
-/// count those of a tree; without it the objective is that of the sums, right to the resolution of
-/// the task.
+/// The best tree for a task over the rows of a table.
 ///
 /// # Errors
-/// Where the table does not hold the rows of the records, for limits that no tree keeps, and where
-/// the values span too wide a range for a certificate.
-pub fn solve<T: LaneTask>(
+/// Where the table does not hold the rows of the records, and for limits that no tree keeps.
+pub fn search<T: LaneTask>(
     task: &T,
     table: &Table,
     records: Records,
     settings: &Settings,
     monitor: &Monitor,
-    leaves: Option<LeavesOf>,
-) -> Result<Solution, Error> {
-    let total = table.of(&[]);
+) -> Result<Found, Error> {
     check_rows(table, records)?;
-    let channels = task.channels();
-    let [n_rows, n_events] = [total[channels], total[channels + 1]];
-    let settings = settings.checked(n_rows as usize, n_events as usize)?;
-    let limits = &settings.limits;
-    if limits.max_depth > table.shape.depth {
-        let (depth, most) = (limits.max_depth, table.shape.depth);
-        let reason = format!("{depth} is more than the depth of the sums, {most}");
-        return Err(Error::invalid("max_depth", reason));
-    }
+    let (total, settings) = (table.of(&[]), checked(table, settings)?);
+    let (limits, channels) = (&settings.limits, task.channels());
     let leaf = task.leaf_cost(&total[..channels]);
     let mut best = (leaf, Tree::leaf());
     let (mut stop, mut lower) = (None, leaf);
@@ -84,26 +79,46 @@ pub fn solve<T: LaneTask>(
             }
         }
     }
-    let found = leaves.map(|leaves| leaves(&best.1)).transpose()?;
-    let splits = best.1.n_leaves() as i64 - 1;
-    let by_cost = task.objective_of_cost(best.0 - task.tie_price() * splits);
-    let measure = |tree: &Tree| match &found {
-        Some(Leaves { record, leaf, count }) => {
-            let rows = Placed::counted(record, leaf, count, tree.n_leaves());
-            let Measured { objective, magnitude } = task.objective(rows);
-            let tests = task.tree_price(tree, rows);
-            Measured { objective: objective + tests, magnitude: magnitude + tests }
-        }
-        None => Measured::plain(by_cost),
+    let (cost, tree) = best;
+    Ok(Found { tree, cost, lower, stop, nodes: monitor.nodes() })
+}
+
+/// What was found, with its certificate. The objective is that of the rows in the leaves of the
+/// tree; where these were not counted it is that of the sums, right to the resolution of the task.
+///
+/// # Errors
+/// Where the values span too wide a range for a certificate.
+pub fn certify<T: LaneTask>(
+    task: &T,
+    table: &Table,
+    records: Records,
+    settings: &Settings,
+    monitor: &Monitor,
+    found: &Found,
+    leaves: Option<&Leaves>,
+) -> Result<Solution, Error> {
+    let (total, settings) = (table.of(&[]), checked(table, settings)?);
+    let Found { tree, cost, lower, stop, nodes } = found.clone();
+    monitor.count(nodes);
+    let by_cost = || {
+        let splits = tree.n_leaves() as i64 - 1;
+        Measured::plain(task.objective_of_cost(cost - task.tie_price() * splits))
     };
-    let allowed = Allowed::of(limits.max_depth, limits.max_leaves.unwrap_or(usize::MAX));
-    let scale = SumScale::new(task, &measure, &total[..channels], allowed);
+    let measured = leaves.map_or_else(by_cost, |Leaves { record, leaf, count }| {
+        let rows = Placed::counted(record, leaf, count, tree.n_leaves());
+        let Measured { objective, magnitude } = task.objective(rows);
+        let tests = task.tree_price(&tree, rows);
+        Measured { objective: objective + tests, magnitude: magnitude + tests }
+    });
+    let measure = |_: &Tree| measured;
+    let channels = task.channels();
+    let scale = SumScale::new(task, &measure, &total[..channels], settings.limits.allowed());
     let about = About {
-        n_distinct_rows: records.len(),
+        n_distinct_rows: records.n_records(),
         n_columns: table.shape.n_features,
         kernel: "partial-sums".into(),
     };
-    let search = Search::new(&scale, &settings, monitor, best, lower);
+    let search = Search::new(&scale, &settings, monitor, (cost, tree), lower);
     let solution = search.finish(stop, about);
     if solution.status == Status::Unresolved {
         return Err(too_wide(task.widest(), solution.objective, solution.lower_bound));
@@ -111,10 +126,20 @@ pub fn solve<T: LaneTask>(
     Ok(solution)
 }
 
+/// Settings whose limits are possible for the rows of a table.
+fn checked(table: &Table, settings: &Settings) -> Result<Checked, Error> {
+    let (counts, depth) = (&table.of(&[])[table.shape.channels..], settings.limits.max_depth);
+    if depth > table.shape.depth {
+        let reason = format!("{depth} is more than the depth of the sums, {}", table.shape.depth);
+        return Err(Error::invalid("max_depth", reason));
+    }
+    settings.checked(counts[0] as usize, counts[1] as usize)
+}
+
 /// Refuses a table that does not hold every row of the records once.
 fn check_rows(table: &Table, records: Records) -> Result<(), Error> {
     let count = |record: usize| records.counts.map_or(1, |counts| counts[record]);
-    let n_rows: i64 = (0..records.len()).map(count).sum();
+    let n_rows: i64 = (0..records.n_records()).map(count).sum();
     let held = table.n_rows();
     if held != n_rows {
         let reason = format!("hold {held} rows, the outcomes are those of {n_rows}");
