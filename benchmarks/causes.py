@@ -39,7 +39,8 @@ def study(n: int, n_causes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray,
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, (n, FEATURES)).astype(np.uint8)
     effects = np.where(rng.random((FEATURES, n_causes)) < 0.15, rng.normal(size=n_causes), 0.0)
-    lived = rng.exponential(n_causes / np.exp(X @ effects))
+    # Centred, so that every cause is about as frequent.
+    lived = rng.exponential(n_causes / np.exp((X - 0.5) @ effects))
     followed = rng.exponential(2 * np.median(lived.min(axis=1)), n)
     time = np.minimum(lived.min(axis=1), followed)
     cause = np.where(lived.min(axis=1) <= followed, 1 + lived.argmin(axis=1), 0)
