@@ -154,9 +154,9 @@ CASES = {
     ),
     "policy, estimated": Case(
         "policy",
-        ("--target", "gain", "--treatment", "arm", "--max-depth", 1, "--random-state", 3,
+        ("--target", "gain", "--treatment", "arm", "--max-depth", 2, "--random-state", 3,
          "--min-propensity", 0.02),
-        {"max_depth": 1, "random_state": 3, "min_propensity": 0.02},
+        {"max_depth": 2, "random_state": 3, "min_propensity": 0.02},
         "gain",
         {"treatment": "arm"},
     ),

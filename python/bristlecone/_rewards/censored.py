@@ -240,6 +240,7 @@ def survival_scores(
 
     Probabilities of being under observation count as at least ``least``.
     """
+    rows.check_treatments("survival", "")
     estimand = Estimand.of(lives, name)
     n, n_treatments = len(lives.time), len(rows.treatments)
     predicted = np.zeros((n, n_treatments))
@@ -251,7 +252,7 @@ def survival_scores(
     follow_up = np.ones(n)
     for held, others in rows.folds():
         for k in range(n_treatments):
-            own = rows.of_treatment(others, k)
+            own = others[rows.treatment[others] == k]
             if with_events:
                 none = np.zeros(n, dtype=bool)
                 lived = _curves(rows, own, lives.event, none, lives.time, model)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bristlecone._data.outcomes import check_survival
 from bristlecone._data.targets import LabelledData, PolicyData, check_numbers
+from bristlecone._foreign import predicts_curves
 from bristlecone._log import warn
 from bristlecone._rewards.censored import Lives, survival_scores
 from bristlecone._rewards.formulas import (
@@ -172,6 +173,11 @@ def prepare(
     uncensored = None
     if how.horizon is not None:
         _check_model(how.outcome_model, "outcome_model", "", how.reward)
+        if not isinstance(how.outcome_model, str) and not predicts_curves(how.outcome_model):
+            raise InvalidParameterError(
+                "outcome_model must predict survival curves if there is a horizon "
+                f"(predict_survival_function); got {how.outcome_model!r}"
+            )
         rewards, found, uncensored = _of_lives(how, models, own)
     else:
         found = predictions

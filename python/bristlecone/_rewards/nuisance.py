@@ -117,17 +117,19 @@ class Rows:
             held = self.fold == k
             yield held, self.order[~held[self.order]]
 
-    def of_treatment(self, others: Codes, k: int) -> Codes:
-        """Those of some rows that had a treatment; ValueError if there are none."""
-        found = others[self.treatment[others] == k]
-        if not len(found):
-            n = len(np.unique(self.fold[self.treatment == k]))
-            held = "no row" if n == 0 else "rows of one kind only"
-            raise ValueError(
-                f"treatment {self.treatments.tolist()[k]!r} has {held}, so its outcomes cannot be "
-                "predicted from other rows; leave the treatment out or pass predicted_outcomes"
-            )
-        return found
+    def check_treatments(self, what: str, argument: str) -> None:
+        """Raise ValueError unless every treatment has rows in two folds, so one predicts another.
+
+        The message says of ``what`` there is no model, and which ``argument`` would replace it.
+        """
+        for k, name in enumerate(self.treatments.tolist()):
+            n_folds = len(np.unique(self.fold[self.treatment == k]))
+            if n_folds < 2:
+                held = "rows of one kind only" if n_folds else "no row"
+                raise ValueError(
+                    f"treatment {name!r} has {held}, so its {what} cannot be estimated from other "
+                    f"rows; leave it out{f' or pass {argument}' if argument else ''}"
+                )
 
     def report(self) -> None:
         """Tell the listener that time has passed."""
@@ -138,18 +140,10 @@ class Rows:
 def propensity_scores(rows: Rows, model: Any) -> Floats:
     """Cross-fitted probability of every treatment, shape (n, n_treatments); rows sum to one."""
     n_treatments = len(rows.treatments)
-    counts = np.bincount(rows.treatment, minlength=n_treatments)
-    if not counts.all():
-        absent = rows.treatments.tolist()[int(counts.argmin())]
-        raise ValueError(
-            f"treatment {absent!r} has no row, so its propensity cannot be estimated; pass "
-            "propensity"
-        )
     if n_treatments == 1:
         return np.ones((len(rows.treatment), 1))
+    rows.check_treatments("propensity", "propensity")
     outcomes = _Treatments(rows.weight, rows.treatment, rows.treatments)
-    if rows.fold.max() < 1:
-        raise ValueError("propensity scores need at least two different rows")
     found = outcomes.empty()
     for held, others in rows.folds():
         found[held] = _predicted(rows, outcomes, model, others, held)
@@ -161,11 +155,12 @@ def outcome_predictions(rows: Rows, y: Floats, model: Any) -> Floats:
 
     There is a model of its own for every treatment.
     """
+    rows.check_treatments("outcome", "predicted_outcomes")
     outcomes = _Outcomes(rows.weight, y)
     found = np.full((len(y), len(rows.treatments)), np.nan)
     for held, others in rows.folds():
         for k in range(len(rows.treatments)):
-            own = rows.of_treatment(others, k)
+            own = others[rows.treatment[others] == k]
             found[held, k] = _predicted(rows, outcomes, model, own, held)
     outcomes.refuse(~np.isfinite(found), found, model, "predicted numbers that are not finite")
     return found
