@@ -82,6 +82,7 @@ def _describe_search(estimator: Any) -> str:
             _data(estimator),
             f"Result of the search: {found.sentence}; {numbers}.{remarks}",
             _tree(estimator),
+            *estimator.leaves_.sentences(estimator.tree_, own_rows=True),
             encoding,
             f"The {count} binary features:" if count else "No column gave a binary feature.",
         ],
@@ -136,7 +137,8 @@ def _describe_reestimated(estimator: Any) -> str:
         f"rows is {found.objective_value:.10g}; another tree may be better on them."
     )
     encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_, estimator.tree_)
-    parts = [searched, leaves, *_teacher(found), _data(estimator), _tree(estimator), encoding]
+    parts = [searched, leaves, *_teacher(found), _data(estimator), _tree(estimator)]
+    parts += [*estimator.leaves_.sentences(estimator.tree_, own_rows=False), encoding]
     return document([part for part in parts if part])
 
 

@@ -158,6 +158,32 @@ class PolicyLeaves(LabelLeaves):
         known = {"rival": "best other treatment", "gain": "gain over it"}
         return known.get(column) or super().heading(column, time_label)
 
+    def sentences(self, tree: Any, *, own_rows: bool) -> list[str]:
+        n = int(tree.n_node_samples[0])
+        table = dict(
+            comparison(self.labels, self.values_of_policies(tree), self.whole, n, 0.95, "")
+        )
+        best = 1 + int(table["value"][1:-1].argmax())
+        rows = "On the training rows" if own_rows else "On the rows of the leaves"
+        text = f"{rows}, the estimated value of the policy is {_with_error(table, 'value', 0)}"
+        if len(self.labels) > 1:
+            name = plain_labels(self.labels)[best - 1]
+            text += (
+                f". That is {_with_error(table, 'gain', best)} more than if everyone had {name}, "
+                f"the best single treatment, and {_with_error(table, 'gain', -1)} more than with "
+                "treatments drawn at random"
+            )
+        if own_rows:
+            text += (
+                ". These values are too optimistic, because the policy was chosen to be good on "
+                "the same rows"
+            )
+        text += (
+            ". Nothing here shows an effect of a treatment by itself: that needs a randomised "
+            "trial, or that all common causes of treatment and outcome are columns"
+        )
+        return [f"{text}."]
+
     def values_of_policies(self, tree: Tree) -> Floats:
         """Value of the policy, then that of every treatment for all rows, (n_treatments + 1,)."""
         weight = tree.weighted_n_node_samples
@@ -181,3 +207,57 @@ def covariance_of_mean(values: Floats, weight: Floats | None) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         found = (off.T @ off) * unit * unit
     return np.asarray((found + found.T) / 2)
+
+
+def comparison(
+    labels: NDArray[Any], values: Floats, covariance: Floats, n: int, confidence: float, rows: str
+) -> Columns:
+    """Columns of the table of policies: the tree's, every treatment for all, and a random one.
+
+    Parameters
+    ----------
+    labels : array, shape (n_treatments,)
+    values : array, shape (n_treatments + 1,)
+        Estimated value of the policy, and of every treatment for all rows.
+    covariance : array, shape (n_treatments + 1, n_treatments + 1)
+        Of their errors, before the correction n / (n − 1).
+    n : int
+        Number of rows.
+    confidence : float
+    rows : str
+        What the rows are.
+    """
+    k = len(labels)
+    names = ["policy", *(f"always {name}" for name in plain_labels(labels)), "at random"]
+    # Every policy as weights of the tree's and of the treatments.
+    policies = np.vstack([np.eye(k + 1), np.append(0.0, np.full(k, 1.0 / k))])
+    differences = policies[0] - policies
+    correction = n / (n - 1) if n > 1 else np.nan
+
+    def errors(weights: Floats) -> Floats:
+        variance = np.einsum("ij,jk,ik->i", weights, covariance, weights)
+        return np.sqrt(np.maximum(variance, 0.0) * correction)
+
+    value, value_error = policies @ values, errors(policies)
+    gain, gain_error = differences @ values, errors(differences)
+    # The policy has no difference from itself.
+    gain[0] = gain_error[0] = np.nan
+    reach = ndtri((1 + confidence) / 2)
+    return [
+        ("policy", np.array(names, dtype=object)),
+        ("value", value),
+        ("value_error", value_error),
+        ("value_lower", value - reach * value_error),
+        ("value_upper", value + reach * value_error),
+        ("gain", gain),
+        ("gain_error", gain_error),
+        ("gain_lower", gain - reach * gain_error),
+        ("gain_upper", gain + reach * gain_error),
+        ("rows", np.array([rows] * len(names), dtype=object)),
+    ]
+
+
+def _with_error(table: Mapping[str, Any], name: str, place: int) -> str:
+    """A value of a policy with its standard error."""
+    value, error = table[name][place], table[f"{name}_error"][place]
+    return f"{value:.4g}" + (f" (standard error {error:.2g})" if np.isfinite(error) else "")
