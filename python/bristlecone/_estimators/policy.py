@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from bristlecone._rewards.censored import ESTIMANDS
 from bristlecone._rewards.estimate import prepare
 from bristlecone._rewards.formulas import REWARD_ESTIMATES
 from bristlecone._search.certificate import reporter
+from bristlecone._search.progress import SearchProgress
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -264,8 +265,8 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             If every column of ``X`` is constant.
         """
         given = {"propensity": propensity, "predicted_outcomes": predicted_outcomes}
-        heard = reporter(callback)
-        return self._fit(X, y, sample_weight, callback, treatment=treatment, heard=heard, **given)
+        heard, during = _one_after_the_other(callback)
+        return self._fit(X, y, sample_weight, during, treatment=treatment, heard=heard, **given)
 
     @property
     def policy_value_(self) -> float:
@@ -329,6 +330,25 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             horizon=self.horizon,
             estimand=self.estimand,
         )
+
+
+def _one_after_the_other(
+    callback: Callback | None,
+) -> tuple[Callable[..., object] | None, Callback | None]:
+    """What models report to, and then the search, whose seconds go on from theirs."""
+    heard = reporter(callback)
+    if heard is None or callback is None:
+        return None, callback
+    before = [0.0]
+
+    def of_models(seconds: float, *point: Any) -> None:
+        before[0] = seconds
+        heard(seconds, *point)
+
+    def of_search(progress: SearchProgress) -> None:
+        callback(replace(progress, seconds=progress.seconds + before[0]))
+
+    return of_models, of_search
 
 
 def _check_capacities(name: str, value: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from copy import deepcopy
 from numbers import Real
 from typing import Any
 
@@ -229,7 +230,7 @@ class PolicyValues(BaseTree):
         kept = found.treatment >= 0
         rows = self._checked(X, y, weight, treatment, propensity, predicted_outcomes)
         columns = np.column_stack([design_of(rows.X, rows.weight), found.rewards[kept]])
-        seed = seed_of(self.certificate_.parameters["random_state"])
+        seed = seed_of(deepcopy(self.certificate_.parameters["random_state"]))
         fold = np.full(len(kept), -1)
         fold[kept] = folds_of(columns, found.treatment[kept], seed)[0]
         label = np.zeros(len(kept), dtype=np.int64)
@@ -259,7 +260,7 @@ class PolicyValues(BaseTree):
         given = vars(self) if parameters is None else parameters
         names = [name for name in Estimation._fields if name != "seed"]
         return Estimation(
-            **{name: given[name] for name in names}, seed=seed_of(given["random_state"])
+            **{name: given[name] for name in names}, seed=seed_of(deepcopy(given["random_state"]))
         )
 
     def _checked(

@@ -176,7 +176,8 @@ def _predicted(
         mask[own] = True
         X = rows.X
         at: NDArray[Any] = own if isinstance(X, np.ndarray) else mask
-        fitted = outcomes.fitted(model, X, at)
+        with threadpool_limits(limits=1):
+            fitted = outcomes.fitted(model, X, at)
         if isinstance(outcomes, Numbers) and is_classifier(fitted):
             # The expected outcome of classes that are numbers, such as 0 and 1.
             shares = np.asarray(fitted.predict_proba(take_rows(X, held)), dtype=np.float64)
