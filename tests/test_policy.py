@@ -11,6 +11,7 @@ from trees_plainly import least_objective
 from bristlecone import PolicyTree
 from bristlecone._rewards.formulas import policy_rewards
 from bristlecone.exceptions import InfeasibleError, InfeasibleWarning
+from bristlecone.trust import verify
 
 REWARD_ESTIMATES = ["direct", "inverse-propensity", "doubly-robust"]
 
@@ -107,6 +108,45 @@ def test_outcomes_are_predicted_by_leaf():
         mean = known["predicted_outcomes"][leaf == node].mean(axis=0)
         np.testing.assert_allclose(predicted[leaf == node], mean[None].repeat(sum(leaf == node), 0))
     np.testing.assert_array_equal(model.predict(X), predicted.argmax(axis=1))
+
+
+@pytest.mark.parametrize("least", [1, 4, 7])
+def test_every_leaf_has_rows_of_every_treatment_and_no_such_tree_is_better(least):
+    X, y, known = trial(80, n_features=4)
+    given = {**known, "propensity": np.full((80, 3), 1 / 3)}
+    model = PolicyTree(max_depth=2, min_samples_treatment=least).fit(X, y, **given)
+    rewards = model.estimate_rewards(X, y, **given).rewards
+
+    def cost(rows):
+        if np.bincount(known["treatment"][rows], minlength=3).min() < least:
+            return np.inf
+        return -rewards[rows].sum(axis=0).max() / 80
+
+    best = least_objective(X, cost, max_depth=2)
+    assert model.status_ == "optimal"
+    assert model.objective_value_ == pytest.approx(best, abs=1e-9)
+    assert model.leaves_.treated.min() >= least
+    free = PolicyTree(max_depth=2).fit(X, y, **given)
+    assert free.objective_value_ <= model.objective_value_
+    if least == 7:
+        assert free.leaves_.treated.min() < least
+    assert verify(model, X, y, **given).ok
+    assert f"at least {least} training row" in " ".join(model.describe().split())
+    path = PolicyTree(max_depth=2, min_samples_treatment=least).size_path(X, y, **given)
+    assert path[-1].objective_value_ == pytest.approx(best, abs=1e-9)
+
+
+def test_a_minimum_that_no_leaf_can_have_names_the_treatment():
+    X, y, known = trial()
+    counts = np.bincount(known["treatment"])
+    rarest = int(counts.argmin())
+    model = PolicyTree(min_samples_treatment=int(counts.min()) + 1)
+    with pytest.raises(
+        ValueError, match=f"more than the {counts.min()} rows of treatment {rarest}"
+    ):
+        model.fit(X, y, **known)
+    with pytest.raises(ValueError, match="min_samples_treatment cannot be used with capacities"):
+        PolicyTree(min_samples_treatment=1, capacities={0: 0.5}).fit(X, y, **known)
 
 
 def test_the_smallest_policy_is_the_best_treatment_for_all():

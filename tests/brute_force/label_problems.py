@@ -445,6 +445,12 @@ def policies(rng, estimated=False):
             capacity[k] = one_of(rng, 0, 0.25, 1 / 3, 0.5, 0.5, 0.75, 1.0, 1)
         capacities = {names[k]: float(c) for k, c in enumerate(capacity) if c <= 1}
     parameters["capacities"] = capacities
+    of_arm = np.bincount(arm[kept], minlength=n_arms)
+    fewest = 0
+    if not limited and not ranges.wide:
+        fewest = min(one_of(rng, 0, 0, 1, 2, 3), int(of_arm.min()))
+    parameters["min_samples_treatment"] = fewest
+    had = arm[kept]
     (w, weight_unit), (value, value_unit) = plain.whole(weight), plain.whole(rewards)
     unit, total = weight_unit * value_unit, w.sum() * weight_unit
     of_rows = -value * w[:, None]
@@ -497,7 +503,11 @@ def policies(rng, estimated=False):
 
     return Problem(
         **common,
-        leaf_cost=lambda rows: plain.units(unit * best(rows)[0]),
+        leaf_cost=lambda rows: (
+            math.inf
+            if np.bincount(had[rows], minlength=n_arms).min() < fewest
+            else plain.units(unit * best(rows)[0])
+        ),
         leaf_terms=lambda rows: plain.units(unit * best(rows)[1]),
         said_cost=said_cost,
     )

@@ -550,6 +550,7 @@ SUBJECTS = {
             "horizon": [0.0, -1.0, NAN, "late"],
             "estimand": ["median", None],
             "capacities": [0.5, {"drug": 2.0}, {"drug": NAN}, {"placebo": 0.5}],
+            "min_samples_treatment": [-1, 1.5, True, None, 80],
         },
         other={
             **OTHER_SEARCH,
@@ -561,7 +562,9 @@ SUBJECTS = {
             # The outcomes of this study are not censored.
             "horizon": None,
             "estimand": "survival",
-            "capacities": {"drug": 0.1},
+            # Not with a minimum of rows of every treatment.
+            "capacities": {},
+            "min_samples_treatment": 2,
         },
         scoring=promised,
         measures={"policy_value_": lambda model, _: model.policy_value_},

@@ -255,7 +255,10 @@ FAIR = Group("fairness", (
 POLICY = Group("tree", (
     _option("capacities", None, _amount, "NAME=SHARE", "largest share of the rows that may "
         "get a treatment", nargs="+", flag="--capacity", gather=_mapping),
-    *_shared(*_SIZE, "leaf_penalty"),
+    *_shared(*_SIZE),
+    _option("min_samples_treatment", 0, int, "N", "minimum number of rows of every treatment in a "
+        "leaf"),
+    *_shared("leaf_penalty"),
 ))  # fmt: skip
 
 REWARDS = Group("rewards", (

@@ -216,6 +216,10 @@ def _size(found: Certificate) -> str:
         limits.append(f"at least {100 * rows:g}% of the training rows in each leaf")
     elif rows != 1:
         limits.append(f"at least {rows} training rows in each leaf")
+    of_each = parameters.get("min_samples_treatment", 0)
+    if of_each:
+        of_rows = f"{of_each} training {_plural(of_each, 'row')}"
+        limits.append(f"at least {of_rows} of every treatment in each leaf")
     events = found.settings.get("min_events_leaf", 0)
     if events:
         limits.append(f"at least {events} training {_plural(events, 'event')} in each leaf")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.targets import PolicyData
+from bristlecone._data.targets import OwnData, PolicyData
 from bristlecone._leaves.policies import PolicyLeaves, covariance_of_mean
 from bristlecone._objectives.base import TaskObjective
+from bristlecone._objectives.own import OwnObjective
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._tree import Tree
 
@@ -31,12 +32,15 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         Of censored outcomes: the time that rewards are of.
     estimand : str
         What the rewards of censored outcomes are.
+    min_samples_treatment : int
+        Fewest rows of every treatment in a leaf.
     """
 
     reward: str
     capacities: Mapping[Any, float] | None
     horizon: float | None = None
     estimand: str = "restricted-mean"
+    min_samples_treatment: int = 0
 
     def target(self, data: PolicyData) -> NDArray[np.float64]:
         """How much better each treatment is than their mean: what a policy divides rows by."""
@@ -52,12 +56,42 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
     def engine(self, problem: Problem[PolicyData]) -> Engine:
         data = problem.data
         task = self.task(data)
+        if self.min_samples_treatment:
+            return self._within_minima(problem)
         if not self.capacities:
             return engine_of(task, problem.features)
         weight = data.weight
         total = float(len(data.rewards)) if weight is None else math.fsum(weight)
         limited = {**task.data, "capacity": self.capacity(data.treatments, total)}
         return engine_of(Task("capacity", limited), problem.features)
+
+    def _within_minima(self, problem: Problem[PolicyData]) -> Engine:
+        """Search where leaves without enough rows of every treatment cost infinity.
+
+        That is a constraint on single leaves, which custom tasks may have (docs/maths/batch.md).
+        """
+        data = problem.data
+        had = np.eye(len(data.treatments))[data.treatment]
+        best = data.rewards.max(axis=1, keepdims=True)
+        earned = np.column_stack([data.rewards, best])
+        if data.weight is not None:
+            earned = earned * data.weight[:, None]
+        statistics = np.column_stack([earned, had])
+        task = _Earned(len(data.treatments), self.min_samples_treatment)
+        own = OwnObjective(own=task, leaf_penalty=0.0)
+        rows = OwnData(data.X, statistics, data.weight)
+        whole: Any = replace(problem, data=cast(Any, rows))
+        return own.engine(whole)
+
+    def check_minimum(self, data: PolicyData) -> None:
+        """Raise ValueError if a treatment has fewer rows than every leaf must have."""
+        counts = np.bincount(data.treatment, minlength=len(data.treatments))
+        if counts.min() < self.min_samples_treatment:
+            place = int(counts.argmin())
+            raise ValueError(
+                f"min_samples_treatment={self.min_samples_treatment} is more than the "
+                f"{counts[place]} rows of treatment {data.treatments.tolist()[place]!r}"
+            )
 
     def capacity(self, treatments: NDArray[Any], total: float) -> NDArray[np.float64]:
         """Largest weight of every treatment, of this total.
@@ -131,6 +165,28 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             "the objective is its negative"
             + (f"; of all rows it may prescribe {limits}" if limits else "")
         )
+
+
+@dataclass(frozen=True)
+class _Earned:
+    """Minus the rewards of the best treatment of a leaf, where it has enough rows of each.
+
+    Statistics are the rewards of every treatment, those of the best of each row, and the numbers of
+    rows that had each treatment.
+    """
+
+    n_treatments: int
+    least: int
+
+    def leaf_cost(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Cost of every node as a leaf."""
+        cost = -sums[:, : self.n_treatments].max(axis=1)
+        short = sums[:, self.n_treatments + 1 :].min(axis=1) < self.least - 0.5
+        return np.where(short, np.inf, cost)
+
+    def lower_bound(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Cost if every row had its best treatment."""
+        return -sums[:, self.n_treatments]
 
 
 def mean_reward(tree: Tree, leaves: Any) -> float:

@@ -96,14 +96,20 @@ def _propensity(
 
 
 class Rewards(Statement):
-    """Minus the outcomes of the treatments given, some of which may have capacities."""
+    """Minus the outcomes of the treatments given, some of which may have capacities.
 
-    is_linear = True
+    A leaf without enough rows of every treatment costs infinity.
+    """
 
     def __init__(self, tree: Any, rows: Rows) -> None:
-        capacities = tree.certificate_.parameters["capacities"] or {}
+        parameters = tree.certificate_.parameters
+        capacities = parameters["capacities"] or {}
+        # Leaves that were estimated from other rows than their splits may have any.
+        honest = tree.certificate_.status == "reestimated"
+        self.fewest = 0 if honest else int(parameters["min_samples_treatment"])
         weight = Column.of(rows.weight)
         self.columns, self.factor = weighted(rows.facts["rewards"], weight)
+        self.n_labels = len(self.columns)
         self.sizes = [Column(np.abs(one.whole), one.unit) for one in self.columns]
         sizes = np.abs(rows.facts["rewards"])
         self.least_term = float(sizes.min(where=sizes > 0, initial=sizes.max()))
@@ -114,16 +120,23 @@ class Rewards(Statement):
         self.limited = list(limits)
         self.limits = list(limits.values())
         self.is_limited = bool(limits)
-        self.is_concave = not limits
+        self.is_linear = not self.fewest
+        self.is_concave = not limits and not self.fewest
         self.units = [self.columns[0].unit, *(weight.unit for _ in limits)]
+        if self.fewest:
+            had = rows.facts["labels"][:, None] == np.arange(self.n_labels)
+            self.columns += [Column.of(of_one.astype(np.float64)) for of_one in had.T]
 
     def candidates(self, sums: Any) -> Any:
         nothing = 0 * sums[:, 0]
         labels = []
-        for label in range(sums.shape[1] - 1):
-            given = [sums[:, -1] if label == one else nothing for one in self.limited]
+        for label in range(self.n_labels):
+            given = [sums[:, self.n_labels] if label == one else nothing for one in self.limited]
             labels.append(np.stack([-sums[:, label], *given], axis=1))
-        return np.stack(labels, axis=1)
+        costs = np.stack(labels, axis=1)
+        if self.fewest:
+            costs[(sums[:, self.n_labels + 1 :] < self.fewest).any(axis=1)] = np.inf
+        return costs
 
     def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
         return sums_of(self.sizes, members)
@@ -155,6 +168,10 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
         events = inside.astype(int) @ (had & rows.facts["by then"][:, None])
         counts.append(("events of [leaf, treatment]", events, leaves.events))
     checks.same("rows of the treatments", f"{values.shape[1]} treatments", counts)
+    fewest, least = int(leaves.treated.min()), tree.certificate_.parameters["min_samples_treatment"]
+    if tree.certificate_.status != "reestimated":
+        holds = int((inside.astype(int) @ had).min()) >= least
+        checks.holds("rows of a treatment in a leaf", holds, f"at least {least}", fewest)
     of_row = leaves.label[inside.argmax(axis=0)]
     prescribed = rewards[np.arange(len(rewards)), of_row]
     whole = np.column_stack([prescribed, rewards])
