@@ -62,7 +62,7 @@ def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
 
     See Also
     --------
-    bristlecone.PolicyTree.estimate_rewards : Estimates the propensity scores.
+    bristlecone.PolicyTree : Its method ``estimate_rewards`` estimates the propensity scores.
 
     Examples
     --------
