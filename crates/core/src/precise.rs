@@ -38,6 +38,27 @@ impl Precise {
         self.rest += a.mul_add(b, -product);
     }
 
+    /// Adds a number so many times.
+    #[inline(always)]
+    pub fn add_times(&mut self, value: f64, count: f64) {
+        // The product takes a library call where the processor may have no fused instruction.
+        if count == 1.0 { self.add(value) } else { self.add_product(value, count) }
+    }
+
+    /// Adds a product so many times, none of whose digits are lost.
+    #[inline(always)]
+    pub fn add_product_times(&mut self, a: f64, b: f64, count: f64) {
+        if a == 1.0 {
+            self.add_times(b, count);
+        } else if count == 1.0 {
+            self.add_product(a, b);
+        } else {
+            let mut product = Precise::default();
+            product.add_product(a, b);
+            *self = self.plus(product.times(count.into()));
+        }
+    }
+
     /// The sum, rounded once.
     pub fn value(self) -> f64 {
         self.sum + self.rest

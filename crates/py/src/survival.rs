@@ -22,6 +22,7 @@ pub(crate) fn observations<'a>(
         event: event.as_slice()?,
         weight: weight.map(|w| w.as_slice()).transpose()?,
         entry: entry.map(|v| v.as_slice()).transpose()?,
+        count: None,
     };
     let n = obs.len();
     if obs.event.len() != n

@@ -371,11 +371,11 @@ mod tests {
                 }};
             }
             check!(Ok::<_, crate::error::Error>(problem.task(prior, 1e-3)));
-            check!(gini(&labels, 3, Some(&weights), 1e-3));
-            check!(entropy_of_shares(&shares, 3, Some(&weights), 1e-3));
+            check!(gini(&labels, 3, Some(&weights[..]), 1e-3));
+            check!(entropy_of_shares(&shares, 3, Some(&weights[..]), 1e-3));
             check!(LabelCosts::of_costs(&costs, 3, None, 1e-3, 16));
-            check!(LabelCosts::new(&labels, 3, Some(&weights), 0.0, 16));
-            check!(Regression::new(&targets, Some(&weights), 0.0));
+            check!(LabelCosts::new(&labels, 3, Some(&weights[..]), 0.0, 16));
+            check!(Regression::new(&targets, Some(&weights[..]), 0.0));
         }
         assert!(wide > 100);
     }
@@ -390,8 +390,13 @@ mod tests {
         let time: Vec<f64> =
             (0..n).map(|i| if early(i) { 0.3 * noise(i) } else { noise(i) }).collect();
         let event: Vec<bool> = (0..n).map(|i| i % 3 > 0).collect();
-        let obs =
-            crate::survival::Observations { time: &time, event: &event, weight: None, entry: None };
+        let obs = crate::survival::Observations {
+            time: &time,
+            event: &event,
+            weight: None,
+            entry: None,
+            count: None,
+        };
         let task = Likelihood::with_prior(&obs, 10.0, 0.0).unwrap();
         let codes: Vec<u32> = (0..n).map(|i| i * 2_357 % n).collect();
         let mut sums = Sums::new(&task);

@@ -4,13 +4,15 @@ use super::columns::Columns;
 use crate::data::check_size;
 use crate::error::{Error, not_negative};
 use crate::survival::Observations;
+use crate::task::Weights;
 use crate::task::prices::FeaturePrices;
 
 /// Most labels of the lattice kernels.
 const MOST_LABELS: usize = 32;
 
 /// Columns that have an entry per row, whatever the task.
-const PER_ROW: [&str; 14] = [
+const PER_ROW: [&str; 15] = [
+    "count",
     "cause",
     "weight",
     "labels",
@@ -58,6 +60,15 @@ impl<'a> Problem<'a> {
         let weights = self.columns.numbers_if_any("weight")?;
         not_negative("sample_weight", weights.unwrap_or(&[]))?;
         Ok(weights)
+    }
+
+    /// Weights, and how many rows each record stands for.
+    pub fn rows(&self) -> Result<Weights<'a>, Error> {
+        let count = self.columns.codes_if_any("count")?;
+        if let Some(at) = count.and_then(|count| count.iter().position(|&n| n < 1)) {
+            return Err(Error::invalid("count", format!("record {at} stands for no row")));
+        }
+        Ok(Weights { weight: self.weights()?, count })
     }
 
     /// Class of every row, and the number of classes.
@@ -117,10 +128,16 @@ impl<'a> Problem<'a> {
             event: self.columns.flags("event")?,
             weight: self.weights()?,
             entry: self.columns.numbers_if_any("entry")?,
+            count: None,
         };
         not_negative("time", observations.time)?;
         not_negative("entry", observations.entry.unwrap_or(&[]))?;
         Ok(observations)
+    }
+
+    /// The same, of which each may stand for several rows.
+    pub fn counted_observations(&self) -> Result<Observations<'a>, Error> {
+        Ok(Observations { count: self.rows()?.count, ..self.observations()? })
     }
 
     /// Loss of a reference model on each row.

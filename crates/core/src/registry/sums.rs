@@ -4,6 +4,7 @@ use super::Problem;
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::greedy::{Codes, Grown, Limits, subtree_by_costs};
+use crate::search::partial::{self, Found, Leaves, Records, Table};
 use crate::search::{
     Alternative, Checked, Forecast, Monitor, Near, Settings, Solution, Stop, alternatives,
     distinct_rows, forecast, near_optimal, solve, solve_path,
@@ -53,57 +54,74 @@ macro_rules! registry {
 registry! {
     "likelihood" => |p| {
         let smoothed = p.columns.numbers_if_any("smoothed")?;
-        Likelihood::of_smoothed(&p.observations()?, smoothed, p.prior()?, p.leaf_penalty)
+        Likelihood::of_smoothed(&p.counted_observations()?, smoothed, p.prior()?, p.leaf_penalty)
     };
     "accuracy" => |p| {
         let (y, k) = p.labels()?;
-        Accuracy::new(&y, k, p.weights()?, p.leaf_penalty, p.max_leaves)
+        Accuracy::new(&y, k, p.rows()?, p.leaf_penalty, p.max_leaves)
     };
     "balanced-accuracy" => |p| {
         let (y, k) = p.labels()?;
-        balanced_accuracy(&y, k, p.weights()?, p.leaf_penalty, p.max_leaves)
+        balanced_accuracy(&y, k, p.rows()?, p.leaf_penalty, p.max_leaves)
     };
     "gini" => |p| match p.shares()? {
-        Some((shares, k)) => gini_of_shares(shares, k, p.weights()?, p.leaf_penalty),
+        Some((shares, k)) => gini_of_shares(shares, k, p.rows()?, p.leaf_penalty),
         None => {
             let (y, k) = p.labels()?;
-            gini(&y, k, p.weights()?, p.leaf_penalty)
+            gini(&y, k, p.rows()?, p.leaf_penalty)
         }
     };
     "entropy" => |p| match p.shares()? {
-        Some((shares, k)) => entropy_of_shares(shares, k, p.weights()?, p.leaf_penalty),
+        Some((shares, k)) => entropy_of_shares(shares, k, p.rows()?, p.leaf_penalty),
         None => {
             let (y, k) = p.labels()?;
-            entropy(&y, k, p.weights()?, p.leaf_penalty)
+            entropy(&y, k, p.rows()?, p.leaf_penalty)
         }
     };
     "label-costs" => |p| {
         let (costs, k) = p.of_labels("costs")?;
-        LabelCosts::of_costs(costs, k, p.weights()?, p.leaf_penalty, p.max_leaves)
+        LabelCosts::of_costs(costs, k, p.rows()?, p.leaf_penalty, p.max_leaves)
     };
     "policy" => |p| {
         let (rewards, k) = p.of_labels("rewards")?;
-        LabelCosts::of_rewards(rewards, k, p.weights()?, p.leaf_penalty, p.max_leaves)
+        LabelCosts::of_rewards(rewards, k, p.rows()?, p.leaf_penalty, p.max_leaves)
     };
     "competing-risks" => |p| {
         let importance = p.columns.numbers("cause_weights")?;
-        Causes::new(&p.observations()?, p.columns.codes("cause")?, importance, p.prior()?, p.leaf_penalty)
+        Causes::new(&p.counted_observations()?, p.columns.codes("cause")?, importance, p.prior()?, p.leaf_penalty)
     };
     "poisson" => |p| {
         let exposure = p.columns.numbers_if_any("exposure")?;
-        Likelihood::of_counts(p.columns.numbers("target")?, exposure, p.weights()?, p.leaf_penalty)
+        Likelihood::of_counts(p.columns.numbers("target")?, exposure, p.rows()?, p.leaf_penalty)
     };
     "regression" => |p|
-        Regression::new(p.columns.numbers("target")?, p.weights()?, p.leaf_penalty);
+        Regression::new(p.columns.numbers("target")?, p.rows()?, p.leaf_penalty);
 }
 
 /// The searches for a task of any type; see the functions of [`crate::search`] by these names.
 #[allow(missing_docs, reason = "documented there")]
-pub trait SumSearch {
+pub trait SumSearch: Send + Sync {
     fn events(&self) -> &[bool];
     fn solve(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error>;
     fn path(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Vec<Solution>, Error>;
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample);
+    /// Statistics per record, and the number of channels.
+    fn statistics(&self) -> (&[i64], usize);
+    fn search_table(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+    ) -> Result<Found, Error>;
+    fn certify(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+        of: (&Found, Option<&Leaves>),
+    ) -> Result<Solution, Error>;
     fn greedy_cuts(
         &self,
         columns: Vec<Codes>,
@@ -125,6 +143,28 @@ impl<T: LaneTask> SumSearch for T {
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample) {
         let sample = distinct_rows(self, x);
         (forecast(self, &sample, s), sample)
+    }
+    fn statistics(&self) -> (&[i64], usize) {
+        (Statistics::statistics(self), self.channels())
+    }
+    fn search_table(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+    ) -> Result<Found, Error> {
+        partial::search(self, table, records, s, m)
+    }
+    fn certify(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+        (found, leaves): (&Found, Option<&Leaves>),
+    ) -> Result<Solution, Error> {
+        partial::certify(self, table, records, s, m, found, leaves)
     }
     fn greedy_cuts(
         &self,

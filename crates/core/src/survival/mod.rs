@@ -19,6 +19,8 @@ pub struct Observations<'a> {
     pub weight: Option<&'a [f64]>,
     /// Delayed entry: row `i` is at risk at `t` only when `entry[i] < t <= time[i]`.
     pub entry: Option<&'a [f64]>,
+    /// How many rows are as each of these; `None` means one each.
+    pub count: Option<&'a [i64]>,
 }
 
 impl Observations<'_> {
@@ -35,6 +37,11 @@ impl Observations<'_> {
     /// Weight of row `i`.
     pub fn weight(&self, i: usize) -> f64 {
         self.weight.map_or(1.0, |w| w[i])
+    }
+
+    /// Number of rows as row `i`.
+    pub fn count(&self, i: usize) -> f64 {
+        self.count.map_or(1.0, |count| count[i] as f64)
     }
 }
 
@@ -71,7 +78,8 @@ impl RiskTable {
                 censored.push(Precise::default());
             }
             let column = if obs.event[i] { &mut events } else { &mut censored };
-            column.last_mut().expect("a time was pushed").add(obs.weight(i));
+            let sum = column.last_mut().expect("a time was pushed");
+            sum.add_times(obs.weight(i), obs.count(i));
         }
         let staying = match obs.entry {
             None => later(events.iter().zip(&censored).map(|(&e, &c)| e.plus(c)).collect()),
@@ -158,12 +166,12 @@ fn staying(obs: &Observations, entry: &[f64], order: &[usize], time: &[f64]) -> 
         let (mut first, mut end) = (n + time.partition_point(|&t| t <= entry[i]), n + own);
         while first < end {
             if first % 2 == 1 {
-                nodes[first].add(obs.weight(i));
+                nodes[first].add_times(obs.weight(i), obs.count(i));
                 first += 1;
             }
             if end % 2 == 1 {
                 end -= 1;
-                nodes[end].add(obs.weight(i));
+                nodes[end].add_times(obs.weight(i), obs.count(i));
             }
             (first, end) = (first / 2, end / 2);
         }
@@ -195,6 +203,7 @@ mod tests {
             event: &[true, true, false, true, true],
             weight: None,
             entry: None,
+            count: None,
         };
         let table = RiskTable::new(&obs);
         assert_eq!(table.time, [1.0, 2.0, 3.0]);
@@ -213,6 +222,7 @@ mod tests {
             event: &[true, true, true, true, true, false],
             weight: Some(&[1e-5, 1e-8, 1e10, 1.0, 1e-7, 1e30]),
             entry: Some(&[0.0, 1.0, 0.0, 5.0, 6.0, 4.0]),
+            count: None,
         };
         let table = RiskTable::new(&obs);
         let (first, last) = (1e10 + 1e-5 + 1e-8, 1e30 + 1.0 + 1e-7);
@@ -228,6 +238,7 @@ mod tests {
             event: &[true, true, true],
             weight: None,
             entry: Some(&[0.0, 1.0, 0.0]),
+            count: None,
         };
         assert_eq!(RiskTable::new(&obs).at_risk, [2.0, 2.0, 1.0]);
     }
@@ -239,6 +250,7 @@ mod tests {
             event: &[true, false],
             weight: Some(&[2.0, 3.0]),
             entry: None,
+            count: None,
         };
         let table = RiskTable::new(&obs);
         assert_eq!(table.at_risk, [5.0, 3.0]);
@@ -256,7 +268,8 @@ mod tests {
             let entry: Vec<f64> = time.iter().map(|t| (t * random.unit()).floor() - 1.0).collect();
             for entry in [None, Some(&entry[..])] {
                 let (time, event, weight) = (&time[..], &event[..], Some(&weight[..]));
-                let table = RiskTable::new(&Observations { time, event, weight, entry });
+                let table =
+                    RiskTable::new(&Observations { time, event, weight, entry, count: None });
                 for curve in [table.kaplan_meier(), table.censoring(true), table.censoring(false)] {
                     assert!(curve[0] <= 1.0 && curve.is_sorted_by(|a, b| a >= b), "{curve:?}");
                 }

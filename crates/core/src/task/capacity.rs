@@ -60,7 +60,7 @@ impl<const K: usize> Capacity<K> {
         known: Option<f64>,
     ) -> Result<Self, Error> {
         let n_labels = capacity.len().max(1);
-        let rewards = Rewards::new(rewards, n_labels, weights, leaf_penalty)?;
+        let rewards = Rewards::new(rewards, n_labels, weights.into(), leaf_penalty)?;
         if let Some(bad) = capacity.iter().position(|c| c.is_nan() || *c < 0.0) {
             return Err(Error::invalid("capacity", format!("of label {bad} is not a number >= 0")));
         }

@@ -9,10 +9,10 @@
 use super::fixed::power_of_two;
 use super::likelihood::{Constants, Likelihood};
 use super::{
-    FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
+    FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
+    Ties, Weights,
 };
 use crate::error::Error;
-use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::simd::{LaneReal, Lanes};
 use crate::survival::Observations;
@@ -66,7 +66,8 @@ impl Causes {
         // One unit for the costs of all, in which their sum has room.
         let least = parts.iter().map(Likelihood::scale).fold(f64::INFINITY, f64::min);
         let scale = least / parts.len().next_power_of_two() as f64;
-        let weight = Precise::of((0..obs.len()).map(|i| obs.weight(i))).value();
+        let weights = Weights { weight: obs.weight, count: obs.count };
+        let weight = weights.sum((0..obs.len()).map(|i| obs.weight(i)));
         let parts: Vec<_> = (0..)
             .zip(parts)
             // The penalty of a leaf is that of the first.
@@ -132,8 +133,8 @@ impl ScalarTask for Causes {
         self.parts.iter().map(ScalarTask::cost_rounding).sum()
     }
 
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
-        let parts = self.parts.iter().map(|part| part.objective(leaf_of, n_leaves));
+    fn objective(&self, rows: Placed) -> Measured {
+        let parts = self.parts.iter().map(|part| part.objective(rows));
         let add = |a: Measured, b: Measured| Measured {
             objective: a.objective + b.objective,
             magnitude: a.magnitude + b.magnitude,
@@ -293,7 +294,7 @@ mod tests {
 
         fn observations(&self) -> Observations<'_> {
             let (time, event) = (&self.time, &self.event);
-            Observations { time, event, weight: Some(&self.weight), entry: None }
+            Observations { time, event, weight: Some(&self.weight), entry: None, count: None }
         }
 
         fn refusal(&self, importance: &[f64]) -> String {
@@ -311,7 +312,8 @@ mod tests {
             let task = Causes::new(&obs, &rows.cause, &[1.0], prior, penalty).unwrap();
             assert_eq!(task.statistics(), one.statistics());
             let leaf_of: Vec<usize> = (0..50).map(|i| i % 3).collect();
-            assert_eq!(task.objective(&leaf_of, 3).objective, one.objective(&leaf_of, 3).objective);
+            let placed = Placed::rows(&leaf_of, 3);
+            assert_eq!(task.objective(placed).objective, one.objective(placed).objective);
             let sums: Vec<i64> =
                 (0..2).map(|c| one.statistics().iter().skip(c).step_by(6).sum()).collect();
             assert_eq!(task.leaf_cost(&sums), one.leaf_cost(&sums));
@@ -327,9 +329,10 @@ mod tests {
         let event: Vec<bool> = rows.cause.iter().map(|&k| k == 2).collect();
         let second = Likelihood::new(&Observations { event: &event, ..obs }, 0.0).unwrap();
         let leaf_of: Vec<usize> = (0..60).map(|i| i / 30).collect();
+        let placed = Placed::rows(&leaf_of, 2);
         let value = |objective: Measured| objective.objective;
-        let expected = 2.0 * value(second.objective(&leaf_of, 2));
-        assert!((value(task.objective(&leaf_of, 2)) - expected).abs() < 1e-12);
+        let expected = 2.0 * value(second.objective(placed));
+        assert!((value(task.objective(placed)) - expected).abs() < 1e-12);
         assert_eq!(task.events(), rows.event);
     }
 

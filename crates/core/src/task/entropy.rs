@@ -1,38 +1,39 @@
 //! Entropy: the information that a leaf leaves open about a row's class, in nats.
 
+use super::Weights;
 use super::impurity::{Impurity, Kind};
 use crate::error::Error;
 
 /// A leaf's loss is its weight times −Σ p ln p over the shares p of the classes; `labels` in
 /// `0..n_classes`, `leaf_penalty` per leaf in the normalised objective (loss / weight).
-pub fn entropy(
+pub fn entropy<'a>(
     labels: &[usize],
     n_classes: usize,
-    weights: Option<&[f64]>,
+    weights: impl Into<Weights<'a>>,
     leaf_penalty: f64,
 ) -> Result<Impurity, Error> {
-    Impurity::new(Kind::Entropy, labels, n_classes, weights, leaf_penalty)
+    Impurity::new(Kind::Entropy, labels, n_classes, weights.into(), leaf_penalty)
 }
 
 /// The same of rows that are of class k by `shares[row][k]`, non-negative numbers that sum to 1.
-pub fn entropy_of_shares(
+pub fn entropy_of_shares<'a>(
     shares: &[f64],
     n_classes: usize,
-    weights: Option<&[f64]>,
+    weights: impl Into<Weights<'a>>,
     leaf_penalty: f64,
 ) -> Result<Impurity, Error> {
-    Impurity::of_shares(Kind::Entropy, shares, n_classes, weights, leaf_penalty)
+    Impurity::of_shares(Kind::Entropy, shares, n_classes, weights.into(), leaf_penalty)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{ScalarTask, Statistics, Task};
+    use crate::task::{Placed, ScalarTask, Statistics, Task};
 
     #[test]
     fn cost_and_objective_agree() {
         let (labels, weights) = ([2, 0, 2, 0, 2], [1.0, 1.0, 1.0, 1.0, 2.0]);
-        let task = entropy(&labels, 3, Some(&weights), 0.25).unwrap();
+        let task = entropy(&labels, 3, Some(&weights[..]), 0.25).unwrap();
         let mut sums = [0; 3];
         for record in task.statistics()[..12].chunks(3) {
             for (s, v) in sums.iter_mut().zip(record) {
@@ -42,7 +43,10 @@ mod tests {
         // Two rows of each class, and a pure leaf.
         let expected = 4.0 * f64::ln(2.0) / 6.0;
         let cost = task.combine(&task.leaf_cost(&sums), &task.leaf_cost(&task.statistics()[12..]));
-        assert!((task.objective(&[0, 0, 0, 0, 1], 2).objective - (expected + 0.5)).abs() < 1e-15);
+        assert!(
+            (task.objective(Placed::rows(&[0, 0, 0, 0, 1], 2)).objective - (expected + 0.5)).abs()
+                < 1e-15
+        );
         assert!((task.objective_of_cost(cost) - (expected + 0.5)).abs() < 1e-13);
     }
 }

@@ -7,7 +7,7 @@
 
 use super::fixed::power_of_two;
 use super::likelihood::{Likelihood, MOST_PRICE};
-use super::{ANY, FrontTask, Said, ScalarTask, Statistics, Superadditive, Task};
+use super::{ANY, FrontTask, Placed, Said, ScalarTask, Statistics, Superadditive, Task};
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
@@ -360,7 +360,7 @@ impl FrontTask<2> for FairSurvival {
     }
 
     fn measured(&self, said: &Said) -> Option<Measured> {
-        Some(self.likelihood.objective(said.leaf_of, said.labels.len()))
+        Some(self.likelihood.objective(Placed::rows(said.leaf_of, said.labels.len())))
     }
 
     fn admits(&self, said: &Said) -> bool {
@@ -389,7 +389,8 @@ mod tests {
         let n = 5000;
         let time: Vec<f64> = (0..n).map(|i| f64::from(i + 1) / f64::from(n)).collect();
         let event: Vec<bool> = (0..n).map(|i| i % 3 > 0).collect();
-        let obs = Observations { time: &time, event: &event, weight: None, entry: None };
+        let obs =
+            Observations { time: &time, event: &event, weight: None, entry: None, count: None };
         let table = RiskTable::new(&obs);
         let mean = RestrictedMean::new(&table, 0.9, 1.0, (1e-3, 1e3));
         for x in [-6.0, -2.0, 0.0, 0.5, 3.0, 6.5] {

@@ -22,7 +22,14 @@ impl Fixed {
     /// Scales non-negative finite `values` by the largest power of two that keeps their sum
     /// within 2^`bits`; integer values are kept as they are.
     pub fn new(values: &[f64], bits: u32) -> Self {
-        let total = Precise::of(values.iter().copied()).value();
+        Fixed::counted(values, |_| 1.0, bits)
+    }
+
+    /// As [`Fixed::new`], where so many rows have each of the values.
+    pub fn counted(values: &[f64], count: impl Fn(usize) -> f64, bits: u32) -> Self {
+        let mut total = Precise::default();
+        values.iter().enumerate().for_each(|(at, &v)| total.add_times(v, count(at)));
+        let total = total.value();
         let whole = values.iter().all(|v| v.fract() == 0.0);
         let whole = whole && total <= power_of_two(bits as i32);
         let exponent = if total == 0.0 || whole {
@@ -33,13 +40,13 @@ impl Fixed {
         };
         let scale = power_of_two(exponent);
         let mut moved = 0.0;
-        let mut rounded = |v: &f64| {
+        let mut rounded = |(at, v): (usize, &f64)| {
             // Powers of two scale exactly, and so do differences to the nearest integer.
             let (exact, near) = (v * scale, (v * scale).round());
-            moved += (near - exact).abs();
+            moved += count(at) * (near - exact).abs();
             near as i64
         };
-        let values = values.iter().map(&mut rounded).collect();
+        let values = values.iter().enumerate().map(&mut rounded).collect();
         // The differences are exact, and their sum is off by less than this.
         Fixed { values, exponent, whole, moved: moved * (1.0 + 1e-6) }
     }

@@ -4,9 +4,10 @@
 //! channels are the leaf's weight and those of all classes but the first.
 
 use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
+use super::weights::Counts;
 use super::{
-    FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
-    check_labels, check_values, range_of, total_weight,
+    FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
+    Ties, Weights, check_labels, check_values, range_of,
 };
 use crate::error::Error;
 use crate::precise::Precise;
@@ -63,10 +64,11 @@ enum Classes {
 #[derive(Clone, Debug)]
 struct Source {
     kind: Kind,
-    n_rows: usize,
+    n_records: usize,
     n_classes: usize,
     classes: Classes,
     weights: Option<Vec<f64>>,
+    counts: Counts,
     total_weight: f64,
     penalty: f64,
 }
@@ -97,7 +99,7 @@ impl Impurity {
         kind: Kind,
         labels: &[usize],
         n_classes: usize,
-        weights: Option<&[f64]>,
+        weights: Weights,
         leaf_penalty: f64,
     ) -> Result<Self, Error> {
         check_labels(labels, n_classes)?;
@@ -110,7 +112,7 @@ impl Impurity {
         kind: Kind,
         shares: &[f64],
         n_classes: usize,
-        weights: Option<&[f64]>,
+        weights: Weights,
         leaf_penalty: f64,
     ) -> Result<Self, Error> {
         check_values("shares", shares, n_classes)?;
@@ -132,24 +134,26 @@ impl Impurity {
 
     fn of_classes(
         kind: Kind,
-        (n_rows, n_classes): (usize, usize),
+        (n_records, n_classes): (usize, usize),
         classes: impl FnOnce(Option<&[f64]>) -> Classes,
-        weights: Option<&[f64]>,
+        given: Weights,
         leaf_penalty: f64,
     ) -> Result<Self, Error> {
+        let weights = given.weight;
         let unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
         let scaled = |w: &[f64]| w.iter().map(|&w| times_power(w, -unit)).collect::<Vec<_>>();
         let weights = weights.map(scaled);
-        let total_weight = total_weight(weights.as_deref(), n_rows)?;
+        let total_weight = given.with(weights.as_deref()).total(n_records)?;
         // A loss is at most the weight times ln 32 < 4; 2^50 units of cost in all are added
         // up exactly, and evaluated to within a few.
         let scale = power_of_two(48 - total_weight.log2().ceil() as i32);
         let source = Source {
             kind,
-            n_rows,
+            n_records,
             n_classes,
             classes: classes(weights.as_deref()),
             weights,
+            counts: given.counts(),
             total_weight,
             penalty: leaf_penalty,
         };
@@ -158,17 +162,19 @@ impl Impurity {
 
     /// Total weights of so many bits, and so many units of cost per unit of loss.
     fn in_units(source: Source, bits: u32, scale: f64) -> Self {
-        let Source { kind, n_rows, n_classes, classes, weights, total_weight, penalty } = &source;
+        let Source { kind, n_records, n_classes, classes, weights, counts, total_weight, penalty } =
+            &source;
         let ones;
-        let weight = match (classes, weights) {
-            (Classes::Weights(weights), _) | (_, Some(weights)) => weights,
+        let (weight, width) = match (classes, weights) {
+            (Classes::Weights(weights), _) => (weights, *n_classes),
+            (_, Some(weights)) => (weights, 1),
             (_, None) => {
-                ones = vec![1.0; *n_rows];
-                &ones
+                ones = vec![1.0; *n_records];
+                (&ones, 1)
             }
         };
-        let fixed = Fixed::new(weight, bits).in_least_bits();
-        let mut statistics = vec![0i64; n_rows * n_classes];
+        let fixed = Fixed::counted(weight, |at| counts.of(at / width), bits).in_least_bits();
+        let mut statistics = vec![0i64; n_records * n_classes];
         let records = statistics.chunks_exact_mut((*n_classes).max(1));
         match classes {
             Classes::Labels(labels) => {
@@ -241,27 +247,31 @@ impl ScalarTask for Impurity {
         self.price
     }
 
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
-        let mut per_class = vec![Precise::default(); n_leaves * self.source.n_classes];
+    fn objective(&self, rows: Placed) -> Measured {
+        let n_classes = self.source.n_classes;
+        let mut per_class = vec![Precise::default(); rows.n_leaves * n_classes];
         match &self.source.classes {
             Classes::Labels(labels) => {
-                for (i, (&leaf, &k)) in leaf_of.iter().zip(labels).enumerate() {
+                for (i, leaf, count) in rows.iter() {
                     let w = self.source.weights.as_ref().map_or(1.0, |w| w[i]);
-                    per_class[leaf * self.source.n_classes + k].add(w);
+                    per_class[leaf * n_classes + labels[i]].add_times(w, count);
                 }
             }
             Classes::Weights(weights) => {
-                for (row, &leaf) in weights.chunks_exact(self.source.n_classes).zip(leaf_of) {
-                    let sums = &mut per_class[leaf * self.source.n_classes..];
-                    sums.iter_mut().zip(row).for_each(|(sum, &w)| sum.add(w));
+                for (i, leaf, count) in rows.iter() {
+                    let row = &weights[i * n_classes..][..n_classes];
+                    let sums = &mut per_class[leaf * n_classes..];
+                    sums.iter_mut().zip(row).for_each(|(sum, &w)| sum.add_times(w, count));
                 }
             }
         }
         let loss = |leaf: &[Precise]| {
             self.source.kind.loss(&leaf.iter().map(|sum| sum.value()).collect::<Vec<_>>())
         };
-        let loss = Precise::of(per_class.chunks_exact(self.source.n_classes).map(loss)).value();
-        Measured::plain(loss / self.source.total_weight + self.source.penalty * n_leaves as f64)
+        let loss = Precise::of(per_class.chunks_exact(n_classes).map(loss)).value();
+        Measured::plain(
+            loss / self.source.total_weight + self.source.penalty * rows.n_leaves as f64,
+        )
     }
 
     fn least_objective(&self, leaves: usize) -> f64 {
@@ -274,7 +284,8 @@ impl ScalarTask for Impurity {
 
     fn resolution(&self, allowed: Allowed) -> f64 {
         // Half a unit per leaf and price; the digits of a leaf's loss are right to 2^-46.
-        let leaves = allowed.leaves.min(self.source.n_rows) as f64;
+        let n_rows = self.source.counts.rows(self.source.n_records);
+        let leaves = (allowed.leaves as f64).min(n_rows);
         (self.off + leaves / self.scale) / self.source.total_weight
     }
 
@@ -292,7 +303,7 @@ impl ScalarTask for Impurity {
 
     fn widest(&self) -> (&'static str, String) {
         let weight = |i| (i, self.source.weights.as_ref().map_or(1.0, |w: &Vec<f64>| w[i]));
-        ("sample_weight", range_of((0..self.source.n_rows).map(weight)))
+        ("sample_weight", range_of((0..self.source.n_records).map(weight)))
     }
 }
 
@@ -422,17 +433,20 @@ mod tests {
     #[test]
     fn no_class_of_rounded_shares_is_negative() {
         let (shares, weights) = ([1e-18, 0.3, 0.7 - 1e-18, 0.1, 0.2, 0.7], [1e-7, 1.0 / 3.0]);
-        let task = gini_of_shares(&shares, 3, Some(&weights), 0.0).unwrap();
+        let task = gini_of_shares(&shares, 3, Some(&weights[..]), 0.0).unwrap();
         for record in task.statistics().chunks_exact(3) {
             assert!(record[0] >= record[1] + record[2] && record.iter().all(|&w| w >= 0));
         }
-        assert_eq!(task.source.n_rows, 2);
+        assert_eq!(task.source.n_records, 2);
     }
 
     #[test]
     fn shares_in_fractions_of_two_are_exact_in_few_bits() {
         let task = gini_of_shares(&[0.25, 0.75, 1.0, 0.0], 2, None, 0.0).unwrap();
         assert_eq!((task.statistics(), task.off), (&[4, 3, 4, 0][..], 0.0));
-        assert_eq!(task.objective(&[0, 0], 1).objective, 2.0 * 0.625 * 0.375 * 2.0 / 2.0);
+        assert_eq!(
+            task.objective(Placed::rows(&[0, 0], 1)).objective,
+            2.0 * 0.625 * 0.375 * 2.0 / 2.0
+        );
     }
 }

@@ -8,10 +8,11 @@ use super::fixed::{Fixed, mean_times_power, power_of_two, times_power, unit_expo
 use super::prices::FeaturePrices;
 use super::rewards::{Rewards, in_two_parts};
 use super::split_price::Price;
+use super::weights::Counts;
 use super::wide::{Labels, Wide};
 use super::{
-    FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
-    check_values, range_of, total_weight,
+    FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
+    Ties, Weights, check_values, range_of,
 };
 use crate::error::Error;
 use crate::precise::Precise;
@@ -43,6 +44,7 @@ enum RowCosts {
 #[derive(Clone, Debug)]
 struct Source {
     rows: RowCosts,
+    counts: Counts,
     n_labels: usize,
     outward: i32,
     /// What the summed costs are divided by in the objective.
@@ -80,17 +82,19 @@ impl LabelCosts {
     pub(super) fn of_classes(
         labels: &[usize],
         n_classes: usize,
-        weight: Vec<f64>,
+        weights: Weights,
         total_weight: f64,
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
+        let weight: Vec<f64> = (0..labels.len()).map(|i| weights.of(i)).collect();
         if weight.iter().all(|&w| w == 0.0) {
             return Err(Error::invalid("sample_weight", "all weights are zero"));
         }
         let rows = RowCosts::Classes { class: labels.to_vec(), weight };
         Ok(LabelCosts::prepare(Source {
             rows,
+            counts: weights.counts(),
             n_labels: n_classes,
             outward: 0,
             total_weight,
@@ -103,21 +107,21 @@ impl LabelCosts {
 
     /// `costs[row][label]` of giving a row a label, none negative; the objective is the mean
     /// cost per unit of weight. O(rows · labels).
-    pub fn of_costs(
+    pub fn of_costs<'a>(
         costs: &[f64],
         n_labels: usize,
-        weights: Option<&[f64]>,
+        weights: impl Into<Weights<'a>>,
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
-        LabelCosts::with_tests(costs, n_labels, weights, leaf_penalty, max_leaves, None)
+        LabelCosts::with_tests(costs, n_labels, weights.into(), leaf_penalty, max_leaves, None)
     }
 
     /// As [`LabelCosts::of_costs`], beside the costs of tests.
     pub(super) fn with_tests(
         costs: &[f64],
         n_labels: usize,
-        weights: Option<&[f64]>,
+        given: Weights,
         leaf_penalty: f64,
         max_leaves: usize,
         tests: Option<&FeaturePrices>,
@@ -127,11 +131,12 @@ impl LabelCosts {
         let n = costs.len() / n_labels;
         let of_tests = || tests.into_iter().flat_map(FeaturePrices::values);
         let outward = unit_exponent(costs.iter().copied().chain(of_tests()));
-        let weight_unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
-        let weight = |row: usize| weights.map_or(1.0, |w| times_power(w[row], -weight_unit));
-        let weights: Option<Vec<f64>> = weights.map(|w| (0..w.len()).map(weight).collect());
-        let total_weight = total_weight(weights.as_deref(), n)?;
-        let weight = |row: usize| weights.as_ref().map_or(1.0, |w| w[row]);
+        let weight_unit = given.weight.map_or(0, |w| unit_exponent(w.iter().copied()));
+        let of_unit = |w: &[f64]| w.iter().map(|&w| times_power(w, -weight_unit)).collect();
+        let weights: Option<Vec<f64>> = given.weight.map(of_unit);
+        let weights = given.with(weights.as_deref());
+        let total_weight = weights.total(n)?;
+        let weight = |row: usize| weights.of(row);
         // Neither what is summed nor its part of the objective may leave the normal numbers.
         let is_lost = |value: f64, weight: f64| {
             let summed = times_power(value, -outward) * weight;
@@ -162,6 +167,7 @@ impl LabelCosts {
             .map(|(at, &c)| times_power(c, -outward) * weight(at / n_labels));
         Ok(LabelCosts::prepare(Source {
             rows: RowCosts::Matrix(weighted.collect()),
+            counts: given.counts(),
             n_labels,
             outward,
             total_weight,
@@ -174,17 +180,19 @@ impl LabelCosts {
 
     /// `rewards[row][label]` of giving a row a label, of any sign; the objective is the penalties of
     /// the leaves minus the mean reward per unit of weight. O(rows · labels).
-    pub fn of_rewards(
+    pub fn of_rewards<'a>(
         rewards: &[f64],
         n_labels: usize,
-        weights: Option<&[f64]>,
+        weights: impl Into<Weights<'a>>,
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
+        let weights = weights.into();
         let rewards = Rewards::new(rewards, n_labels, weights, leaf_penalty)?;
         let short = rewards.shortfalls(f64::INFINITY);
         Ok(LabelCosts::prepare(Source {
             rows: RowCosts::Matrix(short.values),
+            counts: weights.counts(),
             n_labels: n_labels.max(1),
             outward: rewards.outward,
             total_weight: rewards.total_weight,
@@ -203,17 +211,18 @@ impl LabelCosts {
 
     /// Totals of so many bits, where no row costs more than `cap` above its least cost.
     fn in_units(source: Source, bits: u32, cap: f64) -> Self {
-        let n_labels = source.n_labels;
-        let fixed = |values: &[f64]| {
-            let whole = Fixed::new(values, MAX_TOTAL_BITS);
-            if whole.whole { whole } else { Fixed::new(values, bits) }
+        let (n_labels, counts) = (source.n_labels, &source.counts);
+        let fixed = |values: &[f64], width: usize| {
+            let fixed = |bits| Fixed::counted(values, |at| counts.of(at / width), bits);
+            let whole = fixed(MAX_TOTAL_BITS);
+            if whole.whole { whole } else { fixed(bits) }
         };
         let (fixed, moved) = match &source.rows {
             RowCosts::Classes { class, weight } => {
                 let fixed = if cap < f64::INFINITY {
-                    fixed(&weight.iter().map(|w| w.min(cap)).collect::<Vec<_>>())
+                    fixed(&weight.iter().map(|w| w.min(cap)).collect::<Vec<_>>(), 1)
                 } else {
-                    fixed(weight)
+                    fixed(weight, 1)
                 };
                 let mut statistics = vec![0i64; class.len() * n_labels];
                 let records = statistics.chunks_exact_mut(n_labels.max(1));
@@ -239,7 +248,7 @@ impl LabelCosts {
                 } else {
                     costs
                 };
-                let fixed = fixed(costs);
+                let fixed = fixed(costs, n_labels);
                 // A row is charged one of its labels.
                 let scale = fixed.scale();
                 let off = |(&v, &c): (&i64, &f64)| (v as f64 - c * scale).abs();
@@ -247,13 +256,17 @@ impl LabelCosts {
                 let moved = match fixed.moved {
                     0.0 => 0.0,
                     _ => {
-                        rows.map(|(v, c)| v.iter().zip(c).map(off).fold(0.0, f64::max)).sum::<f64>()
+                        let most = rows.map(|(v, c)| v.iter().zip(c).map(off).fold(0.0, f64::max));
+                        most.enumerate().map(|(row, most)| counts.of(row) * most).sum::<f64>()
                     }
                 };
                 (fixed, moved * (1.0 + 1e-6))
             }
         };
-        let total = |k| fixed.values.iter().skip(k).step_by(n_labels).sum::<i64>();
+        let total = |k| {
+            let of_label = fixed.values.iter().skip(k).step_by(n_labels).enumerate();
+            of_label.map(|(row, &v)| v * counts.of(row) as i64).sum::<i64>()
+        };
         let totals: Vec<i64> = (0..n_labels).map(total).collect();
         let most = totals.iter().copied().max().unwrap_or(0).max(1);
         let single_leaf = totals.iter().copied().min().unwrap_or(0);
@@ -383,18 +396,19 @@ impl ScalarTask for LabelCosts {
         self.price.charged
     }
 
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
+    fn objective(&self, placed: Placed) -> Measured {
+        let n_leaves = placed.n_leaves;
         let Source { rows, n_labels, outward, total_weight, penalty, .. } = &self.source;
         if let Some((rewards, _)) = &self.source.rewards {
-            return rewards.measured(leaf_of, n_leaves);
+            return rewards.measured(placed);
         }
         let n_labels = *n_labels;
         let mut sums = vec![Precise::default(); n_leaves * n_labels];
         let mut loss = Precise::default();
         match rows {
             RowCosts::Classes { class, weight } => {
-                for (&leaf, (&k, &w)) in leaf_of.iter().zip(class.iter().zip(weight)) {
-                    sums[leaf * n_labels + k].add(w);
+                for (i, leaf, count) in placed.iter() {
+                    sums[leaf * n_labels + class[i]].add_times(weight[i], count);
                 }
                 for leaf in sums.chunks_exact(n_labels) {
                     let heavier =
@@ -405,9 +419,10 @@ impl ScalarTask for LabelCosts {
                 }
             }
             RowCosts::Matrix(costs) => {
-                for (&leaf, row) in leaf_of.iter().zip(costs.chunks_exact(n_labels)) {
+                for (i, leaf, count) in placed.iter() {
+                    let row = &costs[i * n_labels..][..n_labels];
                     for (sum, &cost) in sums[leaf * n_labels..].iter_mut().zip(row) {
-                        sum.add(cost);
+                        sum.add_times(cost, count);
                     }
                 }
                 let least = |leaf: &[Precise]| {
@@ -589,13 +604,15 @@ mod tests {
     #[test]
     fn a_leaf_takes_its_cheapest_label() {
         let costs = [0.0, 2.0, 5.0, 1.0, 0.0, 0.5];
-        let task = LabelCosts::of_costs(&costs, 3, Some(&[1.0, 2.0]), 0.25, 4).unwrap();
+        let task = LabelCosts::of_costs(&costs, 3, Some(&[1.0, 2.0][..]), 0.25, 4).unwrap();
         let sums: Vec<i64> =
             (0..3).map(|k| task.statistics()[k] + task.statistics()[3 + k]).collect();
         // Labels cost 2, 2 and 6, for a weight of 3.
         assert!((task.objective_of_cost(task.leaf_cost(&sums)) - (2.0 / 3.0 + 0.25)).abs() < 1e-15);
-        assert!((task.objective(&[0, 0], 1).objective - (2.0 / 3.0 + 0.25)).abs() < 1e-15);
-        assert_eq!(task.objective(&[0, 1], 2).objective, 0.5);
+        assert!(
+            (task.objective(Placed::rows(&[0, 0], 1)).objective - (2.0 / 3.0 + 0.25)).abs() < 1e-15
+        );
+        assert_eq!(task.objective(Placed::rows(&[0, 1], 2)).objective, 0.5);
     }
 
     #[test]

@@ -11,9 +11,10 @@
 //! exposure is the hazard.
 
 use super::fixed::{Fixed, power_of_two};
+use super::weights::Counts;
 use super::{
-    FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
-    check_values, range_of, total_weight,
+    FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
+    Ties, Weights, check_values, range_of,
 };
 use crate::error::{Error, not_negative};
 use crate::precise::Precise;
@@ -59,9 +60,10 @@ pub struct Likelihood {
     single_leaf: f64,
     /// No less than the terms of the objective of any tree, without their signs and penalties.
     terms: f64,
-    /// Per row, as reals and weighted: events, hazard, and the log-likelihood of the saturated
+    /// Per record, as reals and weighted: events, hazard, and the log-likelihood of the saturated
     /// model, −e·ln(h/e).
     rows: Vec<[f64; 3]>,
+    counts: Counts,
 }
 
 /// Rows as the likelihood counts them.
@@ -70,7 +72,7 @@ struct Records<'a> {
     events: &'a [f64],
     /// Hazard that each was exposed to.
     hazard: &'a [f64],
-    weights: Option<&'a [f64]>,
+    weights: Weights<'a>,
     /// Where events may be observed or not: which were.
     observed: &'a [bool],
     source: &'static str,
@@ -123,7 +125,7 @@ impl Likelihood {
             events: &smoothed
                 .map_or_else(|| obs.event.iter().map(counts).collect(), <[f64]>::to_vec),
             hazard: &hazard,
-            weights: obs.weight,
+            weights: Weights { weight: obs.weight, count: obs.count },
             observed: obs.event,
             source: if smoothed.is_some() { "smoothed" } else { "y" },
         };
@@ -142,7 +144,7 @@ impl Likelihood {
         let records = Records {
             events: &obs.event.iter().map(|&event| f64::from(u8::from(event))).collect::<Vec<_>>(),
             hazard: &baseline_hazard(obs),
-            weights: Some(&weights),
+            weights: Weights { weight: Some(&weights), count: obs.count },
             observed: obs.event,
             source: "y",
         };
@@ -155,13 +157,18 @@ impl Likelihood {
         self.terms *= self.weight / weight;
         (self.weight, self.scale, self.penalty) = (weight, scale, leaf_penalty);
         self.price = price_of_leaf(leaf_penalty, weight, scale);
-        self.single_leaf = self.objective(&vec![0; self.rows.len()], 1).objective;
+        self.single_leaf = self.objective_of_one_leaf();
         self
     }
 
     /// Objective of a single leaf.
     pub(super) fn single_leaf(&self) -> f64 {
         self.single_leaf
+    }
+
+    fn objective_of_one_leaf(&self) -> f64 {
+        let all = (0..self.rows.len()).map(|record| (record, 0, self.counts.of(record)));
+        self.measured(all, 1).objective
     }
 
     /// Cost of a single leaf.
@@ -171,18 +178,19 @@ impl Likelihood {
 
     /// Half the Poisson deviance of `counts` given `exposure`, 1 each where there is none: a leaf
     /// has one rate per unit of exposure.
-    pub fn of_counts(
+    pub fn of_counts<'a>(
         counts: &[f64],
         exposure: Option<&[f64]>,
-        weights: Option<&[f64]>,
+        weights: impl Into<Weights<'a>>,
         leaf_penalty: f64,
     ) -> Result<Self, Error> {
+        let weights = weights.into();
         check_values("y", counts, 1)?;
         check_values("exposure", exposure.unwrap_or(&[]), 1)?;
         if let Some(row) = exposure.and_then(|m| m.iter().position(|&m| m == 0.0)) {
             return Err(Error::invalid("exposure", format!("row {row} is 0; it must be positive")));
         }
-        total_weight(weights, counts.len())?;
+        weights.total(counts.len())?;
         let ones = vec![1.0; if exposure.is_none() { counts.len() } else { 0 }];
         let records = Records {
             events: counts,
@@ -200,14 +208,13 @@ impl Likelihood {
     }
 
     fn prepare(records: &Records, prior: f64, leaf_penalty: f64) -> Result<Self, Error> {
-        let n = records.events.len();
-        let weight_of = |i: usize| records.weights.map_or(1.0, |w| w[i]);
+        let (n, weights) = (records.events.len(), records.weights);
         let rows: Vec<[f64; 3]> = (0..n)
             .map(|i| {
-                let (events, hazard) = (weight_of(i) * records.events[i], records.hazard[i]);
+                let (events, hazard) = (weights.of(i) * records.events[i], records.hazard[i]);
                 let rate = hazard / records.events[i];
                 let saturated = if events > 0.0 { -events * rate.ln() } else { 0.0 };
-                [events, weight_of(i) * hazard, saturated]
+                [events, weights.of(i) * hazard, saturated]
             })
             .collect();
         let (source, event) = (records.source, records.observed.to_vec());
@@ -216,7 +223,7 @@ impl Likelihood {
             return Err(Error::invalid(source, reason));
         }
         let column = |c: usize| rows.iter().map(|r| r[c]).collect::<Vec<f64>>();
-        let fixed = |c| Fixed::new(&column(c), TOTAL_BITS);
+        let fixed = |c| Fixed::counted(&column(c), |i| weights.count(i), TOTAL_BITS);
         let (events, mut hazards) = (fixed(0), fixed(1));
         for (value, row) in hazards.values.iter_mut().zip(&rows) {
             // No row with weight is without hazard, however light.
@@ -225,10 +232,18 @@ impl Likelihood {
         let statistics: Vec<i64> =
             events.values.iter().zip(&hazards.values).flat_map(|(&e, &h)| [e, h]).collect();
         // Without any event every leaf costs 0, whatever the rate of the whole is said to be.
-        let total = [events.values.iter().sum::<i64>().max(1), hazards.values.iter().sum()];
-        let weight = Precise::of((0..n).map(weight_of)).value();
+        let of_all = |fixed: &Fixed| {
+            let records = fixed.values.iter().enumerate();
+            records.map(|(i, &v)| v * weights.count(i) as i64).sum::<i64>()
+        };
+        let total = [of_all(&events).max(1), of_all(&hazards)];
+        let weight = weights.sum((0..n).map(|i| weights.of(i)));
+        let counts = weights.counts();
         let unit = 1.0 / hazards.scale();
-        let records = || rows.iter().filter(|r| r[1] > 0.0).map(|r| (r[0], r[1]));
+        let records = || {
+            let rows = rows.iter().enumerate().filter(|(_, r)| r[1] > 0.0);
+            rows.map(|(i, r)| (r[0], r[1], weights.count(i)))
+        };
         // Rows of less than four units of hazard may weigh anything: what their events can cost.
         let heavy = || records().filter(|r| hazards.whole || r.1 >= 4.0 * unit);
         let light = || records().filter(|r| !hazards.whole && r.1 < 4.0 * unit);
@@ -237,22 +252,22 @@ impl Likelihood {
         let of_hazards = if hazards.whole {
             0.0
         } else {
-            let at_least_rate = 4.0 / 7.0 * n as f64 * unit * least_rate;
+            let at_least_rate = 4.0 / 7.0 * counts.rows(n) * unit * least_rate;
             rounding_error(heavy(), unit, 1).max(at_least_rate)
         };
         let rate = heavy().map(|r| r.0 / r.1).fold(least_rate, f64::max);
-        let of_light = light().map(|r| r.0 * LOGARITHMS + unit * rate).sum::<f64>();
+        let of_light = light().map(|r| r.2 * (r.0 * LOGARITHMS + unit * rate)).sum::<f64>();
         // The derivative by the events is ln(H/E) − 1: at most the logarithm of the largest ratio.
-        let total_hazard = Precise::of(records().map(|r| r.1)).value();
+        let total_hazard = weights.sum(rows.iter().map(|r| r[1]));
         let lightest = records().map(|r| r.0).filter(|&e| e > 0.0).fold(f64::INFINITY, f64::min);
-        let ratio = |r: (f64, f64)| if r.0 > 0.0 { r.1 / r.0 } else { f64::INFINITY };
+        let ratio = |r: (f64, f64, f64)| if r.0 > 0.0 { r.1 / r.0 } else { f64::INFINITY };
         let least = records().map(ratio).fold(f64::INFINITY, f64::min);
         let range = (total_hazard / lightest).ln().abs().max(least.ln().abs()) + 2.0;
         let of_events =
             if events.moved > 0.0 { events.moved / events.scale() * range } else { 0.0 };
         let of_events = of_events + of_light;
         let events_total = total[0] as f64 / events.scale();
-        let saturated = Precise::of(rows.iter().map(|r| r[2].abs())).value();
+        let saturated = weights.sum(rows.iter().map(|r| r[2].abs()));
         let fitted = if range.is_finite() { events_total * range } else { 0.0 };
         let terms = (saturated + fitted + events_total) / weight;
         // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64), with a prior HS₀ more, and what
@@ -282,8 +297,9 @@ impl Likelihood {
             single_leaf: 0.0,
             terms,
             rows,
+            counts,
         };
-        task.single_leaf = task.objective(&vec![0; n], 1).objective;
+        task.single_leaf = task.objective_of_one_leaf();
         Ok(task)
     }
 }
@@ -326,6 +342,40 @@ impl Likelihood {
             rounded.map(|c| record[c] as f64).fold(f64::INFINITY, f64::min)
         };
         rows.map(of_row).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Objective of rows given as (record, leaf, number of rows).
+    fn measured(
+        &self,
+        rows: impl Iterator<Item = (usize, usize, f64)>,
+        n_leaves: usize,
+    ) -> Measured {
+        let mut leaves = vec![[Precise::default(); 3]; n_leaves];
+        for (record, leaf, count) in rows {
+            let row = self.rows[record].iter();
+            for (sum, &v) in leaves[leaf].iter_mut().zip(row).filter(|(_, v)| **v != 0.0) {
+                sum.add_times(v, count);
+            }
+        }
+        let (mut loss, mut magnitude) = (Precise::default(), self.penalty * n_leaves as f64);
+        for leaf in leaves {
+            let [events, hazard, nlhs] = leaf.map(Precise::value);
+            let fitted = if self.prior > 0.0 {
+                under_prior(events, hazard, self.prior)
+            } else if events > 0.0 {
+                -events * (events / hazard).ln()
+            } else {
+                0.0
+            };
+            loss.add(nlhs);
+            loss.add(fitted);
+            // The terms of the log-likelihood: NLHS, ES · ln θ, and θ · HS, which is ES.
+            magnitude += (nlhs.abs() + fitted.abs() + events) / self.weight;
+        }
+        // Logarithms are rounded, and no loss is below 0.
+        let loss = loss.value().max(0.0) / self.weight;
+        let objective = loss + self.penalty * n_leaves as f64;
+        Measured { objective, magnitude }
     }
 
     /// Hazard ratio of every leaf as it is predicted, from the rows; none without hazard.
@@ -417,32 +467,8 @@ impl ScalarTask for Likelihood {
         self.price
     }
 
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
-        let mut leaves = vec![[Precise::default(); 3]; n_leaves];
-        for (row, &leaf) in self.rows.iter().zip(leaf_of) {
-            for (sum, &v) in leaves[leaf].iter_mut().zip(row).filter(|(_, v)| **v != 0.0) {
-                sum.add(v);
-            }
-        }
-        let (mut loss, mut magnitude) = (Precise::default(), self.penalty * n_leaves as f64);
-        for leaf in leaves {
-            let [events, hazard, nlhs] = leaf.map(Precise::value);
-            let fitted = if self.prior > 0.0 {
-                under_prior(events, hazard, self.prior)
-            } else if events > 0.0 {
-                -events * (events / hazard).ln()
-            } else {
-                0.0
-            };
-            loss.add(nlhs);
-            loss.add(fitted);
-            // The terms of the log-likelihood: NLHS, ES · ln θ, and θ · HS, which is ES.
-            magnitude += (nlhs.abs() + fitted.abs() + events) / self.weight;
-        }
-        // Logarithms are rounded, and no loss is below 0.
-        let loss = loss.value().max(0.0) / self.weight;
-        let objective = loss + self.penalty * n_leaves as f64;
-        Measured { objective, magnitude }
+    fn objective(&self, rows: Placed) -> Measured {
+        self.measured(rows.iter(), rows.n_leaves)
     }
 
     /// The saturated model fits no worse than any leaf: by the log-sum inequality no loss is
@@ -462,7 +488,7 @@ impl ScalarTask for Likelihood {
     }
 
     fn resolution(&self, allowed: Allowed) -> f64 {
-        let leaves = allowed.leaves.min(self.rows.len()) as f64;
+        let leaves = (allowed.leaves as f64).min(self.counts.rows(self.rows.len()));
         let costs = leaves * (self.cost_rounding() as f64 + 0.5) / self.scale;
         (self.off[0] + leaves * self.off[1] + costs) / self.weight
     }
@@ -562,7 +588,7 @@ impl LaneTask for Likelihood {
             }
             // Events that were rounded too may each be half a unit more.
             let more = if shift[0] > 0 { 0.5 } else { 0.0 };
-            let records = records.into_iter().map(|(e, h)| (e + more, h));
+            let records = records.into_iter().map(|(e, h)| (e + more, h, 1.0));
             if self.prior > 0.0 {
                 error += 4.0 / 7.0 * rows.len() as f64 / 2.0 * prior_events / prior_hazard;
             }
@@ -620,28 +646,28 @@ impl LaneTask for Likelihood {
 }
 
 /// Bound on what rounding every row's hazard to a multiple of `unit` does to the summed
-/// loss of any partition into `leaves`, for records (events, hazard) of at least 4 units.
+/// loss of any partition into `leaves`, for (events, hazard, number of rows) of at least 4 units.
 ///
 /// A leaf of m rows has its hazard off by at most m·unit/2 and its loss by at most
 /// (8/7)·ES·m·(unit/2)/HS. With b = max(events/κ, 1), ES·m ≤ κ(Σ b)²; the subset with the
 /// largest (Σ b)²/(Σ h) is a prefix in the order of h/b. Also m/HS ≤ 1/min h, and
 /// ES/HS ≤ max events/h.
 fn rounding_error(
-    records: impl Iterator<Item = (f64, f64)> + Clone,
+    records: impl Iterator<Item = (f64, f64, f64)> + Clone,
     unit: f64,
     leaves: usize,
 ) -> f64 {
-    let events: f64 = records.clone().map(|r| r.0).sum();
+    let events: f64 = records.clone().map(|r| r.0 * r.2).sum();
     let least_hazard = records.clone().map(|r| r.1).fold(f64::INFINITY, f64::min);
     let largest_rate = records.clone().map(|r| r.0 / r.1).fold(0.0, f64::max);
-    let n = records.clone().count() as f64;
+    let n = records.clone().map(|r| r.2).sum::<f64>();
     let kappa = (events / n.max(1.0)).max(f64::MIN_POSITIVE);
     // Records by the first bits of h/b: within a group h is at least b times its least ratio, and
     // what is convex in how many of them belong to the prefix is largest at an end.
     const DROPPED: u32 = 46;
-    let scaled = records.map(|(e, h)| {
+    let scaled = records.map(|(e, h, n)| {
         let b = (e / kappa).max(1.0);
-        ((h / b).to_bits() >> DROPPED, b)
+        ((h / b).to_bits() >> DROPPED, n * b)
     });
     let (mut first, mut last) = (u64::MAX, 0);
     scaled.clone().for_each(|(key, _)| (first, last) = (first.min(key), last.max(key)));
@@ -669,7 +695,8 @@ mod tests {
     #[test]
     fn hazard_is_floored_before_the_first_event() {
         let (time, event) = observations();
-        let obs = Observations { time: &time, event: &event, weight: None, entry: None };
+        let obs =
+            Observations { time: &time, event: &event, weight: None, entry: None, count: None };
         let hazard = baseline_hazard(&obs);
         let expected = [1.0 / 6.0, 0.25, 0.25, 0.75, 0.75];
         for (h, e) in hazard.iter().zip(expected) {
@@ -680,7 +707,8 @@ mod tests {
     #[test]
     fn cost_and_objective_agree() {
         let (time, event) = observations();
-        let obs = Observations { time: &time, event: &event, weight: None, entry: None };
+        let obs =
+            Observations { time: &time, event: &event, weight: None, entry: None, count: None };
         let task = Likelihood::new(&obs, 0.01).unwrap();
         let leaf_of = [0, 0, 1, 1, 1];
         let sums = |leaf: usize| {
@@ -693,13 +721,16 @@ mod tests {
         };
         let cost = task.combine(&task.leaf_cost(&sums(0)), &task.leaf_cost(&sums(1)));
         assert!(
-            (task.objective_of_cost(cost) - task.objective(&leaf_of, 2).objective).abs() < 1e-14
+            (task.objective_of_cost(cost) - task.objective(Placed::rows(&leaf_of, 2)).objective)
+                .abs()
+                < 1e-14
         );
     }
 
     #[test]
     fn no_event_is_an_error() {
-        let obs = Observations { time: &[1.0], event: &[false], weight: None, entry: None };
+        let obs =
+            Observations { time: &[1.0], event: &[false], weight: None, entry: None, count: None };
         assert!(Likelihood::new(&obs, 0.0).unwrap_err().to_string().starts_with("event"));
         let smoothed = Likelihood::of_smoothed(&obs, Some(&[0.5]), 0.0, 0.0);
         assert!(smoothed.unwrap_err().to_string().starts_with("event"));
@@ -708,7 +739,8 @@ mod tests {
     #[test]
     fn smoothed_events_are_counted_in_place_of_the_observed_ones() {
         let (time, event) = observations();
-        let obs = Observations { time: &time, event: &event, weight: None, entry: None };
+        let obs =
+            Observations { time: &time, event: &event, weight: None, entry: None, count: None };
         let of =
             |smoothed: &[f64], prior| Likelihood::of_smoothed(&obs, Some(smoothed), prior, 0.0);
         let smoothed = [0.25, 0.0, 1.5, 0.5, 0.5];
@@ -721,12 +753,17 @@ mod tests {
                 (events, total) = (events + e, total + h);
             }
             loss -= events * f64::ln(events / total);
-            assert!((task.objective(&[0; 5], 1).objective - loss / 5.0).abs() < 1e-15);
+            assert!(
+                (task.objective(Placed::rows(&[0; 5], 1)).objective - loss / 5.0).abs() < 1e-15
+            );
             // Leaves have as many events as were observed.
             assert_eq!(task.events(), event);
         }
         // Without any, no leaf costs anything.
-        assert_eq!(of(&[0.0; 5], 0.0).unwrap().objective(&[0, 0, 1, 1, 1], 2).objective, 0.0);
+        assert_eq!(
+            of(&[0.0; 5], 0.0).unwrap().objective(Placed::rows(&[0, 0, 1, 1, 1], 2)).objective,
+            0.0
+        );
         for wrong in [-0.5, f64::NAN, f64::INFINITY, 1e-320] {
             let refusal = of(&[0.5, 0.5, wrong, 0.5, 0.5], 0.0).unwrap_err().to_string();
             assert!(refusal.starts_with("smoothed: row 2 is "), "{refusal}");
@@ -736,7 +773,8 @@ mod tests {
     #[test]
     fn far_more_smoothed_events_than_hazard_leave_room_for_prices() {
         let (time, event) = observations();
-        let obs = Observations { time: &time, event: &event, weight: None, entry: None };
+        let obs =
+            Observations { time: &time, event: &event, weight: None, entry: None, count: None };
         let smoothed = [1e280, 1e250, 1e280, 1e200, 0.0];
         let task = Likelihood::of_smoothed(&obs, Some(&smoothed), 3.0, 0.0).unwrap();
         let cost = |row: usize| task.leaf_cost(&task.statistics()[2 * row..2 * row + 2]);

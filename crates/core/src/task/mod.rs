@@ -32,15 +32,15 @@ pub mod prices;
 pub mod regression;
 pub mod rewards;
 mod split_price;
+pub mod weights;
 pub mod wide;
 
-use crate::data::BinaryMatrix;
 use crate::error::Error;
-use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::simd::Lanes;
 use crate::tree::Tree;
 use curve::CurveStatistics;
+pub use weights::{Placed, Weights};
 use wide::Wide;
 
 /// Rejects labels outside `0..n_classes`.
@@ -62,16 +62,6 @@ fn check_values(name: &'static str, values: &[f64], width: usize) -> Result<(), 
     }
 }
 
-/// Sum of the weights, or the number of rows.
-fn total_weight(weights: Option<&[f64]>, n_rows: usize) -> Result<f64, Error> {
-    let total = weights.map_or(n_rows as f64, |w| Precise::of(w.iter().copied()).value());
-    if total > 0.0 {
-        Ok(total)
-    } else {
-        Err(Error::invalid("sample_weight", "all weights are zero"))
-    }
-}
-
 /// The rows that hold the smallest value above 0 and the largest one, as a clause.
 pub(crate) fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> String {
     let positive = values.filter(|&(_, v)| v != 0.0).map(|(row, v)| (row, v.abs()));
@@ -85,7 +75,7 @@ pub(crate) fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> St
 }
 
 /// Integers per row, summed over the rows of a leaf.
-pub trait Statistics: Sync {
+pub trait Statistics: Send + Sync {
     /// Integers per row.
     fn channels(&self) -> usize;
 
@@ -140,9 +130,8 @@ pub trait ScalarTask: Statistics {
     fn cost_rounding(&self) -> i64;
 
     /// Objective of a partition of the rows into leaves, computed from the rows themselves with
-    /// sums of twice the digits, leaf by leaf: `leaf_of[row]` names the leaf of each row, in
-    /// `0..n_leaves`.
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured;
+    /// sums of twice the digits, leaf by leaf.
+    fn objective(&self, rows: Placed) -> Measured;
 
     /// What no tree of at least so many leaves is below, whatever the data.
     fn least_objective(&self, leaves: usize) -> f64;
@@ -276,7 +265,7 @@ pub trait Questions: ScalarTask {
     }
 
     /// Feature prices of a whole tree in units of the objective, from the rows themselves.
-    fn tree_price(&self, _tree: &Tree, _features: &BinaryMatrix) -> f64 {
+    fn tree_price(&self, _tree: &Tree, _rows: Placed) -> f64 {
         0.0
     }
 

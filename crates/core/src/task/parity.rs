@@ -8,7 +8,7 @@
 
 use super::accuracy::Accuracy;
 use super::digits::{ExactSums, parts};
-use super::{FrontTask, Said, ScalarTask, Statistics, Task, Ties, total_weight};
+use super::{FrontTask, Said, ScalarTask, Statistics, Task, Ties, Weights};
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
@@ -101,7 +101,7 @@ impl Parity {
         let labels: Vec<usize> = positive.iter().map(|&p| usize::from(p)).collect();
         let most_leaves = max_leaves.min(n).max(1);
         let errors = Accuracy::new(&labels, 2, weights, leaf_penalty, most_leaves)?;
-        let total_weight = total_weight(weights, n)?;
+        let total_weight = Weights::from(weights).total(n)?;
         let counted = |i: usize| criterion == Criterion::DemographicParity || positive[i];
         let of_row = |i: usize| counted(i).then_some(usize::from(group[i]));
         let exact = ExactSums::new((0..n).map(weight));

@@ -8,8 +8,9 @@ use super::fixed::{Fixed, mean_times_power, times_power, unit_exponent};
 use super::label_costs::{LabelCosts, MAX_TOTAL_BITS};
 use super::prices::FeaturePrices;
 use super::wide::Wide;
-use super::{LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties};
-use crate::data::BinaryMatrix;
+use super::{
+    LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive, Ties, Weights,
+};
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
@@ -31,6 +32,8 @@ pub struct Priced {
     whole: bool,
     /// Over the power of two by which all are too large or too small.
     weights: Vec<f64>,
+    /// Of all rows.
+    total_weight: f64,
     /// What rounding the weights, and the prices per unit of weight, can do to the test of all
     /// rows, in cost units.
     off: f64,
@@ -38,22 +41,23 @@ pub struct Priced {
 
 impl Priced {
     /// As [`LabelCosts::of_costs`], with a price per unit of weight for every test.
-    pub fn new(
+    pub fn new<'a>(
         costs: &[f64],
         n_labels: usize,
-        weights: Option<&[f64]>,
+        weights: impl Into<Weights<'a>>,
         prices: FeaturePrices,
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
-        let tests = Some(&prices);
+        let (given, tests) = (weights.into(), Some(&prices));
+        let weights = given.weight;
         let costs =
-            LabelCosts::with_tests(costs, n_labels, weights, leaf_penalty, max_leaves, tests)?;
+            LabelCosts::with_tests(costs, n_labels, given, leaf_penalty, max_leaves, tests)?;
         let n = costs.statistics().len() / costs.channels();
         let unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
         let scaled = |w: &[f64]| w.iter().map(|&w| times_power(w, -unit)).collect();
         let weights: Vec<f64> = weights.map_or_else(|| vec![1.0; n], scaled);
-        let fixed = Fixed::new(&weights, MAX_TOTAL_BITS);
+        let fixed = Fixed::counted(&weights, |i| given.count(i), MAX_TOTAL_BITS);
         let statistics = costs
             .statistics()
             .chunks_exact(costs.channels())
@@ -62,8 +66,10 @@ impl Priced {
             .collect();
         let rate = times_power(costs.scale() / fixed.scale(), -costs.outward());
         let whole = fixed.whole;
-        let mut task = Priced { costs, prices, statistics, rate, whole, weights, off: 0.0 };
-        let total = fixed.values.iter().sum::<i64>() as f64;
+        let total_weight = given.with(Some(&weights)).sum(weights.iter().copied());
+        let total = given.sum(fixed.values.iter().map(|&w| w as f64));
+        let mut task =
+            Priced { costs, prices, statistics, rate, whole, weights, total_weight, off: 0.0 };
         let rates = || task.prices.values().map(|price| price * rate);
         let moved = if fixed.moved > 0.0 { fixed.moved * rates().fold(0.0, f64::max) } else { 0.0 };
         // No tree that may be best pays a larger price.
@@ -119,8 +125,8 @@ impl ScalarTask for Priced {
         self.costs.split_price()
     }
 
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
-        self.costs.objective(leaf_of, n_leaves)
+    fn objective(&self, rows: Placed) -> Measured {
+        self.costs.objective(rows)
     }
 
     fn least_objective(&self, leaves: usize) -> f64 {
@@ -133,15 +139,15 @@ impl ScalarTask for Priced {
 
     fn resolution(&self, allowed: Allowed) -> f64 {
         // On every level each row may be tested once, and every test is rounded to a unit.
-        let tests = (allowed.leaves - 1).min(self.weights.len()) as f64;
+        let tests = (allowed.leaves - 1) as f64;
         let levels = tests.min(allowed.depth as f64);
         // Prices of splits that order trees exactly do so beside exact prices of tests only.
         let half = if self.whole { 0.0 } else { 0.5 };
         let is_exact = self.whole && self.off == 0.0;
         let of_splits = if self.costs.orders_sizes() && !is_exact { 0.5 } else { 0.0 };
         let units = levels * self.off + tests * (half + of_splits);
-        let total = Precise::of(self.weights.iter().copied()).value();
-        let of_tests = mean_times_power(units / self.costs.scale(), total, self.costs.outward());
+        let (scale, outward) = (self.costs.scale(), self.costs.outward());
+        let of_tests = mean_times_power(units / scale, self.total_weight, outward);
         self.costs.resolution(allowed) + of_tests
     }
 
@@ -186,17 +192,24 @@ impl Questions for Priced {
         self.prices.price(feature, tested).to_bits()
     }
 
-    fn tree_price(&self, tree: &Tree, features: &BinaryMatrix) -> f64 {
-        let mut weight = vec![Precise::default(); tree.n_nodes()];
-        for (r, &w) in self.weights.iter().enumerate() {
-            tree.path(features, r).for_each(|node| weight[node].add(w));
+    fn tree_price(&self, tree: &Tree, rows: Placed) -> f64 {
+        let mut of_leaf = vec![Precise::default(); rows.n_leaves];
+        for (record, leaf, count) in rows.iter() {
+            of_leaf[leaf].add_times(self.weights[record], count);
         }
-        let total = Precise::of(self.weights.iter().copied()).value();
+        let (mut weight, mut leaves) = (vec![Precise::default(); tree.n_nodes()], of_leaf.iter());
+        for node in (0..tree.n_nodes()).filter(|&node| tree.feature[node] == LEAF) {
+            weight[node] = *leaves.next().expect("a weight per leaf, in preorder");
+        }
+        for node in (0..tree.n_nodes()).rev().filter(|&node| tree.feature[node] != LEAF) {
+            let [yes, no] = [tree.left[node], tree.right[node]].map(|child| weight[child as usize]);
+            weight[node] = yes.plus(no);
+        }
         let mut mean = Precise::default();
         for (node, tested) in tree.nodes_with_tested() {
             if tree.feature[node] != LEAF {
                 let price = self.prices.price(tree.feature[node] as usize, &tested);
-                mean.add(weight[node].value() / total * price);
+                mean.add(weight[node].value() / self.total_weight * price);
             }
         }
         mean.value()

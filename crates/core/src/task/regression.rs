@@ -6,8 +6,8 @@
 use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
 use super::wide::{Squares, Wide};
 use super::{
-    FreeQuestions, LaneError, LaneTask, Questions, ScalarTask, Statistics, Superadditive, Ties,
-    check_values, range_of, total_weight,
+    FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
+    Ties, Weights, check_values, range_of,
 };
 use crate::error::Error;
 use crate::precise::{Precise, two_sum};
@@ -35,6 +35,7 @@ pub struct Regression {
     base: f64,
     /// What rounding can do to the summed loss of any tree, its costs and prices aside.
     off: f64,
+    n_rows: f64,
     /// Targets over 2^`unit`.
     target: Vec<f64>,
     unit: i32,
@@ -43,7 +44,13 @@ pub struct Regression {
 
 impl Regression {
     /// `target` finite; `leaf_penalty` is per leaf, in units of the mean squared error. O(n).
-    pub fn new(target: &[f64], weights: Option<&[f64]>, leaf_penalty: f64) -> Result<Self, Error> {
+    pub fn new<'a>(
+        target: &[f64],
+        weights: impl Into<Weights<'a>>,
+        leaf_penalty: f64,
+    ) -> Result<Self, Error> {
+        let given = weights.into();
+        let weights = given.weight;
         if let Some(bad) = target.iter().position(|y| !y.is_finite()) {
             return Err(Error::invalid("y", format!("row {bad} is not finite")));
         }
@@ -53,10 +60,13 @@ impl Regression {
         let weight_unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
         let weights: Option<Vec<f64>> =
             weights.map(|w| w.iter().map(|&w| times_power(w, -weight_unit)).collect());
-        let total_weight = total_weight(weights.as_deref(), target.len())?;
-        let weight = |i: usize| weights.as_ref().map_or(1.0, |w| w[i]);
+        let rows = given.with(weights.as_deref());
+        let total_weight = rows.total(target.len())?;
+        let weight = |i: usize| rows.of(i);
         let mut sum = Precise::default();
-        target.iter().enumerate().for_each(|(i, &y)| sum.add_product(weight(i), y));
+        for (i, &y) in target.iter().enumerate() {
+            sum.add_product_times(weight(i), y, rows.count(i));
+        }
         let mean = sum.value() / total_weight;
         // Whole targets stay whole.
         let whole = target.iter().all(|y| y.fract() == 0.0);
@@ -64,8 +74,7 @@ impl Regression {
         let centred: Vec<f64> =
             target.iter().enumerate().map(|(i, y)| weight(i) * (y - centre)).collect();
         let absolute: Vec<f64> = centred.iter().map(|s| s.abs()).collect();
-        let spread = Precise::of(centred.iter().zip(&target).map(|(s, y)| s * (y - centre)));
-        let spread = spread.value();
+        let spread = rows.sum(centred.iter().zip(&target).map(|(s, y)| s * (y - centre)));
         let square = times_power(spread / total_weight, 2 * unit);
         if spread > 0.0 && !(SQUARES.0..SQUARES.1).contains(&square) {
             let far = |i: &usize| absolute[*i];
@@ -79,9 +88,9 @@ impl Regression {
             );
             return Err(Error::invalid("y", reason));
         }
-        let weight_fixed =
-            Fixed::new(&(0..target.len()).map(weight).collect::<Vec<_>>(), TOTAL_BITS);
-        let target_fixed = Fixed::new(&absolute, TOTAL_BITS);
+        let fixed = |values: &[f64]| Fixed::counted(values, |i| rows.count(i), TOTAL_BITS);
+        let weight_fixed = fixed(&(0..target.len()).map(weight).collect::<Vec<_>>());
+        let target_fixed = fixed(&absolute);
         let signed = |(&v, s): (&i64, &f64)| if *s < 0.0 { -v } else { v };
         let mut lifted = 0.0;
         let statistics = weight_fixed
@@ -89,8 +98,9 @@ impl Regression {
             .iter()
             // No row with a target is without weight, however light.
             .zip(target_fixed.values.iter().zip(&centred).map(signed))
-            .flat_map(|(&w, s)| {
-                lifted += f64::from(u8::from(w == 0 && s != 0));
+            .enumerate()
+            .flat_map(|(i, (&w, s))| {
+                lifted += if w == 0 && s != 0 { rows.count(i) } else { 0.0 };
                 [w.max(i64::from(s != 0)), s]
             })
             .collect();
@@ -102,7 +112,7 @@ impl Regression {
         let farthest = target.iter().map(|y| (y - centre).abs()).fold(0.0, f64::max);
         let rounded = if whole && weights.is_none() { 0.0 } else { 2.0 * f64::EPSILON };
         let targets = target_fixed.moved / target_fixed.scale()
-            + rounded * Precise::of(absolute.iter().copied()).value();
+            + rounded * rows.sum(absolute.iter().copied());
         let light = (weight_fixed.moved + lifted) / weight_fixed.scale();
         let off = farthest * (8.0 * targets + 2.0 * farthest * light) + f64::EPSILON * 8.0 * spread;
         Ok(Regression {
@@ -115,6 +125,7 @@ impl Regression {
             penalty: leaf_penalty,
             base: spread / total_weight,
             off,
+            n_rows: given.counts().rows(target.len()),
             target,
             unit,
             weight: weights,
@@ -171,36 +182,32 @@ impl ScalarTask for Regression {
         self.price
     }
 
-    fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
+    fn objective(&self, rows: Placed) -> Measured {
         // Sums with twice the digits, the mean likewise: differences to it are exact to the last
         // digits, whatever the offset.
         let weight = |i: usize| self.weight.as_ref().map_or(1.0, |w| w[i]);
-        let mut sums = vec![[Precise::default(); 2]; n_leaves];
-        let mut range = vec![[f64::INFINITY, f64::NEG_INFINITY]; n_leaves];
-        for (i, (&leaf, &y)) in leaf_of.iter().zip(&self.target).enumerate() {
-            let w = weight(i);
+        let mut sums = vec![[Precise::default(); 2]; rows.n_leaves];
+        let mut range = vec![[f64::INFINITY, f64::NEG_INFINITY]; rows.n_leaves];
+        for (i, leaf, count) in rows.iter() {
+            let (w, y) = (weight(i), self.target[i]);
             if w > 0.0 {
-                sums[leaf][0].add(w);
-                if w == 1.0 {
-                    sums[leaf][1].add(y)
-                } else {
-                    sums[leaf][1].add_product(w, y)
-                }
+                sums[leaf][0].add_times(w, count);
+                sums[leaf][1].add_product_times(w, y, count);
                 range[leaf] = [range[leaf][0].min(y), range[leaf][1].max(y)];
             }
         }
         let means: Vec<Precise> = sums.iter().map(|[w, s]| s.over(*w)).collect();
         let mut total = Precise::default();
-        for (i, (&leaf, &y)) in leaf_of.iter().zip(&self.target).enumerate() {
-            let (w, [least, most]) = (weight(i), range[leaf]);
+        for (i, leaf, count) in rows.iter() {
+            let (w, y, [least, most]) = (weight(i), self.target[i], range[leaf]);
             if w > 0.0 && least < most {
                 let Precise { sum: mean, rest: more } = means[leaf];
                 let (difference, rest) = two_sum(y, -mean);
-                total.add(w * (difference + (rest - more)).powi(2));
+                total.add_times(w * (difference + (rest - more)).powi(2), count);
             }
         }
         let error = self.outward(total.value() / self.total_weight);
-        Measured::plain(error + self.penalty * n_leaves as f64)
+        Measured::plain(error + self.penalty * rows.n_leaves as f64)
     }
 
     fn least_objective(&self, leaves: usize) -> f64 {
@@ -212,7 +219,7 @@ impl ScalarTask for Regression {
     }
 
     fn resolution(&self, allowed: Allowed) -> f64 {
-        let leaves = (allowed.leaves.min(self.target.len())) as f64;
+        let leaves = (allowed.leaves as f64).min(self.n_rows);
         // Of every leaf its cost, and half a unit of its price.
         let costs = leaves * (self.cost_rounding() as f64 + 0.5) / self.scale;
         self.outward((self.off + costs) / self.total_weight)
@@ -323,7 +330,7 @@ mod tests {
     #[test]
     fn cost_and_objective_agree() {
         let (target, weight) = ([1.5, -2.0, 7.25, 3.0, 3.0], [1.0, 0.5, 2.0, 0.0, 1.0]);
-        let task = Regression::new(&target, Some(&weight), 0.01).unwrap();
+        let task = Regression::new(&target, Some(&weight[..]), 0.01).unwrap();
         let leaf_of = [0, 0, 1, 1, 1];
         let sums = |leaf: usize| {
             let mut sums = [0i64; 2];
@@ -334,7 +341,7 @@ mod tests {
             sums
         };
         let cost = task.combine(&task.leaf_cost(&sums(0)), &task.leaf_cost(&sums(1)));
-        let objective = task.objective(&leaf_of, 2).objective;
+        let objective = task.objective(Placed::rows(&leaf_of, 2)).objective;
         // Means 1/3 and 17.5/3.
         let by_hand: f64 = [
             (1.5f64 - 1.0 / 3.0).powi(2),

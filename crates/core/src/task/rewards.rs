@@ -6,7 +6,8 @@
 //! docs/maths/resolution.md.
 
 use super::fixed::{times_power, unit_exponent};
-use super::{range_of, total_weight};
+use super::weights::Counts;
+use super::{Placed, Weights, range_of};
 use crate::error::Error;
 use crate::precise::{Precise, two_sum};
 use crate::search::{EVALUATED, Measured};
@@ -24,6 +25,7 @@ pub struct Rewards {
     values: Vec<f64>,
     /// Weights of the rows, in a unit of their own; empty where all are one.
     weights: Vec<f64>,
+    counts: Counts,
     n_treatments: usize,
     /// Power of two that rewards were divided by.
     pub(super) outward: i32,
@@ -49,7 +51,7 @@ impl Rewards {
     pub(super) fn new(
         values: &[f64],
         n_treatments: usize,
-        weights: Option<&[f64]>,
+        given: Weights,
         penalty: f64,
     ) -> Result<Self, Error> {
         let n_treatments = n_treatments.max(1);
@@ -65,10 +67,11 @@ impl Rewards {
             return Err(Error::invalid("rewards", reason));
         }
         let outward = unit_exponent(values.iter().copied());
-        let weight_unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
+        let weight_unit = given.weight.map_or(0, |w| unit_exponent(w.iter().copied()));
         let of_unit = |w: &[f64]| w.iter().map(|&w| times_power(w, -weight_unit)).collect();
-        let weights: Option<Vec<f64>> = weights.map(of_unit);
-        let total_weight = total_weight(weights.as_deref(), values.len() / n_treatments)?;
+        let weights: Option<Vec<f64>> = given.weight.map(of_unit);
+        let weighted = given.with(weights.as_deref());
+        let total_weight = weighted.total(values.len() / n_treatments)?;
         let inward: Vec<f64> = values.iter().map(|&v| times_power(v, -outward)).collect();
         if inward.iter().zip(values).any(|(&v, &given)| times_power(v, outward) != given) {
             let rows = values.iter().enumerate().map(|(at, &v)| (at / n_treatments, v));
@@ -81,6 +84,7 @@ impl Rewards {
         let mut rewards = Rewards {
             values,
             weights,
+            counts: given.counts(),
             n_treatments,
             outward,
             total_weight,
@@ -90,7 +94,8 @@ impl Rewards {
         };
         let mut best = Precise::default();
         for row in 0..rewards.n_rows() {
-            best.add_product(rewards.weight(row), most_of(rewards.row(row)));
+            let (w, most) = (rewards.weight(row), most_of(rewards.row(row)));
+            best.add_product_times(w, most, given.count(row));
         }
         rewards.best = best;
         Ok(rewards)
@@ -131,7 +136,7 @@ impl Rewards {
                 }
                 values.push(product.min(cap));
             }
-            off += most;
+            off += self.counts.of(row) * most;
         }
         Shortfalls { values, off: off * (1.0 + 1e-6) }
     }
@@ -174,14 +179,14 @@ impl Rewards {
 
     /// Objective of a partition of the rows into leaves that take their best treatment; terms are
     /// the rewards of the rows.
-    pub(super) fn measured(&self, leaf_of: &[usize], n_leaves: usize) -> Measured {
-        let k = self.n_treatments;
+    pub(super) fn measured(&self, rows: Placed) -> Measured {
+        let (k, n_leaves) = (self.n_treatments, rows.n_leaves);
         let mut sums = vec![(Precise::default(), 0.0); n_leaves * k];
-        for (row, &leaf) in leaf_of.iter().enumerate() {
+        for (row, leaf, count) in rows.iter() {
             let w = self.weight(row);
             for ((sum, size), &reward) in sums[leaf * k..].iter_mut().zip(self.row(row)) {
-                sum.add_product(w, reward);
-                *size += w * reward.abs();
+                sum.add_product_times(w, reward, count);
+                *size += count * w * reward.abs();
             }
         }
         let (mut value, mut terms) = (Precise::default(), 0.0);

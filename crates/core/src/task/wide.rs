@@ -5,11 +5,11 @@
 //! A leaf's cost is computed from the sums in integers of any size and rounded down once, to a
 //! unit that is a tiny part of the objective of a known tree. See docs/maths/resolution.md.
 
-use super::Statistics;
 use super::digits::{Digits, Dyadic, parts};
 use super::fixed::mean_times_power;
 use super::prices::FeaturePrices;
 use super::rewards::{Rewards, in_two_parts};
+use super::{Statistics, Weights};
 use num_bigint::BigInt;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
@@ -138,7 +138,7 @@ impl Squares {
         let rows = targets.integers.iter().zip(&weights.integers);
         let records: Vec<BigInt> = rows.flat_map(record).collect();
         let exponent = 2 * targets.exponent + weights.exponent;
-        let total_weight = super::total_weight(weight, n).unwrap_or(1.0);
+        let total_weight = Weights::from(weight).total(n).unwrap_or(1.0);
         let unit = Unit::new(known, 2 * outward, total_weight, penalty);
         Squares { digits: Digits::new(&records, 3), exponent, unit }
     }

@@ -2,7 +2,7 @@
 
 use bristlecone_core::registry::{SUMS, Visitor};
 use bristlecone_core::search::Allowed;
-use bristlecone_core::task::{FreeQuestions, LaneTask, Task};
+use bristlecone_core::task::{FreeQuestions, LaneTask, Placed, Task};
 use bristlecone_oracle::instances::Random;
 
 use crate::harness::{Case, EVALUATED, SCALE, agree, ensure, for_each_of};
@@ -55,7 +55,7 @@ impl Visitor for Laws<'_> {
             // Costs are the objective in fixed point; prices beyond any gain stop at a limit.
             let all = task.combine(&task.combine(&a, &b), &c);
             let by_cost = task.objective_of_cost(all - 2 * task.tie_price());
-            let objective = task.objective(&part, 3).objective;
+            let objective = task.objective(Placed::rows(&part, 3)).objective;
             let single_leaf = task.leaf_cost(&sums(task, &rows));
             let charged =
                 task.split_price() < single_leaf.abs().max(1) && task.split_price() < 1 << 54;

@@ -351,7 +351,8 @@ impl Search<'_> {
         let of_rows: Vec<f64> = self.positive.iter().enumerate().map(of_row).collect();
         let labels: Vec<usize> = self.positive.iter().map(|&p| usize::from(p)).collect();
         let most_leaves = settings.limits.most_leaves();
-        let task = Accuracy::new(&labels, 2, Some(&of_rows), 0.0, most_leaves).map_err(refused)?;
+        let task =
+            Accuracy::new(&labels, 2, Some(&of_rows[..]), 0.0, most_leaves).map_err(refused)?;
         let total = Precise::of(of_rows.iter().copied()).value();
         // Rows weigh what their products round to, which is less where they leave the range.
         let lost = of_rows.len() as f64 * f64::from_bits(1);
@@ -373,7 +374,7 @@ impl Search<'_> {
             };
             let stopped = || monitor.check().is_err();
             let inner = monitor.within(&stopped).with_progress(&progress);
-            let settings = settings.checked(self.features.n_rows(), &[]).map_err(refused)?;
+            let settings = settings.checked(self.features.n_rows(), 0).map_err(refused)?;
             let solution = solve(&task, self.features, &settings, &inner).map_err(refused)?;
             monitor.count(inner.nodes());
             solution

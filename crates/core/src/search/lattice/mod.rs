@@ -7,7 +7,7 @@
 //! in exact arithmetic every branch within the proven error bound of the best, so that the
 //! result is exact and the same on every backend and number of threads.
 
-mod accumulate;
+pub(super) mod accumulate;
 mod budgets;
 pub(super) mod combine;
 mod effort;
@@ -21,7 +21,8 @@ pub(super) mod tables;
 
 pub use effort::{effort, true_columns, useful_threads, work};
 pub use geometry::MAX_DEPTH;
-pub use memory::make_sure;
+pub use geometry::PREFIX;
+pub use memory::{make_sure, refill};
 pub use refine::{Found, Query, Solved};
 pub use tables::{Extent, Pool, Share};
 
@@ -33,9 +34,9 @@ use crate::task::{LaneError, LaneTask};
 use budgets::leaf_budgets;
 use combine::{MAX_CHANNELS, Problem, Rates};
 use effort::cells;
-use geometry::{Best, Geometry, PREFIX};
+use geometry::{Best, Geometry};
 use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Worker};
-use memory::{refill, room_for};
+use memory::room_for;
 use std::sync::atomic::AtomicUsize;
 use sums::Sums;
 use tables::Width;
@@ -82,7 +83,7 @@ pub fn solve<T: LaneTask>(
             Precision::Single => {
                 lattice.solve(tables.map(|tables| &mut tables.single), Passes::single())
             }
-            Precision::Double => {
+            Precision::Double | Precision::Exact => {
                 lattice.solve(tables.map(|tables| &mut tables.double), Passes::double())
             }
         }
@@ -100,8 +101,10 @@ pub fn choose_precision<T: LaneTask>(
     depth: usize,
     settings: &Settings,
 ) -> Precision {
-    if let Some(precision) = settings.switches.precision {
-        return precision;
+    match settings.switches.precision {
+        Some(Precision::Exact) => return Precision::Double,
+        Some(precision) => return precision,
+        None => {}
     }
     let error = |single: bool, roundoff: f64, ln_error: f64| {
         let shift = shifts(task, single, sample);
@@ -118,6 +121,16 @@ pub fn choose_precision<T: LaneTask>(
     } else {
         Precision::Single
     }
+}
+
+/// Whether the lanes of a lattice are exact, so that no branch is looked at twice.
+pub fn is_exact<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &Settings) -> bool {
+    let single = choose_precision(task, sample, depth, settings) == Precision::Single;
+    let shift = shifts(task, single, sample);
+    let (roundoff, ln_error) =
+        if single { (f32::ROUNDOFF, f32::LN_ERROR) } else { (f64::ROUNDOFF, f64::LN_ERROR) };
+    let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
+    error.of(task.leaf_cost(&sample.total) as f64 / task.lane_unit(&shift)) == 0.0
 }
 
 /// Low bits each channel drops so that the sum of any rows, rounded row by row, fits the lanes.
@@ -341,16 +354,23 @@ fn fill_rows<I: LaneInt, R>(problem: &mut Problem<I, R>, sample: &Sample, counte
     sums.geometry = Geometry::new(sample.n_columns(), (*depth).min(PREFIX));
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.
     let mut totals = vec![0i64; sums.channels];
-    sums.rows.fill(sample, sums.channels, |r, record| {
-        let statistics = sample.statistics(r).iter().zip(&*shift);
-        let statistics = statistics.map(|(&v, &s)| lane_value(v, s));
-        let numbers = further.iter().map(|numbers| numbers[r]);
-        for ((lane, total), v) in record.iter_mut().zip(&mut totals).zip(statistics.chain(numbers))
-        {
-            *lane = I::from_i64(v);
-            *total += v;
-        }
-    });
+    let size = (sample.n_rows(), sample.n_columns(), sample.words());
+    sums.rows.fill(
+        size,
+        sums.channels,
+        |r| sample.row(r),
+        |r, record| {
+            let statistics = sample.statistics(r).iter().zip(&*shift);
+            let statistics = statistics.map(|(&v, &s)| lane_value(v, s));
+            let numbers = further.iter().map(|numbers| numbers[r]);
+            for ((lane, total), v) in
+                record.iter_mut().zip(&mut totals).zip(statistics.chain(numbers))
+            {
+                *lane = I::from_i64(v);
+                *total += v;
+            }
+        },
+    );
     sums.totals = totals.into_iter().map(I::from_i64).collect();
 }
 

@@ -148,7 +148,7 @@ mod tests {
                 |i: u32, k: u32| (i * 7919 + seed * 104_729 + k).wrapping_mul(48_271) % 65_537;
             let target: Vec<f64> = (0..8).map(|i| f64::from(mix(i, 0)) / 1000.0).collect();
             let weight: Vec<f64> = (0..8).map(|i| f64::from(1 + mix(i, 5) % 4)).collect();
-            let task = Regression::new(&target, Some(&weight), 0.0).unwrap();
+            let task = Regression::new(&target, Some(&weight[..]), 0.0).unwrap();
             let bytes: Vec<u8> = (0..8u8).flat_map(|r| [r & 1, r >> 1 & 1, r >> 2]).collect();
             let matrix = BinaryMatrix::from_bytes(8, 3, &bytes).unwrap();
             let sample = Sample::new(&matrix, task.statistics(), 2);

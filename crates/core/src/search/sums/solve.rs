@@ -2,7 +2,7 @@
 
 use super::nodes::{Node, probe};
 use super::plan::Plan;
-use super::{Problem, SumNodes, SumScale, groups, sample, start};
+use super::{Problem, SumNodes, SumScale, groups, sample, start, tables};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
@@ -10,8 +10,10 @@ use crate::search::certificate::{Certificate, MEET, Verdict};
 use crate::search::lattice::{self, Found, Query};
 use crate::search::nodes::{Allowed, Nodes, cost_of_tree};
 use crate::search::root::{About, Scale, Search};
-use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop, too_wide, wide};
-use crate::task::LaneTask;
+use crate::search::{
+    Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop, too_wide, wide,
+};
+use crate::task::{LaneTask, Placed};
 use crate::tree::Tree;
 
 /// Trees this share cheaper than a known one are not worth finding with finer numbers: a quarter
@@ -101,8 +103,10 @@ fn resolved_by_size<T: LaneTask>(
 
 /// Objective of a tree, prices of questions included.
 pub(super) fn measured<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> Measured {
-    let leaves = task.objective(&tree.partition(features), tree.n_leaves());
-    let tests = task.tree_price(tree, features);
+    let leaf_of = tree.partition(features);
+    let rows = Placed::rows(&leaf_of, tree.n_leaves());
+    let leaves = task.objective(rows);
+    let tests = task.tree_price(tree, rows);
     let Measured { objective, magnitude } = leaves;
     Measured { objective: objective + tests, magnitude: magnitude + tests }
 }
@@ -119,8 +123,8 @@ fn solve_once<T: LaneTask>(
     let rows = sample(task, features)?;
     let about = about(task, &rows, settings);
     let problem = Problem::new(task, &rows, settings, monitor);
-    let scale = SumScale::new(task, features, &rows, settings.limits.allowed());
-    let scale = SumScale { given, ..scale };
+    let measure = |tree: &Tree| measured(given, features, tree);
+    let scale = SumScale::new(task, &measure, &rows.total, settings.limits.allowed());
     let best = match &known {
         None => (task.leaf_cost(&rows.total), Tree::leaf()),
         Some(known) => {
@@ -186,7 +190,8 @@ fn path_once<T: LaneTask>(
     let problem = Problem::new(task, &rows, settings, monitor);
     let most = settings.limits.most_leaves().min(rows.n_rows()).max(1);
     let deepest = settings.limits.max_depth;
-    let scale = |k| SumScale::new(task, features, &rows, Allowed::of(deepest, k));
+    let measure = |tree: &Tree| measured(task, features, tree);
+    let scale = |k| SumScale::new(task, &measure, &rows.total, Allowed::of(deepest, k));
     let scales: Vec<SumScale<T>> = (1..=most).map(scale).collect();
     let leaf = (task.leaf_cost(&rows.total), Tree::leaf());
     let root = SumNodes::new(&problem, settings).node(rows);
@@ -233,7 +238,10 @@ pub(super) fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) 
 /// What solutions say besides.
 fn about<T: LaneTask>(task: &T, rows: &Sample, settings: &Settings) -> About {
     let depth = settings.limits.max_depth.min(lattice::MAX_DEPTH);
-    let precision = lattice::choose_precision(task, rows, depth, settings);
+    let precision = match tables::pays(task, rows, depth.min(rows.n_columns()), settings) {
+        true => Precision::Exact,
+        false => lattice::choose_precision(task, rows, depth, settings),
+    };
     let kernel = format!("{}-{precision:?}", settings.backend().name()).to_lowercase();
     About { n_distinct_rows: rows.n_rows(), n_columns: rows.n_columns(), kernel }
 }

@@ -219,7 +219,7 @@ mod tests {
     use crate::data::BinaryMatrix;
     use crate::search::Settings;
     use crate::task::accuracy::Accuracy;
-    use crate::task::{ScalarTask, Statistics};
+    use crate::task::{Placed, ScalarTask, Statistics};
 
     /// The greedy tree of at most these leaves and its number of errors.
     fn errors(labels: &[usize], bytes: &[u8], depth: usize, most: usize) -> (usize, i64) {
@@ -244,7 +244,8 @@ mod tests {
         let problem = Problem::new(&task, &sample, &settings, &monitor);
         let found = greedy(&SumNodes::new(&problem, &settings), &sample, shape);
         let partition = found.tree.partition(&matrix);
-        let wrong = task.objective(&partition, found.tree.n_leaves()).objective * n as f64;
+        let wrong =
+            task.objective(Placed::rows(&partition, found.tree.n_leaves())).objective * n as f64;
         (found.tree.n_leaves(), wrong.round() as i64)
     }
 

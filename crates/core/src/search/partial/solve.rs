@@ -1,0 +1,153 @@
+//! The best tree of a table and its certificate.
+
+use super::Table;
+use super::costs::Costs;
+use super::fill::Records;
+use crate::data::Column;
+use crate::error::Error;
+use crate::search::certificate::Measured;
+use crate::search::lattice::Found as Best;
+use crate::search::root::{About, Search};
+use crate::search::sums::SumScale;
+use crate::search::{Checked, Monitor, Settings, Solution, Status, Stop, too_wide};
+use crate::task::{LaneTask, Placed};
+use crate::tree::Tree;
+
+/// Below every cost, with room to add prices.
+const NOTHING: i64 = i64::MIN / 8;
+
+/// Rows of every record in every leaf of a tree, leaves counted in preorder.
+#[derive(Clone, Debug, Default)]
+pub struct Leaves {
+    /// Record of each entry.
+    pub record: Vec<usize>,
+    /// Its leaf.
+    pub leaf: Vec<usize>,
+    /// Rows of the record in the leaf.
+    pub count: Vec<i64>,
+}
+
+/// What a search over a table found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The best tree.
+    pub tree: Tree,
+    cost: i64,
+    lower: i64,
+    stop: Option<Stop>,
+    nodes: u64,
+}
+
+/// The best tree for a task over the rows of a table.
+///
+/// # Errors
+/// Where the table does not hold the rows of the records, and for limits that no tree keeps.
+pub fn search<T: LaneTask>(
+    task: &T,
+    table: &Table,
+    records: Records,
+    settings: &Settings,
+    monitor: &Monitor,
+) -> Result<Found, Error> {
+    check_rows(table, records)?;
+    let (total, settings) = (table.of(&[]), checked(table, settings)?);
+    let (limits, channels) = (&settings.limits, task.channels());
+    let flipped = table.shape.flipped.iter().enumerate();
+    let columns: Vec<Column> =
+        flipped.map(|(feature, &flipped)| Column { feature, flipped }).collect();
+    let leaf = task.leaf_cost(&total[..channels]);
+    let mut best = Best { cost: leaf, tree: Tree::leaf() };
+    let (mut stop, mut lower) = (None, leaf);
+    let deepest = limits.max_depth.min(table.shape.n_features);
+    // Shallower tables take little, and are there when a limit ends the deepest.
+    for depth in 1..=deepest {
+        let of = (&columns[..], &[][..]);
+        match Costs::new(task, table, of, depth, limits.smallest(), monitor) {
+            Ok(costs) => {
+                best = costs.best(limits.most_leaves());
+                lower = best.cost;
+            }
+            Err(reason) => {
+                (stop, lower) = (Some(reason), NOTHING);
+                break;
+            }
+        }
+    }
+    let Best { cost, tree } = best;
+    Ok(Found { tree, cost, lower, stop, nodes: monitor.nodes() })
+}
+
+/// What was found, with its certificate. The objective is that of the rows in the leaves of the
+/// tree; where these were not counted it is that of the sums, right to the resolution of the task.
+///
+/// # Errors
+/// Where the values span too wide a range for a certificate.
+pub fn certify<T: LaneTask>(
+    task: &T,
+    table: &Table,
+    records: Records,
+    settings: &Settings,
+    monitor: &Monitor,
+    found: &Found,
+    leaves: Option<&Leaves>,
+) -> Result<Solution, Error> {
+    let (total, settings) = (table.of(&[]), checked(table, settings)?);
+    let Found { tree, cost, lower, stop, nodes } = found.clone();
+    monitor.count(nodes);
+    let by_cost = || {
+        let splits = tree.n_leaves() as i64 - 1;
+        Measured::plain(task.objective_of_cost(cost - task.tie_price() * splits))
+    };
+    let measured = leaves.map_or_else(by_cost, |Leaves { record, leaf, count }| {
+        let rows = Placed::counted(record, leaf, count, tree.n_leaves());
+        let Measured { objective, magnitude } = task.objective(rows);
+        let tests = task.tree_price(&tree, rows);
+        Measured { objective: objective + tests, magnitude: magnitude + tests }
+    });
+    let measure = |_: &Tree| measured;
+    let channels = task.channels();
+    let scale = SumScale::new(task, &measure, &total[..channels], settings.limits.allowed());
+    let about = About {
+        n_distinct_rows: records.n_records(),
+        n_columns: table.shape.n_features,
+        kernel: "partial-sums".into(),
+    };
+    let search = Search::new(&scale, &settings, monitor, (cost, tree), lower);
+    let solution = search.finish(stop, about);
+    if solution.status == Status::Unresolved {
+        return Err(too_wide(task.widest(), solution.objective, solution.lower_bound));
+    }
+    Ok(solution)
+}
+
+/// Settings whose limits are possible for the rows of a table.
+fn checked(table: &Table, settings: &Settings) -> Result<Checked, Error> {
+    let (counts, depth) = (&table.of(&[])[table.shape.channels..], settings.limits.max_depth);
+    if depth > table.shape.depth {
+        let reason = format!("{depth} is more than the depth of the sums, {}", table.shape.depth);
+        return Err(Error::invalid("max_depth", reason));
+    }
+    settings.checked(counts[0] as usize, counts[1] as usize)
+}
+
+/// Refuses a table that does not hold every row of the records once.
+fn check_rows(table: &Table, records: Records) -> Result<(), Error> {
+    let count = |record: usize| records.counts.map_or(1, |counts| counts[record]);
+    let n_rows: i64 = (0..records.n_records()).map(count).sum();
+    let held = table.n_rows();
+    if held != n_rows {
+        let reason = format!("hold {held} rows, the outcomes are those of {n_rows}");
+        return Err(Error::invalid("sums", reason));
+    }
+    let channels = records.channels;
+    let mut total = vec![0i64; channels];
+    for (record, statistics) in records.statistics.chunks_exact(channels.max(1)).enumerate() {
+        let add = |(sum, v): (&mut i64, &i64)| *sum = sum.wrapping_add(v * count(record));
+        total.iter_mut().zip(statistics).for_each(add);
+    }
+    if total != table.of(&[])[..channels] {
+        let reason = "are not those of the outcomes: rows have changed, or were counted twice";
+        return Err(Error::invalid("sums", reason));
+    }
+    Ok(())
+}
