@@ -20,6 +20,7 @@ from bristlecone._leaves.minimum import event_free_rows, smallest_leaf, warn_of_
 from bristlecone._search.certificate import Certificate, fingerprint
 from bristlecone._search.cuts import Growth
 from bristlecone._search.engine import Problem
+from bristlecone._search.row_sums import PREFIX, unordered_fingerprint
 
 # Largest share of the remaining time that the choice of cuts may take, and how much longer than
 # reading the rows ranking them, cutting and encoding them anew may take.
@@ -76,7 +77,10 @@ def encode_again(
         When these are not the rows of the fit.
     """
     features = binary_features(encoder, data.X)
-    if fingerprint(features, data) != certificate.fingerprint:
+    known = certificate.fingerprint
+    unordered = known.startswith(PREFIX)
+    own = unordered_fingerprint(features, data) if unordered else fingerprint(features, data)
+    if own != known:
         raise ValueError(
             "X and y are not the rows of the fit: outcomes, weights, their order, or the "
             "features made of X differ (certificate_.fingerprint)"

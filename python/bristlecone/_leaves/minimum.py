@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from bristlecone import _core
 from bristlecone._data.rows import row_count
 from bristlecone._data.survival import TrainingData
-from bristlecone._encoder.use import Answers
+from bristlecone._encoder.use import AnswerCounts, Answers
 from bristlecone._leaves.statistics import baseline_hazard, row_hazard
 from bristlecone._log import warn
 from bristlecone.exceptions import EventFreeWarning, InvalidParameterError, SmallSampleWarning
@@ -25,19 +26,24 @@ AUTO_PRIOR = 10.0
 _CLEARLY = 4
 
 
-def smallest_leaf(parameters: Any, data: Any) -> dict[str, int]:
+def smallest_leaf(
+    parameters: Any, data: Any, count: NDArray[np.int64] | None = None
+) -> dict[str, int]:
     """Fewest rows of a leaf and, for survival data, fewest events, by their names.
 
-    ``parameters`` has ``min_samples_leaf`` and ``min_events_leaf``; ``data`` are training rows.
+    ``parameters`` has ``min_samples_leaf`` and ``min_events_leaf``; ``data`` are training rows, of
+    which each entry may stand for ``count``.
 
     Raises
     ------
     InvalidParameterError
         When ``min_events_leaf`` is a number above that of the events.
     """
-    least = {"min_samples_leaf": least_rows(parameters.min_samples_leaf, row_count(data.X))}
+    n_rows = row_count(data.X) if count is None else int(count.sum())
+    least = {"min_samples_leaf": least_rows(parameters.min_samples_leaf, n_rows)}
     if isinstance(data, TrainingData):
-        least["min_events_leaf"] = _least_events(parameters.min_events_leaf, data)
+        n_events = int((data.event if count is None else count[data.event]).sum())
+        least["min_events_leaf"] = _least_events(parameters.min_events_leaf, data, n_events)
     return least
 
 
@@ -46,9 +52,8 @@ def least_rows(value: Any, n_rows: int) -> int:
     return int(value) if isinstance(value, Integral) else _share_of(value, n_rows)
 
 
-def _least_events(value: Any, data: TrainingData) -> int:
+def _least_events(value: Any, data: TrainingData, n_events: int) -> int:
     """Fewest events of a leaf; 0 without a minimum."""
-    n_events = int(data.event.sum())
     if value is None:
         return 0
     if isinstance(value, str):
@@ -114,22 +119,47 @@ def event_free_rows(encoder: Any, answers: Answers, data: TrainingData) -> str:
     empty where there is none. ``answers`` are those of the rows to the features of the fitted
     ``encoder``, counted among the events. O(n) per question that parts rows without events.
     """
-    events = np.stack([int(data.event.sum()) - answers.among, answers.among])
-    rows = np.stack([answers.n_rows - answers.holds, answers.holds])
-    worst, found = float(_CLEARLY * AUTO_EVENTS), ""
-    sides, candidates = np.nonzero((events == 0) & (rows >= worst))
-    if not len(candidates):
+    sides = event_free_sides(answers.counts, int(data.event.sum()))
+    if not sides:
         return ""
     # Quick checks come first: every fit runs them, and few need the rest.
-    names = encoder.get_feature_names_out()
     hazard = row_hazard(data, baseline_hazard(data))
-    for answer, feature in zip(sides.tolist(), candidates.tolist(), strict=True):
-        expected = float(hazard[answers.of(feature) == answer].sum())
-        if expected >= worst:
-            worst = expected
+    return worst_side(
+        encoder,
+        answers.counts,
+        sides,
+        lambda answer, feature: math.fsum(hazard[answers.of(feature) == answer].tolist()),
+    )
+
+
+def event_free_sides(answers: AnswerCounts, n_events: int) -> list[tuple[bool, int]]:
+    """Sides of features (answer and position) without events, of as many rows as may be expected.
+
+    ``n_events`` is the number of events of all rows.
+    """
+    events = np.stack([n_events - answers.among, answers.among])
+    rows = np.stack([answers.n_rows - answers.holds, answers.holds])
+    sides, features = np.nonzero((events == 0) & (rows >= _CLEARLY * AUTO_EVENTS))
+    return [(bool(side), int(k)) for side, k in zip(sides, features, strict=True)]
+
+
+def worst_side(
+    encoder: Any,
+    answers: AnswerCounts,
+    sides: list[tuple[bool, int]],
+    expected: Callable[[bool, int], float],
+) -> str:
+    """The side with the most ``expected`` events in words, if these are many; otherwise empty."""
+    names = encoder.get_feature_names_out()
+    worst, found = float(_CLEARLY * AUTO_EVENTS), ""
+    for answer, feature in sides:
+        events = expected(answer, feature)
+        if events >= worst:
+            worst, holds = events, answers.holds[feature]
             found = (
                 f"{str(names[feature])!r} {'holds' if answer else 'does not hold'} for "
-                f"{rows[answer, feature]} rows without events where {expected:.0f} are expected"
+                f"{holds if answer else answers.n_rows - holds} rows without events where "
+                f"{events:.0f} are expected"
             )
     return found
 

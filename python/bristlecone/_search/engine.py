@@ -29,7 +29,9 @@ class Problem(Generic[RowsT]):
     settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
     the rows, ``memo`` a cache of what the trees of one problem have in common; ``reference_loss``
     is that of a reference model on each row, where there is one, and ``teaching`` says how the
-    smoothed outcomes of ``data`` were made, where there are some.
+    smoothed outcomes of ``data`` were made, where there are some. With ``count`` an entry of
+    ``data`` stands for so many rows, whose weight together is its weight; ``leaf`` is then the
+    position of the leaf of each in the tree that was found, and ``features`` have no values.
     """
 
     data: RowsT
@@ -40,12 +42,16 @@ class Problem(Generic[RowsT]):
     memo: dict[str, Any]
     reference_loss: NDArray[np.float64] | None = None
     teaching: Teaching | None = None
+    count: NDArray[np.int64] | None = None
+    leaf: NDArray[np.int64] | None = None
 
     def leaf_index(self, tree: Tree) -> NDArray[np.int64]:
         """Position of the leaf of every row, as ``tree.leaf_index``.
 
         It is kept for the last tree, since statistics, losses and the certificate all ask for it.
         """
+        if self.leaf is not None:
+            return self.leaf
         known = self.memo.get("leaf_index")
         if known is None or known[0] is not tree.feature:
             known = self.memo["leaf_index"] = tree.feature, tree.leaf_index(self.features)
@@ -72,6 +78,15 @@ class Engine(NamedTuple):
     path: Callable[..., list[Any]] | None = None
     near_optimal: Callable[..., tuple[list[Any], bool]] | None = None
     alternatives: Callable[..., tuple[Any, ...]] | None = None
+
+
+def partial_sums(task: Task, count: NDArray[np.int64], **settings: Any) -> Any:
+    """Empty sums of the engine over sets of features, to which partitions are added.
+
+    ``count`` has the rows of every outcome in the data of the task.
+    """
+    sums: Any = _core
+    return sums.Sums(*task, count, **settings)
 
 
 def engine_of(task: Task, features: NDArray[np.uint8]) -> Engine:
