@@ -176,26 +176,25 @@ def _check_schema(first: str, file: str) -> None:
         known, own = parquet.read_schema(first), parquet.read_schema(file)
     except ArrowInvalid as error:
         raise ValueError(f"{file}: {' '.join(str(error).split())}") from None
-    check_same_columns(
-        dict(zip(own.names, own.types, strict=True)),
-        dict(zip(known.names, known.types, strict=True)),
-        file,
-        first,
-    )
+    kinds = [dict(zip(one.names, one.types, strict=True)) for one in (own, known)]
+    try:
+        check_same_columns(kinds[0], kinds[1], first)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
 
 
-def check_same_columns(own: dict[str, Any], known: dict[str, Any], name: str, first: str) -> None:
+def check_same_columns(own: dict[str, Any], known: dict[str, Any], first: str) -> None:
     """Raise ValueError unless a partition has the columns and types of the first."""
     absent = [column for column in known if column not in own]
     extra = [column for column in own if column not in known]
     if absent or extra:
         wrong = [f"lacks {column!r}" for column in absent] + [f"also has {c!r}" for c in extra]
-        raise ValueError(f"{name} has other columns than {first}: it {listed_plainly(wrong)}")
+        raise ValueError(f"it has other columns than {first}: it {listed_plainly(wrong)}")
     for column, kind in known.items():
         if own[column] != kind:
             raise ValueError(
-                f"{name}: column {column!r} has type {own[column]}, but {kind} in {first}; write "
-                "it with one type"
+                f"column {column!r} has type {own[column]}, but {kind} in {first}; write it with "
+                "one type"
             )
 
 
