@@ -66,6 +66,11 @@ impl Arguments {
         }
     }
 
+    /// Bytes that tables may take.
+    pub(crate) fn memory_limit(&self) -> Option<usize> {
+        self.memory_limit
+    }
+
     pub(crate) fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
         let Arguments { n_threads, memory_limit, .. } = *self;
         let (limits, resources) = (self.limits(), Resources { n_threads, memory_limit });

@@ -60,6 +60,21 @@ impl BinaryMatrix {
         Ok(BinaryMatrix { n_rows, n_features, words, bits })
     }
 
+    /// Negates the features that are `flipped`.
+    pub fn negate(&mut self, flipped: &[bool]) {
+        let mut mask = vec![0u64; self.words];
+        let features = flipped.iter().enumerate().filter(|&(_, &flipped)| flipped);
+        features.for_each(|(f, _)| mask[f / 64] |= 1 << (f % 64));
+        for row in self.bits.chunks_exact_mut(self.words) {
+            row.iter_mut().zip(&mask).for_each(|(word, mask)| *word ^= mask);
+        }
+    }
+
+    /// Words per row.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
     /// These rows.
     pub fn take(&self, rows: &[usize]) -> BinaryMatrix {
         let bits = rows.iter().flat_map(|&r| self.row(r)).copied().collect();

@@ -4,6 +4,7 @@ use super::Problem;
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::greedy::{Codes, Grown, Limits, subtree_by_costs};
+use crate::search::partial::{self, Found, Leaves, Records, Table};
 use crate::search::{
     Alternative, Checked, Forecast, Monitor, Near, Settings, Solution, Stop, alternatives,
     distinct_rows, forecast, near_optimal, solve, solve_path,
@@ -99,11 +100,28 @@ registry! {
 
 /// The searches for a task of any type; see the functions of [`crate::search`] by these names.
 #[allow(missing_docs, reason = "documented there")]
-pub trait SumSearch {
+pub trait SumSearch: Send + Sync {
     fn events(&self) -> &[bool];
     fn solve(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error>;
     fn path(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Vec<Solution>, Error>;
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample);
+    /// Statistics per record, and the number of channels.
+    fn statistics(&self) -> (&[i64], usize);
+    fn search_table(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+    ) -> Result<Found, Error>;
+    fn certify(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+        of: (&Found, Option<&Leaves>),
+    ) -> Result<Solution, Error>;
     fn greedy_cuts(
         &self,
         columns: Vec<Codes>,
@@ -125,6 +143,28 @@ impl<T: LaneTask> SumSearch for T {
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample) {
         let sample = distinct_rows(self, x);
         (forecast(self, &sample, s), sample)
+    }
+    fn statistics(&self) -> (&[i64], usize) {
+        (Statistics::statistics(self), self.channels())
+    }
+    fn search_table(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+    ) -> Result<Found, Error> {
+        partial::search(self, table, records, s, m)
+    }
+    fn certify(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+        (found, leaves): (&Found, Option<&Leaves>),
+    ) -> Result<Solution, Error> {
+        partial::certify(self, table, records, s, m, found, leaves)
     }
     fn greedy_cuts(
         &self,

@@ -11,6 +11,7 @@ mod memo;
 mod monitor;
 mod near;
 mod nodes;
+pub mod partial;
 mod root;
 mod settings;
 mod sums;

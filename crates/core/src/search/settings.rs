@@ -131,8 +131,8 @@ impl Limits {
         full_leaves(self.max_depth).min(self.max_leaves.unwrap_or(usize::MAX))
     }
 
-    /// Rejects what is impossible for `n_rows` rows with these events.
-    fn check(&self, n_rows: usize, events: &[bool]) -> Result<(), Error> {
+    /// Rejects what is impossible for so many rows, of which so many with an event.
+    fn check(&self, n_rows: usize, n_events: usize) -> Result<(), Error> {
         let invalid = |name, reason: &str| Err(Error::invalid(name, reason));
         if n_rows == 0 {
             return invalid("X", "there are no rows");
@@ -143,7 +143,7 @@ impl Limits {
         if self.min_leaf > n_rows {
             return invalid("min_samples_leaf", "is larger than the number of rows");
         }
-        if self.min_events > events.iter().filter(|&&event| event).count() {
+        if self.min_events > n_events {
             return invalid("min_events_leaf", "is larger than the number of events");
         }
         if self.max_leaves == Some(0) {
@@ -198,12 +198,12 @@ impl Checked {
 }
 
 impl Settings {
-    /// For a search of so many rows with these events, or with none.
+    /// For a search of so many rows, of which so many with an event.
     ///
     /// # Errors
     /// Names the limit that no tree over these rows keeps.
-    pub fn checked(&self, n_rows: usize, events: &[bool]) -> Result<Checked, Error> {
-        self.limits.check(n_rows, events)?;
+    pub fn checked(&self, n_rows: usize, n_events: usize) -> Result<Checked, Error> {
+        self.limits.check(n_rows, n_events)?;
         Ok(Checked(self.clone()))
     }
 

@@ -35,7 +35,6 @@ mod split_price;
 pub mod weights;
 pub mod wide;
 
-use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::{Allowed, Measured};
 use crate::simd::Lanes;
@@ -76,7 +75,7 @@ pub(crate) fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> St
 }
 
 /// Integers per row, summed over the rows of a leaf.
-pub trait Statistics: Sync {
+pub trait Statistics: Send + Sync {
     /// Integers per row.
     fn channels(&self) -> usize;
 
@@ -266,7 +265,7 @@ pub trait Questions: ScalarTask {
     }
 
     /// Feature prices of a whole tree in units of the objective, from the rows themselves.
-    fn tree_price(&self, _tree: &Tree, _features: &BinaryMatrix) -> f64 {
+    fn tree_price(&self, _tree: &Tree, _rows: Placed) -> f64 {
         0.0
     }
 

@@ -11,7 +11,6 @@ use super::wide::Wide;
 use super::{
     LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive, Ties, Weights,
 };
-use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
@@ -193,10 +192,18 @@ impl Questions for Priced {
         self.prices.price(feature, tested).to_bits()
     }
 
-    fn tree_price(&self, tree: &Tree, features: &BinaryMatrix) -> f64 {
-        let mut weight = vec![Precise::default(); tree.n_nodes()];
-        for (r, &w) in self.weights.iter().enumerate() {
-            tree.path(features, r).for_each(|node| weight[node].add(w));
+    fn tree_price(&self, tree: &Tree, rows: Placed) -> f64 {
+        let mut of_leaf = vec![Precise::default(); rows.n_leaves];
+        for (record, leaf, count) in rows.iter() {
+            of_leaf[leaf].add_times(self.weights[record], count);
+        }
+        let (mut weight, mut leaves) = (vec![Precise::default(); tree.n_nodes()], of_leaf.iter());
+        for node in (0..tree.n_nodes()).filter(|&node| tree.feature[node] == LEAF) {
+            weight[node] = *leaves.next().expect("a weight per leaf, in preorder");
+        }
+        for node in (0..tree.n_nodes()).rev().filter(|&node| tree.feature[node] != LEAF) {
+            let [yes, no] = [tree.left[node], tree.right[node]].map(|child| weight[child as usize]);
+            weight[node] = yes.plus(no);
         }
         let mut mean = Precise::default();
         for (node, tested) in tree.nodes_with_tested() {

@@ -12,6 +12,7 @@ mod near;
 mod optimum;
 mod outside;
 mod own;
+mod parts;
 mod priced;
 mod promises;
 mod smoothed;

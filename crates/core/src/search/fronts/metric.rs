@@ -374,7 +374,7 @@ impl Search<'_> {
             };
             let stopped = || monitor.check().is_err();
             let inner = monitor.within(&stopped).with_progress(&progress);
-            let settings = settings.checked(self.features.n_rows(), &[]).map_err(refused)?;
+            let settings = settings.checked(self.features.n_rows(), 0).map_err(refused)?;
             let solution = solve(&task, self.features, &settings, &inner).map_err(refused)?;
             monitor.count(inner.nodes());
             solution

@@ -1,7 +1,7 @@
 //! Summing the statistics of the rows of an itemset, one lane per further column.
 
 use super::memory::{refill, room_for};
-use crate::data::{Sample, column_bitsets};
+use crate::data::column_bitsets;
 use crate::simd::{Job, LaneInt, Lanes, Vector};
 
 /// Lanes behind the last column that the last vector may reach.
@@ -25,23 +25,24 @@ pub struct Rows<I> {
 }
 
 impl<I: LaneInt> Rows<I> {
-    /// Replaces `self` by the rows of `sample` over its columns, with the `channels` statistics of
-    /// row `r` that `record(r, _)` writes. O(rows · (channels + columns)).
-    pub fn fill(
+    /// Replaces `self` by so many rows over so many columns, `row(r)` the packed columns of row r
+    /// in so many words, with its `channels` statistics, which `record(r, _)` writes.
+    /// O(rows · (channels + columns)).
+    pub fn fill<'a>(
         &mut self,
-        sample: &Sample,
+        (n_rows, n_columns, words): (usize, usize, usize),
         channels: usize,
+        row: impl Fn(usize) -> &'a [u64],
         mut record: impl FnMut(usize, &mut [I]),
     ) {
-        (self.n_rows, self.n_columns, self.channels) =
-            (sample.n_rows(), sample.n_columns(), channels);
+        (self.n_rows, self.n_columns, self.channels) = (n_rows, n_columns, channels);
         self.stats_words = (channels * size_of::<I>()).div_ceil(8);
-        self.record = self.stats_words + sample.words();
+        self.record = self.stats_words + words;
         self.words = self.n_rows.div_ceil(64).max(1);
         // One spare word: the kernel reads eight bytes from any byte of the columns.
         refill(&mut self.data, self.n_rows * self.record + 1, 0);
         let mut statistics = vec![I::default(); channels];
-        let (words, records) = (self.stats_words, self.data.chunks_exact_mut(self.record));
+        let (at, records) = (self.stats_words, self.data.chunks_exact_mut(self.record));
         for (r, into) in records.take(self.n_rows).enumerate() {
             record(r, &mut statistics);
             // SAFETY: the record has room for `channels` integers; u64 is aligned for I.
@@ -49,7 +50,7 @@ impl<I: LaneInt> Rows<I> {
                 let into = into.as_mut_ptr().cast::<I>();
                 into.copy_from_nonoverlapping(statistics.as_ptr(), channels);
             }
-            into[words..].copy_from_slice(sample.row(r));
+            into[at..].copy_from_slice(row(r));
         }
         self.transpose();
     }

@@ -7,7 +7,7 @@
 //! in exact arithmetic every branch within the proven error bound of the best, so that the
 //! result is exact and the same on every backend and number of threads.
 
-mod accumulate;
+pub(super) mod accumulate;
 mod budgets;
 pub(super) mod combine;
 mod effort;
@@ -21,7 +21,8 @@ pub(super) mod tables;
 
 pub use effort::{effort, true_columns, useful_threads, work};
 pub use geometry::MAX_DEPTH;
-pub use memory::make_sure;
+pub use geometry::PREFIX;
+pub use memory::{make_sure, refill};
 pub use refine::{Found, Query, Solved};
 pub use tables::{Extent, Pool, Share};
 
@@ -33,9 +34,9 @@ use crate::task::{LaneError, LaneTask};
 use budgets::leaf_budgets;
 use combine::{MAX_CHANNELS, Problem, Rates};
 use effort::cells;
-use geometry::{Best, Geometry, PREFIX};
+use geometry::{Best, Geometry};
 use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Worker};
-use memory::{refill, room_for};
+use memory::room_for;
 use std::sync::atomic::AtomicUsize;
 use sums::Sums;
 use tables::Width;
@@ -341,16 +342,23 @@ fn fill_rows<I: LaneInt, R>(problem: &mut Problem<I, R>, sample: &Sample, counte
     sums.geometry = Geometry::new(sample.n_columns(), (*depth).min(PREFIX));
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.
     let mut totals = vec![0i64; sums.channels];
-    sums.rows.fill(sample, sums.channels, |r, record| {
-        let statistics = sample.statistics(r).iter().zip(&*shift);
-        let statistics = statistics.map(|(&v, &s)| lane_value(v, s));
-        let numbers = further.iter().map(|numbers| numbers[r]);
-        for ((lane, total), v) in record.iter_mut().zip(&mut totals).zip(statistics.chain(numbers))
-        {
-            *lane = I::from_i64(v);
-            *total += v;
-        }
-    });
+    let size = (sample.n_rows(), sample.n_columns(), sample.words());
+    sums.rows.fill(
+        size,
+        sums.channels,
+        |r| sample.row(r),
+        |r, record| {
+            let statistics = sample.statistics(r).iter().zip(&*shift);
+            let statistics = statistics.map(|(&v, &s)| lane_value(v, s));
+            let numbers = further.iter().map(|numbers| numbers[r]);
+            for ((lane, total), v) in
+                record.iter_mut().zip(&mut totals).zip(statistics.chain(numbers))
+            {
+                *lane = I::from_i64(v);
+                *total += v;
+            }
+        },
+    );
     sums.totals = totals.into_iter().map(I::from_i64).collect();
 }
 

@@ -75,11 +75,10 @@ pub(crate) fn distinct_rows<T: LaneTask>(task: &T, features: &BinaryMatrix) -> S
 }
 
 /// Costs as objectives.
-struct SumScale<'a, T> {
+pub(super) struct SumScale<'a, T> {
     task: &'a T,
-    /// The task as the caller gave it, of which `task` may have finer costs.
-    given: &'a T,
-    features: &'a BinaryMatrix,
+    /// Objective of a tree, from the rows.
+    measure: &'a (dyn Fn(&Tree) -> Measured + Sync),
     /// Most that ties may have added to the cost of a tree that may be best.
     ties: i64,
     /// Where prices order trees exactly they may still be half a unit off each.
@@ -91,11 +90,17 @@ struct SumScale<'a, T> {
 }
 
 impl<'a, T: LaneTask> SumScale<'a, T> {
-    fn new(task: &'a T, features: &'a BinaryMatrix, sample: &Sample, allowed: Allowed) -> Self {
+    /// `total` sums the statistics of all rows.
+    pub fn new(
+        task: &'a T,
+        measure: &'a (dyn Fn(&Tree) -> Measured + Sync),
+        total: &[i64],
+        allowed: Allowed,
+    ) -> Self {
         // Most splits of any tree that may be best.
         let by_price = match task.split_price() {
             ..=0 => i64::MAX,
-            price => task.leaf_cost(&sample.total) / price,
+            price => task.leaf_cost(total) / price,
         };
         let by_leaves = i64::try_from(allowed.leaves).unwrap_or(i64::MAX) - 1;
         // Tasks that charge more than the price promise trees of few leaves.
@@ -108,7 +113,7 @@ impl<'a, T: LaneTask> SumScale<'a, T> {
             tie => (tie * splits).saturating_add(rounded),
         };
         let at_no_cost = task.objective_of_cost(0);
-        SumScale { task, given: task, features, ties, rounds_prices, resolution, at_no_cost }
+        SumScale { task, measure, ties, rounds_prices, resolution, at_no_cost }
     }
 }
 
@@ -118,7 +123,7 @@ impl<T: LaneTask> Scale<i64> for SumScale<'_, T> {
     }
 
     fn objective(&self, _cost: i64, tree: &Tree) -> Measured {
-        solve::measured(self.given, self.features, tree)
+        (self.measure)(tree)
     }
 
     fn at_most(&self, cost: i64, tree: &Tree) -> Option<f64> {

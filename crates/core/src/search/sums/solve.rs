@@ -101,8 +101,10 @@ fn resolved_by_size<T: LaneTask>(
 
 /// Objective of a tree, prices of questions included.
 pub(super) fn measured<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> Measured {
-    let leaves = task.objective(Placed::rows(&tree.partition(features), tree.n_leaves()));
-    let tests = task.tree_price(tree, features);
+    let leaf_of = tree.partition(features);
+    let rows = Placed::rows(&leaf_of, tree.n_leaves());
+    let leaves = task.objective(rows);
+    let tests = task.tree_price(tree, rows);
     let Measured { objective, magnitude } = leaves;
     Measured { objective: objective + tests, magnitude: magnitude + tests }
 }
@@ -119,8 +121,8 @@ fn solve_once<T: LaneTask>(
     let rows = sample(task, features)?;
     let about = about(task, &rows, settings);
     let problem = Problem::new(task, &rows, settings, monitor);
-    let scale = SumScale::new(task, features, &rows, settings.limits.allowed());
-    let scale = SumScale { given, ..scale };
+    let measure = |tree: &Tree| measured(given, features, tree);
+    let scale = SumScale::new(task, &measure, &rows.total, settings.limits.allowed());
     let best = match &known {
         None => (task.leaf_cost(&rows.total), Tree::leaf()),
         Some(known) => {
@@ -186,7 +188,8 @@ fn path_once<T: LaneTask>(
     let problem = Problem::new(task, &rows, settings, monitor);
     let most = settings.limits.most_leaves().min(rows.n_rows()).max(1);
     let deepest = settings.limits.max_depth;
-    let scale = |k| SumScale::new(task, features, &rows, Allowed::of(deepest, k));
+    let measure = |tree: &Tree| measured(task, features, tree);
+    let scale = |k| SumScale::new(task, &measure, &rows.total, Allowed::of(deepest, k));
     let scales: Vec<SumScale<T>> = (1..=most).map(scale).collect();
     let leaf = (task.leaf_cost(&rows.total), Tree::leaf());
     let root = SumNodes::new(&problem, settings).node(rows);
