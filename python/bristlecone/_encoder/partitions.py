@@ -167,6 +167,16 @@ def fit_counts(
     return fitted
 
 
+def rows_that_hold(encoder: BinaryEncoder, counts: Sequence[ValueCounts]) -> NDArray[np.int64]:
+    """Rows for which each feature of a fitted encoder holds, from the counts of the columns."""
+    known = {one.name: one for one in counts}
+    held = [
+        known[feature.column].rows[feature.evaluate(known[feature.column].column)].sum()
+        for feature in encoder.features_
+    ]
+    return np.array(held, dtype=np.int64)
+
+
 def check_for_partitions(encoder: Any) -> BinaryEncoder:
     """A clone of an encoder whose features depend on counts only; "auto" is ``BinaryEncoder()``.
 

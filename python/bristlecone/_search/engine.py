@@ -80,13 +80,75 @@ class Engine(NamedTuple):
     alternatives: Callable[..., tuple[Any, ...]] | None = None
 
 
-def partial_sums(task: Task, count: NDArray[np.int64], **settings: Any) -> Any:
-    """Empty sums of the engine over sets of features, to which partitions are added.
+MOST_DEPTH = 4
+"""Largest depth of sums over partitions."""
 
-    ``count`` has the rows of every outcome in the data of the task.
+
+class Sums:
+    """Sums over sets of features, to which partitions are added; they travel as bytes.
+
+    Parameters
+    ----------
+    task : Task
+        Its data are those of distinct outcomes.
+    count : array of int, shape (n_outcomes,)
+        Rows with each outcome in all partitions.
+    flipped : array of bool, shape (n_features,)
+        Features that are summed negated: those that hold for most rows, which saves work.
+    settings : mapping
+        Settings of the search, with the depth of the sums.
     """
-    sums: Any = _core
-    return sums.Sums(*task, count, **settings)
+
+    def __init__(
+        self,
+        task: Task,
+        count: NDArray[np.int64],
+        flipped: NDArray[np.bool_],
+        settings: dict[str, Any],
+    ) -> None:
+        self._given = task, count, flipped, settings
+        data = {**task.data, "count": count}
+        self._sums = _core.PartialSums(task.name, data, flipped, **settings)
+
+    def add(self, features: NDArray[np.uint8], outcome: NDArray[np.uint32]) -> None:
+        """Add rows: features of shape (n, n_features) in C order, and the place of each outcome."""
+        self._sums.add(features, outcome)
+
+    def merge(self, other: Sums) -> None:
+        """Add the sums of other rows."""
+        self._sums.merge(other._sums)
+
+    def search(
+        self, callback: Callable[..., object] | None, **settings: Any
+    ) -> tuple[NDArray[np.int64], ...]:
+        """Feature and children of the nodes of the best tree, in preorder."""
+        return self._sums.search(callback, **settings)
+
+    def certify(
+        self,
+        outcome: NDArray[np.int64],
+        leaf: NDArray[np.int64],
+        count: NDArray[np.int64],
+        **settings: Any,
+    ) -> _core.Solution:
+        """What was found, from the number of rows of each leaf with each outcome."""
+        arrays = tuple(map(np.ascontiguousarray, (outcome, leaf, count)))
+        return self._sums.certify(arrays, **settings)  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _sums_of, (*self._given, self._sums.to_bytes())
+
+
+def _sums_of(
+    task: Task,
+    count: NDArray[np.int64],
+    flipped: NDArray[np.bool_],
+    settings: dict[str, Any],
+    content: bytes,
+) -> Sums:
+    sums = Sums(task, count, flipped, settings)
+    sums._sums.merge_bytes(content)
+    return sums
 
 
 def engine_of(task: Task, features: NDArray[np.uint8]) -> Engine:

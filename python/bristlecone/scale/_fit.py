@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,16 +18,16 @@ from bristlecone._data.survival import TrainingData
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.features import Feature
 from bristlecone._encoder.missing import missing_text
-from bristlecone._encoder.partitions import check_for_partitions, fit_counts
+from bristlecone._encoder.partitions import check_for_partitions, fit_counts, rows_that_hold
 from bristlecone._encoder.rules import question_names
-from bristlecone._encoder.use import AnswerCounts, split_columns
+from bristlecone._encoder.use import AnswerCounts
 from bristlecone._estimators.partitioned import check_supported, keep, search_of
 from bristlecone._fit.search import Search
 from bristlecone._leaves.minimum import event_free_sides, smallest_leaf, worst_side
 from bristlecone._leaves.statistics import baseline_hazard, row_hazard
 from bristlecone._log import log
 from bristlecone._search.certificate import reporter
-from bristlecone._search.engine import Problem, partial_sums
+from bristlecone._search.engine import MOST_DEPTH, Problem, Sums
 from bristlecone._search.row_sums import outcome_digests
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
@@ -230,83 +229,73 @@ class _Fit:
         outcomes: Outcomes = self.runner.run(OutcomeStep(self.roles))
         rows = training_rows(self.estimator, self.roles, outcomes)
         known = self.roles, outcomes, rows.place
-        encoder = self._encoder(known, rows)
+        encoder, holds = self._encoder(known, rows)
         data, count = rows.data, rows.counts
-        n_rows, n_features = int(count.sum()), len(encoder.features_)
+        n_rows, n_features = int(count.sum()), len(holds)
+        limits = self.search.limits
         # Only its shape is asked for.
         shape = np.broadcast_to(np.zeros(1, dtype=np.uint8), (n_rows, n_features))
-        problem: Problem = Problem(data, encoder, shape, {}, 0.0, {}, count=count)
+        problem: Problem = Problem(data, encoder, shape, {"min_samples_leaf": 1}, 0.0, {})
+        _check_depth(limits.depth(shape))
         objective: Any = self.search.objective
-        limits = self.search.limits
-        make = partial(
-            partial_sums,
-            objective.task_of(problem),
-            count,
-            n_features=n_features,
-            depth=limits.depth(shape),
-            leaf_penalty=float(limits.leaf_penalty),
-            max_leaves=self._most_leaves(shape),
-            memory_limit=limits.memory_limit,
-        )
-        is_survival = isinstance(data, TrainingData)
-        event = data.event if is_survival else None
+        settings = limits.settings(problem, max_depth=max(1, limits.depth(shape)), time_limit=None)
+        make = partial(Sums, objective.task_of(problem), count, 2 * holds > n_rows, settings)
+        event = data.event if isinstance(data, TrainingData) else None
         sums: SumState = self.runner.run(
             SumStep(*known, encoder, make, event, outcome_digests(data))
         )
-        data = self._event_free(known, rows, encoder, sums)
-        least = smallest_leaf(limits, data, count)
-        seconds = clock.perf_counter() - self.start
-        problem = replace(problem, data=data, least=least, seconds=seconds)
-        settings = limits.settings(problem, callback=reporter(callback))
-        solution = sums.sums.solve(**settings)
-        memo = {
-            "binary_features": question_names(encoder),
-            "fingerprint": sums.rows.fingerprint(data),
-        }
-        problem = replace(problem, memo=memo)
-        if math.isinf(solution.objective):
-            keep(self.estimator, self.search, problem, solution, None, self.start)
-            return
-        counts = self._leaves(known, rows, encoder, solution)
-        solution = sums.sums.finish(solution, counts.rows)
-        problem = _cells(problem, rows._replace(data=data), counts)
-        missing = counts.n_missing if counts.n_missing.any() else None
-        keep(self.estimator, self.search, problem, solution, missing, self.start)
-
-    def _most_leaves(self, shape: NDArray[Any]) -> int:
-        limits = self.search.limits
-        most = 1 << min(limits.depth(shape), 62)
-        return most if limits.max_leaf_nodes is None else min(most, limits.max_leaf_nodes)
+        answers = AnswerCounts(n_rows, holds, sums.among)
+        data = self._event_free(known, rows, encoder, answers)
+        problem = replace(
+            problem,
+            data=data,
+            least=smallest_leaf(limits, data, count),
+            seconds=clock.perf_counter() - self.start,
+            memo={
+                "binary_features": question_names(encoder),
+                "fingerprint": sums.rows.fingerprint(data),
+            },
+        )
+        settings = limits.settings(problem)
+        feature, left, right = sums.sums.search(reporter(callback), **settings)
+        tree = Tree.bare(left, right, feature)
+        leaves: Counts = self.runner.run(LeafStep(*known, encoder, tree, len(count)))
+        if not np.array_equal(leaves.rows.sum(axis=0), count):
+            raise ValueError("partitions must not change during a fit: their outcomes did")
+        leaf, place = np.nonzero(leaves.rows)
+        cells = leaves.rows[leaf, place]
+        solution = sums.sums.certify(place, leaf, cells, **settings)
+        rows = rows._replace(data=data)
+        problem = replace(problem, data=rows.cells(place, cells), count=cells, leaf=leaf)
+        keep(self.estimator, self.search, problem, solution, leaves.n_missing, self.start)
 
     def _encoder(
         self, known: tuple[Roles, Outcomes, NDArray[np.int64]], rows: Training
-    ) -> BinaryEncoder:
-        """The fitted encoder, from the values of the columns."""
+    ) -> tuple[BinaryEncoder, NDArray[np.int64]]:
+        """The fitted encoder and the rows for which its features hold, from the columns' values."""
         counted = self.runner.run(ColumnStep(*known, self.features, rows.data.weight))
 
         def divided(draft: BinaryEncoder, features: Sequence[Feature]) -> Any:
             return self.runner.run(RepeatStep(*known, draft, features)).keys()
 
-        encoder = fit_counts(
-            self.estimator.encoder, counted.counts(), counted.least_weight, divided
-        )
+        counts = counted.counts()
+        encoder = fit_counts(self.estimator.encoder, counts, counted.least_weight, divided)
         missing = missing_text(encoder.columns_)
         if missing:
             log(self.estimator.verbose, "missing values: %s", missing)
-        return encoder
+        return encoder, rows_that_hold(encoder, counts)
 
     def _event_free(
         self,
         known: tuple[Roles, Outcomes, NDArray[np.int64]],
         rows: Training,
         encoder: BinaryEncoder,
-        sums: SumState,
+        answers: AnswerCounts,
     ) -> Any:
         """The training rows, with the side of a feature that has no events though many are due."""
         data, count = rows.data, rows.counts
         if self.search.limits.min_events_leaf != "auto":
             return data
-        answers = AnswerCounts(int(count.sum()), sums.holds, sums.among)
         n_events = int(count[data.event].sum())
         sides = event_free_sides(answers, n_events)
         if not sides:
@@ -322,30 +311,11 @@ class _Fit:
 
         return data._replace(event_free=worst_side(encoder, answers, sides, expected))
 
-    def _leaves(
-        self,
-        known: tuple[Roles, Outcomes, NDArray[np.int64]],
-        rows: Training,
-        encoder: BinaryEncoder,
-        solution: Any,
-    ) -> Counts:
-        """Outcomes of the rows of every leaf."""
-        column, threshold = split_columns(encoder, solution.feature)
-        tree = Tree.bare(
-            solution.children_left,
-            solution.children_right,
-            solution.feature,
-            threshold=threshold,
-            column=column,
+
+def _check_depth(depth: int) -> None:
+    """Raise InvalidParameterError for a depth of which no sums are kept."""
+    if depth > MOST_DEPTH:
+        raise InvalidParameterError(
+            f"a tree may have depth {depth} here, and sums over partitions go to depth "
+            f"{MOST_DEPTH}; pass max_depth={MOST_DEPTH} or less"
         )
-        counts: Counts = self.runner.run(LeafStep(*known, encoder, tree, len(rows.counts)))
-        if not np.array_equal(counts.rows.sum(axis=0), rows.counts):
-            raise ValueError("partitions must not change during a fit: their outcomes did")
-        return counts
-
-
-def _cells(problem: Problem, rows: Training, counts: Counts) -> Problem:
-    """The problem of the rows of every leaf with the same outcome."""
-    leaf, place = np.nonzero(counts.rows)
-    count = counts.rows[leaf, place]
-    return replace(problem, data=rows.cells(place, count), count=count, leaf=leaf)

@@ -154,11 +154,11 @@ class Runner:
         if found.schema:
             if self._first is None:
                 self._first = name, {}
-            first, known = self._first
-            shared = {column: known[column] for column in found.schema if column in known}
-            own = {column: found.schema[column] for column in shared}
-            check_same_columns(own, shared, name, first)
-            known.update(found.schema)
+            try:
+                _compare(found.schema, self._first)
+            except ValueError as error:
+                raise named(error, name) from None
+            self._first[1].update(found.schema)
         known_facts = self._facts.get(index)
         if known_facts is None:
             self._facts[index] = found.facts
@@ -245,18 +245,23 @@ def _add(step: Step, state: Any, part: Part, frame: Any, first: Any) -> _Done:
     try:
         if part.load is not None:
             frame = part.load()
-        schema = schema_of(frame)
-        if first is not None:
-            shared = {column: first[1][column] for column in schema if column in first[1]}
-            check_same_columns({c: schema[c] for c in shared}, shared, "it", first[0])
         n_rows = n_rows_of(frame)
         # Partitions without rows add nothing, and their types are often wrong.
         if not n_rows:
             return _Done(part.number, Facts(part.name, 0, {}), {})
+        schema = schema_of(frame)
+        _compare(schema, first)
         checks = step.add(state, part.number, frame)
         return _Done(part.number, Facts(part.name, n_rows, checks), schema)
     except Exception as error:
         raise named(error, part.name) from error
+
+
+def _compare(schema: dict[str, Any], first: tuple[str, dict[str, Any]] | None) -> None:
+    """Raise ValueError if columns that are known have another type."""
+    if first is not None:
+        shared = {column: first[1][column] for column in schema if column in first[1]}
+        check_same_columns({column: schema[column] for column in shared}, shared, first[0])
 
 
 def named(error: Exception, name: str) -> Exception:

@@ -18,7 +18,8 @@ from bristlecone._encoder.partitions import (
     part_answers,
     part_features,
 )
-from bristlecone._encoder.use import missing_by_feature
+from bristlecone._encoder.use import count_answers, missing_by_feature
+from bristlecone._search.engine import Sums
 from bristlecone._search.row_sums import RowSums
 from bristlecone._tree import Tree
 from bristlecone.scale._outcomes import Outcomes, Roles, read_outcomes
@@ -144,23 +145,22 @@ class SumState:
 
     Attributes
     ----------
-    sums : object
+    sums : Sums
         Those of the engine.
-    holds, among : int64 arrays of shape (n_features,)
-        Rows for which each feature holds, and how many of these have an event.
+    among : int64 array of shape (n_features,)
+        Rows with an event for which each feature holds.
     rows : RowSums
         Fingerprint of the rows.
     """
 
-    def __init__(self, sums: Any, n_features: int) -> None:
+    def __init__(self, sums: Sums, n_features: int) -> None:
         self.sums = sums
-        self.holds, self.among = np.zeros((2, n_features), dtype=np.int64)
+        self.among = np.zeros(n_features, dtype=np.int64)
         self.rows = RowSums(n_features)
 
     def merge(self, other: SumState) -> None:
         """Add the sums of other partitions."""
         self.sums.merge(other.sums)
-        self.holds += other.holds
         self.among += other.among
         self.rows.merge(other.rows)
 
@@ -170,7 +170,7 @@ class SumStep(_WithOutcomes):
     """Sums over the sets of features; ``make`` makes empty ones, ``event`` marks training rows."""
 
     encoder: BinaryEncoder
-    make: Callable[[], Any]
+    make: Callable[[], Sums]
     event: Bools | None
     digests: NDArray[np.uint64]
     name: str = "sums"
@@ -193,9 +193,8 @@ class SumStep(_WithOutcomes):
             answers, place = answers[:, place >= 0], place[place >= 0]
         features = part_features(answers)
         state.sums.add(features, place.astype(np.uint32))
-        state.holds += answers.sum(axis=1)
         if self.event is not None:
-            state.among += answers[:, self.event[place]].sum(axis=1)
+            state.among += count_answers(features, self.event[place]).counts.among
         state.rows.add(features, self.digests[place])
         return checks | own
 
