@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from bristlecone._log import log
@@ -15,6 +16,9 @@ from bristlecone.scale._sources import Part, Source, check_same_columns, n_rows_
 
 # Seconds between two messages about the progress of a pass.
 _BETWEEN = 5.0
+
+# Seconds to wait for the name of a partition that Dask could not compute.
+_PATIENCE = 1.0
 
 # Tables that one task of Dask merges.
 _MERGED_AT_ONCE = 8
@@ -343,6 +347,11 @@ def _merge(
     return done, state
 
 
+def _note_failure(failed: dict[str, str], name: str, frame: Any) -> None:
+    if frame.status == "error":
+        failed.setdefault(str(frame.exception()), name)
+
+
 def _dones(merged: tuple[list[_Done], Any]) -> list[_Done]:
     return merged[0]
 
@@ -361,8 +370,15 @@ def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Foun
 
     sent = client.submit(_itself, step, pure=False)
     tasks = []
+    # Partitions that Dask could not compute, by the message of the error.
+    failed: dict[str, str] = {}
+    names: tuple[str, ...] = ()
     for part in parts:
-        frame = None if part.delayed is None else client.compute(part.delayed)
+        frame = None
+        if part.delayed is not None:
+            frame = client.compute(part.delayed)
+            frame.add_done_callback(partial(_note_failure, failed, part.name))
+            names = (*names, f"{part.name}: ")
         bare = part._replace(delayed=None)
         tasks.append(client.submit(_task, sent, bare, frame, first, pure=False))
     if not tasks:
@@ -385,6 +401,16 @@ def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Foun
         for report in as_completed(reports):
             yield from report.result()
         yield _Merged(level[0].result()[1])
-    except BaseException:
-        client.cancel([*reports, *level, sent])
+    except Exception as error:
+        # The notes are made in another thread.
+        until = time.perf_counter() + _PATIENCE
+        unnamed = not str(error).startswith(names) if names else False
+        while unnamed and str(error) not in failed and time.perf_counter() < until:
+            time.sleep(0.01)
+        if str(error) in failed:
+            raise named(error, failed[str(error)]) from error
         raise
+    finally:
+        # Dask forgets tasks that nobody asks for; to cancel them may upset its scheduler.
+        for future in [*reports, *level, sent]:
+            future.release()
