@@ -33,12 +33,15 @@ class Candidate(NamedTuple):
     feature : Feature
     n_smaller : int
         Rows on the smaller side, the same for a feature and its complement.
+    own : bytes
+        Its answers for the distinct values of its column, likewise.
     support : float
         Share of the weight on the lighter side.
     """
 
     feature: Feature
     n_smaller: int
+    own: bytes
     support: float
 
     @classmethod
@@ -51,7 +54,8 @@ class Candidate(NamedTuple):
             return None
         total = float(np.sum(counts.weight))
         true = float(np.sum(counts.weight[answer]))
-        return cls(feature, min(n_true, n_rows - n_true), min(true, total - true) / total)
+        n_smaller, support = min(n_true, n_rows - n_true), min(true, total - true) / total
+        return cls(feature, n_smaller, rows_divided(answer), support)
 
 
 def many_levels(columns: Sequence[TrainingColumn], most: int | None) -> list[CategoricalColumn]:
@@ -80,9 +84,12 @@ def without_repeats(
 ) -> list[Candidate]:
     """Candidates without those that divide the rows as an earlier one does.
 
-    ``divided`` gives the same value for features that divide the rows alike. It is asked for
-    features that could: those that have as many rows on the smaller side as another.
+    Features of one column are compared by its values. For others ``divided`` gives the same value
+    if they divide the rows alike; it is asked for features that could: those that have as many rows
+    on the smaller side as another.
     """
+    first = {(one.feature.column, one.own): one for one in reversed(candidates)}
+    candidates = [one for one in candidates if first[one.feature.column, one.own] is one]
     alike = Counter(candidate.n_smaller for candidate in candidates)
     doubtful = [one.feature for one in candidates if alike[one.n_smaller] > 1]
     keys = iter(divided(doubtful) if doubtful else ())
