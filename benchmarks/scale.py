@@ -3,15 +3,14 @@
 ``python -m benchmarks.scale --rows 1000000 5000000`` makes the files (once) and fits a tree
 of depth three, and of depth four, to each; ``--workers 1 2`` fits on Dask as well, and
 ``--out benchmarks/records`` writes a dated record. Each fit runs in a process of its own, whose
-largest resident memory is that of the kernel's count (with Dask, of this process without the
-workers). ``--check`` compares with ``fit`` of one frame, which needs the memory for it.
+largest resident memory is recorded (with Dask without that of the workers). ``--check`` compares
+with ``fit`` of one frame, which needs the memory for it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -119,7 +118,7 @@ def run(folder: Path, depth: int, jobs: int, workers: int, check: int) -> dict[s
         encoder = BinaryEncoder(n_thresholds=THRESHOLDS)
         return OptimalSurvivalTree(max_depth=depth, encoder=encoder, memory_limit=2 << 30)
 
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    before, started = peak_bytes(), time.process_time()
     start = time.perf_counter()
     paths = str(folder / "*.parquet")
     if workers:
@@ -134,8 +133,7 @@ def run(folder: Path, depth: int, jobs: int, workers: int, check: int) -> dict[s
     else:
         fitted = fit_partitions(tree(), paths, n_jobs=jobs, callback=note)
         seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    same = None
+    cpu, peak, same = time.process_time() - started, peak_bytes(), None
     if check:
         import pandas as pd
 
@@ -151,6 +149,7 @@ def run(folder: Path, depth: int, jobs: int, workers: int, check: int) -> dict[s
         "jobs": jobs,
         "workers": workers,
         "seconds": seconds,
+        "cpu seconds": cpu,
         "passes": {name: one.seconds for name, one in passes.items()},
         "peak": peak,
         "before": before,
@@ -158,6 +157,12 @@ def run(folder: Path, depth: int, jobs: int, workers: int, check: int) -> dict[s
         "status": fitted.status_,
         "same": same,
     }
+
+
+def peak_bytes() -> int:
+    """Largest resident memory of this process so far; not that of its parent, as from getrusage."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(next(x.split()[1] for x in status.splitlines() if x.startswith("VmHWM")))
 
 
 def line(case: dict[str, Any]) -> str:
@@ -170,14 +175,15 @@ def line(case: dict[str, Any]) -> str:
     how = f"{case['workers']} workers" if case["workers"] else f"{case['jobs']} threads"
     return (
         f"{case['rows']:,} rows, {case['features']} features, depth {case['depth']}, {how}: "
-        f"{case['seconds']:.1f} s, {case['peak'] / MIB:.0f} MiB ({case['status']}); {passes}"
+        f"{case['seconds']:.1f} s ({case['cpu seconds']:.1f} s of CPU), {case['peak'] / MIB:.0f} "
+        f"MiB ({case['status']}); {passes}"
     )
 
 
 def report(record: dict[str, Any]) -> str:
     """The table in Markdown."""
     names = list(dict.fromkeys(name for case in record["cases"] for name in case["passes"]))
-    head = ["rows", "features", "depth", "cores", "seconds", "peak MiB", *names]
+    head = ["rows", "features", "depth", "cores", "seconds", "CPU seconds", "peak MiB", *names]
     lines = [
         "# Fits over Parquet files",
         "",
@@ -199,7 +205,8 @@ def report(record: dict[str, Any]) -> str:
         ]
         how = f"{cores} (Dask)" if case["workers"] else str(cores)
         cells = [f"{case['rows']:,}", case["features"], case["depth"], how]
-        cells += [f"{case['seconds']:.1f}", f"{case['peak'] / MIB:.0f}", *rates]
+        cells += [f"{case[name]:.1f}" for name in ("seconds", "cpu seconds")]
+        cells += [f"{case['peak'] / MIB:.0f}", *rates]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines) + "\n"
 

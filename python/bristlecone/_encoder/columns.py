@@ -471,17 +471,23 @@ def _from_texts(name: str, series: nw.Series[Any], as_levels: bool = False) -> C
     if len(series) < _FEW_ROWS:
         return _from_objects(name, series.to_list(), as_levels)
     native = series.to_native()
+    codes: NDArray[Any]
     if hasattr(native, "dictionary_encode"):  # Arrow
         encoded = native.combine_chunks() if hasattr(native, "combine_chunks") else native
         if not hasattr(encoded, "indices"):
             encoded = encoded.dictionary_encode()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         found = encoded.dictionary.to_pylist()
-    elif hasattr(native, "cat"):
+    elif nw.dependencies.is_pandas_series(native) and hasattr(native, "cat"):
         codes, found = native.cat.codes.to_numpy(), native.cat.categories.tolist()
+    elif nw.dependencies.is_polars_series(native):
+        text = series.cast(nw.String)
+        found = text.drop_nulls().unique(maintain_order=True).to_list()
+        numbers = range(len(found))
+        codes = text.replace_strict(found, numbers, default=-1, return_dtype=nw.Int64).to_numpy()
     else:
-        codes, found = factorize(np.asarray(series.to_numpy(), dtype=object))
-        found = found.tolist()
+        codes, distinct = factorize(np.asarray(series.to_numpy(), dtype=object))
+        found = distinct.tolist()
     # Levels are in the order in which they appear, missing values nowhere.
     place, first = factorize(codes)
     missing = np.flatnonzero(first < 0)
