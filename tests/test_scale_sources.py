@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from test_scale import FEATURES, cut, random_table, same
+from test_scale import FEATURES, cut, random_table
 
 from bristlecone import BinaryEncoder, OptimalSurvivalTree, outcome
 from bristlecone.exceptions import InvalidParameterError
@@ -278,4 +278,12 @@ def test_only_a_few_partitions_are_in_memory(table):
     assert most[0] <= 3
 
 
-__all__ = ["same"]
+def test_processes_of_joblib(table, whole, folder):
+    import joblib
+
+    with joblib.parallel_config("loky", n_jobs=2):
+        tree = fitted(folder)
+        with pytest.raises(ValueError, match=r"^frame 1: column 'time'"):
+            fitted([table[:100], table[100:].assign(time=-1.0)])
+    assert tree.objective_value_ == whole.objective_value_
+    pd.testing.assert_frame_equal(tree.leaf_table(), whole.leaf_table(), check_exact=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +10,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol
+
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 
 from bristlecone._log import log
 from bristlecone._search.progress import readable_seconds
@@ -19,6 +23,9 @@ _BETWEEN = 5.0
 
 # Seconds to wait for the name of a partition that Dask could not compute.
 _PATIENCE = 1.0
+
+# Partitions per worker that joblib is given at once.
+_PER_WORKER = 4
 
 # Tables that one task of Dask merges.
 _MERGED_AT_ONCE = 8
@@ -139,6 +146,8 @@ class Runner:
         state: Any = step.start()
         if self.client is not None:
             run = _on_dask(self.client, step, parts, self._first)
+        elif not getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False):
+            run = _by_joblib(step, parts, self._first)
         elif self.n_threads > 1:
             run = _in_threads(step, parts, self.n_threads, self._first)
         else:
@@ -327,6 +336,22 @@ def _in_threads(step: Step, parts: Iterator[Part], n_threads: int, first: Any) -
         pool.shutdown(wait=True, cancel_futures=True)
     for state in states:
         yield _Merged(state)
+
+
+def _by_joblib(step: Step, parts: Iterator[Part], first: Any) -> Found:
+    """A task per partition, by the backend of joblib that ``parallel_config`` chose."""
+    parallel = Parallel(prefer="threads")
+    most = max(1, effective_n_jobs(-1 if parallel.n_jobs is None else parallel.n_jobs))
+    at_once = most * _PER_WORKER
+    while chunk := list(itertools.islice(parts, at_once)):
+        frames = [None if part.delayed is None else _computed(part) for part in chunk]
+        tasks = (
+            delayed(_task)(step, part._replace(delayed=None), frame, first)
+            for part, frame in zip(chunk, frames, strict=True)
+        )
+        for done, state in parallel(tasks):
+            yield done
+            yield _Merged(state)
 
 
 def _task(step: Step, part: Part, frame: Any, first: Any) -> tuple[_Done, Any]:
