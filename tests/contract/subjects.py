@@ -359,6 +359,7 @@ SUBJECTS = {
             "shrinkage": [*WRONG_SURVIVAL["shrinkage"], 3.0],
             "leaf_curve": ["kaplan-meier", None],
             "cause_weights": [[1.0], [1.0, -1.0], [0.0, 0.0], [1.0, NAN], "much", 3],
+            "n_causes": [0, 2.0, True, 9],
         },
         other={
             **OTHER_SEARCH,
@@ -366,7 +367,8 @@ SUBJECTS = {
             "prior": 3.0,
             "shrinkage": 2.0,
             "leaf_curve": "proportional",
-            "cause_weights": [1.0, 0.5],
+            "cause_weights": [1.0, 0.5, 2.0],
+            "n_causes": 3,
         },
         table=("theta_1", "theta_2"),
     ),

@@ -148,6 +148,8 @@ CAUSES = Group("tree", (
         "proportional"),
     _option("cause_weights", None, float, "U", "weight of every cause in the loss (default: 1 "
         "each)", nargs="+"),
+    _option("n_causes", None, int, "K", "number of causes, of which some may have no event "
+        "(default: the largest in the data, and each has one)"),
 ))  # fmt: skip
 
 FAIR_SURVIVAL = Group("fairness", (

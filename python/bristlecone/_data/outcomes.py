@@ -163,25 +163,33 @@ def either_outcome(y: Any) -> Survival:
         raise
 
 
-def check_causes(y: Any) -> Survival:
-    """As ``read_causes`` for a fit, where every cause occurs.
+def check_causes(y: Any, n_causes: int | None = None) -> Survival:
+    """As ``read_causes`` for a fit, where every cause occurs unless their number is given.
 
     Raises
     ------
     ValueError
-        As ``read_causes``, and if there is no event at all, or none of a cause below the largest.
+        As ``read_causes``, and if there is no event at all, or none of a cause below the largest,
+        or one of a cause above ``n_causes``.
     """
     survival = read_causes(y)
     cause: NDArray[Any] = survival.event
     found = np.unique(cause[cause > 0])
     if not found.size:
         raise ValueError("y has no event: every row is censored")
+    if n_causes is not None:
+        if found[-1] > n_causes:
+            row = int(np.argmax(cause > n_causes))
+            raise ValueError(
+                f"y has an event of cause {cause[row]} in row {row}, but n_causes is {n_causes}"
+            )
+        return survival
     # Before a range of them is made: a cause may be of any size.
     if found[-1] != found.size:
         unused = next(k for k, code in enumerate(found.tolist(), start=1) if k != code)
         raise ValueError(
             f"y has no event of cause {unused}, but one of cause {found[-1]}; number the causes "
-            "from 1 without gaps (0 is censored)"
+            "from 1 without gaps (0 is censored), or pass n_causes if some may have no event"
         )
     return survival
 

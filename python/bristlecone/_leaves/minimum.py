@@ -106,8 +106,8 @@ def warn_of_small_sample(
             splits, asked = total >= 2 * least or event is None, features is None
         if asked and not splits:
             warn(
-                f"{name}={value!r} means at least {least} {counted} in a leaf: no question leaves "
-                "as many on both sides, and the tree is a single leaf",
+                f"{name}={value!r} means at least {least} {counted} in a leaf: no binary feature "
+                "leaves as many on both sides, and the tree is a single leaf",
                 SmallSampleWarning,
             )
 

@@ -139,8 +139,11 @@ def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
     """Baseline hazard of every row between its entry and its time, shape (n,).
 
     Where that is zero it is 1/(W + 1), W the total weight, so that no hazard sum is zero and
-    every logarithm finite; the engine's search has the same floor.
+    every logarithm finite; the engine's search has the same floor. If no row has an event, as may
+    be with one of several causes, nothing is known of the hazard, and all are 0.
     """
+    if not baseline.event_times.size:
+        return np.zeros(len(data.time))
     if data.entry is not None:
         # A late entry leaves little of the hazard, which is to have all its digits.
         return _core.row_hazard(data.time, data.event, data.weight, data.entry)
