@@ -1,5 +1,7 @@
 """``fit_partitions``: the same tree, objective, bound and leaves as one frame gives."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +18,13 @@ from bristlecone import (
     outcome,
     save_model,
 )
-from bristlecone.exceptions import EventFreeWarning, InvalidParameterError
+from bristlecone.exceptions import (
+    ConstantFeatureWarning,
+    EventFreeWarning,
+    InvalidParameterError,
+    SearchLimitWarning,
+    SmallSampleWarning,
+)
 from bristlecone.scale import PassProgress, fit_partitions
 from bristlecone.trust import verify
 
@@ -304,3 +312,53 @@ def test_interrupt_keeps_the_earlier_fit():
         with pytest.raises(KeyboardInterrupt):
             fit_partitions(tree, parts, callback=stop, n_jobs=n_jobs)
         assert tree.certificate_ is before
+
+
+def test_shares_that_rule_out_every_split():
+    table = random_table(7)[["flag", "time", "event"]]
+    y = outcome(table["event"], table["time"])
+    for parameters in ({"min_samples_leaf": 0.49}, {"min_events_leaf": 0.49}):
+        parameters["encoder"] = BinaryEncoder()
+        with pytest.warns(SmallSampleWarning) as seen:
+            whole = OptimalSurvivalTree(**parameters).fit(table[["flag"]], y)
+            got = fit_partitions(OptimalSurvivalTree(**parameters), [table[:100], table[100:]])
+        assert len({str(warning.message) for warning in seen}) == 1 and len(seen) == 2
+        assert got.n_leaves_ == whole.n_leaves_ == 1
+
+
+def test_tables_without_splits():
+    """Constant columns, one distinct outcome, a single leaf."""
+    table = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "time": 2.0, "event": True})
+    neutral = {"min_events_leaf": None, "encoder": BinaryEncoder()}
+    y = outcome(table["event"], table["time"])
+    for given in (table, table.assign(x=1.0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConstantFeatureWarning)
+            whole = OptimalSurvivalTree(**neutral).fit(given[["x"]], y)
+            got = fit_partitions(OptimalSurvivalTree(**neutral), [given[:1], given[1:]])
+        assert got.objective_value_ == whole.objective_value_
+        assert got.n_leaves_ == whole.n_leaves_ and got.status_ == "optimal"
+    stump = fit_partitions(OptimalSurvivalTree(max_depth=0, **neutral), [table[:1], table[1:]])
+    assert stump.n_leaves_ == 1
+    with pytest.raises(InvalidParameterError, match="max_depth=4 or less"):
+        fit_partitions(
+            OptimalSurvivalTree(max_depth=5, encoder=BinaryEncoder(thresholds="midpoints")),
+            [random_table(8)[["age", "time", "event"]]],
+        )
+
+
+def test_sums_that_exceed_the_memory_limit():
+    table = random_table(9)
+    tree = OptimalSurvivalTree(max_depth=3, memory_limit=20_000)
+    with pytest.raises(ValueError, match="max_depth=2 fits"):
+        fit_partitions(tree, [table[[*FEATURES, "time", "event"]]])
+
+
+def test_time_limit_gives_a_tree_with_a_bound():
+    table = random_table(11)
+    tree = OptimalSurvivalTree(max_depth=4, time_limit=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SearchLimitWarning)
+        fit_partitions(tree, [table[[*FEATURES, "time", "event"]]])
+    assert tree.status_ in ("time_limit", "optimal")
+    assert tree.lower_bound_ <= tree.objective_value_ + 1e-12

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone import _core
 from bristlecone._data.rows import row_count
 from bristlecone._data.survival import TrainingData
 from bristlecone._encoder.use import AnswerCounts, Answers
@@ -78,35 +77,35 @@ def _share_of(share: Any, total: int) -> int:
 
 
 def warn_of_small_sample(
-    features: NDArray[Any] | None,
+    counted: Callable[[], AnswerCounts] | None,
     rows: tuple[Any, int],
-    events: tuple[Any, int, NDArray[np.bool_]] | None = None,
+    events: tuple[Any, int, int] | None = None,
 ) -> None:
     """Warn where a minimum that follows from the data rules out every split.
 
-    ``features`` are binary; None for numbers, of which only the rows are counted. ``rows`` are
-    ``min_samples_leaf`` and what it means here, ``events`` the same of ``min_events_leaf``, with
-    the events of the rows.
+    ``counted`` gives the rows and events for which each binary feature holds; None for numbers, of
+    which only the rows are counted. ``rows`` are ``min_samples_leaf`` and what it means here,
+    ``events`` the same of ``min_events_leaf``, with the number of events.
     """
-    limits: list[tuple[str, str, Any, int, NDArray[np.bool_] | None]] = []
+    limits: list[tuple[str, str, Any, int, int | None]] = []
     if not isinstance(rows[0], Integral):
         limits.append(("min_samples_leaf", "rows", rows[0], rows[1], None))
     if events is not None and not isinstance(events[0], Integral) and events[1]:
         limits.append(("min_events_leaf", "events", events[0], events[1], events[2]))
-    for name, counted, value, least, event in limits:
-        if features is not None and features.shape[1]:
-            yes = _core.count_true(features, event)
-            chosen = len(features) if event is None else int(event.sum())
+    for name, what, value, least, n_events in limits:
+        if counted is not None:
+            answers = counted()
+            yes = answers.holds if n_events is None else answers.among
+            chosen = answers.n_rows if n_events is None else n_events
             splits = bool((np.minimum(yes, chosen - yes) >= least).any())
             # Constant columns are warned of by themselves.
-            holds = yes if event is None else _core.count_true(features)
-            asked = not splits and bool(((holds > 0) & (holds < len(features))).any())
+            varies = (answers.holds > 0) & (answers.holds < answers.n_rows)
+            asked = not splits and bool(varies.any())
         else:
-            total = 0 if event is None else int(event.sum())
-            splits, asked = total >= 2 * least or event is None, features is None
+            splits, asked = n_events is None or n_events >= 2 * least, True
         if asked and not splits:
             warn(
-                f"{name}={value!r} means at least {least} {counted} in a leaf: no binary feature "
+                f"{name}={value!r} means at least {least} {what} in a leaf: no binary feature "
                 "leaves as many on both sides, and the tree is a single leaf",
                 SmallSampleWarning,
             )

@@ -22,6 +22,7 @@ from bristlecone._encoder.partitions import check_for_partitions, fit_counts, ro
 from bristlecone._encoder.rules import question_names
 from bristlecone._encoder.use import AnswerCounts
 from bristlecone._estimators.partitioned import check_supported, keep, search_of
+from bristlecone._fit.encode import warn_of_shares
 from bristlecone._fit.search import Search
 from bristlecone._leaves.minimum import event_free_sides, smallest_leaf, worst_side
 from bristlecone._leaves.statistics import baseline_hazard, row_hazard
@@ -256,6 +257,7 @@ class _Fit:
                 "fingerprint": sums.rows.fingerprint(data),
             },
         )
+        warn_of_shares(limits, replace(problem, count=count), lambda: answers)
         settings = limits.settings(problem)
         feature, left, right = sums.sums.search(reporter(callback), **settings)
         tree = Tree.bare(left, right, feature)
