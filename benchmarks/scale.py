@@ -108,11 +108,15 @@ def run(folder: Path, depth: int, jobs: int, workers: int, check: int) -> dict[s
     from bristlecone import BinaryEncoder, OptimalSurvivalTree
     from bristlecone.scale import PassProgress, fit_partitions
 
-    passes: dict[str, PassProgress] = {}
+    passes: dict[str, dict[str, float]] = {}
+    begun = {}
 
     def note(progress: Any) -> None:
         if isinstance(progress, PassProgress):
-            passes[progress.name] = progress
+            now = time.process_time()
+            first = begun.setdefault(progress.name, max(begun.values(), default=started))
+            begun["last"] = now
+            passes[progress.name] = {"seconds": progress.seconds, "cpu": now - first}
 
     def tree() -> OptimalSurvivalTree:
         encoder = BinaryEncoder(n_thresholds=THRESHOLDS)
@@ -150,13 +154,25 @@ def run(folder: Path, depth: int, jobs: int, workers: int, check: int) -> dict[s
         "workers": workers,
         "seconds": seconds,
         "cpu seconds": cpu,
-        "passes": {name: one.seconds for name, one in passes.items()},
+        "passes": passes,
+        "predicted": predict(fitted, folder),
         "peak": peak,
         "before": before,
         "objective": fitted.objective_value_,
         "status": fitted.status_,
         "same": same,
     }
+
+
+def predict(tree: Any, folder: Path) -> dict[str, float]:
+    """Survival at five times of the rows of the first file, in memory."""
+    import pandas as pd
+
+    table = pd.read_parquet(sorted(folder.glob("*.parquet"))[0])
+    start, cpu = time.perf_counter(), time.process_time()
+    tree.predict_survival_function(table, times=[180, 365, 730, 1460, 2920])
+    seconds = time.perf_counter() - start
+    return {"rows": len(table), "seconds": seconds, "cpu": time.process_time() - cpu}
 
 
 def peak_bytes() -> int:
@@ -167,28 +183,48 @@ def peak_bytes() -> int:
 
 def line(case: dict[str, Any]) -> str:
     """One case in words."""
-    cores = case["workers"] or case["jobs"]
     passes = ", ".join(
-        f"{name} {seconds:.1f} s ({case['rows'] / seconds / cores / 1e6:.2f} million rows/s/core)"
-        for name, seconds in case["passes"].items()
+        f"{name} {one['seconds']:.1f} s ({rate(case, name)} million rows per core second)"
+        for name, one in case["passes"].items()
     )
     how = f"{case['workers']} workers" if case["workers"] else f"{case['jobs']} threads"
     return (
         f"{case['rows']:,} rows, {case['features']} features, depth {case['depth']}, {how}: "
         f"{case['seconds']:.1f} s ({case['cpu seconds']:.1f} s of CPU), {case['peak'] / MIB:.0f} "
-        f"MiB ({case['status']}); {passes}"
+        f"MiB ({case['status']}); {passes}; survival of {case['predicted']['rows']:,} rows in "
+        f"{case['predicted']['seconds']:.2f} s ({case['predicted']['cpu']:.2f} s of CPU)"
     )
+
+
+def rate(case: dict[str, Any], name: str) -> str:
+    """Million rows per second of a core in a pass; of Dask, whose CPU is elsewhere, by clock."""
+    one = case["passes"].get(name)
+    if one is None:
+        return ""
+    used = one["seconds"] * case["workers"] if case["workers"] else one["cpu"]
+    return f"{case['rows'] / used / 1e6:.2f}"
 
 
 def report(record: dict[str, Any]) -> str:
     """The table in Markdown."""
     names = list(dict.fromkeys(name for case in record["cases"] for name in case["passes"]))
-    head = ["rows", "features", "depth", "cores", "seconds", "CPU seconds", "peak MiB", *names]
+    head = [
+        "rows",
+        "features",
+        "depth",
+        "cores",
+        "seconds",
+        "CPU seconds",
+        "peak MiB",
+        *names,
+        "predict",
+    ]
     lines = [
         "# Fits over Parquet files",
         "",
         "`python -m benchmarks.scale`: likelihood over 15 columns, five thresholds",
-        "per numeric column. Passes: million rows per second and core.",
+        "per numeric column. Passes: million rows per second of CPU (Dask: by clock and worker).",
+        "Predict: CPU seconds for survival at five times of the million rows of a frame.",
         "",
         f"{record['machine']['cpu']}, {record['machine']['cores']} cores.",
         "",
@@ -196,17 +232,11 @@ def report(record: dict[str, Any]) -> str:
         "|" + "---|" * len(head),
     ]
     for case in record["cases"]:
-        cores = case["workers"] or case["jobs"]
-        rates = [
-            f"{case['rows'] / case['passes'][name] / cores / 1e6:.2f}"
-            if name in case["passes"]
-            else ""
-            for name in names
-        ]
-        how = f"{cores} (Dask)" if case["workers"] else str(cores)
+        rates = [rate(case, name) for name in names]
+        how = f"{case['workers']} (Dask)" if case["workers"] else str(case["jobs"])
         cells = [f"{case['rows']:,}", case["features"], case["depth"], how]
         cells += [f"{case[name]:.1f}" for name in ("seconds", "cpu seconds")]
-        cells += [f"{case['peak'] / MIB:.0f}", *rates]
+        cells += [f"{case['peak'] / MIB:.0f}", *rates, f"{case['predicted']['cpu']:.2f}"]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines) + "\n"
 

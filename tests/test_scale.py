@@ -196,6 +196,13 @@ def test_other_trees_are_those_of_one_frame(case, seed):
     columns = [*FEATURES, *asked, *(["time"] if "target" not in roles else [])]
     got = fit_partitions(kind(**parameters), cut(table, seed, columns), **roles)
     same(got, whole, table, exact=False)
+    order = np.random.default_rng(seed).permutation(len(table))
+    given = {name: values.iloc[order] for name, values in given.items()}
+    if weight is not None:
+        given["sample_weight"] = weight.iloc[order]
+    shuffled = y[order] if isinstance(y, np.ndarray) else y.iloc[order]
+    checks = verify(got, table[FEATURES].iloc[order], shuffled, **given)
+    assert checks.ok, str(checks)
 
 
 def outcome_of_causes(table):
@@ -296,6 +303,18 @@ def test_progress_is_reported():
     ]
     assert passes[-1].n_parts == passes[-1].n_parts_total and passes[-1].n_rows == 300
     assert passes[-1].seconds_left == 0.0
+
+
+def test_progress_is_logged(caplog):
+    table = random_table(5)
+    parts = cut(table, 0, [*FEATURES, "time", "event"])
+    with caplog.at_level("INFO", logger="bristlecone"):
+        fit_partitions(OptimalSurvivalTree(max_depth=1, verbose=1), parts)
+    text = caplog.text
+    assert "quantiles of all rows" in text
+    assert "missing values: dose in" in text
+    for name in ("outcomes", "columns", "sums", "leaves"):
+        assert f"{name}: 6 of 6 partitions, 300 rows, " in text
 
 
 def test_interrupt_keeps_the_earlier_fit():

@@ -55,6 +55,11 @@ class Stream:
         return reader.__arrow_c_stream__(requested_schema)
 
 
+def duckdb_relation(table):
+    duckdb = pytest.importorskip("duckdb")
+    return duckdb.connect().from_df(table)
+
+
 FORMS = {
     "folder": lambda table, folder: folder,
     "folder as text": lambda table, folder: str(folder),
@@ -72,6 +77,7 @@ FORMS = {
     "polars function": lambda table, folder: (
         lambda: (pl.from_pandas(part) for part in cut(table, 2, COLUMNS))
     ),
+    "duckdb": lambda table, folder: duckdb_relation(table),
     "frames": lambda table, folder: cut(table, 3, COLUMNS),
 }
 
@@ -85,6 +91,23 @@ def test_every_form_gives_the_tree_of_one_frame(form, n_jobs, table, whole, fold
     assert tree.objective_value_ == whole.objective_value_
     assert tree.lower_bound_ == whole.lower_bound_
     pd.testing.assert_frame_equal(tree.leaf_table(), whole.leaf_table(), check_exact=True)
+
+
+def test_columns_in_the_names_of_folders(table, whole, tmp_path):
+    flags = table.assign(stage=table["stage"].fillna("none"))
+    kind = pyarrow.dataset.HivePartitioning
+    pq.write_to_dataset(
+        pa.Table.from_pandas(flags, preserve_index=False), tmp_path, partition_cols=["stage"]
+    )
+    tree = fitted(pyarrow.dataset.dataset(tmp_path, partitioning=kind.discover()))
+    features = [name for name in COLUMNS if name in FEATURES]
+    expected = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder()).fit(
+        flags[features], outcome(flags["event"], flags["time"])
+    )
+    assert tree.objective_value_ == expected.objective_value_
+    assert set(tree.encoder_.get_feature_names_out()) == set(
+        expected.encoder_.get_feature_names_out()
+    )
 
 
 @pytest.mark.parametrize(
