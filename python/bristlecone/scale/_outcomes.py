@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -14,7 +15,7 @@ from bristlecone._data.groups import codes_of
 from bristlecone._data.outcomes import Survival, as_cause, as_structured, as_survival
 from bristlecone._data.rows import check_weights
 from bristlecone._data.targets import check_numbers
-from bristlecone._estimators.causes import CompetingRisksTree
+from bristlecone._estimators.causes import MOST_CAUSES, CompetingRisksTree
 from bristlecone._estimators.partitioned import POLICIES, SURVIVAL, checked_outcomes
 from bristlecone._estimators.regressor import OptimalTreeRegressor
 from bristlecone._search.row_sums import OF_ALL
@@ -114,7 +115,8 @@ def read_outcomes(roles: Roles, frame: Any) -> Arrays:
     found: Arrays = {}
     if roles.kind in ("survival", "causes"):
         (event,), (time,), entry = given("event"), given("time"), given("entry")
-        reader = as_cause if roles.kind == "causes" else None
+        # Whether each cause has an event is known when all partitions are read.
+        reader = partial(as_cause, most=MOST_CAUSES) if roles.kind == "causes" else None
         survival = as_survival(event, time, entry[0] if entry else None, reader)
         found = {k: v for k, v in survival._asdict().items() if v is not None}
     else:
