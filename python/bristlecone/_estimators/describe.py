@@ -72,9 +72,8 @@ def _describe_search(estimator: Any) -> str:
     penalty = found.parameters["leaf_penalty"]
     if penalty > 0:
         searched += f" Every leaf adds a penalty of {penalty:g}."
-    encoding = _encoding(
-        estimator.encoder_, estimator.tree_, isinstance(found.parameters["encoder"], str)
-    )
+    with_cuts = isinstance(found.parameters["encoder"], str) and not found.is_of_partitions
+    encoding = _encoding(estimator.encoder_, estimator.tree_, with_cuts)
     return document(
         [
             searched,

@@ -27,7 +27,7 @@ from bristlecone._leaves.minimum import event_free_rows, smallest_leaf, warn_of_
 from bristlecone._search.certificate import Certificate, fingerprint
 from bristlecone._search.cuts import Growth
 from bristlecone._search.engine import Problem
-from bristlecone._search.row_sums import PREFIX, unordered_fingerprint
+from bristlecone._search.row_sums import unordered_fingerprint
 
 # Largest share of the remaining time that the choice of cuts may take, and how much longer than
 # reading the rows ranking them, cutting and encoding them anew may take.
@@ -85,7 +85,7 @@ def encode_again(
     """
     features = binary_features(encoder, data.X)
     known = certificate.fingerprint
-    unordered = known.startswith(PREFIX)
+    unordered = certificate.is_of_partitions
     own = unordered_fingerprint(features, data) if unordered else fingerprint(features, data)
     if own != known:
         raise ValueError(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bristlecone._core import __version__
 from bristlecone._log import log, warn
 from bristlecone._search.progress import SearchProgress, relative_gap
+from bristlecone._search.row_sums import PREFIX
 from bristlecone.exceptions import InvalidParameterError, SearchLimitWarning
 
 # Statuses of searches. The others, UNPROVEN, are those of greedy and soft trees, and of trees whose
@@ -209,6 +210,11 @@ class Certificate:
     def is_infeasible(self) -> bool:
         """Whether it is proven that no tree satisfies the constraints."""
         return self.status == "infeasible"
+
+    @property
+    def is_of_partitions(self) -> bool:
+        """Whether the rows of the fit were read in partitions."""
+        return self.fingerprint.startswith(PREFIX)
 
     @property
     def is_taught(self) -> bool:

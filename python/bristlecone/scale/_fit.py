@@ -269,7 +269,9 @@ class _Fit:
         solution = sums.sums.certify(place, leaf, cells, **settings)
         rows = rows._replace(data=data)
         problem = replace(problem, data=rows.cells(place, cells), count=cells, leaf=leaf)
-        keep(self.estimator, self.search, problem, solution, leaves.n_missing, self.start)
+        n_parts = self.runner.passes[-1].n_parts
+        found = problem, solution, leaves.n_missing, n_parts
+        keep(self.estimator, self.search, *found, self.start)
 
     def _encoder(
         self, known: tuple[Roles, Outcomes, NDArray[np.int64]], rows: Training
