@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._data.rows import RowsT
+from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._search.certificate import Teaching
-from bristlecone._search.counts import curve_forecast, limited_forecast, measure_forecast
+from bristlecone._search.counts import (
+    curve_forecast,
+    limited_forecast,
+    measure_forecast,
+    ranked_forecast,
+)
 from bristlecone._search.front import solve_front
 from bristlecone._tree import Tree
+from bristlecone.exceptions import InvalidParameterError
 
 # Names of the functions that take each task.
 _FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()}
@@ -25,7 +32,8 @@ _FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()
 class Problem(Generic[RowsT]):
     """Training rows, the fitted encoder, and the features.
 
-    These are binary, but numbers for a greedy tree that cuts columns itself. ``least`` has the
+    These are binary, but numbers for a greedy tree that cuts columns itself, and ``RankedFeatures``
+    for a search over every threshold. ``least`` has the
     settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
     the rows, ``memo`` a cache of what the trees of one problem have in common; ``reference_loss``
     is that of a reference model on each row, where there is one, and ``teaching`` says how the
@@ -36,7 +44,7 @@ class Problem(Generic[RowsT]):
 
     data: RowsT
     encoder: Any
-    features: NDArray[Any]
+    features: Any
     least: dict[str, int]
     seconds: float
     memo: dict[str, Any]
@@ -151,9 +159,17 @@ def _sums_of(
     return sums
 
 
-def engine_of(task: Task, features: NDArray[np.uint8]) -> Engine:
-    """Engine for a task of the registry, with the functions that take it."""
+def engine_of(task: Task, features: NDArray[np.uint8] | RankedFeatures) -> Engine:
+    """Engine for a task of the registry, with the functions that take it.
+
+    Raises
+    ------
+    InvalidParameterError
+        For a search over every threshold, if the task has none.
+    """
     known = _FUNCTIONS[task.name]
+    if isinstance(features, RankedFeatures):
+        return _over_thresholds(task, features)
     optional: dict[str, Callable[..., Any]] = {
         "path": _core.path,
         "near_optimal": _core.near_optimal,
@@ -167,6 +183,24 @@ def engine_of(task: Task, features: NDArray[np.uint8]) -> Engine:
     solve = _core.solve if "solve" in known else solve_front
     forecast = _forecast(task, features)
     return Engine(partial(solve, *task, features), forecast, **offered)
+
+
+# Why a task has no search over every threshold.
+_NO_THRESHOLDS = {
+    "brier": "the Brier score of a leaf is no function of sums over its rows",
+    "priced-costs": "features have prices",
+}
+
+
+def _over_thresholds(task: Task, ranked: RankedFeatures) -> Engine:
+    if "over_thresholds" not in _FUNCTIONS[task.name]:
+        reason = _NO_THRESHOLDS.get(task.name, "it weighs several objectives or has constraints")
+        raise InvalidParameterError(
+            f"BinaryEncoder(thresholds='all') cannot be used with this objective: {reason}; "
+            "choose other thresholds, such as 'midpoints'"
+        )
+    solve = partial(_core.over_thresholds, *task, ranked.ranks)
+    return Engine(solve, partial(ranked_forecast, ranked))
 
 
 def _forecast(task: Task, features: NDArray[np.uint8]) -> Callable[..., dict[str, float]]:
