@@ -104,7 +104,9 @@ impl<'a, T: Swept> Problem<'a, T> {
         let limited = rows > 1 || events > 0;
         let width = match precision {
             Precision::Single => Width::Single(lanes_of(&table, &shift, limited)),
-            Precision::Double | Precision::Exact => Width::Double(lanes_of(&table, &shift, limited)),
+            Precision::Double | Precision::Exact => {
+                Width::Double(lanes_of(&table, &shift, limited))
+            }
         };
         let memo = settings.switches.cache.then(|| Memo::new(settings.bytes()));
         let leaves = full_leaves(settings.limits.max_depth).min(table.n_rows) as i64;
