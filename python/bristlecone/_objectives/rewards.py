@@ -34,6 +34,8 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         What the rewards of censored outcomes are.
     min_samples_treatment : int
         Fewest rows of every treatment in a leaf.
+    models : tuple
+        Models of the propensity scores and of the outcomes, where these were not given.
     """
 
     reward: str
@@ -41,6 +43,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
     horizon: float | None = None
     estimand: str = "restricted-mean"
     min_samples_treatment: int = 0
+    models: tuple[Any, Any] = (None, None)
 
     def target(self, data: PolicyData) -> NDArray[np.float64]:
         """How much better each treatment is than their mean: what a policy divides rows by."""
@@ -64,6 +67,20 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         total = float(len(data.rewards)) if weight is None else math.fsum(weight)
         limited = {**task.data, "capacity": self.capacity(data.treatments, total)}
         return engine_of(Task("capacity", limited), problem.features)
+
+    def _estimated(self, data: PolicyData) -> str:
+        """What was estimated for the rewards, and by which models."""
+        scores, outcomes = (
+            "auto" if isinstance(model, str) else type(model).__name__ for model in self.models
+        )
+        parts = []
+        if self.reward != "direct" and data.propensity is None:
+            parts.append(f"the propensity scores ({scores})")
+        if self.horizon is not None:
+            parts.append(f"survival and censoring ({outcomes})")
+        elif self.reward != "inverse-propensity" and data.predicted_outcomes is None:
+            parts.append(f"the outcomes ({outcomes})")
+        return f", with cross-fitted models of {' and of '.join(parts)}" if parts else ""
 
     def _within_minima(self, problem: Problem[PolicyData]) -> Engine:
         """Search where leaves without enough rows of every treatment cost infinity.
@@ -161,7 +178,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             source += "; Westling, Luedtke, Gilbert and Carone, JASA 2024"
         return (
             f"the greatest {what} of the treatments it prescribes, estimated by the "
-            f"{self.reward} method ({source}); "
+            f"{self.reward} method ({source}){self._estimated(problem.data)}; "
             "the objective is its negative"
             + (f"; of all rows it may prescribe {limits}" if limits else "")
         )
