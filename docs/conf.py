@@ -77,7 +77,8 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bristlecone"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_extra_path = ["report.html"]
 html_show_sourcelink = False
 # Pages without pages below them need no navigation.

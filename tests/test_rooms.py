@@ -15,6 +15,7 @@ PACKAGE = Path(bristlecone.__file__).parent
 ROOMS = (
     "__main__",
     "_cli",
+    "scale",
     "trust",
     "tune",
     "datasets",

@@ -9,6 +9,7 @@ from . import (
     plot,
     reference,
     report,
+    scale,
     trust,
     tune,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "reference",
     "report",
     "save_model",
+    "scale",
     "trust",
     "tune",
 ]

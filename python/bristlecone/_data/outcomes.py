@@ -345,8 +345,8 @@ def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
     return np.ascontiguousarray(values == 1)
 
 
-def as_cause(values: NDArray[Any], label: str) -> NDArray[Any]:
-    """Causes as int64."""
+def as_cause(values: NDArray[Any], label: str, most: int | None = None) -> NDArray[Any]:
+    """Causes as int64, at most ``most``; by default as many as there are rows."""
     _check_one_dimensional(values, label)
     if values.dtype.kind not in "biuf":
         shown = list(dict.fromkeys(values.tolist()))
@@ -356,7 +356,8 @@ def as_cause(values: NDArray[Any], label: str) -> NDArray[Any]:
         )
     if np.isnan(values).any():
         raise ValueError(f"{label} is missing in row {int(np.argmax(np.isnan(values)))}")
-    wrong = (values < 0) | (values != np.floor(values)) | (values > len(values))
+    most = len(values) if most is None else most
+    wrong = (values < 0) | (values != np.floor(values)) | (values > most)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(

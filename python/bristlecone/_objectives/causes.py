@@ -67,7 +67,8 @@ class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
         if "rows" not in problem.memo:
             causes = range(1, data.n_causes + 1)
             problem.memo["rows"] = [
-                SurvivalRows(one, self.prior) for one in (data, *(_alone(data, k) for k in causes))
+                SurvivalRows(one, self.prior, problem.count)
+                for one in (data, *(_alone(data, k) for k in causes))
             ]
         first, *others = problem.memo["rows"]
         return IncidenceLeaves(

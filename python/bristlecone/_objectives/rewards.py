@@ -137,19 +137,25 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         n_treatments = len(data.treatments)
         flat = leaf * n_treatments + data.treatment
 
+        count = problem.count
+
         def counted(rows: NDArray[np.bool_] | slice) -> NDArray[np.int64]:
             shape = tree.n_leaves, n_treatments
-            return np.bincount(flat[rows], minlength=shape[0] * shape[1]).reshape(shape)
+            own = None if count is None else count[rows]
+            found = np.bincount(flat[rows], own, shape[0] * shape[1])
+            return found.astype(np.int64).reshape(shape)
 
         prescribed = data.rewards[np.arange(len(leaf)), label[leaf]]
         return PolicyLeaves(
             labels=data.treatments,
             label=label,
             values=values,
-            covariance=_covariances(leaf, tree.n_leaves, data.rewards, data.weight),
+            covariance=_covariances(leaf, tree.n_leaves, data, count),
             treated=counted(slice(None)),
             events=None if data.happened is None else counted(self._by_then(data)),
-            whole=covariance_of_mean(np.column_stack([prescribed, data.rewards]), data.weight),
+            whole=covariance_of_mean(
+                np.column_stack([prescribed, data.rewards]), data.weight, count
+            ),
         )
 
     def _by_then(self, data: PolicyData) -> NDArray[np.bool_]:
@@ -239,16 +245,15 @@ def _by_leaf(
 
 
 def _covariances(
-    leaf: NDArray[np.int64],
-    n_leaves: int,
-    rewards: NDArray[np.float64],
-    weight: NDArray[np.float64] | None,
+    leaf: NDArray[np.int64], n_leaves: int, data: PolicyData, count: NDArray[np.int64] | None
 ) -> NDArray[np.float64]:
     """Covariances of the errors of the mean rewards of every leaf."""
-    found = np.empty((n_leaves, rewards.shape[1], rewards.shape[1]))
+    n_treatments = data.rewards.shape[1]
+    found = np.empty((n_leaves, n_treatments, n_treatments))
     for k in range(n_leaves):
         inside = leaf == k
-        found[k] = covariance_of_mean(rewards[inside], None if weight is None else weight[inside])
+        weight, own = (None if one is None else one[inside] for one in (data.weight, count))
+        found[k] = covariance_of_mean(data.rewards[inside], weight, own)
     return found
 
 

@@ -205,6 +205,9 @@ def prepare(
         min_propensity=how.min_propensity,
     )
     _warn_of_overlap(estimates)
+    # What the rewards do not rest on does not belong to the rows of the fit.
+    used = predictions if how.reward != "inverse-propensity" else None
+    given = scores if needs_scores else None
     data = PolicyData(
         X=rows.X,
         rewards=rewards,
@@ -213,8 +216,8 @@ def prepare(
         treatment=rows.labels,
         outcome=outcome,
         happened=happened,
-        propensity=scores,
-        predicted_outcomes=predictions,
+        propensity=None if given is None else propensity_of_own(given, rows.labels),
+        predicted_outcomes=used,
     )
     return Prepared(data, estimates)
 

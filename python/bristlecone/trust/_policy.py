@@ -41,8 +41,11 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
         raise ValueError(f"X has {table.n_rows} rows but y has {len(outcome)}")
     outcome = outcome[kept]
     reward = parameters["reward"]
-    given, predicted = more.get("propensity"), more.get("predicted_outcomes")
+    given = more.get("propensity") if reward != "direct" else None
+    predicted = more.get("predicted_outcomes") if reward != "inverse-propensity" else None
     share = None if given is None else _propensity(given, codes, treatments, kept)
+    if share is not None and share.ndim == 2:
+        share = share[taken]
     known = None if predicted is None else np.array(predicted, dtype=np.float64)[kept]
     lacks_share = reward != "direct" and share is None
     lacks_known = reward != "inverse-propensity" and known is None
@@ -58,8 +61,8 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
         if reward != "direct":
             own: Any = share
             if own is None:
-                own = np.maximum(found.propensity[kept], parameters["min_propensity"])
-            rewards[taken] += (outcome - rewards[taken]) / (own if own.ndim == 1 else own[taken])
+                own = np.maximum(found.propensity[kept][taken], parameters["min_propensity"])
+            rewards[taken] += (outcome - rewards[taken]) / own
     weights = None if weight is None else weight[kept]
     outcomes = (treatments, weights, codes, outcome, event, share, known)
     facts = {"labels": codes, "classes": treatments, "rewards": rewards}
