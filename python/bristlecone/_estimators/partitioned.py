@@ -70,6 +70,11 @@ def check_supported(estimator: Any) -> None:
             "capacities must be None with partitions: limits on the whole tree need the rows "
             "themselves, not their sums"
         )
+    for name in ("horizon", "min_samples_treatment"):
+        if getattr(estimator, name, None):
+            raise InvalidParameterError(
+                f"{name} cannot be used with partitions, which have sums in place of rows"
+            )
     if isinstance(estimator, PolicyTree) and estimator.reward != "inverse-propensity":
         raise InvalidParameterError(
             f"reward={estimator.reward!r} needs predicted outcomes; with partitions use "
