@@ -27,6 +27,7 @@ ROOMS = (
     "_view",
     "_model",
     "_objectives",
+    "_rewards",
     "_teacher",
     "_search",
     "reference",

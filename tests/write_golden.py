@@ -147,6 +147,7 @@ VARIANTS = {
         treatment=np.where(rng.random(N) < 0.5, "new", "old"),
         propensity=np.full(N, 0.5),
     ),
+    "PolicyTree-horizon": lambda: bc.PolicyTree(horizon=12.0, **TINY).fit(X, Y, treatment=GROUP),
     "OptimalSurvivalTree-taught": lambda: survival(teacher="auto").fit(X, Y),
     "GreedySurvivalTree-taught": lambda: bc.GreedySurvivalTree(
         teacher=PoissonRegressor(), teacher_weight=1.0, **TINY

@@ -245,7 +245,9 @@ class KaplanMeier(StepFunction):
     def quantile_interval(
         self, q: float, confidence: float = 0.95, *, method: str = "log-log"
     ) -> tuple[float, float]:
-        """Confidence interval of a quantile: the same quantile of the confidence limits of S [3]_.
+        """Confidence interval of a quantile: the same quantile of the confidence limits of S.
+
+        This is the interval of Brookmeyer and Crowley (Biometrics 38, 1982).
 
         Parameters
         ----------

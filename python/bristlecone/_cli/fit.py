@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Fit a tree, print it, and write the files asked for."""
     kind = KINDS[arguments.estimator]
     estimator = build(kind, vars(arguments))
+    kind = kind.narrowed(getattr(estimator, "horizon", None) is not None)
     targets = _targets(arguments)
     if "--report" in targets:
         check_engine()

@@ -49,7 +49,8 @@ def save_model(
     ----------
     estimator : fitted tree
         Tree to save. The file contains no training rows. Its parameters are those of the fit, even
-        if they were changed since; a ``teacher`` of the user's own is None in the file.
+        if they were changed since; a ``teacher``, ``outcome_model`` or ``propensity_model`` of the
+        user's own is None in the file.
     path : path
         File to write; an existing one is replaced.
     curve_points : int, optional
@@ -232,7 +233,7 @@ def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
 
 
 def _plain_parameter(name: str, value: Any) -> Any:
-    if name == "teacher" and not isinstance(value, str):
+    if name in ("teacher", "outcome_model", "propensity_model") and not isinstance(value, str):
         # A file holds no model of another package; the certificate keeps its text.
         return None
     return document.plain_parameter(name, value)
