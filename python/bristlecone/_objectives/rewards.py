@@ -122,17 +122,21 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
 
         def counted(rows: NDArray[np.bool_] | slice) -> NDArray[np.int64]:
             shape = tree.n_leaves, n_treatments
-            return np.bincount(flat[rows], minlength=shape[0] * shape[1]).reshape(shape)
+            own = None if problem.count is None else problem.count[rows]
+            sums = np.bincount(flat[rows], own, shape[0] * shape[1])
+            return sums.astype(np.int64).reshape(shape)
 
         prescribed = data.rewards[np.arange(len(leaf)), label[leaf]]
         return PolicyLeaves(
             labels=data.treatments,
             label=label,
             values=values,
-            covariance=_covariances(leaf, tree.n_leaves, data.rewards, data.weight),
+            covariance=_covariances(leaf, tree.n_leaves, data.rewards, data.weight, problem.count),
             treated=counted(slice(None)),
             events=None if data.happened is None else counted(self._by_then(data)),
-            whole=covariance_of_mean(np.column_stack([prescribed, data.rewards]), data.weight),
+            whole=covariance_of_mean(
+                np.column_stack([prescribed, data.rewards]), data.weight, problem.count
+            ),
         )
 
     def _by_then(self, data: PolicyData) -> NDArray[np.bool_]:
@@ -226,12 +230,14 @@ def _covariances(
     n_leaves: int,
     rewards: NDArray[np.float64],
     weight: NDArray[np.float64] | None,
+    count: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
     """Covariances of the errors of the mean rewards of every leaf."""
     found = np.empty((n_leaves, rewards.shape[1], rewards.shape[1]))
     for k in range(n_leaves):
         inside = leaf == k
-        found[k] = covariance_of_mean(rewards[inside], None if weight is None else weight[inside])
+        own, n = (None if x is None else x[inside] for x in (weight, count))
+        found[k] = covariance_of_mean(rewards[inside], own, n)
     return found
 
 
