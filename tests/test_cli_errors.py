@@ -75,7 +75,7 @@ def test_what_brier_has_not_is_refused(capsys, folder):
         (("fit", "study.csv", "--time", "days", "--event", "drug"), "column 'drug' holds a, b"),
         (("fit", "study.csv", *FIT, "--event-value", "9"), "9 does not occur in column 'status'"),
         (("fit", "study.csv", *FIT, "--drop", "age", "drug"), "no columns besides"),
-        (("fit", ".", *FIT), "Is a directory"),
+        (("fit", ".", *FIT), "no Parquet file (*.parquet) in this folder"),
         (("show", "none.json"), "none.json: No such file"),
         (("show", "study.csv"), "study.csv: "),
         (("predict", "none.json", "gbsg2"), "none.json: No such file"),
