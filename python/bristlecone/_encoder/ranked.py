@@ -15,6 +15,11 @@ from bristlecone._encoder.features import ROUNDING, Feature, Threshold, tell_apa
 from bristlecone._encoder.thresholds import format_threshold, midpoints
 
 
+def awaits_search(encoder: Any) -> bool:
+    """Whether a fitted encoder leaves the thresholds of some columns to the search."""
+    return isinstance(encoder, BinaryEncoder) and encoder._awaits_search
+
+
 class RankedFeatures:
     """Features of a search over every threshold, which are never written out.
 

@@ -15,7 +15,7 @@ from bristlecone._data.arrays import transposed
 from bristlecone._data.rows import CheckedRows, RowsT
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.cuts import RankedColumns, add_cuts, rank_columns
-from bristlecone._encoder.ranked import RankedFeatures
+from bristlecone._encoder.ranked import RankedFeatures, awaits_search
 from bristlecone._encoder.use import (
     AnswerCounts,
     Answers,
@@ -65,7 +65,7 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         del answers
         if isinstance(search.encoder, str):
             _add_cuts(search, encoder, columns, data, least, start)
-        if encoder._awaits_search:
+        if awaits_search(encoder):
             # No feature is written out: there are as many as thresholds.
             features = RankedFeatures(columns, data.weight, encoder.min_support)
         elif columns.ranks and all(values is None for values in columns.values):

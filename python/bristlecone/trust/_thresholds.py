@@ -29,6 +29,16 @@ class ThresholdGap(NamedTuple):
     status : str
         "optimal": the bound is attained by a tree. Otherwise the search was stopped, and the bound
         holds but may be far from any tree.
+
+    See Also
+    --------
+    threshold_gap : Computes it.
+
+    Examples
+    --------
+    >>> from bristlecone.trust import ThresholdGap
+    >>> ThresholdGap(0.2, 0.0, 0.2, "optimal").gap
+    0.2
     """
 
     gap: float

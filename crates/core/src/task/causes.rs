@@ -195,7 +195,7 @@ impl Swept for Causes {
         let mut least = lanes.splat_real(L::R::default());
         for (k, part) in self.parts.iter().enumerate() {
             let (own, factor) = (2 * k..2 * k + 2, constants[k].1);
-            let [from, to, whole] = [from, to, whole].map(|sums| &sums[own.clone()]);
+            let (from, to, whole) = (&from[own.clone()], &to[own.clone()], &whole[own]);
             least = least + factor * part.lane_least(lanes, &constants[k].0, from, to, whole);
         }
         least

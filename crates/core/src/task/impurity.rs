@@ -12,7 +12,7 @@ use super::{
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
-use crate::simd::{LaneInt, Lanes};
+use crate::simd::{LaneInt, LaneReal, Lanes};
 
 /// Bits of the total weight, which double lanes hold without dropping any.
 const TOTAL_BITS: u32 = 51;
@@ -329,20 +329,25 @@ impl Swept for Impurity {
         to: &[L::Int],
         whole: &[L::Int],
     ) -> L::Real {
-        let loss = |sums: &[L::Int]| lane_loss_of(self, lanes, constants, sums);
         if self.source.n_classes != 2 {
             let mut rest = [lanes.splat(L::I::default()); MAX_CLASSES];
             for (rest, (&whole, &to)) in rest.iter_mut().zip(whole.iter().zip(to)) {
                 *rest = whole - to;
             }
-            return loss(from) + loss(&rest[..whole.len()]);
+            return lane_loss_of(self, lanes, constants, from)
+                + lane_loss_of(self, lanes, constants, &rest[..whole.len()]);
         }
-        let corner = |first: L::Int, second: L::Int| {
-            let part = [first + second, second];
-            loss(&part) + loss(&[whole[0] - part[0], whole[1] - part[1]])
-        };
-        let first = [from[0] - from[1], to[0] - to[1]];
-        L::min_real(corner(first[0], to[1]), corner(first[1], from[1]))
+        // One class of one end with the other class of the other, in the channels of the task.
+        let first = [from[0] - from[1] + to[1], to[1]];
+        let second = [to[0] - to[1] + from[1], from[1]];
+        let mut least = lanes.splat_real(L::R::INFINITY);
+        for part in [first, second] {
+            let rest = [whole[0] - part[0], whole[1] - part[1]];
+            let both = lane_loss_of(self, lanes, constants, &part)
+                + lane_loss_of(self, lanes, constants, &rest);
+            least = L::min_real(least, both);
+        }
+        least
     }
 
     fn least_error(&self, rows: &[i64], _: &[u32], roundoff: f64, ln_error: f64) -> f64 {

@@ -533,12 +533,14 @@ impl Swept for Likelihood {
         to: &[L::Int],
         whole: &[L::Int],
     ) -> L::Real {
+        // Without closures, which would not be compiled for the instruction set.
         let one = lanes.splat(L::I::from_i64(1));
-        let loss =
-            |events, hazard| self.lane_loss(lanes, *constants, [events, L::max(hazard, one)]);
-        let corner =
-            |events, hazard| loss(events, hazard) + loss(whole[0] - events, whole[1] - hazard);
-        L::min_real(corner(from[0], to[1]), corner(to[0], from[1]))
+        let part = self.lane_loss(lanes, *constants, [from[0], L::max(to[1], one)]);
+        let rest = [whole[0] - from[0], L::max(whole[1] - to[1], one)];
+        let first = part + self.lane_loss(lanes, *constants, rest);
+        let part = self.lane_loss(lanes, *constants, [to[0], L::max(from[1], one)]);
+        let rest = [whole[0] - to[0], L::max(whole[1] - from[1], one)];
+        L::min_real(first, part + self.lane_loss(lanes, *constants, rest))
     }
 
     /// As in [`lane_error`](LaneTask::lane_error), with the logarithms that sums of lanes can have.
@@ -548,8 +550,9 @@ impl Swept for Likelihood {
             + 2.0 * self.prior()[0] * unit;
         let baseline = (self.total[0] as f64 / self.total[1] as f64).ln().abs()
             + f64::from(shift[0].abs_diff(shift[1])) * std::f64::consts::LN_2;
-        let logarithm = 64.0 * std::f64::consts::LN_2 + baseline + 1.0;
-        2.0 * events * (ln_error + roundoff * (12.0 * logarithm + 3.0 * baseline))
+        // Of ratios of sums below 2^51.
+        let logarithm = 51.0 * std::f64::consts::LN_2 + baseline + 1.0;
+        events * (ln_error + roundoff * (6.0 * logarithm + 3.0 * baseline))
     }
 }
 

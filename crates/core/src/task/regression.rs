@@ -349,15 +349,17 @@ impl Swept for Regression {
         let one = lanes.splat(L::I::from_i64(1));
         let minus = lanes.splat_real(L::R::from_f64(-1.0));
         let whole_target = L::to_real(whole[1]);
-        let corner = |weight: L::Int, end: &[L::Int]| {
+        let mut bound = lanes.splat_real(L::R::INFINITY);
+        for (weight, end) in [(from[0], to), (to[0], from)] {
             let weight = L::max(L::min(weight, whole[0] - one), one);
             let rest = L::to_real(L::max(whole[0] - weight, one));
             // What the targets are above the least is that of the end.
             let target = L::to_real(end[1]) + *least * L::to_real(weight - end[0]);
             let (weight, others) = (L::to_real(weight), whole_target - target);
-            (target * target / weight + others * others / rest) * minus
-        };
-        L::min_real(corner(from[0], to), corner(to[0], from))
+            let both = (target * target / weight + others * others / rest) * minus;
+            bound = L::min_real(bound, both);
+        }
+        bound
     }
 
     fn least_error(&self, rows: &[i64], shift: &[u32], roundoff: f64, _: f64) -> f64 {

@@ -172,7 +172,10 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
             }
         }
         let least = batch.smallest.unwrap_or_default();
-        let smallest = least.map(|least| lanes.splat(L::I::from_i64(least.min(L::I::MAX_SUM))));
+        let mut smallest = [lanes.splat(L::I::default()); 2];
+        for c in 0..2 {
+            smallest[c] = lanes.splat(L::I::from_i64(least[c].min(L::I::MAX_SUM)));
+        }
         Pass { batch, lanes, width, smallest, scratch }
     }
 
@@ -183,10 +186,11 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
         let order = &self.batch.rows.in_order(k)[from..to];
         let begin = (k * self.batch.rows.count + from) * width;
         let records = &self.batch.scan.records[begin..begin + (to - from) * width];
-        for (&r, record) in order.iter().zip(records.chunks_exact(width)) {
-            let bits = u64::from(self.batch.mask[r as usize]);
-            for (sum, &v) in sums.iter_mut().zip(record) {
-                *sum = L::add_where(*sum, bits, v);
+        let mask = self.batch.mask;
+        for (at, &r) in order.iter().enumerate() {
+            let bits = u64::from(mask[r as usize]);
+            for v in 0..width {
+                sums[v] = L::add_where(sums[v], bits, records[at * width + v]);
             }
         }
     }
@@ -355,9 +359,13 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
                 continue;
             }
             let bounds = &self.scratch.bounds[2 * b * L::N..];
-            let bound = [0, 1].map(|side| lanes.load_real(&bounds[side * L::N..]) - margin);
-            let open = |side: usize| L::less_bits(bound[side], all.best[side]);
-            if open(0) | open(1) == 0 {
+            let mut bound = [margin; 2];
+            let mut open = 0;
+            for side in 0..2 {
+                bound[side] = lanes.load_real(&bounds[side * L::N..]) - margin;
+                open |= L::less_bits(bound[side], all.best[side]);
+            }
+            if open == 0 {
                 for side in 0..2 {
                     all.free[side] = L::min_real(all.free[side], bound[side]);
                 }

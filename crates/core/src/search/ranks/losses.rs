@@ -1,7 +1,7 @@
 //! Lane losses of splits: all of the kernel that is compiled for each task.
 
 use crate::simd::{Backend, Job, LaneInt, Lanes, Vector, with_token};
-use crate::task::{Swept, lane_loss_of};
+use crate::task::Swept;
 
 /// Most channels.
 const MOST: usize = 32;
@@ -100,61 +100,66 @@ impl<L: Lanes, T: Swept> Job<L> for Evaluate<'_, T, L::I, L::R> {
         // A number that most tasks know when they are compiled.
         let n = task.channels();
         assert!(n <= MOST && n <= states.width && states.lanes == L::N);
-        let zero = lanes.splat(L::I::default());
-        let loss = |sums: &[L::Int; MOST]| lane_loss_of(task, lanes, &constants, &sums[..n]);
-        let whole = [0, 1].map(|side: usize| {
-            let mut whole = [zero; MOST];
-            for (v, whole) in whole[..n].iter_mut().enumerate() {
-                *whole = lanes.load(&states.whole[(side * states.width + v) * L::N..]);
-            }
-            whole
-        });
-        // Sums of the rows not above a threshold on either side.
-        let sides = |at: usize| {
-            let (mut left, mut right) = ([zero; MOST], [zero; MOST]);
-            let below = &states.below[at * states.width..][..n];
-            let begin = at * states.width * L::N;
-            for v in 0..n {
-                left[v] = lanes.load(&states.left[begin + v * L::N..]);
-                right[v] = lanes.splat(below[v]) - left[v];
-            }
-            [left, right]
-        };
+        // No closures: they would not be compiled for the instruction set.
         match what {
             What::Leaves => {
                 for side in 0..2 {
-                    loss(&whole[side]).store(&mut out[side * L::N..]);
+                    let mut state = task.lane_start(lanes);
+                    for v in 0..n {
+                        let sum = lanes.load(&states.whole[(side * states.width + v) * L::N..]);
+                        state = task.lane_fold(lanes, &constants, state, v, sum);
+                    }
+                    task.lane_loss(lanes, constants, state).store(&mut out[side * L::N..]);
                 }
             }
             What::Splits => {
                 for at in 0..states.len() {
-                    let parts = sides(at);
-                    for side in 0..2 {
-                        let mut rest = [zero; MOST];
-                        for v in 0..n {
-                            rest[v] = whole[side][v] - parts[side][v];
-                        }
-                        let both = loss(&parts[side]) + loss(&rest);
-                        both.store(&mut out[(2 * at + side) * L::N..]);
+                    let start = task.lane_start(lanes);
+                    let (mut left, mut left_rest) = (start, start);
+                    let (mut right, mut right_rest) = (start, start);
+                    for v in 0..n {
+                        let sum = lanes.load(&states.left[(at * states.width + v) * L::N..]);
+                        let whole = lanes.load(&states.whole[v * L::N..]);
+                        left = task.lane_fold(lanes, &constants, left, v, sum);
+                        left_rest = task.lane_fold(lanes, &constants, left_rest, v, whole - sum);
+                        let sum = lanes.splat(states.below[at * states.width + v]) - sum;
+                        let whole = lanes.load(&states.whole[(states.width + v) * L::N..]);
+                        right = task.lane_fold(lanes, &constants, right, v, sum);
+                        right_rest = task.lane_fold(lanes, &constants, right_rest, v, whole - sum);
                     }
+                    let one = task.lane_loss(lanes, constants, left)
+                        + task.lane_loss(lanes, constants, left_rest);
+                    one.store(&mut out[2 * at * L::N..]);
+                    let two = task.lane_loss(lanes, constants, right)
+                        + task.lane_loss(lanes, constants, right_rest);
+                    two.store(&mut out[(2 * at + 1) * L::N..]);
                 }
             }
             What::Between(losses) => {
-                if states.len() == 0 {
-                    return;
-                }
-                let mut from = sides(0);
-                for at in 1..states.len() {
-                    let to = sides(at);
-                    for side in 0..2 {
-                        let (from, to) = (&from[side][..n], &to[side][..n]);
-                        let whole = &whole[side][..n];
-                        let others = task.lane_least(lanes, &constants, from, to, whole);
-                        let end = |at: usize| lanes.load_real(&losses[(2 * at + side) * L::N..]);
-                        let bound = L::min_real(others, L::min_real(end(at - 1), end(at)));
+                let zero = lanes.splat(L::I::default());
+                let (mut from, mut to, mut whole) = ([zero; MOST], [zero; MOST], [zero; MOST]);
+                for side in 0..2 {
+                    for v in 0..n {
+                        whole[v] = lanes.load(&states.whole[(side * states.width + v) * L::N..]);
+                    }
+                    for at in 0..states.len() {
+                        for v in 0..n {
+                            from[v] = to[v];
+                            to[v] = lanes.load(&states.left[(at * states.width + v) * L::N..]);
+                            if side == 1 {
+                                to[v] = lanes.splat(states.below[at * states.width + v]) - to[v];
+                            }
+                        }
+                        if at == 0 {
+                            continue;
+                        }
+                        let others =
+                            task.lane_least(lanes, &constants, &from[..n], &to[..n], &whole[..n]);
+                        let before = lanes.load_real(&losses[(2 * (at - 1) + side) * L::N..]);
+                        let here = lanes.load_real(&losses[(2 * at + side) * L::N..]);
+                        let bound = L::min_real(others, L::min_real(before, here));
                         bound.store(&mut out[(2 * (at - 1) + side) * L::N..]);
                     }
-                    from = to;
                 }
             }
         }
