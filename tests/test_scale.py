@@ -263,6 +263,8 @@ def test_event_free_side_is_found():
         (OptimalSurvivalTree(encoder=BinaryEncoder(thresholds="ensemble")), "all rows at once"),
         (OptimalTreeClassifier(objective="f1"), "front"),
         (PolicyTree(reward="direct"), "predicted outcomes"),
+        (PolicyTree(horizon=5), "horizon cannot be used with partitions"),
+        (PolicyTree(min_samples_treatment=2), "min_samples_treatment cannot be used"),
         (object(), "estimator must be one of"),
     ],
 )
