@@ -31,6 +31,7 @@ from ._objectives.parity import (
     CurveParity,
     DemographicParity,
     EqualityOfOpportunity,
+    EqualizedOdds,
     RmstParity,
 )
 
@@ -41,6 +42,7 @@ __all__ = [
     "CurveParity",
     "DemographicParity",
     "EqualityOfOpportunity",
+    "EqualizedOdds",
     "FairTreeClassifier",
     "GreedySurvivalTree",
     "OptimalSurvivalTree",
