@@ -9,7 +9,7 @@ import pytest
 from command_line import refused, run, table_of
 
 import bristlecone
-from bristlecone import BinaryEncoder, EqualityOfOpportunity, RmstParity
+from bristlecone import BinaryEncoder, EqualityOfOpportunity, EqualizedOdds, RmstParity
 from bristlecone._cli.kinds import KINDS
 from bristlecone._objectives.parity import CurveParity
 from bristlecone.exceptions import BristleconeWarning
@@ -139,6 +139,15 @@ CASES = {
         ("--target", "ill", "--sensitive", "sex", "--fairness-limit", 0.1, "--max-depth", 2,
          "--fairness", "equality-of-opportunity"),
         {"fairness": EqualityOfOpportunity(0.1), "max_depth": 2},
+        "ill",
+        {"sensitive_features": "sex"},
+    ),
+    "equalized odds": Case(
+        "fair",
+        ("--target", "ill", "--sensitive", "sex", "--fairness-limit", 0.2, "--max-depth", 2,
+         "--fairness", "equalized-odds", "--class-weight", "balanced", "--min-samples-leaf", 3),
+        {"fairness": EqualizedOdds(0.2), "class_weight": "balanced", "max_depth": 2,
+         "min_samples_leaf": 3},
         "ill",
         {"sensitive_features": "sex"},
     ),
@@ -329,7 +338,8 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
         (("fair", "--target", "ill", "--sensitive", "sex", "--fairness-limit", 2),
          "fairness.limit must be at most 1"),
         (("fair", "--target", "ill", "--fairness", "odds", "--fairness-limit", 1),
-         "--fairness must be one of demographic-parity, equality-of-opportunity; got 'odds'"),
+         "--fairness must be one of demographic-parity, equality-of-opportunity, "
+         "equalized-odds; got 'odds'"),
         (("fair", "--target", "ill", "--sensitive", "ill",
           "--fairness-limit", 0.1),
          "--target and --sensitive are the same column 'ill'"),

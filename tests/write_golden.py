@@ -139,6 +139,9 @@ VARIANTS = {
     "FairTreeClassifier-opportunity": lambda: bc.FairTreeClassifier(
         fairness=bc.EqualityOfOpportunity(0.2), **TINY
     ).fit(X, CODE, sensitive_features=GROUP),
+    "FairTreeClassifier-odds": lambda: bc.FairTreeClassifier(
+        fairness=bc.EqualizedOdds(0.3), class_weight="balanced", **TINY
+    ).fit(X, CODE, WEIGHT, sensitive_features=np.resize(["ash", "elm", "oak"], N)),
     "PolicyTree-capacities": lambda: bc.PolicyTree(
         reward="inverse-propensity", capacities={"new": 0.6}, **TINY
     ).fit(

@@ -32,6 +32,7 @@ from ._objectives.parity import (
     CurveParity,
     DemographicParity,
     EqualityOfOpportunity,
+    EqualizedOdds,
     RmstParity,
 )
 
@@ -42,6 +43,7 @@ __all__ = [
     "CurveParity",
     "DemographicParity",
     "EqualityOfOpportunity",
+    "EqualizedOdds",
     "FairTreeClassifier",
     "GreedySurvivalTree",
     "OptimalSurvivalTree",

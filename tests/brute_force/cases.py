@@ -14,7 +14,7 @@ import in_parts
 import neighbours
 import numpy as np
 import opinions
-from problems import DRAWS, front, greedy, listed
+from problems import DRAWS, fair_front, front, greedy, listed
 
 from bristlecone.exceptions import BristleconeWarning
 
@@ -50,6 +50,9 @@ CASES = {
     "switches": Case(fits.no_switch_changes_what_is_found, DRAWS, 2),
     "front": Case(
         fits.a_front_has_all_trees_that_are_not_dominated_and_no_other, {"classes": front}, 4
+    ),
+    "fair front": Case(
+        fits.a_front_of_fair_trees_is_that_of_all_trees_within_the_limit, {"fair": fair_front}, 4
     ),
     "alternatives": Case(neighbours.an_alternative_is_the_best_tree_with_another_question, DRAWS),
     "near-optimal": Case(neighbours.near_optimal_trees_are_all_and_near, DRAWS),

@@ -35,6 +35,7 @@ from bristlecone import (
     CostSensitiveTreeClassifier,
     DemographicParity,
     EqualityOfOpportunity,
+    EqualizedOdds,
     FairTreeClassifier,
     OptimalTreeClassifier,
     PolicyTree,
@@ -277,6 +278,13 @@ def by_column(rng, values, absent):
     return one_of(rng, values, named, {f"x{k}": value for k, value in named.items()})
 
 
+PARITIES = {
+    DemographicParity: (None,),
+    EqualityOfOpportunity: (1,),
+    EqualizedOdds: (1, 0),
+}
+
+
 def fair_labels(rng):
     parameters = shared_parameters(rng, seeded=False)
     counted = rng.random() < 0.6
@@ -287,58 +295,104 @@ def fair_labels(rng):
     given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, 2)
-    constraint = one_of(rng, "demographic-parity", "equality-of-opportunity")
+    constraint = one_of(rng, *PARITIES)
     delta = one_of(rng, 0.0, 0, 0.05, 0.1, 0.25, 1 / 3, 0.5, 1)
-    fit, named, group = {}, None, None
+    fit, named, group, n_groups = {}, None, None, 2
     if rng.random() < 0.3:
         column = int(rng.integers(X.shape[1]))
-        if len(np.unique(X[kept & (labels == 1), column])) == 2:
+        needed = (1, 0) if constraint is EqualizedOdds else (1,)
+        if all(len(np.unique(X[kept & (labels == k), column])) == 2 for k in needed):
             named, group = column, X[:, column].astype(int)
     if group is None:
-        group = balanced(rng, n)
         first = np.flatnonzero(kept)
-        labels[first[:3]], group[first[:3]] = [1, 1, 0], [0, 1, 0]
-        fit["sensitive_features"] = one_of(rng, group, group == 1, np.array(["a", "b"])[group])
+        n_groups = min(one_of(rng, 2, 2, 3, 4), len(first) // 2)
+        group = balanced(rng, n, n_groups)
+        # Every group has a row of either class.
+        labels[first[: 2 * n_groups]] = np.arange(2 * n_groups) // n_groups
+        group[first[: 2 * n_groups]] = np.arange(2 * n_groups) % n_groups
+        names = np.array(["a", "b", "c", "d"])[group]
+        forms = [group, names] + ([group == 1] if n_groups == 2 else [])
+        fit["sensitive_features"] = one_of(rng, *forms)
     amount = shrinkage(rng)
-    parities = {
-        "demographic-parity": DemographicParity, "equality-of-opportunity": EqualityOfOpportunity
-    }  # fmt: skip
-    parameters["fairness"] = parities[constraint](delta, sensitive_feature=named)
+    parameters["fairness"] = constraint(delta, sensitive_feature=named)
     parameters["shrinkage"] = amount
-    fit |= {"y": one_of(rng, *NAMES)(labels), "sample_weight": given}
-    labels = labels[kept]
+    y = one_of(rng, *NAMES)(labels)
+    classes = np.unique(y).tolist()
+    chosen = {classes[0]: 2.0} if counted else {classes[0]: 0.7, classes[1]: 1.9}
+    class_weight = one_of(rng, None, None, "balanced", chosen)
+    parameters["class_weight"] = class_weight
+    fit |= {"y": y, "sample_weight": given}
+    labels, group = labels[kept], group[kept]
+    u, _ = plain.whole(weight)
+    if class_weight == "balanced":
+        weight = weight * (len(labels) / (2 * np.bincount(labels)))[labels]
+    elif class_weight:
+        weight = weight * np.array([class_weight.get(name, 1.0) for name in classes])[labels]
     predicted = shares(amount, X[kept], labels, weight, 2)
     w, unit = plain.whole(weight)
     all_rows = np.arange(len(labels))
     total = w.sum() * unit
-    # By row, what predicting 1 adds to the difference of the groups, in parts of ``masses``.
-    group = group[kept]
-    compared = w if constraint == "demographic-parity" else w * (labels == 1)
-    masses = [compared[group == g].sum() for g in (0, 1)]
-    share = plain.signed_shares(compared, group, masses)
-    parts = masses[0] * masses[1]
+    # By row and rate, what predicting 1 adds to the difference of each other group to the first
+    # one, in parts of ``masses``.
+    differences = []
+    for of_class in PARITIES[constraint]:
+        compared = u if of_class is None else u * (labels == of_class)
+        masses = [compared[group == g].sum() for g in range(n_groups)]
+        share = [
+            plain.signed_shares(compared, group, [masses[0], masses[g]], (0, g))
+            for g in range(1, n_groups)
+        ]
+        differences.append((share, [masses[0] * mass for mass in masses[1:]]))
 
     def outcome(rows, said):
         wrong = int(w[rows][labels[rows] != said].sum())
-        return (wrong, int((share[rows] * said).sum())), 0
+        of_rates = [int((one[rows] * said).sum()) for share, _ in differences for one in share]
+        return (wrong, *of_rates), 0
+
+    def rates(outcome):
+        """Of every rate and group, by how much it differs from that of the first group."""
+        sums = iter(outcome[1:])
+        return [
+            [Fraction(0), *(Fraction(next(sums), of) for of in parts)] for _, parts in differences
+        ]
+
+    def largest(outcome):
+        return max(max(of_groups) - min(of_groups) for of_groups in rates(outcome))
 
     def score(outcome, tolerance):
-        fine = abs(Fraction(outcome[1], parts)) <= Fraction(delta) + ROUNDED
-        return outcome[0] * unit / total if fine else math.inf
+        return (
+            outcome[0] * unit / total if largest(outcome) <= Fraction(delta) + ROUNDED else math.inf
+        )
 
     def row_outcome(model):
         return outcome(all_rows, np.searchsorted(model.classes_, model.predict(X)[kept]))
 
     def also(model):
-        rates = model.group_rates_
-        true = float(Fraction(row_outcome(model)[0][1], parts))
-        return [(rates[1] - rates[0], true, 1e-6), *predicted(model)]
+        true = row_outcome(model)[0]
+        of_rates = model.group_rates_.reshape(n_groups, -1).T
+        pairs = [
+            (rate - of_groups[0], float(one), 1e-6)
+            for of_groups, own in zip(of_rates, rates(true), strict=True)
+            for rate, one in zip(of_groups, own, strict=True)
+        ]
+        pairs.append((model.group_difference_, float(largest(true)), 1e-6))
+        return [*pairs, *predicted(model)]
 
     return Chosen(
         FairTreeClassifier, parameters, X, fit, kept, weight, wide=ranges.wide,
         leaf_outcomes=lambda rows: [outcome(rows, 0), outcome(rows, 1)],
         score=score, row_outcome=row_outcome, also=also,
+        costs_of=lambda outcome: (float(outcome[0] * unit / total), float(largest(outcome))),
     )  # fmt: skip
+
+
+def fair_front(rng):
+    """Groups for ``pareto_front``, whose limit ends the front."""
+    problem = fair_labels(rng)
+    changes = {"leaf_penalty": 0.0}
+    if problem.parameters["max_depth"] is None:
+        changes["max_leaf_nodes"] = one_of(rng, 3, 4, 5, 6)
+    return replace(problem, parameters={**problem.parameters, **changes}, cache={})
 
 
 def policy(rng):

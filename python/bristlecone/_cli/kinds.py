@@ -17,6 +17,7 @@ from bristlecone._cli.options import (
     FAIR,
     FAIR_SOFT,
     FAIR_SURVIVAL,
+    FAIR_TREE,
     FEATURE_COSTS,
     GREEDY,
     POLICY,
@@ -141,7 +142,7 @@ NUMBER = Role("target", "numbers", "column of numbers (default: target)", is_nee
               reads="number")  # fmt: skip
 OUTCOME = NUMBER._replace(help="column of outcomes, higher is better; with --horizon pass "
                           "--time and --event (default: target)", holds="outcomes")  # fmt: skip
-SENSITIVE = Role("sensitive", "groups", "column of the two groups to treat alike",
+SENSITIVE = Role("sensitive", "groups", "column of the groups to treat alike",
                  "sensitive_features")  # fmt: skip
 TREATMENT = Role("treatment", "treatments", "column of the treatment that every row had (default: "
                  "treatment)", "treatment", is_needed=True)  # fmt: skip
@@ -228,13 +229,14 @@ KINDS = {
     ),
     "fair": Kind(
         "FairTreeClassifier",
-        "classification tree that treats two groups alike",
-        "Find the tree with the fewest errors among those that treat two groups alike, and print "
+        "classification tree that treats groups alike",
+        "Find the tree with the fewest errors among those that treat groups alike, and print "
         "it with its proof of optimality.",
         "Fair tree",
         "study.csv --target hired --sensitive sex --drop id --fairness-limit 0.02",
         (LABEL, SENSITIVE._replace(is_needed=True), WEIGHT),
-        (FAIR, TREE, SEARCH, BINARY),
+        (FAIR, FAIR_TREE, SEARCH, BINARY),
+        keyed={"class_weight": "target"},
     ),
     "regressor": Kind(
         "OptimalTreeRegressor",

@@ -218,12 +218,15 @@ FAIR_SOFT = Group("fairness", (
         "the groups of --sensitive, a sum over pairs of rows"),
 ), "fairness", "CurveParity")  # fmt: skip
 
+_CLASS_WEIGHT = _option("class_weight", None, _weights, "LABEL=WEIGHT", "factors by which the "
+    "weights of the rows are multiplied, by label; or balanced", nargs="+",
+    gather=_class_weight)  # fmt: skip
+
 CLASSIFIER = Group("tree", (
     _option("objective", "accuracy", str, "NAME", "measure to optimise: accuracy, "
         "balanced-accuracy, gini, entropy, f1 or mcc"),
     *TREE.options,
-    _option("class_weight", None, _weights, "LABEL=WEIGHT", "factors by which the weights of the "
-    "rows are multiplied, by label; or balanced", nargs="+", gather=_class_weight),
+    _CLASS_WEIGHT,
 ))  # fmt: skip
 
 COSTS = Group("costs", (
@@ -246,13 +249,19 @@ FEATURE_COSTS = Group("costs of features", (
 
 FAIR = Group("fairness", (
     _option("fairness", "demographic-parity", str, "NAME", "rows over which the rates of the "
-        "groups are compared: demographic-parity (all) or equality-of-opportunity (those of the "
-        "second label)"),
+        "groups are compared: demographic-parity (all), equality-of-opportunity (those of the "
+        "second label) or equalized-odds (those of either label)"),
     _option("fairness_limit", None, float, "SHARE", "largest difference of the rates of the "
         "groups of --sensitive; required"),
 ), "fairness", MappingProxyType({
     "demographic-parity": "DemographicParity", "equality-of-opportunity": "EqualityOfOpportunity",
+    "equalized-odds": "EqualizedOdds",
 }))  # fmt: skip
+
+FAIR_TREE = Group("tree", (
+    *(one._replace(default=5) if one.name == "min_samples_leaf" else one for one in TREE.options),
+    _CLASS_WEIGHT,
+))  # fmt: skip
 
 POLICY = Group("tree", (
     _option("capacities", None, _amount, "NAME=SHARE", "largest share of the rows that may "

@@ -85,7 +85,11 @@ class CostlyData(NamedTuple):
 
 
 class GroupedData(NamedTuple):
-    """Checked rows with the group of each, int64 (n,) of 0 and 1."""
+    """Checked rows with the group of each, int64 (n,).
+
+    ``weight`` includes that of the class; ``group_weight`` is the weight of a row in the rate of
+    its group, None where that is ``weight``.
+    """
 
     X: Any
     labels: NDArray[np.int64]
@@ -93,6 +97,7 @@ class GroupedData(NamedTuple):
     weight: NDArray[np.float64] | None
     group: NDArray[np.int64]
     groups: NDArray[Any]
+    group_weight: NDArray[np.float64] | None = None
 
 
 class PolicyData(NamedTuple):

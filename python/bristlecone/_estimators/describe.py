@@ -31,8 +31,11 @@ _MISSING = {
 
 
 def document(paragraphs: Iterable[str], features: Sequence[str] = ()) -> str:
-    """Paragraphs, then a list of binary features, wrapped."""
-    wrapped = [textwrap.fill(" ".join(text.split()), _WIDTH) for text in paragraphs]
+    """Paragraphs, then a list of binary features, wrapped; texts of several lines are kept."""
+    wrapped = [
+        text if "\n" in text else textwrap.fill(" ".join(text.split()), _WIDTH)
+        for text in paragraphs
+    ]
     if features:
         lines = (
             textwrap.fill(
@@ -82,6 +85,7 @@ def _describe_search(estimator: Any) -> str:
             f"Result of the search: {found.sentence}; {numbers}.{remarks}",
             _tree(estimator),
             *estimator.leaves_.sentences(estimator.tree_, own_rows=True),
+            *_groups(found),
             encoding,
             f"The {count} binary features:" if count else "No column gave a binary feature.",
         ],
@@ -137,7 +141,7 @@ def _describe_reestimated(estimator: Any) -> str:
     )
     encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_, estimator.tree_)
     parts = [searched, leaves, *_teacher(found), _data(estimator), _tree(estimator)]
-    parts += [*estimator.leaves_.sentences(estimator.tree_, own_rows=False), encoding]
+    parts += [*estimator.leaves_.sentences(estimator.tree_, own_rows=False), *_groups(found), encoding]
     return document([part for part in parts if part])
 
 
@@ -161,6 +165,22 @@ def _describe_soft(estimator: Any) -> str:
 def _teacher(found: Certificate) -> list[str]:
     """What a reader must know of the teacher, if there was one."""
     return [] if found.teacher is None else [found.teacher.sentences]
+
+
+def _groups(found: Certificate) -> list[str]:
+    """Confusion table by group, where there is one."""
+    if found.groups is None or not found.groups.table:
+        return []
+    table = found.groups.table
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table
+    ]
+    largest = (
+        f"The largest difference between groups is {found.groups.difference:.6g}. Training rows by "
+        "group:"
+    )
+    return [largest, "\n".join(lines)]
 
 
 def _data(estimator: Any) -> str:

@@ -58,18 +58,62 @@ class TracePoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GroupValues:
-    """Quantity whose difference between two groups is limited.
+    """Quantities whose differences between groups are limited.
 
     Parameters
     ----------
-    groups : array, shape (2,)
+    groups : array, shape (n_groups,)
         The groups in sorted order.
-    values : array of float, shape (2,)
-        Value of the quantity on the training rows of each group.
+    values : array of float, shape (n_groups,) or (n_groups, n_quantities)
+        Values of the quantities on the training rows of each group.
+    confusion : array of float, shape (n_groups, 2, 2), or None
+        For two classes, the weight of the training rows of each group by true and by predicted
+        class.
     """
 
     groups: NDArray[Any]
     values: NDArray[np.float64]
+    confusion: NDArray[np.float64] | None = None
+
+    @property
+    def difference(self) -> float:
+        """Largest difference between two groups; of several quantities the largest of all."""
+        return float(np.ptp(self.values, axis=0).max())
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """The values of every group, as (group, values) pairs."""
+        values = self.values.reshape(len(self.groups), -1).tolist()
+        texts = ["/".join(f"{value:.6g}" for value in own) for own in values]
+        return list(zip(map(str, self.groups.tolist()), texts, strict=True))
+
+    @property
+    def table(self) -> list[list[str]]:
+        """Confusion table with a column per group: a heading and rows; empty without counts."""
+        if self.confusion is None:
+            return []
+        counts = self.confusion.transpose(1, 2, 0)
+        (tn, fp), (fn, tp) = counts
+        of = {
+            "predicted positive": (tp + fp, counts.sum(axis=(0, 1))),
+            "true positive rate": (tp, tp + fn),
+            "false positive rate": (fp, fp + tn),
+            "misclassified": (fp + fn, counts.sum(axis=(0, 1))),
+        }
+        numbers = {
+            "true positives": tp,
+            "false positives": fp,
+            "false negatives": fn,
+            "true negatives": tn,
+        }
+        return [
+            ["group", *map(str, self.groups.tolist())],
+            *([name, *(f"{n:.6g}" for n in own.tolist())] for name, own in numbers.items()),
+            *(
+                [name, *("–" if n == 0 else f"{k / n:.3f}" for k, n in zip(*pair, strict=True))]
+                for name, pair in of.items()
+            ),
+        ]
 
 
 @dataclass(frozen=True)
@@ -173,7 +217,7 @@ class Certificate:
     reference_loss : float or None
         Mean loss of the reference model.
     groups : GroupValues or None
-        Two groups and the predictions for them, if their difference is limited.
+        The groups and the predictions for them, if their differences are limited.
     teacher : Teaching or None
         How the outcomes were smoothed before the search; None if they were not.
     facts : mapping

@@ -211,4 +211,12 @@ def _forecast(task: Task, features: NDArray[np.uint8]) -> Callable[..., dict[str
         return partial(curve_forecast, features)
     if task.name in ("f-measure", "matthews"):
         return partial(measure_forecast, task.data["labels"], task.data["weight"], features)
-    return partial(limited_forecast, features)
+    return partial(limited_forecast, features, n_limits=_limits_of(task))
+
+
+def _limits_of(task: Task) -> int:
+    """Differences between groups that a task for labels limits; else 1."""
+    if task.name not in ("demographic-parity", "equality-of-opportunity", "equalized-odds"):
+        return 1
+    n_groups = int(task.data["group"].max()) + 1
+    return (2 if task.name == "equalized-odds" else 1) * n_groups * (n_groups - 1) // 2

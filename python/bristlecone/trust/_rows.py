@@ -6,7 +6,7 @@ them is computed here, and for each kind of outcome in the file of that kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -183,13 +183,13 @@ def kept_rows(weight: Floats | None, n: int) -> NDArray[np.bool_]:
 def groups_of(
     table: Table, more: Mapping[str, Any], column: Any, kept: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The two groups in sorted order, and the place of every kept row's."""
+    """The groups of kept rows in sorted order, and the place of every kept row's."""
     values = more.get("sensitive_features")
     if values is None and column is None:
         raise ValueError("verify needs the groups: pass sensitive_features")
     values = as_array(table.column(column) if values is None else values, "groups").ravel()
-    distinct = np.unique(values)
-    return distinct, np.searchsorted(distinct, values)[kept].astype(np.int64)
+    distinct, group = np.unique(values[kept], return_inverse=True)
+    return distinct, group.astype(np.int64)
 
 
 def labelled(
@@ -208,10 +208,15 @@ def labelled(
     return classes, codes, kept
 
 
-def check_groups(rows: Rows, of_row: Floats, compared: Bools, groups: Any, checks: Checks) -> None:
-    """Check the mean of a value of the rows in each of two groups, over the rows compared."""
-    sides = [rows.weight * (compared & (rows.facts["group"] == side)) for side in (0, 1)]
-    means = [of_row @ weight / weight.sum() for weight in sides]
+def check_groups(
+    rows: Rows, of_row: Floats, compared: Sequence[Bools], groups: Any, checks: Checks
+) -> None:
+    """Check the means of a value of the rows in each group, over each of the sets compared."""
+    weight = rows.facts.get("group weight", rows.weight)
+    means = np.empty((len(rows.facts["groups"]), len(compared)))
+    for (k, rate), _ in np.ndenumerate(means):
+        own = weight * (compared[rate] & (rows.facts["group"] == k))
+        means[k, rate] = of_row @ own / own.sum()
     pairs: Pairs = [("", rows.facts["groups"], groups.groups)]
-    pairs.append(("value of group", np.array(means), groups.values))
+    pairs.append(("value of group", means.reshape(groups.values.shape), groups.values))
     checks.same("groups", ", ".join(map(str, rows.facts["groups"].tolist())), pairs)

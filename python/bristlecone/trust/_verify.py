@@ -159,7 +159,7 @@ def _check_all(
         checks.same("classes", str(classes.tolist()), [("", classes, labels)])
     if found.groups is not None:
         groups = rows.facts.get("groups")
-        checks.same("two groups", str(groups), [("", groups, found.groups.groups)])
+        checks.same("groups of rows", str(groups), [("", groups, found.groups.groups)])
     soft = not isinstance(nodes, Tree)
     broken = [check.name for check in checks.made[1:] if check.result == "failed"]
     if broken:

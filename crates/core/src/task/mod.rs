@@ -430,7 +430,7 @@ pub struct Said<'a> {
 
 impl Said<'_> {
     /// Label of every row.
-    pub fn of_rows(&self) -> impl Iterator<Item = i64> {
+    pub fn of_rows(&self) -> impl Iterator<Item = i64> + Clone {
         self.leaf_of.iter().map(|&leaf| self.labels[leaf])
     }
 }
