@@ -141,7 +141,11 @@ def _describe_reestimated(estimator: Any) -> str:
     )
     encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_, estimator.tree_)
     parts = [searched, leaves, *_teacher(found), _data(estimator), _tree(estimator)]
-    parts += [*estimator.leaves_.sentences(estimator.tree_, own_rows=False), *_groups(found), encoding]
+    parts += [
+        *estimator.leaves_.sentences(estimator.tree_, own_rows=False),
+        *_groups(found),
+        encoding,
+    ]
     return document([part for part in parts if part])
 
 
