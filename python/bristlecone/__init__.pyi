@@ -9,6 +9,7 @@ from . import (
     plot,
     reference,
     report,
+    scale,
     trust,
     tune,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "reference",
     "report",
     "save_model",
+    "scale",
     "trust",
     "tune",
 ]

@@ -1,6 +1,8 @@
 """Random problems of trees with labels: classes, costs, fairness, policies."""
 
 import math
+import re
+import warnings
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -25,6 +27,9 @@ from drawing import (
     shrinkage,
     weights,
 )
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.naive_bayes import BernoulliNB
 
 from bristlecone import (
     CostSensitiveTreeClassifier,
@@ -35,12 +40,16 @@ from bristlecone import (
     OptimalTreeClassifier,
     PolicyTree,
 )
+from bristlecone.exceptions import OverlapWarning
 
 NAMES = (
     lambda labels: labels,
     lambda labels: np.array(["a", "b", "c", "d"])[labels],
     lambda labels: labels * 2 - 1,
 )
+
+# Propensity scores of a trial, by the number of its treatments.
+SHARES = {2: ([0.5, 0.5], [0.25, 0.75]), 3: ([0.25, 0.25, 0.5], [0.5, 0.25, 0.25])}
 
 # What rounding a limit and the weights to doubles can move shares of the weights by.
 ROUNDED = Fraction(1, 2**51)
@@ -387,7 +396,30 @@ def fair_front(rng):
 
 
 def policy(rng):
+    """A policy whose propensity scores and predicted outcomes are given."""
+    return policies(rng)
+
+
+def estimated_policy(rng):
+    """A policy that estimates some of them, of numbers or of lifetimes."""
+    while True:
+        try:
+            return policies(rng, estimated=True)
+        except ValueError as error:
+            # Of so few rows, a treatment may have equal rows only, or leave too early.
+            assert re.search("rows of one kind only|beyond the last|no event", str(error)), error
+
+
+def lifetimes_of(rng, n):
+    """Events and times of few distinct values, and a horizon."""
+    time = rng.integers(1, one_of(rng, 4, 9), n) / 2
+    event = rng.random(n) < one_of(rng, 0.3, 0.5)
+    return (event, time), float(rng.choice(time))
+
+
+def policies(rng, estimated=False):
     parameters = shared_parameters(rng, seeded=False)
+    parameters["random_state"] = one_of(rng, None, 7, np.random.RandomState(0))
     limited = rng.random() < 0.8
     n_arms = one_of(rng, 2, 2, 3)
     # Rewards that are whole numbers, as of outcomes that are 0 or 1.
@@ -396,23 +428,26 @@ def policy(rng):
     n = len(X)
     given, kept = few_weights(rng, X) if counted else weights(rng, n)
     ranges = Ranges(rng)
+    if estimated:
+        ranges.wide = False
     given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     arm = classes_kept(rng, X, given, n_arms)
     reward = one_of(rng, "direct", "inverse-propensity", "doubly-robust")
     outcome, predicted = numbers(rng, n, least=-1), numbers(rng, (n, n_arms), least=-1)
     share = rng.uniform(0.2, 1.0, (n, n_arms))
+    share /= share.sum(axis=1, keepdims=True)
     if counted:
         outcome = rng.integers(0, one_of(rng, 2, 2, 3), n).astype(float)
         predicted = rng.integers(0, 2, (n, n_arms)).astype(float)
-        share = np.full((n, n_arms), one_of(rng, 0.5, 1.0))
+        share = np.tile(one_of(rng, *SHARES[n_arms]), (n, 1))
         if rng.random() < 0.5:
             parameters["leaf_penalty"] = one_of(rng, 0.003, 0.01, 0.02, 0.04)
     outcome, predicted = ranges.values(outcome), ranges.values(predicted)
     # By row, by row and treatment, of a trial with one share for all, or one per treatment.
     form = one_of(rng, "rows", "table", "number", "mapping")
     if form == "number":
-        share[:] = share[0, 0]
+        share[:] = 1 / n_arms
     elif form == "mapping":
         share[:] = share[0]
     own = share[np.arange(n), arm]
@@ -421,16 +456,41 @@ def policy(rng):
     forms = {
         "rows": own,
         "table": share,
-        "number": float(share[0, 0]),
+        "number": 1 / n_arms,
         "mapping": dict(zip(names, share[0].tolist(), strict=True)),
     }
     if reward != "inverse-propensity" or rng.random() < 0.3:
         fit["predicted_outcomes"] = predicted
     if reward != "direct" or rng.random() < 0.3:
         fit["propensity"] = forms[form]
-    rewards = np.zeros((n, n_arms)) if reward == "inverse-propensity" else predicted.copy()
-    if reward != "direct":
-        rewards[np.arange(n), arm] += (outcome - rewards[np.arange(n), arm]) / own
+    parameters |= {
+        "reward": reward,
+        "outcome_model": one_of(rng, "auto", None),
+        "propensity_model": one_of(rng, "auto", None),
+        "min_propensity": one_of(rng, 0.01, 0.1, 0.5),
+        "horizon": None,
+        "estimand": one_of(rng, "restricted-mean", "survival"),
+    }
+    if estimated:
+        parameters |= {
+            # Boosting takes a hundred times as long as all the rest.
+            "outcome_model": one_of(rng, *5 * [LinearRegression(), DummyRegressor()], "auto"),
+            "propensity_model": one_of(rng, *8 * [BernoulliNB(), DummyClassifier()], "auto"),
+        }
+        if rng.random() < 0.5:
+            fit["y"], parameters["horizon"] = lifetimes_of(rng, n)
+            parameters["outcome_model"] = "auto"
+        for name in ("propensity", "predicted_outcomes"):
+            if parameters["horizon"] or rng.random() < 0.6:
+                fit.pop(name, None)
+        whole = PolicyTree(**{**parameters, "capacities": None})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OverlapWarning)
+            rewards = whole.estimate_rewards(X, **fit).rewards
+    else:
+        rewards = np.zeros((n, n_arms)) if reward == "inverse-propensity" else predicted.copy()
+        if reward != "direct":
+            rewards[np.arange(n), arm] += (outcome - rewards[np.arange(n), arm]) / own
     rewards = rewards[kept]
     capacity = np.full(n_arms, np.inf)
     capacities = one_of(rng, None, {})
@@ -438,7 +498,13 @@ def policy(rng):
         for k in rng.permutation(n_arms)[: rng.integers(1, n_arms + 1)]:
             capacity[k] = one_of(rng, 0, 0.25, 1 / 3, 0.5, 0.5, 0.75, 1.0, 1)
         capacities = {names[k]: float(c) for k, c in enumerate(capacity) if c <= 1}
-    parameters |= {"reward": reward, "capacities": capacities}
+    parameters["capacities"] = capacities
+    of_arm = np.bincount(arm[kept], minlength=n_arms)
+    fewest = 0
+    if not limited and not ranges.wide:
+        fewest = min(one_of(rng, 0, 0, 1, 2, 3), int(of_arm.min()))
+    parameters["min_samples_treatment"] = fewest
+    had = arm[kept]
     (w, weight_unit), (value, value_unit) = plain.whole(weight), plain.whole(rewards)
     unit, total = weight_unit * value_unit, w.sum() * weight_unit
     of_rows = -value * w[:, None]
@@ -475,6 +541,7 @@ def policy(rng):
         estimator=PolicyTree, parameters=parameters, X=X, fit=fit, kept=kept, weight=weight,
         total=total, also=policy_value, wide=ranges.wide,
         least_term=Fraction(min(abs(rewards[rewards != 0]), default=0)),
+        constant=frozenset() if estimated else frozenset({"horizon"}),
     )  # fmt: skip
     if limited:
         return Chosen(
@@ -490,7 +557,11 @@ def policy(rng):
 
     return Problem(
         **common,
-        leaf_cost=lambda rows: plain.units(unit * best(rows)[0]),
+        leaf_cost=lambda rows: (
+            math.inf
+            if np.bincount(had[rows], minlength=n_arms).min() < fewest
+            else plain.units(unit * best(rows)[0])
+        ),
         leaf_terms=lambda rows: plain.units(unit * best(rows)[1]),
         said_cost=said_cost,
     )

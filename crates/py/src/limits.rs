@@ -82,6 +82,7 @@ impl Arguments {
                     switches.precision = match value.extract::<String>()?.as_str() {
                         "single" => Some(Precision::Single),
                         "double" => Some(Precision::Double),
+                        "exact" => Some(Precision::Exact),
                         other => return Err(PyValueError::new_err(format!("precision: {other}"))),
                     }
                 }

@@ -148,6 +148,8 @@ CAUSES = Group("tree", (
         "proportional"),
     _option("cause_weights", None, float, "U", "weight of every cause in the loss (default: 1 "
         "each)", nargs="+"),
+    _option("n_causes", None, int, "K", "number of causes, of which some may have no event "
+        "(default: the largest in the data, and each has one)"),
 ))  # fmt: skip
 
 FAIR_SURVIVAL = Group("fairness", (
@@ -262,12 +264,29 @@ FAIR_TREE = Group("tree", (
 ))  # fmt: skip
 
 POLICY = Group("tree", (
-    _option("reward", "doubly-robust", str, "NAME", "estimate of the outcomes of other "
-        "treatments: doubly-robust, inverse-propensity (needs no --predicted-outcomes) or direct "
-        "(needs no --propensity)"),
     _option("capacities", None, _amount, "NAME=SHARE", "largest share of the rows that may "
         "get a treatment", nargs="+", flag="--capacity", gather=_mapping),
-    *_shared(*_SIZE, "leaf_penalty"),
+    *_shared(*_SIZE),
+    _option("min_samples_treatment", 0, int, "N", "minimum number of rows of every treatment in a "
+        "leaf"),
+    *_shared("leaf_penalty"),
+))  # fmt: skip
+
+REWARDS = Group("rewards", (
+    _option("reward", "doubly-robust", str, "NAME", "estimate of the outcomes of other "
+        "treatments: doubly-robust, inverse-propensity (no predicted outcomes) or direct (no "
+        "propensity scores)"),
+    _option("outcome_model", "auto", word_or_none, "auto", "cross-fitted model of the outcomes, "
+        "unless --predicted-outcomes are given; auto or none"),
+    _option("propensity_model", "auto", word_or_none, "auto", "cross-fitted model of the "
+        "treatments, unless --propensity is given; auto or none"),
+    _option("min_propensity", 0.01, float, "SHARE", "least value of estimated probabilities"),
+    _option("horizon", None, float, "T", "time up to which survival counts, for outcomes with "
+        "--time and --event"),
+    _option("estimand", "restricted-mean", str, "NAME", "what is maximised with --horizon: "
+        "restricted-mean (mean survival time up to it) or survival (probability of surviving "
+        "it)"),
+    _option("random_state", None, int, "SEED", "seed of the models; none is 0"),
 ))  # fmt: skip
 
 SEARCH = Group("search", _shared("time_limit", "memory_limit", "n_jobs"))

@@ -101,12 +101,22 @@ class GroupedData(NamedTuple):
 
 
 class PolicyData(NamedTuple):
-    """Checked rows with the estimated outcome of every treatment, float64 (n, n_treatments)."""
+    """Checked rows with the estimated outcome of every treatment, float64 (n, n_treatments).
+
+    ``treatment`` int64 (n,) counts in ``treatments``. ``outcome`` float64 (n,) is what followed;
+    of censored outcomes it is the time, and ``happened`` says whether it is that of an event.
+    ``propensity`` and ``predicted_outcomes`` are those that the user gave, if any.
+    """
 
     X: Any
     rewards: NDArray[np.float64]
     treatments: NDArray[Any]
     weight: NDArray[np.float64] | None
+    treatment: NDArray[np.int64]
+    outcome: NDArray[np.float64]
+    happened: NDArray[np.bool_] | None = None
+    propensity: NDArray[np.float64] | None = None
+    predicted_outcomes: NDArray[np.float64] | None = None
 
 
 class OwnData(NamedTuple):

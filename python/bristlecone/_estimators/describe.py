@@ -86,6 +86,7 @@ def _describe_search(estimator: Any) -> str:
             f"Result of the search: {found.sentence}; {numbers}.{remarks}",
             _tree(estimator),
             *_groups(found),
+            *estimator.leaves_.sentences(estimator.tree_, own_rows=True),
             encoding,
             f"The {count} binary features:" if count else "No column gave a binary feature.",
         ],
@@ -141,7 +142,8 @@ def _describe_reestimated(estimator: Any) -> str:
     )
     encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_, estimator.tree_)
     parts = [searched, leaves, *_teacher(found), _data(estimator), _tree(estimator)]
-    parts += [*_groups(found), encoding]
+    parts += [*_groups(found), *estimator.leaves_.sentences(estimator.tree_, own_rows=False)]
+    parts.append(encoding)
     return document([part for part in parts if part])
 
 
@@ -235,6 +237,10 @@ def _size(found: Certificate) -> str:
         limits.append(f"at least {100 * rows:g}% of the training rows in each leaf")
     elif rows != 1:
         limits.append(f"at least {rows} training rows in each leaf")
+    of_each = parameters.get("min_samples_treatment", 0)
+    if of_each:
+        of_rows = f"{of_each} training {_plural(of_each, 'row')}"
+        limits.append(f"at least {of_rows} of every treatment in each leaf")
     events = found.settings.get("min_events_leaf", 0)
     if events:
         limits.append(f"at least {events} training {_plural(events, 'event')} in each leaf")

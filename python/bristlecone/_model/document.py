@@ -32,9 +32,9 @@ from bristlecone._encoder.rules import question_names
 from bristlecone._encoder.use import split_columns
 from bristlecone._model.leaves import (
     ClassLeavesRecord,
-    LabelLeavesRecord,
     LabelsRecord,
     MeanLeavesRecord,
+    PolicyLeavesRecord,
 )
 from bristlecone._model.survival import (
     IncidenceLeavesRecord,
@@ -58,7 +58,7 @@ ESTIMATORS: dict[str, type[Record]] = {
     "OptimalSurvivalTree": StepLeavesRecord,
     "OptimalTreeClassifier": ClassLeavesRecord,
     "OptimalTreeRegressor": MeanLeavesRecord,
-    "PolicyTree": LabelLeavesRecord,
+    "PolicyTree": PolicyLeavesRecord,
     "SoftSurvivalTree": SmoothLeavesRecord,
 }
 
@@ -388,7 +388,7 @@ class Model(Record, frozen=True):
         StepLeavesRecord
         | SmoothLeavesRecord
         | IncidenceLeavesRecord
-        | LabelLeavesRecord
+        | PolicyLeavesRecord
         | ClassLeavesRecord
         | MeanLeavesRecord
     )

@@ -161,7 +161,7 @@ class RmstParity(GroupConstraint):
     """Limit on the difference of the mean restricted survival time of two groups.
 
     With μ = ∫₀^τ S the restricted mean of the predicted curve of a leaf, and M_g the mean of μ over
-    the training rows of group g, a tree is allowed if |M₁ − M₀| ≤ ``limit``. The limit applies to
+    the training rows of group g, a tree is allowed if ``|M₁ − M₀| ≤ limit``. The limit applies to
     the predictions for the groups as a whole; outcomes within a leaf may differ.
 
     Parameters

@@ -370,14 +370,14 @@ class Certificate:
 def fingerprint(features: NDArray[Any], data: Any) -> str:
     """SHA-256 of training rows: the features, and the arrays of ``data``, in their order.
 
-    ``data`` is a named tuple; its ``X`` and smoothed outcomes, which need not be the same to the
-    last digit on another machine, do not count.
+    ``data`` is a named tuple; its ``X``, smoothed outcomes and rewards, which need not be the same
+    to the last digit on another machine, do not count.
     """
     digest = sha256()
     binary = features.dtype != np.float64
     digest.update(repr((features.shape, binary)).encode())
     rows = np.packbits(features) if binary else features
-    own = [x for name, x in data._asdict().items() if name not in ("X", "smoothed")]
+    own = [x for name, x in data._asdict().items() if name not in ("X", "smoothed", "rewards")]
     for array in (np.ascontiguousarray(rows), *own):
         if not isinstance(array, np.ndarray):
             continue

@@ -29,7 +29,9 @@ class Problem(Generic[RowsT]):
     settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
     the rows, ``memo`` a cache of what the trees of one problem have in common; ``reference_loss``
     is that of a reference model on each row, where there is one, and ``teaching`` says how the
-    smoothed outcomes of ``data`` were made, where there are some.
+    smoothed outcomes of ``data`` were made, where there are some. With ``count`` an entry of
+    ``data`` stands for so many rows, whose weight together is its weight; ``leaf`` is then the
+    position of the leaf of each in the tree that was found, and ``features`` have no values.
     """
 
     data: RowsT
@@ -40,12 +42,16 @@ class Problem(Generic[RowsT]):
     memo: dict[str, Any]
     reference_loss: NDArray[np.float64] | None = None
     teaching: Teaching | None = None
+    count: NDArray[np.int64] | None = None
+    leaf: NDArray[np.int64] | None = None
 
     def leaf_index(self, tree: Tree) -> NDArray[np.int64]:
         """Position of the leaf of every row, as ``tree.leaf_index``.
 
         It is kept for the last tree, since statistics, losses and the certificate all ask for it.
         """
+        if self.leaf is not None:
+            return self.leaf
         known = self.memo.get("leaf_index")
         if known is None or known[0] is not tree.feature:
             known = self.memo["leaf_index"] = tree.feature, tree.leaf_index(self.features)
@@ -72,6 +78,77 @@ class Engine(NamedTuple):
     path: Callable[..., list[Any]] | None = None
     near_optimal: Callable[..., tuple[list[Any], bool]] | None = None
     alternatives: Callable[..., tuple[Any, ...]] | None = None
+
+
+MOST_DEPTH = 4
+"""Largest depth of sums over partitions."""
+
+
+class Sums:
+    """Sums over sets of features, to which partitions are added; they travel as bytes.
+
+    Parameters
+    ----------
+    task : Task
+        Its data are those of distinct outcomes.
+    count : array of int, shape (n_outcomes,)
+        Rows with each outcome in all partitions.
+    flipped : array of bool, shape (n_features,)
+        Features that are summed negated: those that hold for most rows, which saves work.
+    settings : mapping
+        Settings of the search, with the depth of the sums.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        count: NDArray[np.int64],
+        flipped: NDArray[np.bool_],
+        settings: dict[str, Any],
+    ) -> None:
+        self._given = task, count, flipped, settings
+        data = {**task.data, "count": count}
+        self._sums = _core.PartialSums(task.name, data, flipped, **settings)
+
+    def add(self, features: NDArray[np.uint8], outcome: NDArray[np.uint32]) -> None:
+        """Add rows: features of shape (n, n_features) in C order, and the place of each outcome."""
+        self._sums.add(features, outcome)
+
+    def merge(self, other: Sums) -> None:
+        """Add the sums of other rows."""
+        self._sums.merge(other._sums)
+
+    def search(
+        self, callback: Callable[..., object] | None, **settings: Any
+    ) -> tuple[NDArray[np.int64], ...]:
+        """Feature and children of the nodes of the best tree, in preorder."""
+        return self._sums.search(callback, **settings)
+
+    def certify(
+        self,
+        outcome: NDArray[np.int64],
+        leaf: NDArray[np.int64],
+        count: NDArray[np.int64],
+        **settings: Any,
+    ) -> _core.Solution:
+        """What was found, from the number of rows of each leaf with each outcome."""
+        arrays = tuple(map(np.ascontiguousarray, (outcome, leaf, count)))
+        return self._sums.certify(arrays, **settings)  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _sums_of, (*self._given, self._sums.to_bytes())
+
+
+def _sums_of(
+    task: Task,
+    count: NDArray[np.int64],
+    flipped: NDArray[np.bool_],
+    settings: dict[str, Any],
+    content: bytes,
+) -> Sums:
+    sums = Sums(task, count, flipped, settings)
+    sums._sums.merge_bytes(content)
+    return sums
 
 
 def engine_of(task: Task, features: NDArray[np.uint8]) -> Engine:

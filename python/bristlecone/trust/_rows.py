@@ -70,6 +70,53 @@ def fingerprint(rows: Rows) -> str:
     return digest.hexdigest()
 
 
+def unordered_fingerprint(rows: Rows) -> str:
+    """Fingerprint of rows in any order, as certificates of fits over partitions define it.
+
+    A row has two random numbers: the last of h ← mix(h ^ word) from 0 and from 1, over its outcome
+    and weight as float64 and its features as bits, eight bytes at a time. Their sums are hashed.
+    """
+    facts = rows.facts
+    labels = None, facts.get("classes")
+    treatments, classes = labels[::-1] if "rewards" in facts else labels
+    of_all = classes, facts.get("groups"), treatments
+    words = []
+    for array in rows.outcomes:
+        masks = isinstance(array, np.ndarray) and array.dtype == np.bool_
+        masks = masks and array is not facts.get("event")
+        if isinstance(array, np.ndarray) and not masks and not any(array is x for x in of_all):
+            numbers = np.asarray(array, dtype=np.float64).reshape(len(array), -1)
+            words += [column.copy().view(np.uint64) for column in (numbers + 0.0).T]
+    n_rows, n_features = rows.answers.shape
+    width = 64 * -(-n_features // 64)
+    bits = np.zeros((n_rows, width), dtype=bool)
+    bits[:, :n_features] = rows.answers
+    words += (
+        [
+            np.packbits(part, axis=1).view(np.uint64)[:, 0]
+            for part in np.split(bits, width // 64, axis=1)
+        ]
+        if width
+        else []
+    )
+    sums = []
+    for start in (0, 1):
+        number = np.full(n_rows, start, dtype=np.uint64)
+        for word in words:
+            number = _mixed(number ^ word)
+        sums.append(sum(number.tolist()) % 2**64)
+    shown = [None if one is None else one.tolist() for one in of_all]
+    return "rows-" + sha256(repr((n_rows, n_features, sums, shown)).encode()).hexdigest()
+
+
+def _mixed(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The last steps of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+    z = number + np.uint64(11400714819323198485)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(13787848793156543929)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(10723151780598845931)
+    return np.asarray(z ^ (z >> np.uint64(31)))
+
+
 def reached_nodes(tree: Any, answers: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether each row passes through each node, shape (n, n_nodes)."""
     nodes = tree.tree_

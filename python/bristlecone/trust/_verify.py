@@ -25,7 +25,7 @@ from bristlecone.trust._proof import (
     check_proof,
     check_training_loss,
 )
-from bristlecone.trust._rows import Rows, fingerprint, reached_nodes
+from bristlecone.trust._rows import Rows, fingerprint, reached_nodes, unordered_fingerprint
 from bristlecone.trust._statement import Statement
 from bristlecone.trust._survival import lifetimes, row_hazards
 from bristlecone.trust._teacher import check_teacher, drift_of, with_smoothed
@@ -100,11 +100,11 @@ def verify(
 
     The check "rows" compares a fingerprint of the binary features, outcomes and weights, in the
     order of the rows. It fails if a row was changed, added or dropped. It also fails if the rows
-    are in another order; all other checks then pass, except those of a teacher of the user's own
-    whose model depends on the order of a data frame, as a forest does. A change of a number that
-    crosses no threshold (1.2 to 1.3, both below every threshold) is noticed only if it changes the
-    smallest or largest value, the mean, or a value next to a threshold. Texts, run times and the
-    trace are not checked.
+    are in another order, unless the tree was fitted to partitions; all other checks then pass,
+    except those of a teacher of the user's own whose model depends on the order of a data frame, as
+    a forest does. A change of a number that crosses no threshold (1.2 to 1.3, both below every
+    threshold) is noticed only if it changes the smallest or largest value, the mean, or a value
+    next to a threshold. Texts, run times and the trace are not checked.
 
     Examples
     --------
@@ -134,8 +134,9 @@ def _check_all(
 ) -> None:
     """Make all checks; ``smoothed`` fits the teacher again and gives the smoothed outcomes."""
     found = tree.certificate_
-    digest = fingerprint(rows)
-    why = "not the rows of the fit, or not in their order"
+    ordered = not found.fingerprint.startswith("rows-")
+    digest = fingerprint(rows) if ordered else unordered_fingerprint(rows)
+    why = "not the rows of the fit" + (", or not in their order" if ordered else "")
     same = digest == found.fingerprint
     checks.holds("rows", same, f"{digest[:16]}…", f"fingerprint {found.fingerprint[:16]}…", why)
     reached = reached_nodes(tree, rows.answers)
