@@ -91,8 +91,7 @@ fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, 
     match criterion.differences(n_groups) {
         0 | 1 => alike::<2>(p, criterion, group),
         2 => alike::<3>(p, criterion, group),
-        3 => alike::<4>(p, criterion, group),
-        4..=6 => alike::<7>(p, criterion, group),
+        3..=6 => alike::<7>(p, criterion, group),
         7..=15 => alike::<16>(p, criterion, group),
         n => {
             let reason = format!("{n_groups} groups have {n} differences to limit, 15 at most");
