@@ -92,6 +92,11 @@ MOST_DEPTH = 4
 """Largest depth of sums over partitions."""
 
 
+def sum_tasks() -> list[str]:
+    """Names of the tasks whose costs are functions of sums."""
+    return [name for name, known in _FUNCTIONS.items() if {"path", "forecast"} <= known]
+
+
 class Sums:
     """Sums over sets of features, to which partitions are added; they travel as bytes.
 
@@ -126,6 +131,23 @@ class Sums:
         """Add the sums of other rows."""
         self._sums.merge(other._sums)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows added so far."""
+        return self._sums.n_rows
+
+    def to_bytes(self) -> bytes:
+        """The sums, with a version and a checksum."""
+        return self._sums.to_bytes()
+
+    def merge_bytes(self, content: bytes) -> None:
+        """Add sums that were turned into bytes."""
+        self._sums.merge_bytes(content)
+
+    def smallest_cell(self) -> tuple[int, list[tuple[int, bool]]] | None:
+        """Rows of the smallest cell that is not empty, and its features with their values."""
+        return self._sums.smallest_cell()
+
     def search(
         self, callback: Callable[..., object] | None, **settings: Any
     ) -> tuple[NDArray[np.int64], ...]:
@@ -142,6 +164,10 @@ class Sums:
         """What was found, from the number of rows of each leaf with each outcome."""
         arrays = tuple(map(np.ascontiguousarray, (outcome, leaf, count)))
         return self._sums.certify(arrays, **settings)  # type: ignore[arg-type]
+
+    def certify_by_sums(self, **settings: Any) -> _core.Solution:
+        """What was found, with the objective of the sums."""
+        return self._sums.certify(None, **settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _sums_of, (*self._given, self._sums.to_bytes())
