@@ -59,7 +59,7 @@ def test_what_brier_has_not_is_refused(capsys, folder):
         (("fit", "gbsg2", "--time-limit", "-1"), "time_limit must be"),
         (("fit", "gbsg2", "--n-jobs", "0"), "n_jobs must be"),
         (("fit", "gbsg2", "--objective", "luck"), "objective must be"),
-        (("fit", "gbsg2", "--thresholds", "all"), "thresholds must be"),
+        (("fit", "gbsg2", "--thresholds", "any"), "thresholds must be"),
         (("fit", "gbsg2", "--n-thresholds", "0"), "n_thresholds must be"),
         (("fit", "gbsg2", "--drop", "agee"), "no column 'agee'; did you mean 'age'?"),
         (("fit", "gbsg2", "--drop", "time"), "--drop: 'time' is the column of --time"),

@@ -70,18 +70,16 @@ def check_supported(estimator: Any) -> None:
             "capacities must be None with partitions: limits on the whole tree need the rows "
             "themselves, not their sums"
         )
-    if isinstance(estimator, PolicyTree):
-        if estimator.reward != "inverse-propensity" or estimator.horizon is not None:
+    for name in ("horizon", "min_samples_treatment"):
+        if getattr(estimator, name, None):
             raise InvalidParameterError(
-                f"reward={estimator.reward!r} with horizon={estimator.horizon!r} needs predicted "
-                "outcomes of models of all rows; with partitions use reward='inverse-propensity' "
-                "and no horizon"
+                f"{name} cannot be used with partitions, which have sums in place of rows"
             )
-        if estimator.min_samples_treatment:
-            raise InvalidParameterError(
-                "min_samples_treatment must be 0 with partitions: the sums do not count the rows "
-                "of every treatment"
-            )
+    if isinstance(estimator, PolicyTree) and estimator.reward != "inverse-propensity":
+        raise InvalidParameterError(
+            f"reward={estimator.reward!r} needs predicted outcomes; with partitions use "
+            "reward='inverse-propensity'"
+        )
 
 
 def search_of(estimator: SearchedTree) -> Search:
