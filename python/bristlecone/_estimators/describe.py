@@ -21,6 +21,7 @@ _CUTS = {
     "midpoints": "The thresholds of numeric columns are all midpoints between neighbouring values",
     "ensemble": "The thresholds of numeric columns are at most {} thresholds of each in boosted "
     "trees fitted to the outcomes; nothing is proven about other thresholds",
+    "all": "The search chose the thresholds of numeric columns among all of them",
 }
 _MISSING = {
     "impute": "a missing number is replaced by the mean of its column, a missing yes or no by the "
@@ -70,7 +71,7 @@ def _describe_search(estimator: Any) -> str:
     count = len(found.binary_features)
     searched = (
         f"bristlecone {found.version} ({type(estimator).__name__}) searched all trees "
-        f"{_size(found)} over {count} binary features for {found.aim}."
+        f"{_size(found)} over {_candidates(found)} for {found.aim}."
     )
     penalty = found.parameters["leaf_penalty"]
     if penalty > 0:
@@ -247,6 +248,13 @@ def _size(found: Certificate) -> str:
     if events:
         limits.append(f"at least {events} training {_plural(events, 'event')} in each leaf")
     return " and ".join(limits)
+
+
+def _candidates(found: Certificate) -> str:
+    """What the splits were chosen from."""
+    if "thresholds" in found.facts:
+        return "every threshold of the numeric columns and the categories as encoded"
+    return f"{len(found.binary_features)} binary features"
 
 
 def _plural(number: int, noun: str) -> str:
