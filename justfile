@@ -48,6 +48,10 @@ bench *args: build
 docs: build
     python -m pytest tests/test_documentation.py
 
+# The site, as in continuous integration: a warning is an error. Start at build/site/index.html.
+site:
+    python -m sphinx -q -W --keep-going docs build/site
+
 # The pictures of the guide, where they have changed.
 pictures: build
     python docs/pictures.py

@@ -9,8 +9,9 @@ from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.rules import question_names
 from bristlecone._encoder.use import feature_columns
-from bristlecone._leaves.labels import ClassLeaves, LabelLeaves
+from bristlecone._leaves.labels import ClassLeaves
 from bristlecone._leaves.means import MeanLeaves
+from bristlecone._leaves.policies import PolicyLeaves
 from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._leaves.statistics import SurvivalRows, with_best_curves
 from bristlecone._leaves.survival import StepLeaves
@@ -200,11 +201,23 @@ def classes(labels=("a", "b"), *, shrinkage=0.0, objective="accuracy", price=Non
     return _by_label(make)
 
 
-def policy():
+def policy(horizon=None):
     def make(tree):
         values = np.array([[1.0, -2.5, 0.0], [3.0, 0.25, 1.0], [0.0, 4.0, 2.0]])
         labels = np.array(["2020-02-29", "2021-01-01", "2022-01-01"], "M8[D]")
-        return "PolicyTree", LabelLeaves(labels, np.array([0, 2, 1]), values), {"capacities": None}
+        root = np.array([[[1.0, 0.5, k], [-0.25, 1e-300, 0.0], [0.0, 2.0, 1.0]] for k in range(3)])
+        treated = np.zeros((3, 3), dtype=np.int64)
+        treated[:, 1] = tree.n_node_samples[tree.leaves]
+        leaves = PolicyLeaves(
+            labels,
+            np.array([0, 2, 1]),
+            values,
+            root @ root.transpose(0, 2, 1),
+            treated,
+            None if horizon is None else treated // 3,
+            np.diag([1.0, 0.25, np.inf, 3.0]),
+        )
+        return "PolicyTree", leaves, {"capacities": None, "horizon": horizon}
 
     return _by_label(make)
 
@@ -237,6 +250,7 @@ KINDS = {
     "balanced": lambda: classes(shrinkage=2.0, objective="balanced-accuracy"),
     "priced": lambda: classes([1.5, 2.0], price=np.array([0.0, 1.0, 2.0])),
     "labels": policy,
+    "labels at a horizon": lambda: policy(20.0),
     "means": means,
 }
 

@@ -424,3 +424,14 @@ def test_files_that_are_timed_are_read_as_pandas_reads_them(monkeypatch):
     assert [one["file"] for one in found] == list(reading.KINDS)
     record = {"date": "2000-01-01", "rows": 300, "repeats": 1, "pandas": "3", "files": found}
     assert "| commas | 0 |" in reading.report(record)
+
+
+def test_causes_are_measured_beside_the_survival_tree_of_the_same_rows():
+    from benchmarks.causes import compare, report
+
+    runs = compare(120, 2, [1, 2], repeats=1)
+    assert [run["causes"] for run in runs] == [1, 2]
+    assert not any(run["wrong"] for run in runs)
+    text = report({"date": "2026-01-01", "runs": runs})
+    assert "| 120 |" in text
+    assert "wrong" not in text

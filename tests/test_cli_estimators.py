@@ -9,7 +9,7 @@ import pytest
 from command_line import refused, run, table_of
 
 import bristlecone
-from bristlecone import BinaryEncoder, EqualityOfOpportunity, RmstParity
+from bristlecone import BinaryEncoder, EqualityOfOpportunity, EqualizedOdds, RmstParity
 from bristlecone._cli.kinds import KINDS
 from bristlecone._objectives.parity import CurveParity
 from bristlecone.exceptions import BristleconeWarning
@@ -61,6 +61,10 @@ class Case:
         }
         roles = [*TIMES, *arguments, "w"]
         self.features = [name for name in FEATURES if name not in roles]
+
+    @property
+    def predicts_survival(self):
+        return KINDS[self.kind].predicts_survival and self.kind != "policy"
 
     @property
     def command(self):
@@ -138,6 +142,15 @@ CASES = {
         "ill",
         {"sensitive_features": "sex"},
     ),
+    "equalized odds": Case(
+        "fair",
+        ("--target", "ill", "--sensitive", "sex", "--fairness-limit", 0.2, "--max-depth", 2,
+         "--fairness", "equalized-odds", "--class-weight", "balanced", "--min-samples-leaf", 3),
+        {"fairness": EqualizedOdds(0.2), "class_weight": "balanced", "max_depth": 2,
+         "min_samples_leaf": 3},
+        "ill",
+        {"sensitive_features": "sex"},
+    ),
     "regressor": Case("regressor", ("--target", "price", "--max-depth", 2, "--n-jobs", 2),
                       {"max_depth": 2}, "price"),
     "policy": Case(
@@ -147,6 +160,21 @@ CASES = {
         {"capacities": {2: 0.4}, "max_depth": 2},
         "gain",
         {"treatment": "arm", "propensity": ["q1", "q2"], "predicted_outcomes": ["v1", "v2"]},
+    ),
+    "policy, estimated": Case(
+        "policy",
+        ("--target", "gain", "--treatment", "arm", "--max-depth", 2, "--random-state", 3,
+         "--min-propensity", 0.02),
+        {"max_depth": 2, "random_state": 3, "min_propensity": 0.02},
+        "gain",
+        {"treatment": "arm"},
+    ),
+    "policy, censored": Case(
+        "policy",
+        (*TIMES, "--treatment", "sex", "--horizon", 12, "--estimand", "survival", "--max-depth", 2),
+        {"horizon": 12.0, "estimand": "survival", "max_depth": 2},
+        None,
+        {"treatment": "sex"},
     ),
     "policy, one probability": Case(
         "policy",
@@ -199,9 +227,7 @@ def test_a_tree_is_fitted_saved_shown_and_applied_as_in_python(capsys, folder, c
     assert status == 0
     tree = case.fitted()
     assert tree.n_leaves_ > 1
-    events = (
-        f", {(TABLE['status'] == 1).sum()} events" if KINDS[case.kind].predicts_survival else ""
-    )
+    events = f", {(TABLE['status'] == 1).sum()} events" if case.predicts_survival else ""
     head = f"t.csv: {N} rows{events}, {len(case.features)} columns\n\n"
     assert fitted.startswith(head + export_text(tree))
     told = table_of(fitted)
@@ -218,7 +244,7 @@ def test_a_tree_is_fitted_saved_shown_and_applied_as_in_python(capsys, folder, c
     assert (status, err) == (0, "")
     assert shown == fitted.replace("t.csv:", "m.json:")
 
-    times = ("--times", 5) if KINDS[case.kind].predicts_survival else ()
+    times = ("--times", 5) if case.predicts_survival else ()
     status, out, err = run(capsys, "predict", "m.json", "t.csv", *times)
     assert (status, err) == (0, "")
     rows = list(csv.DictReader(out.splitlines()))
@@ -312,7 +338,8 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
         (("fair", "--target", "ill", "--sensitive", "sex", "--fairness-limit", 2),
          "fairness.limit must be at most 1"),
         (("fair", "--target", "ill", "--fairness", "odds", "--fairness-limit", 1),
-         "--fairness must be one of demographic-parity, equality-of-opportunity; got 'odds'"),
+         "--fairness must be one of demographic-parity, equality-of-opportunity, "
+         "equalized-odds; got 'odds'"),
         (("fair", "--target", "ill", "--sensitive", "ill",
           "--fairness-limit", 0.1),
          "--target and --sensitive are the same column 'ill'"),
@@ -337,6 +364,7 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
          "costs.csv: No such file"),
         (("classifier", "--target", "ill", "--class-weight", "balanced", "true=2"),
          "--class-weight: balanced stands alone"),
+        (("policy", "--treatment", "arm", "--time", "gain"), "--time needs --horizon"),
         (("policy", "--target", "gain", "--treatment", "arm", "--capacity", "1=1.5"),
          "capacities['1'] must be at most 1"),
     ],
@@ -357,8 +385,12 @@ def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(
          "--capacity: 3 does not occur in column 'arm', which contains 1, 2"),
         (("classifier", "--target", "stage", "--class-weight", "IV=2"),
          "--class-weight: IV does not occur in column 'stage', which contains"),
-        (("policy", "--target", "gain", "--treatment", "arm"),
-         "reward='doubly-robust' needs predicted_outcomes"),
+        (("policy", "--target", "gain", "--treatment", "arm", "--outcome-model", "none"),
+         "reward='doubly-robust' needs predicted_outcomes, or outcome_model"),
+        (("policy", "--target", "gain", "--treatment", "arm", "--horizon", 2),
+         "--target cannot be used with --horizon; pass --time and --event"),
+        (("policy", "--treatment", "arm", "--horizon", 1e9, "--time", "gain", "--event", "ill"),
+         "is beyond the last event of y"),
         (("regressor", "--target", "drug"), "t.csv, line 2, column 'drug': 'a' is not a number"),
         (("classifier", "--target", "hole"), "column 'hole' has no value in row 3"),
         (("regressor", "--target", "price", "--weight", "hole"),

@@ -1,13 +1,16 @@
 """Every example of README.md, docs/guide and docstrings is run and prints what is written."""
 
+import ast
 import contextlib
 import doctest
 import importlib
 import inspect
 import io
+import json
 import pkgutil
 import re
 import shlex
+import subprocess
 import warnings
 from pathlib import Path
 
@@ -18,7 +21,8 @@ from bristlecone._cli import main
 from bristlecone._tree import Tree
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md"]
+PAGES += sorted((ROOT / "docs" / "guide").glob("*.md"))
 # To import __main__ is to run it.
 MODULES = ["bristlecone"] + [
     module.name
@@ -64,13 +68,8 @@ def without_seconds(text):
     return re.sub(r"^(seconds +)[\d.e-]+$", r"\1...", text, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_run_and_print_what_is_written(page, tmp_path, monkeypatch):
-    if "import SurvLoader" in page.read_text(encoding="utf-8"):
-        pytest.importorskip("SurvSet")
-        # Its data are pickles of an earlier NumPy.
-        warnings.filterwarnings("ignore", "numpy.core", DeprecationWarning)
-    monkeypatch.chdir(tmp_path)
+def run(page):
+    """Run the blocks of a page in the working directory, and compare what they print."""
     Path("study.csv").write_text(STUDY)
     Path("spoilt.csv").write_text(SPOILT)
     Path("trial.csv").write_text(TRIAL)
@@ -90,7 +89,53 @@ def test_examples_run_and_print_what_is_written(page, tmp_path, monkeypatch):
                 got = printed(main, arguments)
                 assert same(without_seconds(written), without_seconds(got)), f"{command}\n{got}"
                 executed += 1
+        elif kind == "r":
+            run = subprocess.run(["Rscript", "-"], input=content, capture_output=True, text=True)
+            got = re.sub(r" +$", "", run.stdout, flags=re.MULTILINE)
+            assert run.returncode == 0 and same(expected, got), f"{content}\n{run.stderr}{got}"
+            executed += 1
     assert executed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_run_and_print_what_is_written(page, tmp_path, monkeypatch):
+    if "import SurvLoader" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("SurvSet")
+        # Its data are pickles of an earlier NumPy.
+        warnings.filterwarnings("ignore", "numpy.core", DeprecationWarning)
+    monkeypatch.chdir(tmp_path)
+    run(page)
+
+
+def test_the_notebook_runs_and_prints_what_it_shows(tmp_path, monkeypatch):
+    """In this process; the site runs it with a kernel of Jupyter, and shows what that draws."""
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))["cells"]
+    codes = [cell for cell in cells if cell["cell_type"] == "code"]
+    namespace = {}
+    for cell in codes:
+        got = printed(interactively, "".join(cell["source"]), namespace)
+        shown = ["".join(output.get("text", "")) for output in cell["outputs"]]
+        shown += [
+            "".join(output.get("data", {}).get("text/plain", "")) for output in cell["outputs"]
+        ]
+        pictures = [text for text in shown if text.startswith("<Figure")]
+        assert len(pictures) == any("image/png" in o.get("data", {}) for o in cell["outputs"])
+        expected = "".join(text for text in shown if text not in pictures)
+        assert same(expected, got), f"{cell['source']}\nprinted\n{got}"
+    assert len(codes) > 5
+
+
+def interactively(source, namespace):
+    """Run a cell; like a notebook, print the value of an expression at its end."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), namespace)
+    if last is not None:
+        value = eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
+        if value is not None:
+            print(value)
 
 
 def public_objects():
@@ -164,4 +209,6 @@ def test_readme_has_exactly_the_two_set_up_commands():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+        # The site makes these: see docs/site_pages.py.
+        made = target.startswith(("gallery/", "api/", "benchmarks/"))
+        assert made or (page.parent / target).exists(), target

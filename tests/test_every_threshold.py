@@ -203,3 +203,12 @@ def test_a_limit_keeps_a_tree_and_a_bound():
         tree.fit(X, y)
     assert tree.status_ == "time_limit"
     assert 0 <= tree.lower_bound_ <= tree.objective_value_
+
+
+def test_the_methods_text_says_that_every_threshold_was_searched():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    tree = OptimalTreeRegressor(max_depth=1, encoder=BinaryEncoder(thresholds="all")).fit(X, y)
+    text = " ".join(tree.describe().split())
+    assert "searched all trees of depth at most 1 over every threshold of the numeric" in text
+    assert "The search chose the thresholds of numeric columns among all of them" in text

@@ -203,7 +203,7 @@ def test_the_encoder_is_cloned_and_its_weights_are_the_rows():
 
 def test_any_transformer_into_zeros_and_ones_is_an_encoder():
     X, y = sample()
-    bins = KBinsDiscretizer(4, encode="onehot-dense", quantile_method="averaged_inverted_cdf")
+    bins = KBinsDiscretizer(4, encode="onehot-dense", strategy="uniform")
     model = OptimalSurvivalTree(max_depth=1, encoder=bins).fit(X, y)
     assert model.n_binary_features_ == 16
     assert model.n_leaves_ == 2

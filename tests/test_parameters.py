@@ -182,6 +182,8 @@ def test_shared_defaults_are_those_of_the_signatures(cls):
         PARAMETERS[name].check(name, PARAMETERS[name].default)
         if name == "shrinkage" and cls in (OptimalSurvivalTree, GreedySurvivalTree):
             assert parameters[name] == "auto"
+        elif name == "min_samples_leaf" and cls is FairTreeClassifier:
+            assert parameters[name] == 5
         else:
             assert parameters[name] == PARAMETERS[name].default, name
 

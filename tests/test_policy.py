@@ -5,11 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 from trees_plainly import least_objective
 
 from bristlecone import PolicyTree
-from bristlecone._objectives.rewards import policy_rewards
+from bristlecone._rewards.formulas import policy_rewards
 from bristlecone.exceptions import InfeasibleError, InfeasibleWarning
+from bristlecone.trust import verify
 
 REWARD_ESTIMATES = ["direct", "inverse-propensity", "doubly-robust"]
 
@@ -108,6 +110,45 @@ def test_outcomes_are_predicted_by_leaf():
     np.testing.assert_array_equal(model.predict(X), predicted.argmax(axis=1))
 
 
+@pytest.mark.parametrize("least", [1, 4, 7])
+def test_every_leaf_has_rows_of_every_treatment_and_no_such_tree_is_better(least):
+    X, y, known = trial(80, n_features=4)
+    given = {**known, "propensity": np.full((80, 3), 1 / 3)}
+    model = PolicyTree(max_depth=2, min_samples_treatment=least).fit(X, y, **given)
+    rewards = model.estimate_rewards(X, y, **given).rewards
+
+    def cost(rows):
+        if np.bincount(known["treatment"][rows], minlength=3).min() < least:
+            return np.inf
+        return -rewards[rows].sum(axis=0).max() / 80
+
+    best = least_objective(X, cost, max_depth=2)
+    assert model.status_ == "optimal"
+    assert model.objective_value_ == pytest.approx(best, abs=1e-9)
+    assert model.leaves_.treated.min() >= least
+    free = PolicyTree(max_depth=2).fit(X, y, **given)
+    assert free.objective_value_ <= model.objective_value_
+    if least == 7:
+        assert free.leaves_.treated.min() < least
+    assert verify(model, X, y, **given).ok
+    assert f"at least {least} training row" in " ".join(model.describe().split())
+    path = PolicyTree(max_depth=2, min_samples_treatment=least).size_path(X, y, **given)
+    assert path[-1].objective_value_ == pytest.approx(best, abs=1e-9)
+
+
+def test_a_minimum_that_no_leaf_can_have_names_the_treatment():
+    X, y, known = trial()
+    counts = np.bincount(known["treatment"])
+    rarest = int(counts.argmin())
+    model = PolicyTree(min_samples_treatment=int(counts.min()) + 1)
+    with pytest.raises(
+        ValueError, match=f"more than the {counts.min()} rows of treatment {rarest}"
+    ):
+        model.fit(X, y, **known)
+    with pytest.raises(ValueError, match="min_samples_treatment cannot be used with capacities"):
+        PolicyTree(min_samples_treatment=1, capacities={0: 0.5}).fit(X, y, **known)
+
+
 def test_the_smallest_policy_is_the_best_treatment_for_all():
     X, y, known = trial()
     path = PolicyTree(max_depth=2).size_path(X, y, **known)
@@ -169,10 +210,28 @@ def test_capacities_that_no_tree_keeps_are_infeasible():
         ({"capacities": {0: -0.5}}, {}, r"^capacities\[0\] must be"),
         ({"capacities": {0: 30}}, {}, r"^capacities\[0\] must be at most 1"),
         ({"capacities": {"pill": 0.5}}, {}, "names 'pill', a treatment that was never observed"),
-        ({}, {"propensity": None}, "reward='doubly-robust' needs propensity"),
-        ({}, {"predicted_outcomes": None}, "needs predicted_outcomes"),
-        ({"reward": "direct"}, {"predicted_outcomes": None}, "needs predicted_outcomes"),
-        ({}, {"propensity": np.zeros(60)}, r"propensity is 0.0 in row 0 .*\(0, 1\]"),
+        (
+            {"propensity_model": None},
+            {"propensity": None},
+            "reward='doubly-robust' needs propensity, or propensity_model",
+        ),
+        ({"outcome_model": None}, {"predicted_outcomes": None}, "needs predicted_outcomes, or"),
+        (
+            {"reward": "direct", "outcome_model": None},
+            {"predicted_outcomes": None},
+            "needs predicted_outcomes, or outcome_model",
+        ),
+        ({"outcome_model": "forest"}, {}, "outcome_model must be None, 'auto' or an estimator"),
+        ({"propensity_model": Ridge()}, {}, "propensity_model must .* with predict_proba"),
+        ({"min_propensity": 0.0}, {}, "min_propensity must be greater than 0"),
+        ({"min_propensity": 0.6}, {}, "min_propensity must be at most 0.5"),
+        ({"horizon": 0.0}, {}, "horizon must be greater than 0"),
+        ({"estimand": "median"}, {}, "estimand must be one of"),
+        ({}, {"propensity": np.zeros(60)}, r"propensity is 0.0 in row 0 for .*\(0, 1\)"),
+        ({}, {"propensity": np.ones(60)}, "propensity is 1.0 in row 0 for treatment"),
+        ({}, {"propensity": np.full((60, 3), 0.4)}, "entries of row 0 sum to 1.2"),
+        ({}, {"propensity": 0.5}, "sum to 1.5"),
+        ({}, {"propensity": {0: 0.5, 1: 0.25, 2: 0.5}}, "sum to 1.25"),
         ({}, {"propensity": np.full(60, 1.5)}, "propensity is 1.5 in row 0"),
         ({}, {"propensity": np.full(60, np.nan)}, "propensity is nan in row 0"),
         ({}, {"propensity": np.ones((60, 4))}, r"propensity has shape \(60, 4\)"),
@@ -213,7 +272,7 @@ def test_propensity_scores_of_a_trial_need_no_array():
     assert tree.fit(X, y, treatment=treatment, propensity=0.5).policy_value_ == even
     with pytest.raises(ValueError, match="no entry for the treatment 'high'"):
         tree.fit(X, y, treatment=treatment, propensity={"low": 0.5})
-    with pytest.raises(ValueError, match=r"propensity is 0\.0 in row 0"):
+    with pytest.raises(ValueError, match=r"propensity is 0\.0 for treatment 'high'"):
         tree.fit(X, y, treatment=treatment, propensity=0.0)
 
 
@@ -243,11 +302,11 @@ def test_a_policy_of_rewards_of_nothing_is_proven_by_those_it_does_not_take():
     # Without the second treatment all would lose; nothing is gained with it.
     X, y, treatment = [[0], [0], [1], [1]], [0.1, -0.7, 0.0, 0.0], [0, 0, 1, 1]
     model = PolicyTree(reward="inverse-propensity", max_depth=1, leaf_penalty=0.0)
-    model.fit(X, y, treatment=treatment, propensity=0.3)
+    model.fit(X, y, treatment=treatment, propensity=[0.3] * 4)
     assert (model.objective_value_, model.status_) == (0.0, "optimal")
     assert 0 <= model.gap_ <= 1e-9 * 0.1 / 0.3
     scarce = PolicyTree(reward="inverse-propensity", max_depth=1, capacities={0: 0.0})
-    scarce.fit(X, [0.1, 0.7, 0.0, 0.0], treatment=treatment, propensity=0.3)
+    scarce.fit(X, [0.1, 0.7, 0.0, 0.0], treatment=treatment, propensity=[0.3] * 4)
     assert scarce.predict(X).tolist() == [1] * 4
     assert (scarce.objective_value_, scarce.status_) == (0.0, "optimal")
     assert 0 <= scarce.gap_ <= 1e-9 * 0.1 / 0.3

@@ -15,6 +15,7 @@ PACKAGE = Path(bristlecone.__file__).parent
 ROOMS = (
     "__main__",
     "_cli",
+    "scale",
     "trust",
     "tune",
     "datasets",
@@ -26,6 +27,7 @@ ROOMS = (
     "_view",
     "_model",
     "_objectives",
+    "_rewards",
     "_teacher",
     "_search",
     "reference",

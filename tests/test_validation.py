@@ -247,7 +247,7 @@ def test_an_index_that_tells_another_order_is_refused():
         with pytest.raises(ValueError, match="X and y have the same index in another order"):
             check(X, y["time"], None)
     with pytest.raises(ValueError, match="X and sensitive_features have the same index"):
-        groups.check_two_groups(X, y["event"], None, None, "fairness")
+        groups.check_groups(X, y["event"], None, None, "fairness")
     # Rows belong together by position where the index tells nothing.
     for fine in (y.loc[X.index], y.set_axis([5, 6, 7, 8]), OUTCOMES["structured"], (EVENT, TIME)):
         check_training_data(X, fine)

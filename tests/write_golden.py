@@ -82,6 +82,9 @@ VARIANTS = {
     "CompetingRisksTree-proportional": lambda: bc.CompetingRisksTree(
         **TINY, leaf_curve="proportional", shrinkage=2.0, cause_weights=[1.0, 0.5]
     ).fit(X, (CAUSE, Y["time"]), WEIGHT),
+    "CompetingRisksTree-thinned": lambda: bc.CompetingRisksTree(**TINY, n_causes=3).fit(
+        X, (CAUSE, Y["time"])
+    ),
     "OptimalSurvivalTree-likelihood": lambda: survival().fit(X, Y),
     "OptimalSurvivalTree-array": lambda: survival(min_samples_leaf=5).fit(NUMBERS.to_numpy(), Y),
     "OptimalSurvivalTree-entry": lambda: survival(prior=2).fit(X, ENTERED),
@@ -136,6 +139,9 @@ VARIANTS = {
     "FairTreeClassifier-opportunity": lambda: bc.FairTreeClassifier(
         fairness=bc.EqualityOfOpportunity(0.2), **TINY
     ).fit(X, CODE, sensitive_features=GROUP),
+    "FairTreeClassifier-odds": lambda: bc.FairTreeClassifier(
+        fairness=bc.EqualizedOdds(0.3), class_weight="balanced", **TINY
+    ).fit(X, CODE, WEIGHT, sensitive_features=np.resize(["ash", "elm", "oak"], N)),
     "PolicyTree-capacities": lambda: bc.PolicyTree(
         reward="inverse-propensity", capacities={"new": 0.6}, **TINY
     ).fit(
@@ -144,6 +150,7 @@ VARIANTS = {
         treatment=np.where(rng.random(N) < 0.5, "new", "old"),
         propensity=np.full(N, 0.5),
     ),
+    "PolicyTree-horizon": lambda: bc.PolicyTree(horizon=12.0, **TINY).fit(X, Y, treatment=GROUP),
     "OptimalSurvivalTree-taught": lambda: survival(teacher="auto").fit(X, Y),
     "GreedySurvivalTree-taught": lambda: bc.GreedySurvivalTree(
         teacher=PoissonRegressor(), teacher_weight=1.0, **TINY

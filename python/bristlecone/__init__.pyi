@@ -9,6 +9,7 @@ from . import (
     plot,
     reference,
     report,
+    scale,
     trust,
     tune,
 )
@@ -31,6 +32,7 @@ from ._objectives.parity import (
     CurveParity,
     DemographicParity,
     EqualityOfOpportunity,
+    EqualizedOdds,
     RmstParity,
 )
 
@@ -41,6 +43,7 @@ __all__ = [
     "CurveParity",
     "DemographicParity",
     "EqualityOfOpportunity",
+    "EqualizedOdds",
     "FairTreeClassifier",
     "GreedySurvivalTree",
     "OptimalSurvivalTree",
@@ -63,6 +66,7 @@ __all__ = [
     "reference",
     "report",
     "save_model",
+    "scale",
     "trust",
     "tune",
 ]

@@ -49,6 +49,11 @@ def predicts_survival(model: Any) -> bool:
     return known or not (is_regressor(model) or is_classifier(model))
 
 
+def predicts_curves(model: Any) -> bool:
+    """Whether it predicts survival curves or cumulative hazards."""
+    return any(hasattr(model, name) for name in (*_SURVIVAL, *_HAZARD))
+
+
 def takes_columns(model: Any) -> bool:
     """Whether it is fitted as in lifelines, with outcomes and weights as columns of a frame."""
     return hasattr(model, _RISK[0]) or (

@@ -162,10 +162,18 @@ class Tree:
         nothing = np.zeros(len(feature), dtype=np.int64), np.zeros(len(feature))
         return cls(children_left, children_right, feature, *nothing, **more)
 
-    def counted(self, leaf: NDArray[np.int64], weight: NDArray[np.float64] | None) -> Tree:
-        """The tree with rows in its nodes; ``leaf`` is the position of the leaf of every row."""
-        count, total = (np.bincount(leaf, w, self.n_leaves) for w in (None, weight))
-        sums = self.node_sums(count), self.node_sums(total)
+    def counted(
+        self,
+        leaf: NDArray[np.int64],
+        weight: NDArray[np.float64] | None,
+        count: NDArray[np.int64] | None = None,
+    ) -> Tree:
+        """The tree with rows in its nodes; ``leaf`` is the position of the leaf of every row.
+
+        With ``count`` an entry stands for so many rows, whose weight together is ``weight``.
+        """
+        rows, total = (np.bincount(leaf, w, self.n_leaves) for w in (count, weight))
+        sums = self.node_sums(rows.astype(np.int64)), self.node_sums(total)
         return self._with(n_node_samples=sums[0], weighted_n_node_samples=sums[1])
 
     def _with(self, **arrays: NDArray[Any]) -> Tree:
@@ -197,6 +205,16 @@ class Tree:
 
     def with_missing(self, rows: NDArray[Any], missing: dict[int, NDArray[np.bool_]]) -> Tree:
         """The tree with ``n_missing`` of these rows; ``missing`` marks them by feature."""
+        return self.with_missing_counts(self.missing_counts(rows, missing))
+
+    def with_missing_counts(self, count: NDArray[np.int64]) -> Tree:
+        """The tree with these ``n_missing``."""
+        return self._with(n_missing=count)
+
+    def missing_counts(
+        self, rows: NDArray[Any], missing: dict[int, NDArray[np.bool_]]
+    ) -> NDArray[np.int64]:
+        """``n_missing`` of these rows, shape (node_count,); ``missing`` marks them by feature."""
         leaf = self.apply(rows)
         count = np.zeros(self.node_count, dtype=np.int64)
         # The rows of every node, and which of them lacked a value so far.
@@ -216,7 +234,7 @@ class Tree:
                 (self.children_right[node], goes_right),
             ):
                 reached[int(child)] = places[side], (lacking | here)[side]
-        return self._with(n_missing=count)
+        return count
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilding through the constructor keeps the arrays read-only and leaves caches out.

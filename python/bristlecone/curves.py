@@ -245,7 +245,9 @@ class KaplanMeier(StepFunction):
     def quantile_interval(
         self, q: float, confidence: float = 0.95, *, method: str = "log-log"
     ) -> tuple[float, float]:
-        """Confidence interval of a quantile: the same quantile of the confidence limits of S [3]_.
+        """Confidence interval of a quantile: the same quantile of the confidence limits of S.
+
+        This is the interval of Brookmeyer and Crowley (Biometrics 38, 1982).
 
         Parameters
         ----------
@@ -588,12 +590,18 @@ def risk_table(
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None,
     entry: NDArray[np.float64] | None,
+    count: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Table of the engine with the effective numbers at risk (Σw)² / Σw²."""
+    """Table of the engine with the effective numbers at risk (Σw)² / Σw².
+
+    With ``count`` every entry stands for so many rows, whose weight together is ``weight``.
+    """
     table = _core.risk_table(time, event, weight, entry)
     table["effective_at_risk"] = table["at_risk"]
     if weight is not None:
-        squares = _core.risk_table(time, event, weight**2, entry)["at_risk"]
+        square = weight**2 if count is None else weight**2 / count
+        squares = _core.risk_table(time, event, square, entry)["at_risk"]
+        n_rows = time.size if count is None else count.sum()
         # Rounding must not lead beyond one row and all of them.
-        table["effective_at_risk"] = np.clip(table["at_risk"] ** 2 / squares, 1.0, time.size)
+        table["effective_at_risk"] = np.clip(table["at_risk"] ** 2 / squares, 1.0, n_rows)
     return table

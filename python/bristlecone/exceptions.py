@@ -14,6 +14,7 @@ __all__ = [
     "InfeasibleWarning",
     "InvalidParameterError",
     "ModelFormatError",
+    "OverlapWarning",
     "SearchCostWarning",
     "SearchLimitWarning",
     "SmallSampleWarning",
@@ -50,6 +51,10 @@ class EmptyLeafWarning(BristleconeWarning):
 
 class SmallSampleWarning(BristleconeWarning):
     """The minimum leaf size, a share of the rows, is too large for any split."""
+
+
+class OverlapWarning(BristleconeWarning):
+    """For some rows a treatment is so improbable that its reward rests on few similar rows."""
 
 
 class EventFreeWarning(BristleconeWarning):

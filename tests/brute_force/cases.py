@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import fits
+import in_parts
 import neighbours
 import numpy as np
 import opinions
-from problems import DRAWS, front, greedy, listed
+from problems import DRAWS, fair_front, front, greedy, listed
 
 from bristlecone.exceptions import BristleconeWarning
 
@@ -23,6 +24,13 @@ NAMED = re.compile(
     r"\b(y|times?|exposure|rows?|weights?|sample_weight|costs?|rewards?|statistics|sums|feature_costs)\b"
 )
 SAVED = {kind: draw for kind, draw in DRAWS.items() if kind != "own task"}
+# Models that estimate rewards read a table in another way than its questions.
+OF_QUESTIONS = {kind: draw for kind, draw in DRAWS.items() if kind != "estimated policy"}
+# Objectives that are sums over rows.
+SUMMED = {
+    kind: DRAWS[kind]
+    for kind in ("likelihood", "causes", "classes", "costs", "policy", "regression", "counts")
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,9 @@ CASES = {
     "front": Case(
         fits.a_front_has_all_trees_that_are_not_dominated_and_no_other, {"classes": front}, 4
     ),
+    "fair front": Case(
+        fits.a_front_of_fair_trees_is_that_of_all_trees_within_the_limit, {"fair": fair_front}, 4
+    ),
     "alternatives": Case(neighbours.an_alternative_is_the_best_tree_with_another_question, DRAWS),
     "near-optimal": Case(neighbours.near_optimal_trees_are_all_and_near, DRAWS),
     "all optimal": Case(
@@ -53,7 +64,8 @@ CASES = {
     "verify": Case(opinions.a_tree_verifies, {**DRAWS, **GREEDY}, 2),
     "same rows": Case(opinions.the_rows_of_the_fit_estimate_the_same_tree, {**SAVED, **GREEDY}),
     "other rows": Case(opinions.other_rows_estimate_a_tree_that_verifies, {**SAVED, **GREEDY}),
-    "table": Case(opinions.the_tree_of_a_table_is_that_of_its_questions, DRAWS, 2),
+    "parts": Case(in_parts.a_fit_over_parts_finds_the_best_tree, SUMMED, 2),
+    "table": Case(opinions.the_tree_of_a_table_is_that_of_its_questions, OF_QUESTIONS, 2),
 }
 
 

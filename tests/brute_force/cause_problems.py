@@ -37,6 +37,10 @@ def causes(rng):
     cause = rng.integers(0, n_causes + 1, n)
     first = np.flatnonzero(kept)[:n_causes]
     cause[first], time[first] = np.arange(1, len(first) + 1), np.maximum(time[first], 1.0)
+    number = one_of(rng, None, n_causes)
+    if number is not None and n_causes > 1 and rng.random() < 0.5:
+        cause[cause == rng.integers(1, n_causes + 1)] = 0
+        cause[first[0]] = max(cause[first[0]], cause[first[1]])
     fit = {"y": (cause, time), "sample_weight": given}
     entry = np.full(n, -1.0)
     if rng.random() < 0.4:
@@ -53,32 +57,38 @@ def causes(rng):
     curve = one_of(rng, "aalen-johansen", "proportional")
     amount = shrinkage(rng, "auto") if curve == "proportional" else one_of(rng, 0, "auto")
     importance = one_of(rng, None, rng.choice([0.0, 0.5, 1.0, 3.0], n_causes))
-    if importance is not None and not importance.any():
+    # A cause without an event adds nothing.
+    occurs = np.isin(np.arange(n_causes) + 1, c)
+    if importance is not None and not importance[occurs].any():
         importance = None
     of_causes = np.ones(n_causes) if importance is None else importance
+    counted = [Fraction(u) for u in of_causes[occurs]]
     parameters |= {
         "min_events_leaf": min_events,
         "prior": prior,
         "shrinkage": amount,
         "leaf_curve": curve,
         "cause_weights": importance,
+        "n_causes": number,
     }
     amount = 0.0 if amount == "auto" else float(amount)
     losses, sums = [], []
     for k in range(1, n_causes + 1):
         hazard, _ = plain.hazards(t, c == k, v, weight)
+        if not (c == k).any():
+            hazard = [0 * one for one in hazard]
         losses.append(plain.Likelihood(hazard, c == k, weight, pseudo))
         sums.append((weight * (c == k), weight * np.array([float(one) for one in hazard])))
 
     def total(parts):
         return plain.units(
-            sum(plain.amount(one) * Fraction(u) for one, u in zip(parts, of_causes, strict=True))
+            sum(plain.amount(one) * u for one, u in zip(parts, counted, strict=True))
         )
 
     def leaf_cost(inside):
         if (c[inside] > 0).sum() < least:
             return math.inf
-        return total(loss.cost(inside) for loss in losses)
+        return total(losses[k].cost(inside) for k in np.flatnonzero(occurs))
 
     def predictions(model):
         """What is predicted in every leaf, what is to be, and what both are differences of."""
@@ -87,7 +97,7 @@ def causes(rng):
         for path in shrunk_plainly.paths(model, X[kept]):
             row, survival = X[kept][path[-1][:1]], 1.0
             for k, (events, hazard) in enumerate(sums):
-                expected = float(losses[k].theta(path[-1]))
+                expected = float(losses[k].theta(path[-1])) if occurs[k] else 1.0
                 if amount:
                     expected = shrunk_plainly.mean(
                         path,
@@ -105,5 +115,5 @@ def causes(rng):
     return Problem(
         CompetingRisksTree, parameters, X, fit, kept, weight, remembering(leaf_cost),
         total=exact_sum(weight), also=predictions, wide=ranges.wide,
-        leaf_terms=lambda inside: total(loss.terms(inside) for loss in losses),
+        leaf_terms=lambda inside: total(losses[k].terms(inside) for k in np.flatnonzero(occurs)),
     )  # fmt: skip

@@ -344,10 +344,13 @@ def matthews(wrong_positives, wrong_negatives, positives, negatives):
     return Fraction(decimal_of(left) / (below * (below + above)))
 
 
-def signed_shares(weight, group, masses):
-    """What rows add to the weight of group 1 less that of group 0, in parts of both masses."""
-    of_group = np.array([-masses[1], masses[0]], dtype=object)
-    return weight * of_group[(group == 1).astype(int)]
+def signed_shares(weight, group, masses, pair=(0, 1)):
+    """What rows add to the weight of the second group less that of the first.
+
+    In parts of the product of both masses.
+    """
+    of_group = {pair[0]: -masses[1], pair[1]: masses[0]}
+    return weight * np.array([of_group.get(g, 0) for g in group.tolist()], dtype=object)
 
 
 def dominated(costs, by, tie):

@@ -144,13 +144,42 @@ def a_front_has_all_trees_that_are_not_dominated_and_no_other(problem, rng):
     assert as_good.all(), (points.costs, outcomes[~as_good])
 
 
+def a_front_of_fair_trees_is_that_of_all_trees_within_the_limit(problem, rng):
+    limit = {"time_limit": 0} if rng.random() < 0.2 else {}
+    points = problem.make(**limit).pareto_front(problem.X, **problem.fit)
+    problem.optimum(problem.most_leaves)
+    within = [
+        problem.costs_of(outcome)
+        for leaves, *outcome in problem.cache["outcomes"]
+        if leaves <= problem.most_leaves and problem.score(outcome, 0) < math.inf
+    ]
+    if not within:
+        assert not len(points), points
+        return
+    within = np.array(within)
+    assert (np.diff(points.costs[:, 0]) > 0).all() and (np.diff(points.costs[:, 1]) < 0).all()
+    # An objective is proven up to 1e-9 of itself; differences are rates.
+    tie = (points.costs * [1e-9, 0.0] + [0.0, 1e-12])[:, None]
+    is_tree = (np.abs(points.costs[:, None] - within) <= tie).all(axis=2).any(axis=1)
+    assert is_tree.all(), (points.costs, within)
+    if limit and points.status == "time_limit":
+        return
+    assert points.status == "optimal"
+    rounding = (points.costs * [1e-12, 0.0] + [0.0, 1e-12])[:, None]
+    as_low = (within <= points.costs[:, None] + rounding).all(axis=2)
+    dominated = as_low & (within < points.costs[:, None] - tie).any(axis=2)
+    assert not dominated.any(), (points.costs, within)
+    as_good = (points.costs[:, None] <= within[None] + tie).all(axis=2).any(axis=0)
+    assert as_good.all(), (points.costs, within[~as_good])
+
+
 # What the searches for a task can be told to do otherwise.
 READ = {name: frozenset(switches) for name, _, switches in tasks()}
 
 # How, beyond what is drawn of the parameters.
 SWITCHES = {
     "backend": tuple(backends()),
-    "precision": ("single", "double"),
+    "precision": ("single", "double", "exact"),
     "equivalent_points": (False,),
     "lattice_depth": (0, 1, 2, 3, 4),
     "relax_leaves": (True,),

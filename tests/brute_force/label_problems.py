@@ -1,6 +1,8 @@
 """Random problems of trees with labels: classes, costs, fairness, policies."""
 
 import math
+import re
+import warnings
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -25,21 +27,29 @@ from drawing import (
     shrinkage,
     weights,
 )
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.naive_bayes import BernoulliNB
 
 from bristlecone import (
     CostSensitiveTreeClassifier,
     DemographicParity,
     EqualityOfOpportunity,
+    EqualizedOdds,
     FairTreeClassifier,
     OptimalTreeClassifier,
     PolicyTree,
 )
+from bristlecone.exceptions import OverlapWarning
 
 NAMES = (
     lambda labels: labels,
     lambda labels: np.array(["a", "b", "c", "d"])[labels],
     lambda labels: labels * 2 - 1,
 )
+
+# Propensity scores of a trial, by the number of its treatments.
+SHARES = {2: ([0.5, 0.5], [0.25, 0.75]), 3: ([0.25, 0.25, 0.5], [0.5, 0.25, 0.25])}
 
 # What rounding a limit and the weights to doubles can move shares of the weights by.
 ROUNDED = Fraction(1, 2**51)
@@ -268,6 +278,13 @@ def by_column(rng, values, absent):
     return one_of(rng, values, named, {f"x{k}": value for k, value in named.items()})
 
 
+PARITIES = {
+    DemographicParity: (None,),
+    EqualityOfOpportunity: (1,),
+    EqualizedOdds: (1, 0),
+}
+
+
 def fair_labels(rng):
     parameters = shared_parameters(rng, seeded=False)
     counted = rng.random() < 0.6
@@ -278,62 +295,131 @@ def fair_labels(rng):
     given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     labels = classes_kept(rng, X, given, 2)
-    constraint = one_of(rng, "demographic-parity", "equality-of-opportunity")
+    constraint = one_of(rng, *PARITIES)
     delta = one_of(rng, 0.0, 0, 0.05, 0.1, 0.25, 1 / 3, 0.5, 1)
-    fit, named, group = {}, None, None
+    fit, named, group, n_groups = {}, None, None, 2
     if rng.random() < 0.3:
         column = int(rng.integers(X.shape[1]))
-        if len(np.unique(X[kept & (labels == 1), column])) == 2:
+        needed = (1, 0) if constraint is EqualizedOdds else (1,)
+        if all(len(np.unique(X[kept & (labels == k), column])) == 2 for k in needed):
             named, group = column, X[:, column].astype(int)
     if group is None:
-        group = balanced(rng, n)
         first = np.flatnonzero(kept)
-        labels[first[:3]], group[first[:3]] = [1, 1, 0], [0, 1, 0]
-        fit["sensitive_features"] = one_of(rng, group, group == 1, np.array(["a", "b"])[group])
+        n_groups = min(one_of(rng, 2, 2, 3, 4), len(first) // 2)
+        group = balanced(rng, n, n_groups)
+        # Every group has a row of either class.
+        labels[first[: 2 * n_groups]] = np.arange(2 * n_groups) // n_groups
+        group[first[: 2 * n_groups]] = np.arange(2 * n_groups) % n_groups
+        names = np.array(["a", "b", "c", "d"])[group]
+        forms = [group, names] + ([group == 1] if n_groups == 2 else [])
+        fit["sensitive_features"] = one_of(rng, *forms)
     amount = shrinkage(rng)
-    parities = {
-        "demographic-parity": DemographicParity, "equality-of-opportunity": EqualityOfOpportunity
-    }  # fmt: skip
-    parameters["fairness"] = parities[constraint](delta, sensitive_feature=named)
+    parameters["fairness"] = constraint(delta, sensitive_feature=named)
     parameters["shrinkage"] = amount
-    fit |= {"y": one_of(rng, *NAMES)(labels), "sample_weight": given}
-    labels = labels[kept]
+    y = one_of(rng, *NAMES)(labels)
+    classes = np.unique(y).tolist()
+    chosen = {classes[0]: 2.0} if counted else {classes[0]: 0.7, classes[1]: 1.9}
+    class_weight = one_of(rng, None, None, "balanced", chosen)
+    parameters["class_weight"] = class_weight
+    fit |= {"y": y, "sample_weight": given}
+    labels, group = labels[kept], group[kept]
+    u, _ = plain.whole(weight)
+    if class_weight == "balanced":
+        weight = weight * (len(labels) / (2 * np.bincount(labels)))[labels]
+    elif class_weight:
+        weight = weight * np.array([class_weight.get(name, 1.0) for name in classes])[labels]
     predicted = shares(amount, X[kept], labels, weight, 2)
     w, unit = plain.whole(weight)
     all_rows = np.arange(len(labels))
     total = w.sum() * unit
-    # By row, what predicting 1 adds to the difference of the groups, in parts of ``masses``.
-    group = group[kept]
-    compared = w if constraint == "demographic-parity" else w * (labels == 1)
-    masses = [compared[group == g].sum() for g in (0, 1)]
-    share = plain.signed_shares(compared, group, masses)
-    parts = masses[0] * masses[1]
+    # By row and rate, what predicting 1 adds to the difference of each other group to the first
+    # one, in parts of ``masses``.
+    differences = []
+    for of_class in PARITIES[constraint]:
+        compared = u if of_class is None else u * (labels == of_class)
+        masses = [compared[group == g].sum() for g in range(n_groups)]
+        share = [
+            plain.signed_shares(compared, group, [masses[0], masses[g]], (0, g))
+            for g in range(1, n_groups)
+        ]
+        differences.append((share, [masses[0] * mass for mass in masses[1:]]))
 
     def outcome(rows, said):
         wrong = int(w[rows][labels[rows] != said].sum())
-        return (wrong, int((share[rows] * said).sum())), 0
+        of_rates = [int((one[rows] * said).sum()) for share, _ in differences for one in share]
+        return (wrong, *of_rates), 0
+
+    def rates(outcome):
+        """Of every rate and group, by how much it differs from that of the first group."""
+        sums = iter(outcome[1:])
+        return [
+            [Fraction(0), *(Fraction(next(sums), of) for of in parts)] for _, parts in differences
+        ]
+
+    def largest(outcome):
+        return max(max(of_groups) - min(of_groups) for of_groups in rates(outcome))
 
     def score(outcome, tolerance):
-        fine = abs(Fraction(outcome[1], parts)) <= Fraction(delta) + ROUNDED
-        return outcome[0] * unit / total if fine else math.inf
+        return (
+            outcome[0] * unit / total if largest(outcome) <= Fraction(delta) + ROUNDED else math.inf
+        )
 
     def row_outcome(model):
         return outcome(all_rows, np.searchsorted(model.classes_, model.predict(X)[kept]))
 
     def also(model):
-        rates = model.group_rates_
-        true = float(Fraction(row_outcome(model)[0][1], parts))
-        return [(rates[1] - rates[0], true, 1e-6), *predicted(model)]
+        true = row_outcome(model)[0]
+        of_rates = model.group_rates_.reshape(n_groups, -1).T
+        pairs = [
+            (rate - of_groups[0], float(one), 1e-6)
+            for of_groups, own in zip(of_rates, rates(true), strict=True)
+            for rate, one in zip(of_groups, own, strict=True)
+        ]
+        pairs.append((model.group_difference_, float(largest(true)), 1e-6))
+        return [*pairs, *predicted(model)]
 
     return Chosen(
         FairTreeClassifier, parameters, X, fit, kept, weight, wide=ranges.wide,
         leaf_outcomes=lambda rows: [outcome(rows, 0), outcome(rows, 1)],
         score=score, row_outcome=row_outcome, also=also,
+        costs_of=lambda outcome: (float(outcome[0] * unit / total), float(largest(outcome))),
     )  # fmt: skip
 
 
+def fair_front(rng):
+    """Groups for ``pareto_front``, whose limit ends the front."""
+    problem = fair_labels(rng)
+    changes = {"leaf_penalty": 0.0}
+    if problem.parameters["max_depth"] is None:
+        changes["max_leaf_nodes"] = one_of(rng, 3, 4, 5, 6)
+    return replace(problem, parameters={**problem.parameters, **changes}, cache={})
+
+
 def policy(rng):
+    """A policy whose propensity scores and predicted outcomes are given."""
+    return policies(rng)
+
+
+def estimated_policy(rng):
+    """A policy that estimates some of them, of numbers or of lifetimes."""
+    while True:
+        try:
+            return policies(rng, estimated=True)
+        except ValueError as error:
+            # Of so few rows, a treatment may have equal rows only, or leave too early.
+            assert re.search("rows of one kind only|beyond the last|no event", str(error)), error
+
+
+def lifetimes_of(rng, n):
+    """Events and times of few distinct values, and a horizon."""
+    time = rng.integers(1, one_of(rng, 4, 9), n) / 2
+    event = rng.random(n) < one_of(rng, 0.3, 0.5)
+    return (event, time), float(rng.choice(time))
+
+
+def policies(rng, estimated=False):
     parameters = shared_parameters(rng, seeded=False)
+    parameters["random_state"] = one_of(rng, None, 7, np.random.RandomState(0))
     limited = rng.random() < 0.8
     n_arms = one_of(rng, 2, 2, 3)
     # Rewards that are whole numbers, as of outcomes that are 0 or 1.
@@ -342,23 +428,26 @@ def policy(rng):
     n = len(X)
     given, kept = few_weights(rng, X) if counted else weights(rng, n)
     ranges = Ranges(rng)
+    if estimated:
+        ranges.wide = False
     given = ranges.weights(given, n, few=counted)
     kept, weight = prepared(rng, parameters, X, given)
     arm = classes_kept(rng, X, given, n_arms)
     reward = one_of(rng, "direct", "inverse-propensity", "doubly-robust")
     outcome, predicted = numbers(rng, n, least=-1), numbers(rng, (n, n_arms), least=-1)
     share = rng.uniform(0.2, 1.0, (n, n_arms))
+    share /= share.sum(axis=1, keepdims=True)
     if counted:
         outcome = rng.integers(0, one_of(rng, 2, 2, 3), n).astype(float)
         predicted = rng.integers(0, 2, (n, n_arms)).astype(float)
-        share = np.full((n, n_arms), one_of(rng, 0.5, 1.0))
+        share = np.tile(one_of(rng, *SHARES[n_arms]), (n, 1))
         if rng.random() < 0.5:
             parameters["leaf_penalty"] = one_of(rng, 0.003, 0.01, 0.02, 0.04)
     outcome, predicted = ranges.values(outcome), ranges.values(predicted)
     # By row, by row and treatment, of a trial with one share for all, or one per treatment.
     form = one_of(rng, "rows", "table", "number", "mapping")
     if form == "number":
-        share[:] = share[0, 0]
+        share[:] = 1 / n_arms
     elif form == "mapping":
         share[:] = share[0]
     own = share[np.arange(n), arm]
@@ -367,16 +456,41 @@ def policy(rng):
     forms = {
         "rows": own,
         "table": share,
-        "number": float(share[0, 0]),
+        "number": 1 / n_arms,
         "mapping": dict(zip(names, share[0].tolist(), strict=True)),
     }
     if reward != "inverse-propensity" or rng.random() < 0.3:
         fit["predicted_outcomes"] = predicted
     if reward != "direct" or rng.random() < 0.3:
         fit["propensity"] = forms[form]
-    rewards = np.zeros((n, n_arms)) if reward == "inverse-propensity" else predicted.copy()
-    if reward != "direct":
-        rewards[np.arange(n), arm] += (outcome - rewards[np.arange(n), arm]) / own
+    parameters |= {
+        "reward": reward,
+        "outcome_model": one_of(rng, "auto", None),
+        "propensity_model": one_of(rng, "auto", None),
+        "min_propensity": one_of(rng, 0.01, 0.1, 0.5),
+        "horizon": None,
+        "estimand": one_of(rng, "restricted-mean", "survival"),
+    }
+    if estimated:
+        parameters |= {
+            # Boosting takes a hundred times as long as all the rest.
+            "outcome_model": one_of(rng, *5 * [LinearRegression(), DummyRegressor()], "auto"),
+            "propensity_model": one_of(rng, *8 * [BernoulliNB(), DummyClassifier()], "auto"),
+        }
+        if rng.random() < 0.5:
+            fit["y"], parameters["horizon"] = lifetimes_of(rng, n)
+            parameters["outcome_model"] = "auto"
+        for name in ("propensity", "predicted_outcomes"):
+            if parameters["horizon"] or rng.random() < 0.6:
+                fit.pop(name, None)
+        whole = PolicyTree(**{**parameters, "capacities": None})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OverlapWarning)
+            rewards = whole.estimate_rewards(X, **fit).rewards
+    else:
+        rewards = np.zeros((n, n_arms)) if reward == "inverse-propensity" else predicted.copy()
+        if reward != "direct":
+            rewards[np.arange(n), arm] += (outcome - rewards[np.arange(n), arm]) / own
     rewards = rewards[kept]
     capacity = np.full(n_arms, np.inf)
     capacities = one_of(rng, None, {})
@@ -384,7 +498,13 @@ def policy(rng):
         for k in rng.permutation(n_arms)[: rng.integers(1, n_arms + 1)]:
             capacity[k] = one_of(rng, 0, 0.25, 1 / 3, 0.5, 0.5, 0.75, 1.0, 1)
         capacities = {names[k]: float(c) for k, c in enumerate(capacity) if c <= 1}
-    parameters |= {"reward": reward, "capacities": capacities}
+    parameters["capacities"] = capacities
+    of_arm = np.bincount(arm[kept], minlength=n_arms)
+    fewest = 0
+    if not limited and not ranges.wide:
+        fewest = min(one_of(rng, 0, 0, 1, 2, 3), int(of_arm.min()))
+    parameters["min_samples_treatment"] = fewest
+    had = arm[kept]
     (w, weight_unit), (value, value_unit) = plain.whole(weight), plain.whole(rewards)
     unit, total = weight_unit * value_unit, w.sum() * weight_unit
     of_rows = -value * w[:, None]
@@ -421,6 +541,7 @@ def policy(rng):
         estimator=PolicyTree, parameters=parameters, X=X, fit=fit, kept=kept, weight=weight,
         total=total, also=policy_value, wide=ranges.wide,
         least_term=Fraction(min(abs(rewards[rewards != 0]), default=0)),
+        constant=frozenset() if estimated else frozenset({"horizon"}),
     )  # fmt: skip
     if limited:
         return Chosen(
@@ -436,7 +557,11 @@ def policy(rng):
 
     return Problem(
         **common,
-        leaf_cost=lambda rows: plain.units(unit * best(rows)[0]),
+        leaf_cost=lambda rows: (
+            math.inf
+            if np.bincount(had[rows], minlength=n_arms).min() < fewest
+            else plain.units(unit * best(rows)[0])
+        ),
         leaf_terms=lambda rows: plain.units(unit * best(rows)[1]),
         said_cost=said_cost,
     )

@@ -28,7 +28,8 @@ def is_told_of(problem):
     """Whether the engine tells of trees beside the best one."""
     priced = problem.parameters.get("feature_costs") is not None
     own = problem.estimator is OptimalTree
-    return not (isinstance(problem, Chosen) or priced or own)
+    by_treatment = problem.parameters.get("min_samples_treatment", 0) > 0
+    return not (isinstance(problem, Chosen) or priced or own or by_treatment)
 
 
 def is_small(problem):

@@ -6,11 +6,19 @@ and fitted (``parameters``, ``fit``), what the best objective is for a number of
 """
 
 from cause_problems import causes
-from label_problems import classification, costs, fair_labels, front, policy
+from label_problems import (
+    classification,
+    costs,
+    estimated_policy,
+    fair_front,
+    fair_labels,
+    front,
+    policy,
+)
 from number_problems import counts, own_task, regression
 from survival_problems import greedy, listed, survival
 
-__all__ = ["DRAWS", "front", "greedy", "listed"]
+__all__ = ["DRAWS", "fair_front", "front", "greedy", "listed"]
 
 DRAWS = {
     "likelihood": lambda rng: survival(rng, "likelihood"),
@@ -23,6 +31,7 @@ DRAWS = {
     "costs": costs,
     "fair": fair_labels,
     "policy": policy,
+    "estimated policy": estimated_policy,
     "regression": regression,
     "counts": counts,
     "own task": own_task,

@@ -14,13 +14,14 @@ import numpy as np
 import pandas as pd
 from papers import PAPERS
 from scipy.sparse import issparse
+from sklearn.linear_model import Ridge
 
 from bristlecone import (
     BinaryEncoder,
     CompetingRisksTree,
     CostSensitiveTreeClassifier,
     DemographicParity,
-    EqualityOfOpportunity,
+    EqualizedOdds,
     FairTreeClassifier,
     GreedySurvivalTree,
     OptimalSurvivalTree,
@@ -359,6 +360,7 @@ SUBJECTS = {
             "shrinkage": [*WRONG_SURVIVAL["shrinkage"], 3.0],
             "leaf_curve": ["kaplan-meier", None],
             "cause_weights": [[1.0], [1.0, -1.0], [0.0, 0.0], [1.0, NAN], "much", 3],
+            "n_causes": [0, 2.0, True, 9],
         },
         other={
             **OTHER_SEARCH,
@@ -366,7 +368,8 @@ SUBJECTS = {
             "prior": 3.0,
             "shrinkage": 2.0,
             "leaf_curve": "proportional",
-            "cause_weights": [1.0, 0.5],
+            "cause_weights": [1.0, 0.5, 2.0],
+            "n_causes": 3,
         },
         table=("theta_1", "theta_2"),
     ),
@@ -519,10 +522,12 @@ SUBJECTS = {
                 RmstParity(1.0),
                 *(DemographicParity(limit) for limit in (-0.1, 2.0, NAN, "small")),
             ],
+            "class_weight": [3, "even", {"yes": -1.0}, {"yes": 0.0}],
         },
         other={
             **OTHER_LABELS,
-            "fairness": EqualityOfOpportunity(0.2),
+            "fairness": EqualizedOdds(0.2),
+            "class_weight": {"no": 3.0},
         },
         table=("label",),
     ),
@@ -541,10 +546,30 @@ SUBJECTS = {
         },
         wrong={
             **WRONG_SEARCH,
+            "random_state": ["seed"],
             "reward": ["oracle", None],
+            "outcome_model": ["forest", BinaryEncoder, 3],
+            "propensity_model": ["forest", Ridge(), 3],
+            "min_propensity": [0.0, 0.6, NAN, None, "auto"],
+            "horizon": [0.0, -1.0, NAN, "late"],
+            "estimand": ["median", None],
             "capacities": [0.5, {"drug": 2.0}, {"drug": NAN}, {"placebo": 0.5}],
+            "min_samples_treatment": [-1, 1.5, True, None, 80],
         },
-        other={**OTHER_SEARCH, "reward": "direct", "capacities": {"drug": 0.1}},
+        other={
+            **OTHER_SEARCH,
+            "random_state": 7,
+            "reward": "direct",
+            "outcome_model": None,
+            "propensity_model": None,
+            "min_propensity": 0.1,
+            # The outcomes of this study are not censored.
+            "horizon": None,
+            "estimand": "survival",
+            # Not with a minimum of rows of every treatment.
+            "capacities": {},
+            "min_samples_treatment": 2,
+        },
         scoring=promised,
         measures={"policy_value_": lambda model, _: model.policy_value_},
         table=("label",),

@@ -9,6 +9,7 @@ mod greedy;
 mod limits;
 mod memory;
 mod own;
+mod partial;
 mod run;
 mod solution;
 mod survival;
@@ -20,6 +21,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<solution::PySolution>()?;
     m.add_class::<solution::PyFront>()?;
     m.add_class::<solution::PyFrontPoint>()?;
+    m.add_class::<partial::PyPartialSums>()?;
+    m.add_function(wrap_pyfunction!(partial::partial_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(limits::backends, m)?)?;
     m.add_function(wrap_pyfunction!(door::tasks, m)?)?;
     m.add_function(wrap_pyfunction!(door::solve, m)?)?;

@@ -66,6 +66,11 @@ impl Arguments {
         }
     }
 
+    /// Bytes that tables may take.
+    pub(crate) fn memory_limit(&self) -> Option<usize> {
+        self.memory_limit
+    }
+
     pub(crate) fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
         let Arguments { n_threads, memory_limit, .. } = *self;
         let (limits, resources) = (self.limits(), Resources { n_threads, memory_limit });
@@ -77,6 +82,7 @@ impl Arguments {
                     switches.precision = match value.extract::<String>()?.as_str() {
                         "single" => Some(Precision::Single),
                         "double" => Some(Precision::Double),
+                        "exact" => Some(Precision::Exact),
                         other => return Err(PyValueError::new_err(format!("precision: {other}"))),
                     }
                 }

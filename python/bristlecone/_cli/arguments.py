@@ -17,6 +17,7 @@ _DATA = (
     "CSV file (compressed by gzip or not), Parquet file, - for standard input, or the name of a "
     "bundled set"
 )
+_PARTS = "or a folder or glob of Parquet files, which are read in parts"
 _WIDTH = 80
 _FORMS = ("sql", "python", "r", "onnx", "dot", "rules", "text", "json")
 _DIALECTS = ("ansi", "duckdb", "mysql", "postgresql", "sqlite")
@@ -134,7 +135,7 @@ examples:
   bristlecone fit study.csv --estimator classifier --target stage --model tree.json
   zcat study.csv.gz | bristlecone fit - --time days --event status --estimate
 """
-    parser.add_argument("data", metavar="DATA", help=_DATA)
+    parser.add_argument("data", metavar="DATA", help=f"{_DATA}; {_PARTS}")
     parser.add_argument(
         "--estimator",
         metavar="NAME",

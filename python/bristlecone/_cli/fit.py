@@ -13,6 +13,7 @@ from bristlecone import datasets
 from bristlecone._cli.build import build, check_names, name_values
 from bristlecone._cli.columns import are_dates
 from bristlecone._cli.kinds import KINDS, Kind
+from bristlecone._cli.parts import PartFiles, names_parts
 from bristlecone._cli.progress import progress_line, searches_line
 from bristlecone._cli.roles import Columns, Rows, assigned, read_rows
 from bristlecone._cli.tables import DataFile, identifiers, is_bundled, open_table, output
@@ -31,12 +32,17 @@ def run(arguments: argparse.Namespace) -> int:
     """Fit a tree, print it, and write the files asked for."""
     kind = KINDS[arguments.estimator]
     estimator = build(kind, vars(arguments))
+    kind = kind.narrowed(getattr(estimator, "horizon", None) is not None)
     targets = _targets(arguments)
     if "--report" in targets:
         check_engine()
-    table = open_table(arguments.data)
+    table = PartFiles(arguments.data) if names_parts(arguments.data) else open_table(arguments.data)
     columns = assigned(kind, arguments, table.columns, table.name)
     check_names(kind, estimator, columns)
+    if isinstance(table, PartFiles):
+        with progress_line(arguments.progress) as callback:
+            table.fit(kind, estimator, columns, arguments, callback)
+        return _finish(kind, estimator, estimator, arguments, table.name, columns)
     rows = read_rows(kind, arguments, table, columns)
     name_values(kind, estimator, columns, rows)
     _warn_of_columns(arguments, table, rows)
@@ -52,14 +58,26 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _fit(kind, estimator, rows, progress=arguments.progress)
         described = estimator
-    _warn_of_constants(estimator)
+    return _finish(kind, estimator, described, arguments, table.name, columns)
 
-    print(tree_text(estimator, table.name), end="")
+
+def _finish(
+    kind: Kind,
+    estimator: Any,
+    described: Any,
+    arguments: argparse.Namespace,
+    source: str,
+    columns: Columns,
+) -> int:
+    """Print the tree and write the files asked for."""
+    targets = _targets(arguments)
+    _warn_of_constants(estimator)
+    print(tree_text(estimator, source), end="")
     documents: dict[str | os.PathLike[str], str] = {}
     if "--model" in targets:
         documents[targets["--model"]] = estimator.to_json()
     if "--report" in targets:
-        documents[targets["--report"]] = _report(kind, described, arguments, table.name, columns)
+        documents[targets["--report"]] = _report(kind, described, arguments, source, columns)
     write_files(documents)
     return _INTERRUPTED if estimator.certificate_.status == "interrupted" else 0
 

@@ -17,10 +17,12 @@ from bristlecone._cli.options import (
     FAIR,
     FAIR_SOFT,
     FAIR_SURVIVAL,
+    FAIR_TREE,
     FEATURE_COSTS,
     GREEDY,
     POLICY,
     REGRESSION,
+    REWARDS,
     SEARCH,
     SOFT,
     SOLVER,
@@ -106,6 +108,14 @@ class Kind(NamedTuple):
         """Whether the outcome is a time."""
         return TIME in self.roles
 
+    def narrowed(self, censored: bool) -> Kind:
+        """The same for outcomes that are times, or numbers, where it takes either."""
+        numbers = {role.name for role in self.roles} & {"target"}
+        if not (numbers and self.predicts_survival):
+            return self
+        dropped = numbers if censored else {TIME.name, EVENT.name}
+        return self._replace(roles=tuple(role for role in self.roles if role.name not in dropped))
+
     @property
     def has_causes(self) -> bool:
         """Whether events have causes."""
@@ -130,17 +140,19 @@ CAUSE = EVENT._replace(holds="causes of the events", help="column of the causes 
 LABEL = Role("target", "labels", "column of labels (default: target)", is_needed=True)
 NUMBER = Role("target", "numbers", "column of numbers (default: target)", is_needed=True,
               reads="number")  # fmt: skip
-OUTCOME = NUMBER._replace(help="column of outcomes, higher is better (default: target)",
-                          holds="outcomes")  # fmt: skip
-SENSITIVE = Role("sensitive", "groups", "column of the two groups to treat alike",
+OUTCOME = NUMBER._replace(help="column of outcomes, higher is better; with --horizon pass "
+                          "--time and --event (default: target)", holds="outcomes")  # fmt: skip
+SENSITIVE = Role("sensitive", "groups", "column of the groups to treat alike",
                  "sensitive_features")  # fmt: skip
 TREATMENT = Role("treatment", "treatments", "column of the treatment that every row had (default: "
                  "treatment)", "treatment", is_needed=True)  # fmt: skip
 PROPENSITY = Role("propensity", "probabilities", "column of the probability of the treatment that "
-                  "the row had; or one column per treatment, in sorted order", "propensity",
+                  "the row had; or one column per treatment, in sorted order (default: they are "
+                  "estimated)", "propensity",
                   is_many=True, reads="number")  # fmt: skip
 PREDICTED = Role("predicted_outcomes", "predicted outcomes", "columns of the outcomes that a model "
-                 "predicts, one per treatment in sorted order", "predicted_outcomes",
+                 "predicts, one per treatment in sorted order (default: they are predicted)",
+                 "predicted_outcomes",
                  is_many=True, reads="number")  # fmt: skip
 EXPOSURE = Role("exposure", "exposures", "column of the exposure of each count, for --objective "
                 "poisson", "exposure", reads="number")  # fmt: skip
@@ -217,13 +229,14 @@ KINDS = {
     ),
     "fair": Kind(
         "FairTreeClassifier",
-        "classification tree that treats two groups alike",
-        "Find the tree with the fewest errors among those that treat two groups alike, and print "
+        "classification tree that treats groups alike",
+        "Find the tree with the fewest errors among those that treat groups alike, and print "
         "it with its proof of optimality.",
         "Fair tree",
         "study.csv --target hired --sensitive sex --drop id --fairness-limit 0.02",
         (LABEL, SENSITIVE._replace(is_needed=True), WEIGHT),
-        (FAIR, TREE, SEARCH, BINARY),
+        (FAIR, FAIR_TREE, SEARCH, BINARY),
+        keyed={"class_weight": "target"},
     ),
     "regressor": Kind(
         "OptimalTreeRegressor",
@@ -241,9 +254,10 @@ KINDS = {
         "Find the tree that prescribes the treatments with the greatest mean outcome, and print it "
         "with its proof of optimality.",
         "Policy",
-        "study.csv --target gain --treatment arm --propensity p --reward inverse-propensity",
-        (OUTCOME, TREATMENT, PROPENSITY, PREDICTED, WEIGHT),
-        (POLICY, SEARCH, BINARY),
+        "study.csv --target gain --treatment arm --drop id",
+        (OUTCOME, TIME, EVENT, TREATMENT, PROPENSITY, PREDICTED, WEIGHT),
+        (POLICY, REWARDS, SEARCH, BINARY),
+        needs={"time": "horizon", "event": "horizon", "estimand": "horizon"},
         keyed={"capacities": "treatment"},
     ),
 }

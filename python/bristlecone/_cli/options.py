@@ -148,6 +148,8 @@ CAUSES = Group("tree", (
         "proportional"),
     _option("cause_weights", None, float, "U", "weight of every cause in the loss (default: 1 "
         "each)", nargs="+"),
+    _option("n_causes", None, int, "K", "number of causes, of which some may have no event "
+        "(default: the largest in the data, and each has one)"),
 ))  # fmt: skip
 
 FAIR_SURVIVAL = Group("fairness", (
@@ -216,12 +218,15 @@ FAIR_SOFT = Group("fairness", (
         "the groups of --sensitive, a sum over pairs of rows"),
 ), "fairness", "CurveParity")  # fmt: skip
 
+_CLASS_WEIGHT = _option("class_weight", None, _weights, "LABEL=WEIGHT", "factors by which the "
+    "weights of the rows are multiplied, by label; or balanced", nargs="+",
+    gather=_class_weight)  # fmt: skip
+
 CLASSIFIER = Group("tree", (
     _option("objective", "accuracy", str, "NAME", "measure to optimise: accuracy, "
         "balanced-accuracy, gini, entropy, f1 or mcc"),
     *TREE.options,
-    _option("class_weight", None, _weights, "LABEL=WEIGHT", "factors by which the weights of the "
-    "rows are multiplied, by label; or balanced", nargs="+", gather=_class_weight),
+    _CLASS_WEIGHT,
 ))  # fmt: skip
 
 COSTS = Group("costs", (
@@ -244,21 +249,44 @@ FEATURE_COSTS = Group("costs of features", (
 
 FAIR = Group("fairness", (
     _option("fairness", "demographic-parity", str, "NAME", "rows over which the rates of the "
-        "groups are compared: demographic-parity (all) or equality-of-opportunity (those of the "
-        "second label)"),
+        "groups are compared: demographic-parity (all), equality-of-opportunity (those of the "
+        "second label) or equalized-odds (those of either label)"),
     _option("fairness_limit", None, float, "SHARE", "largest difference of the rates of the "
         "groups of --sensitive; required"),
 ), "fairness", MappingProxyType({
     "demographic-parity": "DemographicParity", "equality-of-opportunity": "EqualityOfOpportunity",
+    "equalized-odds": "EqualizedOdds",
 }))  # fmt: skip
 
+FAIR_TREE = Group("tree", (
+    *(one._replace(default=5) if one.name == "min_samples_leaf" else one for one in TREE.options),
+    _CLASS_WEIGHT,
+))  # fmt: skip
+
 POLICY = Group("tree", (
-    _option("reward", "doubly-robust", str, "NAME", "estimate of the outcomes of other "
-        "treatments: doubly-robust, inverse-propensity (needs no --predicted-outcomes) or direct "
-        "(needs no --propensity)"),
     _option("capacities", None, _amount, "NAME=SHARE", "largest share of the rows that may "
         "get a treatment", nargs="+", flag="--capacity", gather=_mapping),
-    *_shared(*_SIZE, "leaf_penalty"),
+    *_shared(*_SIZE),
+    _option("min_samples_treatment", 0, int, "N", "minimum number of rows of every treatment in a "
+        "leaf"),
+    *_shared("leaf_penalty"),
+))  # fmt: skip
+
+REWARDS = Group("rewards", (
+    _option("reward", "doubly-robust", str, "NAME", "estimate of the outcomes of other "
+        "treatments: doubly-robust, inverse-propensity (no predicted outcomes) or direct (no "
+        "propensity scores)"),
+    _option("outcome_model", "auto", word_or_none, "auto", "cross-fitted model of the outcomes, "
+        "unless --predicted-outcomes are given; auto or none"),
+    _option("propensity_model", "auto", word_or_none, "auto", "cross-fitted model of the "
+        "treatments, unless --propensity is given; auto or none"),
+    _option("min_propensity", 0.01, float, "SHARE", "least value of estimated probabilities"),
+    _option("horizon", None, float, "T", "time up to which survival counts, for outcomes with "
+        "--time and --event"),
+    _option("estimand", "restricted-mean", str, "NAME", "what is maximised with --horizon: "
+        "restricted-mean (mean survival time up to it) or survival (probability of surviving "
+        "it)"),
+    _option("random_state", None, int, "SEED", "seed of the models; none is 0"),
 ))  # fmt: skip
 
 SEARCH = Group("search", _shared("time_limit", "memory_limit", "n_jobs"))

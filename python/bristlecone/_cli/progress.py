@@ -9,10 +9,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bristlecone._search.progress import SearchProgress, readable_seconds
 from bristlecone.exceptions import SearchCostWarning
+
+if TYPE_CHECKING:
+    from bristlecone.scale import PassProgress
 
 
 class _Line:
@@ -20,13 +23,18 @@ class _Line:
 
     def __init__(self, start: float) -> None:
         self._next = start
+        self._begun = time.perf_counter()
         self._width = 0
 
-    def show(self, progress: SearchProgress) -> None:
-        if progress.seconds < self._next:
+    def show(self, progress: SearchProgress | PassProgress) -> None:
+        # Passes count their own seconds.
+        seconds = time.perf_counter() - self._begun
+        if isinstance(progress, SearchProgress):
+            seconds = max(seconds, progress.seconds)
+        if seconds < self._next:
             return
-        self._next = progress.seconds + 0.1
-        self.write(_text(progress))
+        self._next = seconds + 0.1
+        self.write(_text(progress) if isinstance(progress, SearchProgress) else _of_pass(progress))
 
     def count(self, begun: float, done: int, total: int) -> None:
         seconds = time.perf_counter() - begun
@@ -62,6 +70,17 @@ def _text(progress: SearchProgress) -> str:
     return text
 
 
+def _of_pass(progress: PassProgress) -> str:
+    done = "" if not progress.n_parts_total else f" of {progress.n_parts_total}"
+    text = (
+        f"{progress.name}: {progress.n_parts}{done} parts, {progress.rows_per_second:.3g} rows "
+        "per second"
+    )
+    if progress.seconds_left:
+        text += f", about {readable_seconds(progress.seconds_left)} left"
+    return text
+
+
 @contextmanager
 def _line(forced: bool) -> Iterator[_Line]:
     """A line, while which warnings wait, each once, but for the one before a hopeless search."""
@@ -87,7 +106,7 @@ def _line(forced: bool) -> Iterator[_Line]:
 
 
 @contextmanager
-def progress_line(forced: bool) -> Iterator[Callable[[SearchProgress], None] | None]:
+def progress_line(forced: bool) -> Iterator[Callable[[Any], None] | None]:
     """Callback that shows progress: on a terminal after a second; anywhere, at once if forced."""
     with _line(forced) as line:
         yield line.show if forced or sys.stderr.isatty() else None

@@ -31,6 +31,8 @@ class Rows(NamedTuple):
 
 def assigned(kind: Kind, arguments: argparse.Namespace, columns: list[str], source: str) -> Columns:
     """Columns of the roles and the features, from the options and the names there are."""
+    if kind.predicts_survival and getattr(arguments, "target", None) is not None:
+        raise ValueError("--target cannot be used with --horizon; pass --time and --event")
     roles: dict[str, list[str]] = {}
     taken: dict[str, str] = {}
     defaults = {role.name: role.name for role in kind.roles if role.is_needed}

@@ -54,6 +54,6 @@ def _proof(found: Certificate) -> list[tuple[str, str]]:
         objective, *_ = found.numbers
         lines = [objective, ("status", found.sentence), ("seconds", f"{found.seconds:.3g}")]
     if found.groups is not None:
-        pairs = zip(found.groups.groups.tolist(), found.groups.values.tolist(), strict=True)
-        lines.append(("by group", ", ".join(f"{shown(name)}: {x:.6g}" for name, x in pairs)))
+        pairs = (f"{shown(name)}: {values}" for name, values in found.groups.lines)
+        lines.append(("by group", ", ".join(pairs)))
     return lines

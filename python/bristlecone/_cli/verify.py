@@ -40,6 +40,7 @@ def _kind(tree: Any, arguments: argparse.Namespace) -> Kind:
             if role.name not in roles and getattr(arguments, role.name) is not None:
                 raise ValueError(f"{arguments.model} is a {cls}, which does not use {flag(role)}")
     parameters = tree.certificate_.parameters
+    kind = kind.narrowed(parameters.get("horizon") is not None)
     if getattr(parameters.get("fairness"), "sensitive_feature", None) is None:
         return kind
     # The groups are a column of X.

@@ -1,7 +1,8 @@
-"""Groups of rows: their codes, the two that a tree is to be fair to, and the column with them."""
+"""Groups of rows: their codes, the column with them, and rates of positive predictions by group."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -14,9 +15,20 @@ from bristlecone._data.arrays import as_array, unmasked
 from bristlecone._data.rows import check_row_labels, row_count
 from bristlecone.exceptions import InvalidParameterError
 
+# Constraints on the rates of groups, as the engine calls them.
+PARITY, EQUAL_OPPORTUNITY = "demographic-parity", "equality-of-opportunity"
+EQUAL_ODDS = "equalized-odds"
+
+# Classes of the rows of every rate that a constraint compares; None for all rows.
+COMPARED: dict[str, tuple[int | None, ...]] = {
+    PARITY: (None,),
+    EQUAL_OPPORTUNITY: (1,),
+    EQUAL_ODDS: (1, 0),
+}
+
 
 class Groups(NamedTuple):
-    """Two groups: ``values`` in sorted order, ``codes`` int64 (n,) with every row's place in them.
+    """Groups: ``values`` in sorted order, ``codes`` int64 (n,) with every row's place in them.
 
     ``name`` is what messages call them.
     """
@@ -92,24 +104,25 @@ def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
     raise InvalidParameterError(f"{parameter}={column!r} is not a column of X")
 
 
-def check_two_groups(
+def check_groups(
     X: Any,
     sensitive_features: Any,
     sensitive_feature: Any,
     kept: NDArray[np.bool_] | None,
     why: str,
+    most: int = 2,
 ) -> Groups | None:
     """Groups of the rows that are kept (None: all), from those given or else a column of ``X``.
 
-    None when there is neither.
+    None when there is neither. Groups without a row that is kept do not count.
 
     Raises
     ------
     InvalidParameterError
         When ``sensitive_feature`` is no column of ``X``.
     ValueError
-        When the kept rows are not of two groups (``why`` says what they are for), and all of
-        ``codes_of``.
+        When the kept rows are of one group or of more than ``most`` (``why`` says what they are
+        for), and all of ``codes_of``.
     """
     name, given = "sensitive_features", sensitive_features
     if given is None and sensitive_feature is not None:
@@ -122,10 +135,43 @@ def check_two_groups(
     if kept is not None:
         codes = codes[kept]
     present = np.unique(codes)
-    if len(values) != 2 or len(present) != 2:
+    if not 2 <= len(present) <= most:
         found = values[present].tolist()
         raise ValueError(
             f"{name} has {'one value' if len(found) == 1 else f'{len(found)} values'}, "
-            f"{found[:5]}; {why} compares two groups"
+            f"{found[:5]}; {why} compares {'two' if most == 2 else f'2 to {most}'} groups"
+            + ("; merge the smallest ones" if len(found) > most > 2 else "")
         )
-    return Groups(values, codes, name)
+    return Groups(values[present], np.searchsorted(present, codes).astype(np.int64), name)
+
+
+def group_confusion(
+    group: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    predicted: NDArray[np.int64],
+    weight: NDArray[np.float64] | None,
+    n_groups: int,
+) -> NDArray[np.float64]:
+    """Weight of the rows by group, true and predicted class, shape (n_groups, 2, 2).
+
+    Each sum is rounded once, so rates and their differences are off by less than 2^-50.
+    """
+    cell = (2 * group + labels) * 2 + predicted
+    if weight is None:
+        counts = np.bincount(cell, minlength=4 * n_groups).astype(np.float64)
+    else:
+        counts = np.array([math.fsum(weight[cell == k]) for k in range(4 * n_groups)])
+    return counts.reshape(n_groups, 2, 2)
+
+
+def group_rates(constraint: str, confusion: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rates of positive predictions that a constraint compares.
+
+    Shape (n_groups,), or (n_groups, 2) where there are two per group; NaN without a row.
+    """
+    rates = []
+    for of_class in COMPARED[constraint]:
+        counts = confusion.sum(axis=1) if of_class is None else confusion[:, of_class]
+        with np.errstate(invalid="ignore"):
+            rates.append(counts[:, 1] / counts.sum(axis=1))
+    return rates[0] if len(rates) == 1 else np.stack(rates, axis=1)

@@ -163,25 +163,33 @@ def either_outcome(y: Any) -> Survival:
         raise
 
 
-def check_causes(y: Any) -> Survival:
-    """As ``read_causes`` for a fit, where every cause occurs.
+def check_causes(y: Any, n_causes: int | None = None) -> Survival:
+    """As ``read_causes`` for a fit, where every cause occurs unless their number is given.
 
     Raises
     ------
     ValueError
-        As ``read_causes``, and if there is no event at all, or none of a cause below the largest.
+        As ``read_causes``, and if there is no event at all, or none of a cause below the largest,
+        or one of a cause above ``n_causes``.
     """
     survival = read_causes(y)
     cause: NDArray[Any] = survival.event
     found = np.unique(cause[cause > 0])
     if not found.size:
         raise ValueError("y has no event: every row is censored")
+    if n_causes is not None:
+        if found[-1] > n_causes:
+            row = int(np.argmax(cause > n_causes))
+            raise ValueError(
+                f"y has an event of cause {cause[row]} in row {row}, but n_causes is {n_causes}"
+            )
+        return survival
     # Before a range of them is made: a cause may be of any size.
     if found[-1] != found.size:
         unused = next(k for k, code in enumerate(found.tolist(), start=1) if k != code)
         raise ValueError(
             f"y has no event of cause {unused}, but one of cause {found[-1]}; number the causes "
-            "from 1 without gaps (0 is censored)"
+            "from 1 without gaps (0 is censored), or pass n_causes if some may have no event"
         )
     return survival
 
@@ -337,8 +345,8 @@ def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
     return np.ascontiguousarray(values == 1)
 
 
-def as_cause(values: NDArray[Any], label: str) -> NDArray[Any]:
-    """Causes as int64."""
+def as_cause(values: NDArray[Any], label: str, most: int | None = None) -> NDArray[Any]:
+    """Causes as int64, at most ``most``; by default as many as there are rows."""
     _check_one_dimensional(values, label)
     if values.dtype.kind not in "biuf":
         shown = list(dict.fromkeys(values.tolist()))
@@ -348,7 +356,8 @@ def as_cause(values: NDArray[Any], label: str) -> NDArray[Any]:
         )
     if np.isnan(values).any():
         raise ValueError(f"{label} is missing in row {int(np.argmax(np.isnan(values)))}")
-    wrong = (values < 0) | (values != np.floor(values)) | (values > len(values))
+    most = len(values) if most is None else most
+    wrong = (values < 0) | (values != np.floor(values)) | (values > most)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(

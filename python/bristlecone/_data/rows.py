@@ -41,17 +41,23 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float6
     """
     if sample_weight is None:
         return None
-    weight = row_numbers(sample_weight, "sample_weight", n_samples)
-    check_not_negative(weight, "sample_weight", "weights")
+    weight = check_weights(sample_weight, "sample_weight", n_samples)
+    if not weight.any():
+        raise ValueError("sample_weight is zero in every row")
+    return weight
+
+
+def check_weights(values: Any, name: str, n_samples: int) -> NDArray[np.float64]:
+    """As ``check_sample_weight``, of some rows of a fit, whose weights may all be zero."""
+    weight = row_numbers(values, name, n_samples)
+    check_not_negative(weight, name, "weights")
     extreme = (weight > _MOST_WEIGHT) | ((weight < _LEAST_WEIGHT) & (weight > 0))
     if extreme.any():
         row = int(np.argmax(extreme))
         raise ValueError(
-            f"sample_weight is {weight[row]} in row {row}; weights must be zero or lie between "
+            f"{name} is {weight[row]} in row {row}; weights must be zero or lie between "
             f"{_LEAST_WEIGHT} and {_MOST_WEIGHT}"
         )
-    if not weight.any():
-        raise ValueError("sample_weight is zero in every row")
     return weight
 
 

@@ -25,7 +25,7 @@ class TrainingData(NamedTuple):
     or 1 per row, of the two values ``groups``, where trees are to be fair to two groups.
     ``event_free`` is the split that isolates rows without events, if there is one.
     ``smoothed`` are the events that a search is for, where a teacher has smoothed them. ``cause``
-    is the cause of the event, 0 if censored, where there are competing risks.
+    is the cause of the event, 0 if censored, where there are competing risks, of ``n_causes``.
     """
 
     X: Any
@@ -39,12 +39,7 @@ class TrainingData(NamedTuple):
     event_free: str = ""
     smoothed: NDArray[np.float64] | None = None
     cause: NDArray[np.int64] | None = None
-
-    @property
-    def n_causes(self) -> int:
-        """Number of causes, where there are competing risks."""
-        assert self.cause is not None
-        return int(self.cause.max())
+    n_causes: int = 0
 
 
 def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
@@ -78,7 +73,9 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
     return TrainingData(X, event, time, weight, entry, kept)
 
 
-def check_cause_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
+def check_cause_data(
+    X: Any, y: Any, sample_weight: Any = None, n_causes: int | None = None
+) -> TrainingData:
     """Check the rows of a fit with competing risks; ``event`` is one of any cause.
 
     Raises
@@ -87,15 +84,16 @@ def check_cause_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
         As ``check_training_data`` and ``check_causes``, the latter of the rows with a weight.
     """
     check_row_labels(X, y=y, sample_weight=sample_weight)
-    survival = check_causes(y)
+    survival = check_causes(y, n_causes)
     cause: NDArray[Any] = survival.event
+    number = int(cause.max()) if n_causes is None else n_causes
     data = check_training_data(X, survival._replace(event=cause > 0), sample_weight)
     if data.kept is None:
-        return data._replace(cause=cause)
+        return data._replace(cause=cause, n_causes=number)
     missing = np.setdiff1d(cause, cause[data.kept])
-    if missing.any():
+    if missing.any() and n_causes is None:
         raise ValueError(f"y has no event of cause {missing.max()} in a row of positive weight")
-    return data._replace(cause=cause[data.kept])
+    return data._replace(cause=cause[data.kept], n_causes=number)
 
 
 def check_row_losses(name: str, losses: Any, data: TrainingData) -> NDArray[np.float64]:

@@ -85,7 +85,11 @@ class CostlyData(NamedTuple):
 
 
 class GroupedData(NamedTuple):
-    """Checked rows with the group of each, int64 (n,) of 0 and 1."""
+    """Checked rows with the group of each, int64 (n,).
+
+    ``weight`` includes that of the class; ``group_weight`` is the weight of a row in the rate of
+    its group, None where that is ``weight``.
+    """
 
     X: Any
     labels: NDArray[np.int64]
@@ -93,15 +97,27 @@ class GroupedData(NamedTuple):
     weight: NDArray[np.float64] | None
     group: NDArray[np.int64]
     groups: NDArray[Any]
+    group_weight: NDArray[np.float64] | None = None
 
 
 class PolicyData(NamedTuple):
-    """Checked rows with the estimated outcome of every treatment, float64 (n, n_treatments)."""
+    """Checked rows with the estimated outcome of every treatment, float64 (n, n_treatments).
+
+    ``treatment`` int64 (n,) counts in ``treatments``. ``outcome`` float64 (n,) is what followed;
+    of censored outcomes it is the time, and ``happened`` says whether it is that of an event.
+    ``propensity`` (n,) of the treatment that the row had, and ``predicted_outcomes``, are those
+    that the user gave, if any and if the rewards rest on them.
+    """
 
     X: Any
     rewards: NDArray[np.float64]
     treatments: NDArray[Any]
     weight: NDArray[np.float64] | None
+    treatment: NDArray[np.int64]
+    outcome: NDArray[np.float64]
+    happened: NDArray[np.bool_] | None = None
+    propensity: NDArray[np.float64] | None = None
+    predicted_outcomes: NDArray[np.float64] | None = None
 
 
 class OwnData(NamedTuple):

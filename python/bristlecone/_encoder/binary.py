@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,14 @@ from bristlecone._data.arrays import transposed
 from bristlecone._data.checks import check_choice, check_integer, check_real
 from bristlecone._data.records import convert, plain
 from bristlecone._data.rows import check_row_labels, check_sample_weight
+from bristlecone._encoder.choice import (
+    Candidate,
+    Chosen,
+    many_levels,
+    replacement,
+    rows_divided,
+    without_repeats,
+)
 from bristlecone._encoder.columns import (
     CategoricalColumn,
     Column,
@@ -26,6 +35,7 @@ from bristlecone._encoder.columns import (
     read_table,
     training_columns,
 )
+from bristlecone._encoder.counts import ValueCounts
 from bristlecone._encoder.doubts import column_doubts
 from bristlecone._encoder.ensemble import guess_gaps
 from bristlecone._encoder.features import (
@@ -47,9 +57,7 @@ from bristlecone._encoder.thresholds import (
     choose_gaps,
     format_threshold,
     midpoints_at,
-    observed_values,
     ranks_with_fill,
-    weighted_mean,
 )
 from bristlecone._log import warn
 from bristlecone.exceptions import ColumnWarning, InvalidParameterError, ModelFormatError
@@ -260,7 +268,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         present = None if weight is None or weight.all() else weight > 0
         columns, scores = training_columns(table.one_by_one(), present), None
         risks: dict[str, LevelRisks | None] = {}
-        many = self._many_levels(columns) if self.categories == "risk" else []
+        many = many_levels(columns, self.max_categories) if self.categories == "risk" else []
         if many and y is not None:
             check_row_labels(X, y=y)
             ratios = outcome_ratios(y, table.n_rows, weight, exposure)
@@ -276,14 +284,19 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         if weight is not None and present is not None:
             weight = weight[present]
             scores = None if scores is None else scores[present]
-        schemas, features, constant, doubts = self._select(columns, weight, scores, risks)
-        self._remember(schemas, features, constant, named=table.named)
+        chosen = self._select(columns, weight, scores, risks)
+        self._take(chosen, named=table.named)
         self._awaits_search = self.thresholds == "all" and any(
-            schema.kind == "number" and schema.name not in constant for schema in schemas
+            schema.kind == "number" and schema.name not in chosen.constant
+            for schema in chosen.columns
         )
-        for doubt in doubts:
-            warn(doubt, ColumnWarning)
         return columns if present is None else None
+
+    def _take(self, chosen: Chosen, *, named: bool) -> None:
+        """Remember what was chosen, and warn of columns."""
+        self._remember(chosen.columns, chosen.features, chosen.constant, named=named)
+        for doubt in chosen.doubts:
+            warn(doubt, ColumnWarning)
 
     def transform(self, X: Any) -> NDArray[np.bool_]:
         """Compute the binary features.
@@ -473,46 +486,60 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         weight: Floats | None,
         scores: Floats | None,
         risks: Mapping[str, LevelRisks | None],
-    ) -> tuple[list[ColumnSchema], list[Feature], list[str], list[str]]:
-        """Schemas, features worth keeping, names of the constant columns, and warnings."""
-        total = columns[0].n_rows if weight is None else np.sum(weight)
-        many = self._many_levels(columns) if self.categories == "risk" else []
-        unordered = {column.name for column in many if risks.get(column.name) is None}
-        schemas: list[ColumnSchema] = []
-        chosen: list[Feature] = []
-        balance: list[float] = []
-        constant: list[str] = []
-        doubts: list[str] = []
-        seen: set[bytes] = set()
+    ) -> Chosen:
+        """What ``fit`` chooses from the rows."""
+        counts = [ValueCounts.of(column, weight) for column in columns]
         unit = 1.0 if weight is None else min(1.0, float(weight.min()))
-        guessed = {} if scores is None else self._guessed(columns, weight, scores, unit, risks)
+        guessed = {}
+        if scores is not None:
+            guessed = self._guessed(columns, counts, scores, weight, unit, risks)
         if self.thresholds == "all":
+            # The search chooses them.
             numbers = [column for column in columns if isinstance(column, RankedColumn)]
             guessed = {column.name: np.zeros(0, np.int64) for column in numbers}
-        for column in columns:
-            observed = observed_values(column, weight)
-            fill = self._fill(column, *observed)
-            schemas.append(describe(column, fill))
+        by_name = {column.name: column for column in columns}
+
+        def divided(features: Sequence[Feature]) -> list[bytes]:
+            return [rows_divided(one.evaluate(by_name[one.column])) for one in features]
+
+        return self._choose(counts, unit, divided, guessed, risks)
+
+    def _choose(
+        self,
+        counts: Sequence[ValueCounts],
+        unit: float,
+        divided: Callable[[Sequence[Feature]], Sequence[Hashable]],
+        guessed: Mapping[str, NDArray[np.int64]] = MappingProxyType({}),
+        risks: Mapping[str, LevelRisks | None] = MappingProxyType({}),
+    ) -> Chosen:
+        """What ``fit`` chooses from the counts of the columns.
+
+        ``unit`` is the least weight of a row, or 1. ``divided`` is asked only for features that
+        may divide the rows alike; it gives the same value for those that do.
+        """
+        many = many_levels([one.column for one in counts], self.max_categories)
+        unordered = {column.name for column in many if risks.get(column.name) is None}
+        schemas: list[ColumnSchema] = []
+        constant: list[str] = []
+        doubts: list[str] = []
+        candidates: list[Candidate] = []
+        for one in counts:
+            column, observed = one.column, one.observed
+            fill = replacement(column, self.missing, *observed)
+            schemas.append(replace(describe(column, fill), n_missing=one.n_missing))
             gaps, risk = guessed.get(column.name), risks.get(column.name)
             # An ensemble may have no threshold on a column that varies.
             varies, frequent = gaps is not None and len(observed[0]) > 1, False
             for feature in self._candidates(column, fill, *observed, unit, gaps, risk):
-                answer = feature.evaluate(column)
-                true = np.count_nonzero(answer)
-                if true in (0, column.n_rows):
+                candidate = Candidate.of(feature, one)
+                if candidate is None:
                     continue
                 varies = True
-                true = true if weight is None else np.sum(weight[answer])
-                support = min(true, total - true) / total
-                if support < self.min_support - ROUNDING and not isinstance(feature, Flag):
+                rare = candidate.support < self.min_support - ROUNDING
+                if rare and not isinstance(feature, Flag):
                     continue
                 frequent |= not isinstance(feature, (Other, Missing))
-                # equal for a feature and its complement
-                bits = np.packbits(~answer if answer[0] else answer).tobytes()
-                if bits not in seen:
-                    seen.add(bits)
-                    chosen.append(feature)
-                    balance.append(support)
+                candidates.append(candidate)
             if not varies:
                 constant.append(column.name)
             elif isinstance(column, CategoricalColumn):
@@ -521,21 +548,21 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                     frequent=frequent,
                     min_support=self.min_support,
                     n_rare=0 if risk is None else risk.n_rare,
-                    merged=column.name in unordered,
+                    merged=self.categories == "risk" and column.name in unordered,
                     tried=column.name in risks,
                 )
-        return (
-            schemas,
-            tell_apart(most_balanced(chosen, balance, self.max_features)),
-            constant,
-            doubts,
-        )
+        kept = without_repeats(candidates, divided)
+        features = [candidate.feature for candidate in kept]
+        balance = [candidate.support for candidate in kept]
+        chosen = tell_apart(most_balanced(features, balance, self.max_features))
+        return Chosen(schemas, chosen, constant, doubts)
 
     def _guessed(
         self,
         columns: list[TrainingColumn],
-        weight: Floats | None,
+        counts: list[ValueCounts],
         scores: Floats,
+        weight: Floats | None,
         unit: float,
         risks: Mapping[str, LevelRisks | None],
     ) -> dict[str, NDArray[np.int64]]:
@@ -543,9 +570,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         names: list[str | None] = []
         ranks: list[NDArray[np.int64]] = []
         n_gaps: list[int] = []
-        for column in columns:
-            observed = observed_values(column, weight)
-            fill = self._fill(column, *observed)
+        for column, one in zip(columns, counts, strict=True):
+            observed = one.observed
+            fill = replacement(column, self.missing, *observed)
             if isinstance(column, RankedColumn):
                 names.append(column.name)
                 ranks.append(ranks_with_fill(column, fill).astype(np.int64))
@@ -564,22 +591,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             min_support=self.min_support,
         )
         return {name: own for name, own in zip(names, gaps, strict=True) if name is not None}
-
-    def _many_levels(self, columns: list[TrainingColumn]) -> list[CategoricalColumn]:
-        """Columns without an order of more levels than ``max_categories``."""
-        most = np.inf if self.max_categories is None else self.max_categories
-        found = [one for one in columns if isinstance(one, CategoricalColumn) and not one.ordered]
-        return [column for column in found if len(column.levels) > most]
-
-    def _fill(
-        self, column: TrainingColumn, distinct: NDArray[Any], total: Floats
-    ) -> bool | float | None:
-        """Replacement for missing values, even if none is missing in training."""
-        if isinstance(column, CategoricalColumn) or self.missing == "branch" or not len(distinct):
-            return None
-        if column.is_flag:  # the distinct values rise: False, True
-            return bool(distinct[np.argmax(total)])
-        return weighted_mean(distinct, total)
 
     def _candidates(
         self,

@@ -22,6 +22,9 @@ from bristlecone._data.arrays import transposed
 # Columns of an array that are read at once: as many float64 as a line of the cache holds.
 _AT_ONCE = 8
 
+# Rows from which numbers are ranked by hashing if few of them differ, and of which a sample tells.
+_FEW_ROWS, _SAMPLE = 1 << 14, 1 << 12
+
 Category = str | bool | int | float
 """A value of a categorical column: the types that JSON keeps apart."""
 
@@ -160,7 +163,7 @@ class RankedColumn:
     @classmethod
     def of(cls, column: NumericColumn) -> RankedColumn:
         """Ranks of a column that is no flag; O(n)."""
-        ranks, distinct, count = _core.rank_values(column.values)
+        ranks, distinct, count = _ranks_of_few(column.values) or _core.rank_values(column.values)
         return cls(column.name, distinct, count, ranks, column.missing)
 
     @property
@@ -176,6 +179,27 @@ class RankedColumn:
     def at_most(self, value: float) -> NDArray[np.bool_]:
         """Whether the number of each row is at most so much; False where missing."""
         return self.ranks < np.searchsorted(self.distinct, value, side="right")
+
+
+def _ranks_of_few(
+    values: NDArray[np.float64],
+) -> tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.uint32]] | None:
+    """As ``_core.rank_values`` by hashing, which is ten times as fast where few values differ.
+
+    None for few rows, and where a sample of them has many values.
+    """
+    if len(values) < _FEW_ROWS or len(np.unique(values[:: len(values) // _SAMPLE])) > _SAMPLE // 8:
+        return None
+    from pandas import factorize
+
+    codes, found = factorize(values)  # missing values have code -1
+    order = np.argsort(found)
+    rank = np.empty(len(found) + 1, dtype=np.uint32)
+    rank[order] = np.arange(len(found), dtype=np.uint32)
+    rank[-1] = len(found)
+    ranks = rank[codes]
+    count = np.bincount(ranks, minlength=len(found) + 1)[:-1].astype(np.uint32)
+    return ranks, found[order] + 0.0, count
 
 
 Column = NumericColumn | CategoricalColumn
@@ -366,9 +390,9 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
             numbers = np.where(series.is_null().to_numpy(), np.nan, series.fill_null(0).to_numpy())
         return _from_floats(name, numbers)
     if dtype == nw.String:
-        return _from_objects(name, series.to_list())
+        return _from_texts(name, series)
     if dtype in (nw.Categorical, nw.Enum):
-        column = _from_objects(name, series.to_list(), as_levels=True)
+        column = _from_texts(name, series, as_levels=True)
         if isinstance(dtype, nw.Enum) and isinstance(column, CategoricalColumn):
             return _in_order(column, dtype.categories)
         return column
@@ -438,6 +462,43 @@ def _from_floats(name: str, values: NDArray[Any]) -> NumericColumn:
         row = int(np.argmax(infinite))
         raise _infinite(name, row, numbers[row])
     return NumericColumn(name, numbers, np.isnan(numbers), integral=False)
+
+
+def _from_texts(name: str, series: nw.Series[Any], as_levels: bool = False) -> Column:
+    """As ``_from_objects``, which is asked about the distinct values only."""
+    from pandas import factorize
+
+    if len(series) < _FEW_ROWS:
+        return _from_objects(name, series.to_list(), as_levels)
+    native = series.to_native()
+    codes: NDArray[Any]
+    if hasattr(native, "dictionary_encode"):  # Arrow
+        encoded = native.combine_chunks() if hasattr(native, "combine_chunks") else native
+        if not hasattr(encoded, "indices"):
+            encoded = encoded.dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        found = encoded.dictionary.to_pylist()
+    elif nw.dependencies.is_pandas_series(native) and hasattr(native, "cat"):
+        codes, found = native.cat.codes.to_numpy(), native.cat.categories.tolist()
+    elif nw.dependencies.is_polars_series(native):
+        text = series.cast(nw.String)
+        found = text.drop_nulls().unique(maintain_order=True).to_list()
+        numbers = range(len(found))
+        codes = text.replace_strict(found, numbers, default=-1, return_dtype=nw.Int64).to_numpy()
+    else:
+        codes, distinct = factorize(np.asarray(series.to_numpy(), dtype=object))
+        found = distinct.tolist()
+    # Levels are in the order in which they appear, missing values nowhere.
+    place, first = factorize(codes)
+    missing = np.flatnonzero(first < 0)
+    levels = [found[code] for code in first[first >= 0].tolist()]
+    if len(missing):
+        place = np.where(place == missing[0], -1, place - (place > missing[0]))
+    column = _from_objects(name, levels, as_levels)
+    if not isinstance(column, CategoricalColumn):
+        return _from_objects(name, [None if p < 0 else levels[p] for p in place], as_levels)
+    own = column.codes  # equal levels have one code
+    return replace(column, codes=np.append(own, -1)[place])
 
 
 def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> Column:

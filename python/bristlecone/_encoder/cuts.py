@@ -14,7 +14,7 @@ from bristlecone._encoder.columns import NumericColumn, RankedColumn, TrainingCo
 from bristlecone._encoder.features import Feature, Threshold, tell_apart
 from bristlecone._encoder.schema import conform
 from bristlecone._encoder.thresholds import format_threshold, midpoints, ranks_with_fill
-from bristlecone._encoder.use import Answers
+from bristlecone._encoder.use import AnswerCounts, Answers
 
 # Most cuts that are added before others are replaced: so many, or one per so many features. A
 # search to depth five takes about two and a half times as long with a fifth more of them.
@@ -93,7 +93,7 @@ class RankedColumns(NamedTuple):
             own = answer(feature)
             holds[feature] = np.count_nonzero(own)
             counted[feature] = np.count_nonzero(own & among)
-        return Answers(len(among), holds, counted, answer)
+        return Answers(AnswerCounts(len(among), holds, counted), answer)
 
     def numbers(self) -> NDArray[np.float64]:
         """The values that the ranks stand for, shape (n, k)."""

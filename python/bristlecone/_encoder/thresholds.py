@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._encoder.columns import CategoricalColumn, RankedColumn, TrainingColumn
+from bristlecone._encoder.columns import RankedColumn
 
 Floats = NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -41,21 +41,6 @@ def weighted_distinct(
     values, weight = values[order], weight[order]
     start = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     return values[start], np.add.reduceat(weight, start)
-
-
-def observed_values(column: TrainingColumn, weight: Floats | None) -> tuple[NDArray[Any], Floats]:
-    """Distinct values (codes of a categorical column) that are not missing, and their weights."""
-    if isinstance(column, RankedColumn):
-        if weight is None:
-            return column.distinct, column.count.astype(np.float64)
-        shown = slice(None) if column.missing is None else ~column.missing
-        return column.distinct, weighted_distinct(column.ranks[shown], weight[shown])[1]
-    values = column.codes if isinstance(column, CategoricalColumn) else column.values
-    missing = column.missing
-    if missing is not None:
-        values = values[~missing]
-        weight = None if weight is None else weight[~missing]
-    return weighted_distinct(values, weight)
 
 
 def weighted_mean(distinct: Floats, total: Floats) -> float:

@@ -22,23 +22,29 @@ from bristlecone._tree import NO_FEATURE
 from bristlecone.exceptions import ColumnWarning, ConstantFeatureWarning
 
 
-class Answers(NamedTuple):
+class AnswerCounts(NamedTuple):
     """Binary features of training rows, counted.
 
     ``holds`` says in how many of the ``n_rows`` rows every feature holds, ``among`` in how many of
-    those that were asked for; ``of`` gives the answers of the feature at a position.
+    those that were asked for.
     """
 
     n_rows: int
     holds: NDArray[np.int64]
     among: NDArray[np.int64]
+
+
+class Answers(NamedTuple):
+    """The same, and ``of`` gives the answers of the feature at a position."""
+
+    counts: AnswerCounts
     of: Callable[[int], NDArray[Any]]
 
 
 def count_answers(features: NDArray[np.uint8], among: NDArray[np.bool_]) -> Answers:
     """Answers of binary features, shape (n, n_features), counted in all rows and ``among`` some."""
     counts = _core.count_true(features), _core.count_true(features, among)
-    return Answers(len(features), *counts, lambda feature: features[:, feature])
+    return Answers(AnswerCounts(len(features), *counts), lambda feature: features[:, feature])
 
 
 def fit_encoder(

@@ -424,7 +424,7 @@ def smoothed_again(
 
 
 def _copied(value: Any) -> Any:
-    if isinstance(value, (list, dict, np.ndarray)):
+    if isinstance(value, (list, dict, np.ndarray, np.random.RandomState)):
         return deepcopy(value)
     if hasattr(value, "get_params") and not isinstance(value, type):
         return copy(value)

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import as_array
 from bristlecone._data.checks import check_integer, check_times
+from bristlecone._data.outcomes import read_causes
+from bristlecone._data.rows import check_row_labels
 from bristlecone._data.survival import TrainingData, check_cause_data
 from bristlecone._estimators.parameters import check_parameters, check_shrinkage, choice
 from bristlecone._estimators.reestimate import Reestimation
@@ -29,11 +31,11 @@ MOST_CAUSES = 8
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CompetingRisksTree(Reestimation, SearchedTree):
-    """Tree of least likelihood loss for events of several causes.
+    """Optimal survival tree for competing risks: the least likelihood loss over several causes.
 
-    A leaf has a relative hazard θ and a cumulative incidence per cause. An event of one cause
-    prevents those of the others, so the probability of an event must not be estimated as if the
-    other causes only censored: Kaplan–Meier overestimates it.
+    Each leaf has a relative hazard θ and a cumulative incidence for every cause. An event of one
+    cause prevents the events of the others. Kaplan–Meier, which treats the other events as
+    censored, therefore overestimates the probability of an event.
 
     Parameters
     ----------
@@ -62,11 +64,16 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         other values need ``leaf_curve="proportional"``.
     leaf_curve : {"aalen-johansen", "proportional"}, default="aalen-johansen"
         Curves that a leaf predicts; the search does not depend on them. "aalen-johansen" is the
-        estimate from the rows of the leaf [Aalen1978]_. "proportional" has the hazard θ_k λ_k(t),
+        estimate from the rows of the leaf [Aalen1978]_. "proportional" uses the hazards θ_k λ_k(t),
         with the baseline hazard λ_k of cause k in all training rows.
     cause_weights : array-like of float, shape (n_causes,), or None, default=None
-        Weight of every cause in the objective, not negative and not all 0; None is 1 each. With
-        weight 0 a cause does not influence the splits, but its events still end the time at risk.
+        Weight of every cause in the objective, not negative and not all 0; None is 1 each. A cause
+        with weight 0 does not influence the splits, but its events still end the time at risk.
+    n_causes : int or None, default=None
+        Number of causes. None is the largest cause in ``y``, and every cause must have an event.
+        If you pass the number, causes may lack events, as in the folds of a cross-validation: such
+        a cause adds nothing to the loss, its θ is 1 and its incidence 0. ``TreeSizeCV`` and
+        ``evaluate`` pass the number of causes of all rows.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -167,6 +174,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     shrinkage: float | str = "auto"
     leaf_curve: str = "aalen-johansen"
     cause_weights: ArrayLike | None = None
+    n_causes: int | None = None
     time_limit: float | None = None
     memory_limit: int | None = None
     n_jobs: int | None = None
@@ -219,9 +227,9 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError
-            If a parameter is invalid, a cause is negative, fractional or never occurs, there are
-            more than eight causes, the numbers of rows differ, or a column cannot be read. The
-            message names the parameter, column or row. An earlier fit is kept.
+            If a parameter is invalid, a cause is negative or fractional or (without ``n_causes``)
+            never occurs, there are more than eight causes, the numbers of rows differ, or a column
+            cannot be read. The message names the parameter, column or row. An earlier fit is kept.
         KeyboardInterrupt
             At a second Ctrl-C within a second. An earlier fit is kept.
 
@@ -269,9 +277,9 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     def predict_cumulative_incidence(
         self, X: Any, cause: int = 1, times: ArrayLike | None = None
     ) -> Floats:
-        """Predict the probability of an event of a cause by each time.
+        """Predict the cumulative incidence of a cause: the probability of its event by each time.
 
-        The incidences of all causes and the survival function sum to 1.
+        At each time, the incidences of all causes and the survival function sum to 1.
 
         Parameters
         ----------
@@ -325,6 +333,57 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         at = leaves.unique_times if times is None else check_times(times)
         return leaves.survival_at(at)[rows]
 
+    def log_likelihood(self, X: Any, y: Any, cause: int | None = None) -> Floats:
+        """Log-likelihood of the outcome of every row under the hazards θ_k λ_k(t) of its leaf.
+
+        It is the sum over the causes k of δ_k + δ_k ln H_k − H_k, with H_k = θ_k Λ_k from the row's
+        entry to its time and δ_k = 1 for an event of cause k. This is the fitted minus the
+        saturated log-likelihood, at most 0, whatever the ``leaf_curve``. Its mean over the training
+        rows of a tree without prior, shrinkage, penalty, weights of causes and leaves that lack
+        events of a cause is ``-objective_value_``. If Λ_k is 0, because no training event happened
+        so early, it is replaced by 1/(W + 1), with W the training weight.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : structured array, DataFrame or pair
+            As in ``fit``, but a cause need not occur.
+        cause : int, optional
+            Number of the only cause to count; by default all causes are counted.
+
+        Returns
+        -------
+        array of float, shape (n,)
+            Higher is better.
+
+        Raises
+        ------
+        ValueError
+            If there is no such cause, ``y`` has an event of a cause that the tree does not know, or
+            the numbers of rows differ.
+        """
+        leaves, rows = self._located(X)
+        check_row_labels(X, y=y)
+        outcomes = read_causes(y)
+        codes: NDArray[Any] = outcomes.event
+        if len(codes) != len(rows):
+            raise ValueError(f"X has {len(rows)} rows but y has {len(codes)}")
+        counted = range(1, leaves.n_causes + 1)
+        if cause is not None:
+            counted = range(cause, self._place(cause) + 2)
+        elif codes.max() > leaves.n_causes:
+            row = int(np.argmax(codes > leaves.n_causes))
+            raise ValueError(
+                f"y has an event of cause {codes[row]} in row {row}, but the tree was fitted to "
+                f"{leaves.n_causes} causes"
+            )
+        found = np.zeros(len(codes))
+        for k in counted:
+            alone = outcomes._replace(event=codes == k)
+            found += leaves.of_cause[k - 1].log_likelihood(rows, alone)
+        return found
+
     def score(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, cause: int = 1
     ) -> float:
@@ -364,15 +423,11 @@ class CompetingRisksTree(Reestimation, SearchedTree):
 
     def _place(self, cause: int) -> int:
         """Place of a cause among those of the fit."""
-        check_integer("cause", cause, 1)
-        if cause > self.leaves_.n_causes:
-            raise InvalidParameterError(
-                f"cause is {cause}, but the tree was fitted to {self.leaves_.n_causes} causes"
-            )
+        self.leaves_.check_cause(cause)
         return cause - 1
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        data = check_cause_data(X, y, sample_weight)
+        data = check_cause_data(X, y, sample_weight, self.n_causes)
         weights, n_causes = self._cause_weights(), data.n_causes
         if n_causes > MOST_CAUSES:
             raise ValueError(f"y has {n_causes} causes; at most {MOST_CAUSES} are supported")
@@ -380,6 +435,9 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             raise InvalidParameterError(
                 f"cause_weights has {len(weights)} values for {n_causes} causes"
             )
+        assert data.cause is not None
+        if weights and not any(weights[k - 1] for k in set(data.cause[data.event].tolist())):
+            raise ValueError("y has no event of a cause with a positive weight in cause_weights")
         return data
 
     def _cause_weights(self) -> tuple[float, ...]:
@@ -412,6 +470,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             shrinkage=check_shrinkage,
             leaf_curve=choice("aalen-johansen", "proportional"),
             cause_weights=lambda name, value: None,
+            n_causes=_check_number,
         )
         if self.leaf_curve == "aalen-johansen" and self.shrinkage not in (0, "auto"):
             raise InvalidParameterError(
@@ -419,3 +478,9 @@ class CompetingRisksTree(Reestimation, SearchedTree):
                 f"estimate from the rows of the leaf; got {self.shrinkage!r}"
             )
         self._cause_weights()
+
+
+def _check_number(name: str, value: Any) -> None:
+    check_integer(name, value, 1, optional=True)
+    if value is not None and value > MOST_CAUSES:
+        raise InvalidParameterError(f"{name} must be at most {MOST_CAUSES}; got {value}")

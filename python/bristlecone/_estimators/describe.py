@@ -21,6 +21,7 @@ _CUTS = {
     "midpoints": "The thresholds of numeric columns are all midpoints between neighbouring values",
     "ensemble": "The thresholds of numeric columns are at most {} thresholds of each in boosted "
     "trees fitted to the outcomes; nothing is proven about other thresholds",
+    "all": "The search chose the thresholds of numeric columns among all of them",
 }
 _MISSING = {
     "impute": "a missing number is replaced by the mean of its column, a missing yes or no by the "
@@ -31,8 +32,11 @@ _MISSING = {
 
 
 def document(paragraphs: Iterable[str], features: Sequence[str] = ()) -> str:
-    """Paragraphs, then a list of binary features, wrapped."""
-    wrapped = [textwrap.fill(" ".join(text.split()), _WIDTH) for text in paragraphs]
+    """Paragraphs, then a list of binary features, wrapped; texts of several lines are kept."""
+    wrapped = [
+        text if "\n" in text else textwrap.fill(" ".join(text.split()), _WIDTH)
+        for text in paragraphs
+    ]
     if features:
         lines = (
             textwrap.fill(
@@ -67,14 +71,13 @@ def _describe_search(estimator: Any) -> str:
     count = len(found.binary_features)
     searched = (
         f"bristlecone {found.version} ({type(estimator).__name__}) searched all trees "
-        f"{_size(found)} over {count} binary features for {found.aim}."
+        f"{_size(found)} over {_candidates(found)} for {found.aim}."
     )
     penalty = found.parameters["leaf_penalty"]
     if penalty > 0:
         searched += f" Every leaf adds a penalty of {penalty:g}."
-    encoding = _encoding(
-        estimator.encoder_, estimator.tree_, isinstance(found.parameters["encoder"], str)
-    )
+    with_cuts = isinstance(found.parameters["encoder"], str) and not found.is_of_partitions
+    encoding = _encoding(estimator.encoder_, estimator.tree_, with_cuts)
     return document(
         [
             searched,
@@ -82,6 +85,8 @@ def _describe_search(estimator: Any) -> str:
             _data(estimator),
             f"Result of the search: {found.sentence}; {numbers}.{remarks}",
             _tree(estimator),
+            *estimator.leaves_.sentences(estimator.tree_, own_rows=True),
+            *_groups(found),
             encoding,
             f"The {count} binary features:" if count else "No column gave a binary feature.",
         ],
@@ -136,7 +141,12 @@ def _describe_reestimated(estimator: Any) -> str:
         f"rows is {found.objective_value:.10g}; another tree may be better on them."
     )
     encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_, estimator.tree_)
-    parts = [searched, leaves, *_teacher(found), _data(estimator), _tree(estimator), encoding]
+    parts = [searched, leaves, *_teacher(found), _data(estimator), _tree(estimator)]
+    parts += [
+        *estimator.leaves_.sentences(estimator.tree_, own_rows=False),
+        *_groups(found),
+        encoding,
+    ]
     return document([part for part in parts if part])
 
 
@@ -160,6 +170,22 @@ def _describe_soft(estimator: Any) -> str:
 def _teacher(found: Certificate) -> list[str]:
     """What a reader must know of the teacher, if there was one."""
     return [] if found.teacher is None else [found.teacher.sentences]
+
+
+def _groups(found: Certificate) -> list[str]:
+    """Confusion table by group, where there is one."""
+    if found.groups is None or not found.groups.table:
+        return []
+    table = found.groups.table
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table
+    ]
+    largest = (
+        f"The largest difference between groups is {found.groups.difference:.6g}. Training rows by "
+        "group:"
+    )
+    return [largest, "\n".join(lines)]
 
 
 def _data(estimator: Any) -> str:
@@ -214,10 +240,21 @@ def _size(found: Certificate) -> str:
         limits.append(f"at least {100 * rows:g}% of the training rows in each leaf")
     elif rows != 1:
         limits.append(f"at least {rows} training rows in each leaf")
+    of_each = parameters.get("min_samples_treatment", 0)
+    if of_each:
+        of_rows = f"{of_each} training {_plural(of_each, 'row')}"
+        limits.append(f"at least {of_rows} of every treatment in each leaf")
     events = found.settings.get("min_events_leaf", 0)
     if events:
         limits.append(f"at least {events} training {_plural(events, 'event')} in each leaf")
     return " and ".join(limits)
+
+
+def _candidates(found: Certificate) -> str:
+    """What the splits were chosen from."""
+    if "thresholds" in found.facts:
+        return "every threshold of the numeric columns and the categories as encoded"
+    return f"{len(found.binary_features)} binary features"
 
 
 def _plural(number: int, noun: str) -> str:

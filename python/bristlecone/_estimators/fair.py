@@ -1,4 +1,4 @@
-"""``FairTreeClassifier``: the provably best tree under a limit on the difference of two groups."""
+"""``FairTreeClassifier``: the provably best tree under a limit on differences between groups."""
 
 from __future__ import annotations
 
@@ -9,42 +9,63 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
+from bristlecone._data.groups import COMPARED, EQUAL_ODDS, EQUAL_OPPORTUNITY, PARITY
+from bristlecone._data.rows import check_sample_weight, row_count
 from bristlecone._data.targets import GroupedData, check_labelled_data, check_two_classes
 from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.parameters import check_parameters
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
-from bristlecone._objectives.fair import EQUAL_OPPORTUNITY, PARITY, FairLabels
-from bristlecone._objectives.parity import DemographicParity, EqualityOfOpportunity, groups_of
+from bristlecone._objectives.fair import FairLabels
+from bristlecone._objectives.parity import (
+    DemographicParity,
+    EqualityOfOpportunity,
+    EqualizedOdds,
+    groups_of,
+)
+from bristlecone._search.front import ParetoFront
 from bristlecone.exceptions import InvalidParameterError
+
+# Names of the engine, the most groups whose differences it can limit (15 between two groups), and
+# what the second cost of a front is called.
+_CONSTRAINTS = {
+    DemographicParity: (PARITY, 6, "difference of the positive prediction rates"),
+    EqualityOfOpportunity: (EQUAL_OPPORTUNITY, 6, "difference of the true positive rates"),
+    EqualizedOdds: (EQUAL_ODDS, 4, "larger difference of the true and the false positive rates"),
+}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
-    """Classification tree with the fewest errors among those that treat two groups alike.
+    """Classification tree with the fewest errors among those that treat groups alike.
 
-    On the training rows, the rates of positive predictions of the two groups differ by at most a
+    On the training rows, the rates of positive predictions of any two groups differ by at most a
     limit [Linden2023]_ (eqs. 66–70). There are two classes; the positive one is the second of
     ``classes_``.
 
     Parameters
     ----------
-    fairness : DemographicParity or EqualityOfOpportunity, default=None
-        Limit on the difference between the groups. Required.
+    fairness : DemographicParity, EqualityOfOpportunity or EqualizedOdds, default=None
+        Limit on the differences between the groups. Required.
     max_depth : int or None, default=3
         Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
         limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
     max_leaf_nodes : int or None, default=None
         Maximum number of leaves.
-    min_samples_leaf : int or float, default=1
+    min_samples_leaf : int or float, default=5
         Minimum number of training rows in a leaf, regardless of their weights. A float
-        between 0 and 1 is a share of the training rows, rounded up.
+        between 0 and 1 is a share of the training rows, rounded up. With 1, a tight limit can
+        produce leaves of single rows that only serve to meet it.
     leaf_penalty : float, default=0.0
         Added to the share of misclassified rows per leaf.
     shrinkage : float, default=0.0
         λ >= 0 of the hierarchical shrinkage of ``predict_proba`` [Agarwal2022]_: from the
         root down, each node adds λ pseudo-rows with the shares of its parent. The tree,
         labels, objective and bound do not depend on it.
+    class_weight : dict, "balanced" or None, default=None
+        Positive factor by which the weight of each row is multiplied in the objective, by class
+        (1 for a class that is not named). "balanced" gives both classes the same total weight, so
+        the objective is 1 less the balanced accuracy. The rates of the groups do not depend on it.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -67,14 +88,21 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     ----------
     classes_ : array, shape (2,)
         Labels in sorted order; the second is the positive one.
-    groups_ : array, shape (2,)
+    groups_ : array, shape (n_groups,)
         Groups in sorted order; empty when infeasible.
-    group_rates_ : array of float, shape (2,)
+    group_rates_ : array of float, shape (n_groups,) or (n_groups, 2)
         Share of each group that is predicted to be positive, among the training rows that
-        ``fairness`` compares; empty when infeasible.
+        ``fairness`` compares; empty when infeasible. Under equalized odds the columns are the
+        true and the false positive rate.
+    group_difference_ : float
+        Largest difference of the rates between two groups; NaN when infeasible.
+    group_confusion_ : array of float, shape (n_groups, 2, 2)
+        Weight of the training rows of each group by true and by predicted class, in the order of
+        ``classes_`` as in ``sklearn.metrics.confusion_matrix``; without ``class_weight``. Empty
+        when infeasible.
     objective_value_ : float
-        Share of the training weight that is misclassified plus ``leaf_penalty`` times the number
-        of leaves; inf when infeasible.
+        Share of the training weight (including ``class_weight``) that is misclassified plus
+        ``leaf_penalty`` times the number of leaves; inf when infeasible.
     lower_bound_ : float
         No tree over the binary features that satisfies the constraint is below this.
     gap_, relative_gap_ : float
@@ -89,7 +117,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Position in ``classes_`` of the prediction of every leaf, left to right. It is not always
         the more frequent class.
     leaf_values_ : array of float, shape (n_leaves, 2)
-        Training weight of either class in every leaf.
+        Training weight of either class in every leaf, including ``class_weight``.
     shrinkage_ : float
         λ of the predictions, after "auto" is resolved.
     n_leaves_, depth_ : int
@@ -122,7 +150,8 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
     See Also
     --------
-    DemographicParity, EqualityOfOpportunity : The constraints.
+    DemographicParity, EqualityOfOpportunity, EqualizedOdds : The constraints.
+    bristlecone.plot.plot_front : Draws the front of error and difference.
     OptimalTreeClassifier : Classification without a constraint.
 
     References
@@ -136,18 +165,19 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     --------
     >>> from bristlecone import DemographicParity, FairTreeClassifier
     >>> X, y = [[0], [0], [1], [1]], [0, 1, 1, 1]
-    >>> tree = FairTreeClassifier(fairness=DemographicParity(0.0))
+    >>> tree = FairTreeClassifier(fairness=DemographicParity(0.0), min_samples_leaf=1)
     >>> tree = tree.fit(X, y, sensitive_features=["a", "b", "a", "b"])
     >>> tree.predict(X).tolist(), tree.group_rates_.tolist(), tree.objective_value_
     ([1, 1, 1, 1], [1.0, 1.0], 0.25)
     """
 
-    fairness: DemographicParity | EqualityOfOpportunity | None = None
+    fairness: DemographicParity | EqualityOfOpportunity | EqualizedOdds | None = None
     max_depth: int | None = 3
     max_leaf_nodes: int | None = None
-    min_samples_leaf: int | float = 1
+    min_samples_leaf: int | float = 5
     leaf_penalty: float = 0.0
     shrinkage: float = 0.0
+    class_weight: Any = None
     time_limit: float | None = None
     memory_limit: int | None = None
     n_jobs: int | None = None
@@ -176,7 +206,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
             Row weights, finite and not negative. Rows of weight zero are left out. An integer
             weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
         sensitive_features : array-like, shape (n,), optional
-            Group of every row, with two values. Required unless ``fairness`` names a column of
+            Group of every row: two values or more. Required unless ``fairness`` names a column of
             ``X``, which it then replaces.
         callback : callable, optional
             Called with the progress of the search (seconds, objective, lower bound, nodes, share
@@ -192,9 +222,10 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Raises
         ------
         ValueError, TypeError
-            If a parameter is invalid, there are more than two classes, the groups are missing, not
-            two, or without a row to compare, the numbers of rows differ, or a column cannot be
-            read. The message names the parameter, column or row. An earlier fit is kept.
+            If a parameter is invalid, there are more than two classes, the groups are missing, too
+            many, only one, or without a row to compare, the numbers of rows differ, or a column
+            cannot be read. The message names the parameter, group, column or row. An earlier fit
+            is kept.
         InfeasibleError
             If a limit or Ctrl-C (see ``status_``) stopped the search before a tree that
             satisfies the constraint was found.
@@ -217,7 +248,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
     @property
     def groups_(self) -> NDArray[Any]:
-        """The two groups in sorted order; empty when infeasible."""
+        """The groups in sorted order; empty when infeasible."""
         groups = self.certificate_.groups
         return np.array([]) if groups is None else groups.groups
 
@@ -226,6 +257,62 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         """Share of the compared rows of each group that is predicted to be positive."""
         groups = self.certificate_.groups
         return np.array([]) if groups is None else groups.values
+
+    @property
+    def group_difference_(self) -> float:
+        """Largest difference of the rates between two groups; NaN when infeasible."""
+        groups = self.certificate_.groups
+        return float("nan") if groups is None else groups.difference
+
+    @property
+    def group_confusion_(self) -> NDArray[np.float64]:
+        """Weight of the training rows of each group by true and by predicted class."""
+        groups = self.certificate_.groups
+        if groups is None or groups.confusion is None:
+            return np.empty((0, 2, 2))
+        return groups.confusion
+
+    def pareto_front(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: ArrayLike | None = None,
+    ) -> ParetoFront:
+        """Find all trees that are not dominated in error and difference between the groups.
+
+        The best tree is searched for again and again, each time under a limit just below the
+        difference of the last one. Each search is exact, so no tree within the limits of the search
+        has fewer errors at the same difference. Differences that are closer than 1e-12 count as
+        equal. A point is a tree of ``fit`` with its difference as the limit.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features
+            As in ``fit``. The limit of ``fairness`` is the largest difference of the front; 1
+            includes all. This estimator is not changed.
+
+        Returns
+        -------
+        ParetoFront
+            Points with their costs (share of the weight that is misclassified, and largest
+            difference between two groups), tree and labels of the leaves. ``time_limit`` holds for
+            all searches together. A front that was stopped has the points found so far; in its
+            part with the larger differences it is complete.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyboardInterrupt
+            As in ``fit``; also if ``leaf_penalty`` is above 0, which a front does not support.
+        """
+        if self.leaf_penalty > 0:
+            raise InvalidParameterError("pareto_front needs leaf_penalty=0")
+        search, problem = self._asked(X, y, sample_weight, sensitive_features=sensitive_features)
+        objective = search.objective
+        assert isinstance(objective, FairLabels)
+        *_, name = self._constraint
+        return objective.front(problem, name, search.limits.settings(problem))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -244,34 +331,53 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         sensitive_features: Any = None,
     ) -> GroupedData:
         assert self.fairness is not None
-        data = check_labelled_data(X, y, sample_weight)
+        data = check_labelled_data(X, y, sample_weight, self.class_weight)
         check_two_classes(data.classes)
-        groups = groups_of(self.fairness, X, sensitive_features, data.kept)
-        if isinstance(self.fairness, EqualityOfOpportunity):
-            positive = np.unique(groups.codes[data.labels == len(data.classes) - 1])
-            if len(positive) < 2:
-                absent = [side for side in (0, 1) if side not in positive]
+        constraint, most, _ = self._constraint
+        groups = groups_of(self.fairness, X, sensitive_features, data.kept, most)
+        for of_class in COMPARED[constraint]:
+            if of_class is None:
+                continue
+            present = np.unique(groups.codes[data.labels == of_class])
+            absent = np.setdiff1d(np.arange(len(groups.values)), present)
+            if len(absent):
+                which = "positive" if of_class == 1 else "negative"
+                label = data.classes.tolist()[of_class:]
                 raise ValueError(
                     f"{groups.name}: group {groups.values.tolist()[absent[0]]!r} has no row of the "
-                    f"positive class {data.classes.tolist()[-1]!r}, so its rate is not defined"
+                    f"{which} class{f' {label[0]!r}' if label else ''}, so its "
+                    f"{'true' if of_class == 1 else 'false'} positive rate is not defined"
                 )
-        return GroupedData(data.X, *data[1:4], groups.codes, groups.values)
+        group_weight = None
+        if self.class_weight is not None:
+            own = check_sample_weight(sample_weight, row_count(X))
+            if not (data.kept if own is None else data.kept == (own > 0)).all():
+                raise InvalidParameterError(
+                    "class_weight must be positive: rows of weight 0 would not count in the rates "
+                    "of their groups"
+                )
+            group_weight = np.ones(len(data.labels)) if own is None else own[data.kept]
+        return GroupedData(data.X, *data[1:4], groups.codes, groups.values, group_weight)
 
     def _objective(self) -> FairLabels:
         fairness = self.fairness
         assert fairness is not None
-        parity = isinstance(fairness, DemographicParity)
         return FairLabels(
             shrinkage=float(self.shrinkage),
-            constraint=PARITY if parity else EQUAL_OPPORTUNITY,
+            constraint=self._constraint[0],
             limit=float(fairness.limit),
         )
 
+    @property
+    def _constraint(self) -> tuple[str, int, str]:
+        """Name of the constraint in the engine, its most groups, and what it limits."""
+        return _CONSTRAINTS[type(self.fairness)]  # type: ignore[index]
+
 
 def _check_fairness(name: str, value: Any) -> None:
-    if not isinstance(value, (DemographicParity, EqualityOfOpportunity)):
+    if type(value) not in _CONSTRAINTS:
         raise InvalidParameterError(
-            f"{name} must be DemographicParity(limit) or EqualityOfOpportunity(limit); got "
-            f"{value!r}"
+            f"{name} must be DemographicParity(limit), EqualityOfOpportunity(limit) or "
+            f"EqualizedOdds(limit); got {value!r}"
         )
     value._check_parameters()

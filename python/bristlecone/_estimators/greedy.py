@@ -270,9 +270,9 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         least = smallest_leaf(self, data)
         if self.max_depth != 0:
             warn_of_small_sample(
-                None if numeric else rows,
+                None if numeric else lambda: count_answers(rows, data.event).counts,
                 (self.min_samples_leaf, least["min_samples_leaf"]),
-                (self.min_events_leaf, least["min_events_leaf"], data.event),
+                (self.min_events_leaf, least["min_events_leaf"], int(data.event.sum())),
             )
         grown = _core.grow_greedy(
             rows,

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._data.arrays import unmasked
-from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
-from bristlecone._data.targets import PolicyData, check_labelled_data, check_numbers, known_codes
+from bristlecone._data.targets import PolicyData
 from bristlecone._estimators.label_predictions import LabelPredictions
-from bristlecone._estimators.parameters import check_parameters, choice, number
+from bristlecone._estimators.parameters import check_parameters, choice, integer, number
+from bristlecone._estimators.policy_values import PolicyValues
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
-from bristlecone._objectives.rewards import (
-    REWARD_ESTIMATES,
-    Rewards,
-    mean_reward,
-    policy_rewards,
-    propensity_of,
-)
+from bristlecone._objectives.rewards import Rewards, mean_reward
+from bristlecone._rewards.censored import ESTIMANDS
+from bristlecone._rewards.estimate import prepare
+from bristlecone._rewards.formulas import REWARD_ESTIMATES
+from bristlecone._search.certificate import reporter
+from bristlecone._search.progress import SearchProgress
 from bristlecone.exceptions import InvalidParameterError
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
+class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
     """Tree that prescribes treatments, with the greatest estimated value.
 
     Each row of historical data has a treatment and an outcome. The outcome under every treatment,
@@ -40,7 +38,28 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     reward : {"doubly-robust", "inverse-propensity", "direct"}, default="doubly-robust"
         Estimate of the reward of every row under every treatment. "direct" needs predicted
         outcomes, "inverse-propensity" needs propensity scores, and "doubly-robust" needs both; it
-        is unbiased if either is correct.
+        is unbiased if either is correct. What is not passed to ``fit`` is estimated by the models
+        below.
+    outcome_model : "auto", estimator or None, default="auto"
+        Model of the outcome, fitted for each treatment by cross-fitting: every row is predicted by
+        models that were fitted to other rows. "auto" averages ridge regression and boosting. A
+        classifier of the outcomes 0 and 1 works, too. With ``horizon``, it is a survival model
+        (``predict_survival_function``), fitted to the events and again to the censoring; "auto"
+        combines Breslow's estimate with relative hazards of ridge regression and boosting. None
+        estimates nothing.
+    propensity_model : "auto", classifier or None, default="auto"
+        Model of the treatment, cross-fitted, with ``predict_proba``. "auto" averages logistic
+        regression and boosting. None estimates nothing.
+    min_propensity : float, default=0.01
+        Estimated propensity scores, and probabilities of being under observation, count as at
+        least this. If some are smaller, a warning gives the share of the rows. Propensity scores
+        that are passed to ``fit`` stay as they are.
+    horizon : float or None, default=None
+        For censored outcomes: the time, in the unit of ``y``, up to which survival counts. It must
+        not be beyond the last event. ``y`` then has event and time.
+    estimand : {"restricted-mean", "survival"}, default="restricted-mean"
+        With ``horizon``, what is maximised: the mean survival time up to the horizon, or the
+        probability of surviving it.
     capacities : mapping or None, default=None
         Largest share of the training weight, between 0 and 1, that a treatment may be prescribed
         to; treatments that are not named are unlimited.
@@ -52,6 +71,10 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     min_samples_leaf : int or float, default=1
         Minimum number of training rows in a leaf, regardless of their weights. A float
         between 0 and 1 is a share of the training rows, rounded up.
+    min_samples_treatment : int, default=0
+        Minimum number of training rows of every treatment in a leaf, regardless of their weights;
+        0 is no minimum. The search is then up to ten times slower, and ``capacities`` cannot
+        be used.
     leaf_penalty : float, default=0.0
         Subtracted from the mean outcome per leaf.
     time_limit : float or None, default=None
@@ -68,6 +91,9 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         the training rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer
         works whose output is two-dimensional and contains only 0 and 1, and which has
         ``get_feature_names_out``.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds and of the models that estimate rewards; None is 0. Nothing else is
+        random.
     verbose : int, default=0
         If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
         DEBUG.
@@ -77,7 +103,8 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     treatments_ : array, shape (n_treatments,)
         Treatments that were observed, in sorted order.
     policy_value_ : float
-        Estimated mean outcome of the tree's policy on the training rows.
+        Estimated mean outcome of the tree's policy on the training rows, for which it is too
+        optimistic; see ``policy_table``.
     objective_value_ : float
         ``-policy_value_`` plus ``leaf_penalty`` times the number of leaves: lower is better; inf
         when infeasible.
@@ -95,7 +122,8 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         Position in ``treatments_`` of the treatment that every leaf prescribes, left to right. If
         several treatments are equally good, it is the first.
     leaf_values_ : array of float, shape (n_leaves, n_treatments)
-        Estimated mean outcome of every treatment in every leaf.
+        Estimated mean outcome of every treatment in every leaf; with ``horizon``, its mean
+        survival time up to the horizon, or its survival.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -127,6 +155,8 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     See Also
     --------
     CostSensitiveTreeClassifier : Takes costs that are known, not estimated.
+    bristlecone.plot.plot_overlap : The propensity scores.
+    bristlecone.plot.plot_treatment_curves : Kaplan–Meier curves of the treatments in every leaf.
 
     References
     ----------
@@ -144,15 +174,22 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
     """
 
     reward: str = "doubly-robust"
+    outcome_model: Any = "auto"
+    propensity_model: Any = "auto"
+    min_propensity: float = 0.01
+    horizon: float | None = None
+    estimand: str = "restricted-mean"
     capacities: Mapping[Any, float] | None = None
     max_depth: int | None = 3
     max_leaf_nodes: int | None = None
     min_samples_leaf: int | float = 1
+    min_samples_treatment: int = 0
     leaf_penalty: float = 0.0
     time_limit: float | None = None
     memory_limit: int | None = None
     n_jobs: int | None = None
     encoder: Any = "auto"
+    random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
     treatments_ = view("leaves_", "labels", "Treatments that were observed, in sorted order.")
@@ -175,20 +212,24 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
             Numbers, booleans, dates or categories. Whether values may be missing depends on the
             encoder.
-        y : array-like of float, shape (n,)
-            Outcomes; higher is better.
+        y : array-like of float, shape (n,), or outcome
+            Outcomes; higher is better. With ``horizon``, event and time: a structured array, a
+            DataFrame or a pair, as for survival trees, without delayed entry.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows of weight zero are left out. An integer
-            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``, and rewards
+            that no model estimates), except for standard errors.
         treatment : array-like, shape (n,)
             Treatment that every row had: numbers, texts or booleans; at most 32 treatments.
         propensity : float, mapping or array-like, shape (n,) or (n, n_treatments), optional
-            Propensity score: the probability, in (0, 1], of the treatment each row had given its
-            features, or of every treatment in sorted order. For a randomised trial, pass one number
-            for all treatments or a mapping from treatments to probabilities.
+            Propensity score: the probability, in (0, 1), of the treatment each row had given its
+            features, or of every treatment in sorted order; these sum to one. For a randomised
+            trial, pass a mapping from treatments to probabilities, or one number if all are
+            equally probable. By default, ``propensity_model`` estimates them.
         predicted_outcomes : array-like of float, shape (n, n_treatments), optional
             Outcome that a model predicts for every row under every treatment, in sorted order. The
-            model should not have been fitted to the same row.
+            model should not have been fitted to the same row. By default, ``outcome_model``
+            predicts them. Not with ``horizon``.
         callback : callable, optional
             Called with the progress of the search (seconds, objective, lower bound, nodes, share
             done and seconds left) whenever the best tree or the lower bound improves, and every
@@ -204,9 +245,10 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         ------
         ValueError, TypeError
             If a parameter is invalid, estimates for ``reward`` are missing or have another shape,
-            propensity scores lie outside (0, 1], a treatment was never observed, the numbers of
-            rows differ, or a column cannot be read. The message names the parameter, column or row.
-            An earlier fit is kept.
+            propensity scores lie outside (0, 1) or do not sum to one, a treatment was never
+            observed or has too few rows for a model, the horizon is beyond what was observed, the
+            numbers of rows differ, or a column cannot be read. The message names the parameter,
+            column, row or treatment. An earlier fit is kept.
         InfeasibleError
             If a limit or Ctrl-C (see ``status_``) stopped the search before a tree that
             keeps the capacities was found.
@@ -220,13 +262,17 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         SearchCostWarning
             As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
             The message suggests smaller settings. Never with ``time_limit=0``.
+        OverlapWarning
+            If a treatment, or being under observation, is less probable than ``min_propensity``
+            for some rows. The message gives their share.
         InfeasibleWarning
             If no tree keeps the capacities.
         ConstantFeatureWarning
             If every column of ``X`` is constant.
         """
         given = {"propensity": propensity, "predicted_outcomes": predicted_outcomes}
-        return self._fit(X, y, sample_weight, callback, treatment=treatment, **given)
+        heard, during = _one_after_the_other(callback)
+        return self._fit(X, y, sample_weight, during, treatment=treatment, heard=heard, **given)
 
     @property
     def policy_value_(self) -> float:
@@ -255,60 +301,22 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         leaves, leaf = self._located(X)
         return leaves.values[leaf]
 
-    def score(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        treatment: ArrayLike,
-        propensity: ArrayLike | Mapping[Any, float] | None = None,
-        predicted_outcomes: ArrayLike | None = None,
-    ) -> float:
-        """Estimated mean outcome of the policy for rows whose treatment and outcome are known.
-
-        Parameters
-        ----------
-        X : DataFrame or array, shape (n, n_features_in_)
-            Rows with the columns of the fit.
-        y : array-like of float, shape (n,)
-            Outcomes; higher is better.
-        sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative.
-        treatment : array-like, shape (n,)
-            Treatment that every row had, all among ``treatments_``.
-        propensity, predicted_outcomes : array-like of float, optional
-            As in ``fit``, with one column per treatment of ``treatments_``.
-
-        Returns
-        -------
-        float
-            The estimate of ``reward`` at the time of the fit; on the training rows,
-            ``policy_value_``.
-
-        Raises
-        ------
-        ValueError
-            If a treatment is not among ``treatments_``, and as in ``fit``.
-        """
-        leaves, leaf = self._located(X)
-        check_row_labels(X, y=y, treatment=treatment, sample_weight=sample_weight)
-        check_row_labels(X, propensity=propensity, predicted_outcomes=predicted_outcomes)
-        codes = known_codes("treatment", treatment, leaves.labels, len(leaf))
-        rewards = policy_rewards(
-            y,
-            codes,
-            len(leaves.labels),
-            self.certificate_.parameters["reward"],
-            propensity=propensity_of(propensity, codes, leaves.labels),
-            predicted_outcomes=predicted_outcomes,
-        )
-        given = rewards[np.arange(len(leaf)), leaves.label[leaf]]
-        weight = check_sample_weight(sample_weight, len(leaf))
-        return float(np.average(given, weights=weight))
-
     def _check_parameters(self) -> None:
-        check_parameters(self, reward=choice(*REWARD_ESTIMATES), capacities=_check_capacities)
+        check_parameters(
+            self,
+            reward=choice(*REWARD_ESTIMATES),
+            outcome_model=_check_model,
+            propensity_model=_check_model,
+            min_propensity=_check_share,
+            horizon=_check_horizon,
+            estimand=choice(*ESTIMANDS),
+            capacities=_check_capacities,
+            min_samples_treatment=integer(0),
+        )
+        if self.capacities and self.min_samples_treatment:
+            raise InvalidParameterError(
+                "min_samples_treatment cannot be used with capacities: no search keeps both"
+            )
 
     def _training_data(
         self,
@@ -319,25 +327,43 @@ class PolicyTree(LabelPredictions, Reestimation, SearchedTree):
         treatment: Any,
         propensity: Any = None,
         predicted_outcomes: Any = None,
+        heard: Any = None,
     ) -> PolicyData:
-        check_row_labels(X, y=y, propensity=propensity, predicted_outcomes=predicted_outcomes)
-        data = check_labelled_data(X, treatment, sample_weight, name="treatment")
-        n_samples = row_count(X)
-        rewards = policy_rewards(
-            check_numbers("y", y, n_samples)[data.kept],
-            data.labels,
-            len(data.classes),
-            self.reward,
-            propensity=propensity_of(
-                _kept("propensity", propensity, data.kept), data.labels, data.classes
-            ),
-            predicted_outcomes=_kept("predicted_outcomes", predicted_outcomes, data.kept),
-        )
-        self._objective().capacity(data.classes, 1.0)
-        return PolicyData(data.X, rewards, data.classes, data.weight)
+        rows = self._checked(X, y, sample_weight, treatment, propensity, predicted_outcomes)
+        self._objective().capacity(rows.classes, 1.0)
+        how = self._estimation()
+        data = prepare(how, rows, y, propensity, predicted_outcomes, heard).data
+        self._objective().check_minimum(data)
+        return data
 
     def _objective(self) -> Rewards:
-        return Rewards(reward=self.reward, capacities=self.capacities)
+        return Rewards(
+            reward=self.reward,
+            capacities=self.capacities,
+            horizon=self.horizon,
+            estimand=self.estimand,
+            min_samples_treatment=self.min_samples_treatment,
+            models=(self.propensity_model, self.outcome_model),
+        )
+
+
+def _one_after_the_other(
+    callback: Callback | None,
+) -> tuple[Callable[..., object] | None, Callback | None]:
+    """What models report to, and then the search, whose seconds go on from theirs."""
+    heard = reporter(callback)
+    if heard is None or callback is None:
+        return None, callback
+    before = [0.0]
+
+    def of_models(seconds: float, *point: Any) -> None:
+        before[0] = seconds
+        heard(seconds, *point)
+
+    def of_search(progress: SearchProgress) -> None:
+        callback(replace(progress, seconds=progress.seconds + before[0]))
+
+    return of_models, of_search
 
 
 def _check_capacities(name: str, value: Any) -> None:
@@ -349,11 +375,24 @@ def _check_capacities(name: str, value: Any) -> None:
         number(0.0, 1.0)(f"{name}[{treatment!r}]", share)
 
 
-def _kept(name: str, values: Any, kept: NDArray[np.bool_]) -> Any:
-    """The kept rows of an array with one entry per row; a number or mapping applies to all."""
-    if values is None or isinstance(values, Mapping) or np.ndim(values) == 0:
-        return values
-    array = np.asarray(unmasked(values, name))
-    if array.ndim not in (1, 2) or len(array) != len(kept):
-        raise ValueError(f"{name} has shape {array.shape} for {len(kept)} rows of X")
-    return array[kept]
+def _check_model(name: str, value: Any) -> None:
+    automatic = isinstance(value, str) and value == "auto"
+    if value is not None and not automatic:
+        needed = "predict_proba" if name == "propensity_model" else "fit"
+        is_model = not isinstance(value, type) and hasattr(value, "fit")
+        if not is_model or not hasattr(value, needed):
+            raise InvalidParameterError(
+                f"{name} must be None, 'auto' or an estimator with {needed}; got {value!r}"
+            )
+
+
+def _check_share(name: str, value: Any) -> None:
+    number(0.0, 0.5)(name, value)
+    if value == 0:
+        raise InvalidParameterError(f"{name} must be greater than 0; got {value!r}")
+
+
+def _check_horizon(name: str, value: Any) -> None:
+    number(0.0, optional=True)(name, value)
+    if value is not None and value == 0:
+        raise InvalidParameterError(f"{name} must be greater than 0; got {value!r}")

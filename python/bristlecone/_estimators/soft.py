@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._data.groups import check_two_groups
+from bristlecone._data.groups import check_groups
 from bristlecone._data.rows import check_sample_weight
 from bristlecone._data.survival import check_training_data
 from bristlecone._encoder.design import DesignEncoder
@@ -504,7 +504,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             If ``sensitive_features`` does not have two values, or not one entry per row of ``X``.
         """
         design = self._rows(X)
-        groups = check_two_groups(X, sensitive_features, None, None, "compare_groups")
+        groups = check_groups(X, sensitive_features, None, None, "compare_groups")
         if groups is None:
             raise ValueError("compare_groups needs sensitive_features; it is None")
         inside = groups.codes == 1

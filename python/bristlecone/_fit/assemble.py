@@ -165,7 +165,7 @@ def _tree(solution: Solution, problem: Problem) -> Tree:
         threshold=threshold,
         column=column,
     )
-    return tree.counted(problem.leaf_index(tree), problem.data.weight)
+    return tree.counted(problem.leaf_index(tree), problem.data.weight, problem.count)
 
 
 def unmet(certificate: Certificate) -> InfeasibleError:

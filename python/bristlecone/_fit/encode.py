@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,12 +16,19 @@ from bristlecone._data.rows import CheckedRows, RowsT
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.cuts import RankedColumns, add_cuts, rank_columns
 from bristlecone._encoder.ranked import RankedFeatures, awaits_search
-from bristlecone._encoder.use import Answers, binary_features, count_answers, fit_encoder
+from bristlecone._encoder.use import (
+    AnswerCounts,
+    Answers,
+    binary_features,
+    count_answers,
+    fit_encoder,
+)
 from bristlecone._fit.search import Limits, Search
 from bristlecone._leaves.minimum import event_free_rows, smallest_leaf, warn_of_small_sample
 from bristlecone._search.certificate import Certificate, fingerprint
 from bristlecone._search.cuts import Growth
 from bristlecone._search.engine import Problem
+from bristlecone._search.row_sums import unordered_fingerprint
 
 # Largest share of the remaining time that the choice of cuts may take, and how much longer than
 # reading the rows ranking them, cutting and encoding them anew may take.
@@ -81,7 +89,10 @@ def encode_again(
         When these are not the rows of the fit.
     """
     features = binary_features(encoder, data.X)
-    if fingerprint(features, data) != certificate.fingerprint:
+    known = certificate.fingerprint
+    unordered = certificate.is_of_partitions
+    own = unordered_fingerprint(features, data) if unordered else fingerprint(features, data)
+    if own != known:
         raise ValueError(
             "X and y are not the rows of the fit: outcomes, weights, their order, or the "
             "features made of X differ (certificate_.fingerprint)"
@@ -90,16 +101,29 @@ def encode_again(
     return Problem(data, encoder, features, dict(certificate.settings), seconds, {})
 
 
-def warn_of_shares(limits: Limits, problem: Problem) -> None:
-    """Warn where shares of the data as smallest leaves rule out every split."""
+def warn_of_shares(
+    limits: Limits, problem: Problem, counted: Callable[[], AnswerCounts] | None = None
+) -> None:
+    """Warn where shares of the data as smallest leaves rule out every split.
+
+    ``counted`` counts the features of the rows, by default those of the problem.
+    """
     if not limits.depth(problem.features):
         return
-    ranked = isinstance(problem.features, RankedFeatures)
-    least, events = problem.least, None
+    least, events, event = problem.least, None, None
     if "min_events_leaf" in least:
-        events = limits.min_events_leaf, least["min_events_leaf"], problem.data.event
-    rows = limits.min_samples_leaf, least["min_samples_leaf"]
-    warn_of_small_sample(None if ranked else problem.features, rows, events)
+        event = problem.data.event
+        n_events = int((event if problem.count is None else problem.count[event]).sum())
+        events = limits.min_events_leaf, least["min_events_leaf"], n_events
+    if counted is None:
+        among = np.zeros(len(problem.features), dtype=bool) if event is None else event
+
+        def counted() -> AnswerCounts:
+            return count_answers(problem.features, among).counts
+
+    # The search over every threshold looks at the sizes of leaves by itself.
+    known = None if isinstance(problem.features, RankedFeatures) else counted
+    warn_of_small_sample(known, (limits.min_samples_leaf, least["min_samples_leaf"]), events)
 
 
 def _smallest_leaf(

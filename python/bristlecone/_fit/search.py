@@ -43,7 +43,7 @@ class Limits:
     def depth(self, features: NDArray[Any] | RankedFeatures) -> int:
         """Largest depth a tree over these features, shape (n, n_features), can have."""
         # No path asks a question twice, and every split leaves a row behind.
-        most = min(features.shape[1], features.shape[0] - 1)
+        most: int = min(features.shape[1], features.shape[0] - 1)
         if self.max_leaf_nodes is not None:
             most = min(most, self.max_leaf_nodes - 1)
         return most if self.max_depth is None else min(self.max_depth, most)

@@ -94,6 +94,13 @@ class Leaves(ABC):
     def text(self, facts: Mapping[str, Any]) -> str:
         """One entry of ``facts`` in a few words."""
 
+    def sentences(self, tree: Any, *, own_rows: bool) -> list[str]:
+        """What a methods section says of the leaves of a tree, a paragraph each.
+
+        ``own_rows`` says that the splits were chosen on the rows of the leaves.
+        """
+        return []
+
     @abstractmethod
     def table(self, times: Sequence[float], confidence: float) -> Columns:
         """Columns of a table with one row per leaf.

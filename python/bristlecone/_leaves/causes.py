@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.checks import check_integer
 from bristlecone._data.texts import number, percent
 from bristlecone._leaves.base import Columns, Leaves, Output, hazard_ratios, median_text
 from bristlecone._leaves.shown import Fact, Incidences, LeafShown, Shown
 from bristlecone._leaves.shrinkage import steps_at
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone.curves import StepFunction
+from bristlecone.exceptions import InvalidParameterError
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +44,8 @@ class IncidenceLeaves(Leaves):
     curve: str
 
     tree_kind, score_name = "Competing risks tree", "concordance index of cause 1"
-    has_curves = True
+    compared = "incidences"
+    has_curves, has_steps = True, True
 
     @property
     def n_causes(self) -> int:
@@ -59,13 +62,21 @@ class IncidenceLeaves(Leaves):
         """λ of the predicted θ."""
         return self.of_cause[0].shrinkage
 
+    def check_cause(self, cause: int) -> None:
+        """Raise InvalidParameterError unless there is a cause of this number."""
+        check_integer("cause", cause, 1)
+        if cause > self.n_causes:
+            raise InvalidParameterError(
+                f"cause is {cause}, but the tree was fitted to {self.n_causes} causes"
+            )
+
     @cached_property
     def theta(self) -> Floats:
         """θ as it is predicted, shape (n_causes, n_leaves)."""
         return np.stack([leaves.theta for leaves in self.of_cause])
 
     @cached_property
-    def _curves(self) -> tuple[Floats, Floats]:
+    def curves(self) -> tuple[Floats, Floats]:
         """S, shape (n_leaves, n_times), and F of every cause, shape (n_causes, n_leaves, n_times).
 
         F_k rises by S(t−) times the hazard of the cause at t. Proportional hazards of all causes
@@ -97,16 +108,16 @@ class IncidenceLeaves(Leaves):
 
     def survival_at(self, times: Floats) -> Floats:
         """Freedom from events of any cause, of every leaf, shape (n_leaves, n_times)."""
-        return steps_at(self.unique_times, self._curves[0], times, before=1.0)
+        return steps_at(self.unique_times, self.curves[0], times, before=1.0)
 
     def incidence_at(self, cause: int, times: Floats) -> Floats:
         """F of a cause (from 1), of every leaf, shape (n_leaves, n_times)."""
-        return steps_at(self.unique_times, self._curves[1][cause - 1], times, before=0.0)
+        return steps_at(self.unique_times, self.curves[1][cause - 1], times, before=0.0)
 
     def functions(self, rows: NDArray[np.int64]) -> NDArray[np.object_]:
         """Freedom from events of every row as a function of time, shape (n,)."""
-        functions = np.empty(len(self._curves[0]), dtype=object)
-        functions[:] = [StepFunction(self.unique_times, y, before=1.0) for y in self._curves[0]]
+        functions = np.empty(len(self.curves[0]), dtype=object)
+        functions[:] = [StepFunction(self.unique_times, y, before=1.0) for y in self.curves[0]]
         return functions[rows]
 
     @property
@@ -129,7 +140,7 @@ class IncidenceLeaves(Leaves):
             facts += [
                 Fact(f"θ of cause {k}", number(float(own.theta[place]))) for k, own in self._causes
             ]
-            panel = Incidences(times, np.cumsum(self._curves[1][:, place], axis=0))
+            panel = Incidences(times, np.cumsum(self.curves[1][:, place], axis=0))
             headline = f"cause 1 {percent(by_then[0][place])}"
             leaves.append(LeafShown(headline, panel, tuple(facts), n_events=leaf.n_events))
         causes = ", ".join(f"cause {k}" for k, _ in self._causes)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone import _core
 from bristlecone._data.rows import row_count
 from bristlecone._data.survival import TrainingData
-from bristlecone._encoder.use import Answers
+from bristlecone._encoder.use import AnswerCounts, Answers
 from bristlecone._leaves.statistics import baseline_hazard, row_hazard
 from bristlecone._log import warn
 from bristlecone.exceptions import EventFreeWarning, InvalidParameterError, SmallSampleWarning
@@ -25,19 +25,24 @@ AUTO_PRIOR = 10.0
 _CLEARLY = 4
 
 
-def smallest_leaf(parameters: Any, data: Any) -> dict[str, int]:
+def smallest_leaf(
+    parameters: Any, data: Any, count: NDArray[np.int64] | None = None
+) -> dict[str, int]:
     """Fewest rows of a leaf and, for survival data, fewest events, by their names.
 
-    ``parameters`` has ``min_samples_leaf`` and ``min_events_leaf``; ``data`` are training rows.
+    ``parameters`` has ``min_samples_leaf`` and ``min_events_leaf``; ``data`` are training rows, of
+    which each entry may stand for ``count``.
 
     Raises
     ------
     InvalidParameterError
         When ``min_events_leaf`` is a number above that of the events.
     """
-    least = {"min_samples_leaf": least_rows(parameters.min_samples_leaf, row_count(data.X))}
+    n_rows = row_count(data.X) if count is None else int(count.sum())
+    least = {"min_samples_leaf": least_rows(parameters.min_samples_leaf, n_rows)}
     if isinstance(data, TrainingData):
-        least["min_events_leaf"] = _least_events(parameters.min_events_leaf, data)
+        n_events = int((data.event if count is None else count[data.event]).sum())
+        least["min_events_leaf"] = _least_events(parameters.min_events_leaf, data, n_events)
     return least
 
 
@@ -46,9 +51,8 @@ def least_rows(value: Any, n_rows: int) -> int:
     return int(value) if isinstance(value, Integral) else _share_of(value, n_rows)
 
 
-def _least_events(value: Any, data: TrainingData) -> int:
+def _least_events(value: Any, data: TrainingData, n_events: int) -> int:
     """Fewest events of a leaf; 0 without a minimum."""
-    n_events = int(data.event.sum())
     if value is None:
         return 0
     if isinstance(value, str):
@@ -73,36 +77,36 @@ def _share_of(share: Any, total: int) -> int:
 
 
 def warn_of_small_sample(
-    features: NDArray[Any] | None,
+    counted: Callable[[], AnswerCounts] | None,
     rows: tuple[Any, int],
-    events: tuple[Any, int, NDArray[np.bool_]] | None = None,
+    events: tuple[Any, int, int] | None = None,
 ) -> None:
     """Warn where a minimum that follows from the data rules out every split.
 
-    ``features`` are binary; None for numbers, of which only the rows are counted. ``rows`` are
-    ``min_samples_leaf`` and what it means here, ``events`` the same of ``min_events_leaf``, with
-    the events of the rows.
+    ``counted`` gives the rows and events for which each binary feature holds; None for numbers, of
+    which only the rows are counted. ``rows`` are ``min_samples_leaf`` and what it means here,
+    ``events`` the same of ``min_events_leaf``, with the number of events.
     """
-    limits: list[tuple[str, str, Any, int, NDArray[np.bool_] | None]] = []
+    limits: list[tuple[str, str, Any, int, int | None]] = []
     if not isinstance(rows[0], Integral):
         limits.append(("min_samples_leaf", "rows", rows[0], rows[1], None))
     if events is not None and not isinstance(events[0], Integral) and events[1]:
         limits.append(("min_events_leaf", "events", events[0], events[1], events[2]))
-    for name, counted, value, least, event in limits:
-        if features is not None and features.shape[1]:
-            yes = _core.count_true(features, event)
-            chosen = len(features) if event is None else int(event.sum())
+    for name, what, value, least, n_events in limits:
+        if counted is not None:
+            answers = counted()
+            yes = answers.holds if n_events is None else answers.among
+            chosen = answers.n_rows if n_events is None else n_events
             splits = bool((np.minimum(yes, chosen - yes) >= least).any())
             # Constant columns are warned of by themselves.
-            holds = yes if event is None else _core.count_true(features)
-            asked = not splits and bool(((holds > 0) & (holds < len(features))).any())
+            varies = (answers.holds > 0) & (answers.holds < answers.n_rows)
+            asked = not splits and bool(varies.any())
         else:
-            total = 0 if event is None else int(event.sum())
-            splits, asked = total >= 2 * least or event is None, features is None
+            splits, asked = n_events is None or n_events >= 2 * least, True
         if asked and not splits:
             warn(
-                f"{name}={value!r} means at least {least} {counted} in a leaf: no question leaves "
-                "as many on both sides, and the tree is a single leaf",
+                f"{name}={value!r} means at least {least} {what} in a leaf: no binary feature "
+                "leaves as many on both sides, and the tree is a single leaf",
                 SmallSampleWarning,
             )
 
@@ -114,22 +118,47 @@ def event_free_rows(encoder: Any, answers: Answers, data: TrainingData) -> str:
     empty where there is none. ``answers`` are those of the rows to the features of the fitted
     ``encoder``, counted among the events. O(n) per question that parts rows without events.
     """
-    events = np.stack([int(data.event.sum()) - answers.among, answers.among])
-    rows = np.stack([answers.n_rows - answers.holds, answers.holds])
-    worst, found = float(_CLEARLY * AUTO_EVENTS), ""
-    sides, candidates = np.nonzero((events == 0) & (rows >= worst))
-    if not len(candidates):
+    sides = event_free_sides(answers.counts, int(data.event.sum()))
+    if not sides:
         return ""
     # Quick checks come first: every fit runs them, and few need the rest.
-    names = encoder.get_feature_names_out()
     hazard = row_hazard(data, baseline_hazard(data))
-    for answer, feature in zip(sides.tolist(), candidates.tolist(), strict=True):
-        expected = float(hazard[answers.of(feature) == answer].sum())
-        if expected >= worst:
-            worst = expected
+    return worst_side(
+        encoder,
+        answers.counts,
+        sides,
+        lambda answer, feature: math.fsum(hazard[answers.of(feature) == answer].tolist()),
+    )
+
+
+def event_free_sides(answers: AnswerCounts, n_events: int) -> list[tuple[bool, int]]:
+    """Sides of features (answer and position) without events, of as many rows as may be expected.
+
+    ``n_events`` is the number of events of all rows.
+    """
+    events = np.stack([n_events - answers.among, answers.among])
+    rows = np.stack([answers.n_rows - answers.holds, answers.holds])
+    sides, features = np.nonzero((events == 0) & (rows >= _CLEARLY * AUTO_EVENTS))
+    return [(bool(side), int(k)) for side, k in zip(sides, features, strict=True)]
+
+
+def worst_side(
+    encoder: Any,
+    answers: AnswerCounts,
+    sides: list[tuple[bool, int]],
+    expected: Callable[[bool, int], float],
+) -> str:
+    """The side with the most ``expected`` events in words, if these are many; otherwise empty."""
+    names = encoder.get_feature_names_out()
+    worst, found = float(_CLEARLY * AUTO_EVENTS), ""
+    for answer, feature in sides:
+        events = expected(answer, feature)
+        if events >= worst:
+            worst, holds = events, answers.holds[feature]
             found = (
                 f"{str(names[feature])!r} {'holds' if answer else 'does not hold'} for "
-                f"{rows[answer, feature]} rows without events where {expected:.0f} are expected"
+                f"{holds if answer else answers.n_rows - holds} rows without events where "
+                f"{events:.0f} are expected"
             )
     return found
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
+from bristlecone._data.exact import product_sum
 from bristlecone._data.survival import TrainingData
 from bristlecone._leaves.brier import brier_score_of
 from bristlecone._leaves.follow_up import FollowUp
@@ -138,8 +139,11 @@ def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
     """Baseline hazard of every row between its entry and its time, shape (n,).
 
     Where that is zero it is 1/(W + 1), W the total weight, so that no hazard sum is zero and
-    every logarithm finite; the engine's search has the same floor.
+    every logarithm finite; the engine's search has the same floor. If no row has an event, as may
+    be with one of several causes, nothing is known of the hazard, and all are 0.
     """
+    if not baseline.event_times.size:
+        return np.zeros(len(data.time))
     if data.entry is not None:
         # A late entry leaves little of the hazard, which is to have all its digits.
         return _core.row_hazard(data.time, data.event, data.weight, data.entry)
@@ -158,6 +162,8 @@ class SurvivalRows:
         The rows.
     prior : float
         Pseudo-events of the prior on θ.
+    count : array of int, shape (n,), optional
+        Rows that each entry of ``data`` stands for, whose weight together is its weight.
 
     Attributes
     ----------
@@ -172,7 +178,9 @@ class SurvivalRows:
         Of all rows.
     """
 
-    def __init__(self, data: TrainingData, prior: float = 0.0) -> None:
+    def __init__(
+        self, data: TrainingData, prior: float = 0.0, count: NDArray[np.int64] | None = None
+    ) -> None:
         self.data = data
         self.prior = prior
         keys = [x for x in (data.entry, data.event, data.weight, data.time) if x is not None]
@@ -185,7 +193,8 @@ class SurvivalRows:
         )
         self.baseline = baseline_hazard(self.ordered)
         hazards = row_hazard(self.ordered, self.baseline)
-        self._hazards = hazards if weight is None else hazards * weight
+        self._hazards = hazards if weight is None or count is not None else hazards * weight
+        self._count = None if count is None else count[self.order]
         self._known: dict[frozenset[tuple[int, float, bool]], LeafStatistics] = {}
 
     def statistics(self, tree: Tree, leaf: NDArray[np.int64]) -> tuple[LeafStatistics, ...]:
@@ -216,20 +225,25 @@ class SurvivalRows:
         data = self.ordered
         event = data.event[rows]
         weight, entry = (None if x is None else x[rows] for x in (data.weight, data.entry))
-        table = risk_table(data.time[rows], event, weight, entry)
-        # fsum rounds once, whatever the order.
-        events, hazard = float(table["events"].sum()), math.fsum(self._hazards[rows].tolist())
+        count = None if self._count is None else self._count[rows]
+        table = risk_table(data.time[rows], event, weight, entry, count)
+        # The sum is rounded once, whatever the order.
+        hazards, events = self._hazards[rows], float(table["events"].sum())
+        if count is None or weight is None:
+            hazard = math.fsum(hazards.tolist())
+        else:
+            hazard = product_sum(hazards, weight)
         happened = table["events"] > 0
         if weight is None:  # then the table has counted them
             died, censored = (table[name].astype(np.int64) for name in ("events", "censored"))
             entered = None if entry is None else np.sort(entry)
             follow_up = FollowUp(table["time"], died, censored, entered)
         else:
-            follow_up = FollowUp.of(event, data.time[rows], entry)
+            follow_up = FollowUp.of(event, data.time[rows], entry, count)
         return LeafStatistics(
             node=node,
-            n_samples=rows.size,
-            n_events=int(event.sum()),
+            n_samples=rows.size if count is None else int(count.sum()),
+            n_events=int(event.sum() if count is None else count[event].sum()),
             weight=float((table["events"] + table["censored"]).sum()),
             events=events,
             hazard=hazard,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._leaves.base import SurvivalLeaves
+from bristlecone._leaves.causes import IncidenceLeaves
 from bristlecone._leaves.shrinkage import LeafCurves, hazards_of
 from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._leaves.statistics import Baseline, LeafStatistics
@@ -34,14 +35,16 @@ _CELLS = 1 << 22
 def thinned(leaves: Kind, points: int) -> tuple[Kind, float]:
     """Leaves of at most ``points`` steps per curve, and the largest error of a predicted survival.
 
-    Those without curves, or with few steps, are returned as they are. Rows that left between two
-    times that are kept are counted at the earlier. Smooth leaves keep the times that their risk
-    is a sum over, too.
+    With competing risks it is also the largest error of an incidence. Leaves without curves, or
+    with few steps, are returned as they are. Rows that left between two times that are kept are
+    counted at the earlier. Smooth leaves keep the times that their risk is a sum over, too.
     """
     if isinstance(leaves, StepLeaves):
         return _thinned_steps(leaves, points)  # type: ignore[return-value]
     if isinstance(leaves, SmoothLeaves):
         return _thinned_smooth(leaves, points), 0.0  # type: ignore[return-value]
+    if isinstance(leaves, IncidenceLeaves):
+        return _thinned_causes(leaves, points)  # type: ignore[return-value]
     return leaves, 0.0
 
 
@@ -77,6 +80,81 @@ def _thinned_steps(leaves: StepLeaves, points: int) -> tuple[StepLeaves, float]:
     counted = _counted(statistics, baseline)
     result = replace(leaves, statistics=counted, baseline=baseline, shrunk=shrunk)
     return result, _largest_error(leaves, result)
+
+
+def _thinned_causes(leaves: IncidenceLeaves, points: int) -> tuple[IncidenceLeaves, float]:
+    """Curves of all causes keep the same times, so that survival and incidences still sum to 1.
+
+    In a leaf S and the incidences by Aalen and Johansen are divided together. The baselines are
+    divided where proportional curves of all leaves are, and have the middle of what they stand for.
+    """
+    parts = (leaves.any_cause, *leaves.of_cause)
+    if leaves.any_cause.event_times.size <= points:
+        return leaves, 0.0
+    of_leaves = [_thinned_incidences(parts, k, points) for k in range(len(parts[0].statistics))]
+    times = leaves.unique_times
+    survival, incidence = replace(leaves, curve="proportional").curves
+    falls = np.concatenate([1 - survival, *incidence])
+    # Only where something happens: the curves are constant in between.
+    rising = np.flatnonzero(np.isin(times, leaves.any_cause.event_times))
+    kept, _ = _divided(falls[:, rising], points)
+    starts, ends = rising[kept], rising[np.append(kept[1:], rising.size) - 1]
+    happened = [leaf.event_times for statistics in of_leaves for leaf in statistics]
+    every = np.union1d(np.concatenate([*happened, times[starts]]), times[[0, -1]])
+    thinner = []
+    for part, statistics in zip(parts, zip(*of_leaves, strict=True), strict=True):
+        hazard = part.baseline.cumulative_hazard
+        values = (hazard[starts] + hazard[ends]) / 2
+        rises = times[starts][np.diff(values, prepend=0.0) > 0]
+        events = np.unique(np.concatenate([rises, *(leaf.event_times for leaf in statistics)]))
+        at_every = StepFunction(times[starts], values, before=0.0)(every)
+        baseline = Baseline(every, events, np.asarray(at_every))
+        counted = _counted(statistics, baseline)
+        thinner.append(replace(part, statistics=counted, baseline=baseline))
+    result = IncidenceLeaves(thinner[0], tuple(thinner[1:]), leaves.curve)
+    worst = np.abs(leaves.survival_at(times) - result.survival_at(times)).max()
+    for k in range(1, len(parts)):
+        off = np.abs(leaves.incidence_at(k, times) - result.incidence_at(k, times)).max()
+        worst = max(worst, off)
+    return result, float(worst)
+
+
+def _thinned_incidences(
+    parts: Sequence[StepLeaves], place: int, points: int
+) -> tuple[LeafStatistics, ...]:
+    """Statistics of a leaf with events of any cause, and with those of each, at the same times."""
+    leaf, *of_cause = (part.statistics[place] for part in parts)
+    times = leaf.event_times
+    if times.size <= points:
+        return (leaf, *of_cause)
+    before = np.append(1.0, leaf.kaplan_meier[:-1])
+    falls = [1 - leaf.kaplan_meier]
+    for one in of_cause:
+        hazard = StepFunction(one.event_times, one.nelson_aalen, before=0.0)(times)
+        falls.append(np.cumsum(before * np.diff(hazard, prepend=0.0)))
+    kept, (fall, *incidences) = _divided(np.stack(falls), points)
+    hazard = hazards_of(1 - fall)
+    at_risk = _effective(leaf, kept, hazard)
+    found = [_with_hazard(leaf, times[kept], hazard, at_risk)]
+    before = np.append(1.0, 1 - fall[:-1])
+    for one, incidence in zip(of_cause, incidences, strict=True):
+        hazard = np.clip(np.diff(incidence, prepend=0.0) / before, 0.0, 1.0)
+        found.append(_with_hazard(one, times[kept], hazard, at_risk))
+    return tuple(found)
+
+
+def _with_hazard(
+    leaf: LeafStatistics, times: Floats, hazard: Floats, at_risk: Floats
+) -> LeafStatistics:
+    """Statistics with these steps of the hazard, where there are any."""
+    own = hazard > 0
+    return replace(
+        leaf,
+        event_times=times[own],
+        kaplan_meier=np.asarray(np.cumprod(1 - hazard[own]), dtype=np.float64),
+        nelson_aalen=np.cumsum(hazard[own]),
+        at_risk=np.clip(at_risk[own], 1, leaf.n_samples),
+    )
 
 
 def _largest_error(one: SurvivalLeaves, other: SurvivalLeaves) -> float:

@@ -32,9 +32,9 @@ from bristlecone._encoder.rules import question_names
 from bristlecone._encoder.use import split_columns
 from bristlecone._model.leaves import (
     ClassLeavesRecord,
-    LabelLeavesRecord,
     LabelsRecord,
     MeanLeavesRecord,
+    PolicyLeavesRecord,
 )
 from bristlecone._model.survival import (
     IncidenceLeavesRecord,
@@ -58,7 +58,7 @@ ESTIMATORS: dict[str, type[Record]] = {
     "OptimalSurvivalTree": StepLeavesRecord,
     "OptimalTreeClassifier": ClassLeavesRecord,
     "OptimalTreeRegressor": MeanLeavesRecord,
-    "PolicyTree": LabelLeavesRecord,
+    "PolicyTree": PolicyLeavesRecord,
     "SoftSurvivalTree": SmoothLeavesRecord,
 }
 
@@ -82,6 +82,10 @@ class EqualityOfOpportunityRecord(
     DemographicParityRecord, frozen=True, tag="EqualityOfOpportunity"
 ):
     """Parameters of an ``EqualityOfOpportunity``."""
+
+
+class EqualizedOddsRecord(DemographicParityRecord, frozen=True, tag="EqualizedOdds"):
+    """Parameters of an ``EqualizedOdds``."""
 
 
 class RmstParityRecord(Record, frozen=True, tag="RmstParity"):
@@ -111,6 +115,7 @@ Parameter: TypeAlias = (
     | CurveParityRecord
     | DemographicParityRecord
     | EqualityOfOpportunityRecord
+    | EqualizedOddsRecord
     | RmstParityRecord
 )
 # Parameters that are objects, by the names of their classes.
@@ -119,6 +124,7 @@ OBJECTS: dict[str, type[Record]] = {
     "CurveParity": CurveParityRecord,
     "DemographicParity": DemographicParityRecord,
     "EqualityOfOpportunity": EqualityOfOpportunityRecord,
+    "EqualizedOdds": EqualizedOddsRecord,
     "RmstParity": RmstParityRecord,
 }
 
@@ -208,23 +214,34 @@ def _check_amounts(tree: Tree | SoftTree, least: int) -> None:
 
 
 class GroupsRecord(Record, frozen=True):
-    """Two groups, and what the tree predicts for them."""
+    """Groups, and what the tree predicts for them: arrays of one row per group, row after row."""
 
     groups: LabelsRecord
     values: list[float]
+    confusion: list[float] | None
 
     @classmethod
     def of(cls, groups: GroupValues) -> GroupsRecord:  # type: ignore[override]
-        """The record of two groups."""
-        return super().of(groups, groups=LabelsRecord.of(groups.groups))
+        """The record of groups."""
+        counts = None if groups.confusion is None else groups.confusion.ravel().tolist()
+        flat = {"values": groups.values.ravel().tolist(), "confusion": counts}
+        return super().of(groups, groups=LabelsRecord.of(groups.groups), **flat)
 
     def value(self) -> GroupValues:
         """The groups, checked."""
         with within("groups"):
             labels = self.groups.value()
-        if len(labels) != 2:
-            raise ModelFormatError("groups are not two")
-        return GroupValues(labels, floats(self.values, "values", 2))
+        n = len(labels)
+        if n < 2:
+            raise ModelFormatError("groups are fewer than two")
+        if self.confusion is None:
+            return GroupValues(labels, floats(self.values, "values", n))
+        confusion = floats(self.confusion, "confusion", 4 * n).reshape(n, 2, 2)
+        if (confusion < 0).any():
+            raise ModelFormatError("confusion of a group is negative")
+        width = 1 if len(self.values) == n else 2
+        values = floats(self.values, "values", width * n)
+        return GroupValues(labels, values if width == 1 else values.reshape(n, 2), confusion)
 
 
 class TeachingRecord(Record, frozen=True):
@@ -371,7 +388,7 @@ class Model(Record, frozen=True):
         StepLeavesRecord
         | SmoothLeavesRecord
         | IncidenceLeavesRecord
-        | LabelLeavesRecord
+        | PolicyLeavesRecord
         | ClassLeavesRecord
         | MeanLeavesRecord
     )

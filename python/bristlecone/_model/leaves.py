@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,11 @@ from bristlecone._data.records import (
 from bristlecone._leaves.labels import (
     PLAIN_TYPES,
     ClassLeaves,
-    LabelLeaves,
     check_label_type,
     plain_labels,
 )
 from bristlecone._leaves.means import LEVELS, MeanLeaves
+from bristlecone._leaves.policies import PolicyLeaves
 from bristlecone._search.certificate import Certificate
 from bristlecone._tree import Tree
 from bristlecone.exceptions import ModelFormatError
@@ -72,21 +73,62 @@ class LabelsRecord(Record, frozen=True):
         return labels
 
 
-class LabelLeavesRecord(Record, frozen=True, tag="labels"):
-    """Leaves that give a label each."""
+# Of rewards beyond 1e154, covariances are beyond the largest number.
+Matrix = list[list[float | None]]
+
+
+class PolicyLeavesRecord(Record, frozen=True, tag="policy"):
+    """Leaves that prescribe a treatment each."""
 
     labels: LabelsRecord
     label: list[Count]
     values: list[list[float]]
+    covariance: list[Matrix]
+    treated: list[list[Count]]
+    events: list[list[Count]] | None
+    whole: Matrix
 
     @classmethod
-    def of(cls, leaves: LabelLeaves, tree: Tree) -> LabelLeavesRecord:  # type: ignore[override]
+    def of(cls, leaves: PolicyLeaves, tree: Tree) -> PolicyLeavesRecord:  # type: ignore[override]
         """The record of leaves."""
         return super().of(leaves, labels=LabelsRecord.of(leaves.labels))
 
-    def value(self, tree: Tree, certificate: Certificate) -> LabelLeaves:
+    def value(self, tree: Tree, certificate: Certificate) -> PolicyLeaves:
         """The leaves, checked."""
-        return LabelLeaves(*_labels_of(self, tree))
+        labels, label, values = _labels_of(self, tree)
+        k = len(labels)
+        if len(self.covariance) != tree.n_leaves:
+            raise ModelFormatError(
+                f"covariance has {len(self.covariance)} matrices, not one a leaf"
+            )
+        covariance = [_covariance(one, "covariance", k) for one in self.covariance]
+        treated = _counts(self.treated, "treated", (tree.n_leaves, k))
+        if (treated.sum(axis=1) != tree.n_node_samples[tree.leaves]).any():
+            raise ModelFormatError("treated does not add up to the rows of the leaves")
+        events = None
+        if self.events is not None:
+            events = _counts(self.events, "events", (tree.n_leaves, k))
+            if (events > treated).any():
+                raise ModelFormatError("events are more than the rows of a treatment in a leaf")
+        if (events is None) != (certificate.parameters.get("horizon") is None):
+            raise ModelFormatError("events contradict the parameter horizon")
+        whole = _covariance(self.whole, "whole", k + 1)
+        return PolicyLeaves(labels, label, values, np.array(covariance), treated, events, whole)
+
+
+def _counts(values: list[list[int]], name: str, shape: tuple[int, int]) -> NDArray[np.int64]:
+    return matrix(values, name, shape).astype(np.int64)
+
+
+def _covariance(values: Matrix, name: str, size: int) -> NDArray[np.float64]:
+    """A covariance, whose variances are not negative."""
+    known = [[math.inf if entry is None else entry for entry in row] for row in values]
+    if any(len(row) != size for row in known) or len(known) != size:
+        raise ModelFormatError(f"{name} is no matrix of shape ({size}, {size})")
+    found = np.array(known, dtype=np.float64)
+    if (np.diag(found) < 0).any() or (found != found.T).any():
+        raise ModelFormatError(f"{name} is no covariance")
+    return found
 
 
 class ClassLeavesRecord(Record, frozen=True, tag="classes"):
@@ -117,7 +159,7 @@ class ClassLeavesRecord(Record, frozen=True, tag="classes"):
 
 
 def _labels_of(
-    record: LabelLeavesRecord | ClassLeavesRecord, tree: Tree
+    record: PolicyLeavesRecord | ClassLeavesRecord, tree: Tree
 ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.float64]]:
     with within("labels"):
         labels = record.labels.value()

@@ -30,6 +30,7 @@ from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.records import BinaryRecord, DesignRecord, NumericRecord
+from bristlecone._leaves.causes import IncidenceLeaves
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._leaves.thinning import thinned
 from bristlecone._model import document
@@ -48,13 +49,16 @@ def save_model(
     ----------
     estimator : fitted tree
         Tree to save. The file contains no training rows. Its parameters are those of the fit, even
-        if they were changed since; a ``teacher`` of the user's own is None in the file.
+        if they were changed since; a ``teacher``, ``outcome_model`` or ``propensity_model`` of the
+        user's own is None in the file.
     path : path
         File to write; an existing one is replaced.
     curve_points : int, optional
         Maximum number of steps of each leaf's survival curve, and of the baseline; it keeps the
         file of a model with many rows small. None keeps all steps. The kept steps have the least
-        error in survival, which is ``certificate_.facts["curve_error"]`` of the loaded model.
+        error in survival, which is ``certificate_.facts["curve_error"]`` of the loaded model. For a
+        ``CompetingRisksTree``, it is the largest error in survival and in the incidences, which
+        keep the same steps; with proportional curves another choice may have a smaller error.
         Predictions from curves, medians and intervals of leaves, and the risk of trees fitted by
         Brier score then become approximate. θ, the risk of trees fitted by likelihood, and the
         predictions of soft trees do not change.
@@ -211,14 +215,15 @@ def loads(text: str, expected: type | None = None) -> Any:
 def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
     """Leaves with thinner curves, and a certificate that states by how much they are off."""
     thinner, error = thinned(leaves, points)
-    if thinner is leaves or not isinstance(leaves, StepLeaves):
+    if thinner is leaves or not isinstance(leaves, StepLeaves | IncidenceLeaves):
         return thinner, certificate
     # Rounded up. Of curves that were thinned before, the errors add up.
     error += certificate.facts.get(CURVE_ERROR, 0.0)
     if error:
         unit = 10.0 ** (math.floor(math.log10(error)) - 1)
         error = math.ceil(error / unit) * unit
-    text = f"thinned to at most {points} steps; survival is off by at most {error:.2g}"
+    what = "survival is" if isinstance(leaves, StepLeaves) else "survival and incidences are"
+    text = f"thinned to at most {points} steps; {what} off by at most {error:.2g}"
     remarks = [remark for remark in certificate.remarks if remark[0] != "curves"]
     return thinner, replace(
         certificate,
@@ -228,7 +233,7 @@ def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
 
 
 def _plain_parameter(name: str, value: Any) -> Any:
-    if name == "teacher" and not isinstance(value, str):
+    if name in ("teacher", "outcome_model", "propensity_model") and not isinstance(value, str):
         # A file holds no model of another package; the certificate keeps its text.
         return None
     return document.plain_parameter(name, value)

@@ -57,11 +57,12 @@ class BaselineRecord(Record, frozen=True):
     event_times: list[float]
     cumulative_hazard: list[float]
 
-    def value(self, unique_times: Floats) -> Baseline:
+    def value(self, unique_times: Floats, needs_event: bool) -> Baseline:
         """The baseline at these times, checked."""
         event_times = times(self.event_times, "event_times")
         hazard = monotone(self.cumulative_hazard, "cumulative_hazard", low=0.0, high=np.inf, sign=1)
-        if not event_times.size or not np.isin(event_times, unique_times).all():
+        is_empty = needs_event and not event_times.size
+        if is_empty or not np.isin(event_times, unique_times).all():
             raise ModelFormatError("event_times is empty or not part of rows.times")
         if hazard.shape != unique_times.shape:
             raise ModelFormatError("cumulative_hazard does not have one value per time")
@@ -115,7 +116,7 @@ class LeafRecord(Record, frozen=True):
             "n_events": leaf.n_events <= leaf.n_samples,
             "weight": bool(np.isclose(leaf.weight, tree.weighted_n_node_samples[node], atol=0.0)),
             "events": leaf.events <= leaf.weight and (leaf.events > 0) == (leaf.n_events > 0),
-            "hazard": (leaf.hazard > 0) == (leaf.n_samples > 0),
+            "hazard": (leaf.hazard > 0) == (leaf.n_samples > 0 and baseline.event_times.size > 0),
             "event_times": bool(np.isin(leaf.event_times, baseline.event_times).all())
             and (leaf.event_times.size > 0) == (leaf.n_events > 0),
             "kaplan_meier": leaf.kaplan_meier.shape == shape,
@@ -251,10 +252,11 @@ class EstimatesRecord(Record, frozen=True):
         rows: tuple[Floats, tuple[FollowUp, ...]],
         curve: str,
         prior: float,
+        needs_event: bool = True,
     ) -> tuple[Baseline, tuple[LeafStatistics, ...]]:
         """Baseline and statistics, checked."""
         with within("baseline"):
-            baseline = self.baseline.value(rows[0])
+            baseline = self.baseline.value(rows[0], needs_event)
         _check_number(self.leaves, "leaves", tree)
         statistics = []
         for k, (node, follow_up) in enumerate(zip(tree.leaves.tolist(), rows[1], strict=True)):
@@ -292,25 +294,25 @@ class StepLeavesRecord(Record, frozen=True, tag="step survival"):
         shrunk = None if leaves.shrunk is None else CurvesRecord.of(leaves.shrunk)
         return replace(record, estimates=EstimatesRecord.of(leaves), shrunk=shrunk)
 
-    def value(self, tree: Tree, certificate: Certificate) -> StepLeaves:
+    def value(self, tree: Tree, certificate: Certificate, needs_event: bool = True) -> StepLeaves:
         """The leaves, checked."""
         shrinkage = certificate.parameters.get("shrinkage", "auto")
         if shrinkage != "auto" and shrinkage != self.shrinkage:
             raise ModelFormatError("shrinkage is not the parameter")
-        return self.leaves(tree, certificate)
+        return self.leaves(tree, certificate, needs_event)
 
-    def leaves(self, tree: Tree, certificate: Certificate) -> StepLeaves:
+    def leaves(self, tree: Tree, certificate: Certificate, needs_event: bool = True) -> StepLeaves:
         """The leaves, checked, of any shrinkage."""
         with within("rows"):
             rows = self.rows.value(tree)
         if self.estimates is None:
             if self.shrunk is not None:
                 raise ModelFormatError("shrunk needs estimates")
-            _check_followed(rows[1])
+            _check_followed(rows[1], needs_event)
             return self._follows(tree, rows[1])
         with within("estimates"):
             baseline, statistics = self.estimates.value(
-                tree, certificate, rows, self.curve, self.prior
+                tree, certificate, rows, self.curve, self.prior, needs_event
             )
         return StepLeaves(
             statistics=statistics,
@@ -374,12 +376,13 @@ class IncidenceLeavesRecord(Record, frozen=True, tag="incidences"):
             if (record.curve, record.shrinkage, record.by_theta) != ("kaplan-meier", 0, True):
                 raise ModelFormatError("curve is not 'kaplan-meier', without shrinkage")
             whole = self.any_cause.leaves(tree, certificate)
-        of_cause = []
+        # If the number of causes was given, some may have no event.
+        of_cause, needs_event = [], certificate.parameters.get("n_causes") is None
         for k, record in enumerate(self.of_cause):
             with within(f"of_cause[{k}]"):
                 if record.curve != "proportional" or not record.by_theta:
                     raise ModelFormatError("curve is not 'proportional', with a risk by theta")
-                of_cause.append(record.value(tree, certificate))
+                of_cause.append(record.value(tree, certificate, needs_event))
         for place, follow_up in enumerate(whole.follow_up):
             each = [one.follow_up[place] for one in of_cause]
             same = all(
@@ -455,10 +458,10 @@ def _follows(follow_up: Sequence[FollowUp]) -> bool:
     return few and all(one.entry_times is None for one in follow_up)
 
 
-def _check_followed(follow_up: Sequence[FollowUp]) -> None:
+def _check_followed(follow_up: Sequence[FollowUp], needs_event: bool = True) -> None:
     if not _follows(follow_up):
         raise ModelFormatError("estimates are missing: rows have entry times, or are too many")
-    if not any(one.events.any() for one in follow_up):
+    if needs_event and not any(one.events.any() for one in follow_up):
         raise ModelFormatError("rows have no event")
 
 

@@ -115,8 +115,12 @@ class TaskObjective(Objective[RowsT, LeavesT]):
     def task(self, data: RowsT) -> Task:
         """Task of the engine whose leaf costs are sums over rows; its greedy tree gives cuts."""
 
+    def task_of(self, problem: Problem[RowsT]) -> Task:
+        """Task of a problem, with what follows from its features."""
+        return self.task(problem.data)
+
     def engine(self, problem: Problem[RowsT]) -> Engine:
-        return engine_of(self.task(problem.data), problem.features)
+        return engine_of(self.task_of(problem), problem.features)
 
     def cuts(self, data: RowsT, columns: RankedColumns, growth: Growth) -> list[Cut]:
         cuts = cuts_of_task(*self.task(data), columns, growth)

@@ -48,7 +48,10 @@ class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
         )
 
     def _weights(self, data: TrainingData) -> NDArray[np.float64]:
-        return np.array(self.cause_weights) if self.cause_weights else np.ones(data.n_causes)
+        """Weights of the causes in the loss; a cause without an event adds nothing to it."""
+        weights = np.array(self.cause_weights) if self.cause_weights else np.ones(data.n_causes)
+        assert data.cause is not None
+        return np.where(np.isin(np.arange(data.n_causes) + 1, data.cause), weights, 0.0)
 
     def target(self, data: TrainingData) -> NDArray[np.void]:
         return as_structured(Survival(data.event, data.time, data.entry))
@@ -64,7 +67,8 @@ class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
         if "rows" not in problem.memo:
             causes = range(1, data.n_causes + 1)
             problem.memo["rows"] = [
-                SurvivalRows(one, self.prior) for one in (data, *(_alone(data, k) for k in causes))
+                SurvivalRows(one, self.prior, problem.count)
+                for one in (data, *(_alone(data, k) for k in causes))
             ]
         first, *others = problem.memo["rows"]
         return IncidenceLeaves(
@@ -93,17 +97,19 @@ class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
     def losses(
         self, tree: Tree, problem: Problem[TrainingData], leaves: IncidenceLeaves
     ) -> NDArray[np.float64]:
-        weights = self._weights(problem.data)
-        loss = self._of_cause
-        of_causes = [loss.losses(tree, problem, own) for own in leaves.of_cause]
-        return np.tensordot(weights, of_causes, 1)
+        loss, total = self._of_cause, np.zeros(tree.node_count)
+        for weight, own in zip(self._weights(problem.data), leaves.of_cause, strict=True):
+            if weight > 0:
+                total += weight * loss.losses(tree, problem, own)
+        return total
 
     def value(self, tree: Tree, problem: Problem[TrainingData], leaves: IncidenceLeaves) -> float:
         loss, total = self._of_cause, 0.0
         weights = self._weights(problem.data).tolist()
         for k, (weight, own) in enumerate(zip(weights, leaves.of_cause, strict=True), start=1):
-            alone = replace(problem, data=_alone(problem.data, k))
-            total += weight * loss.value(tree, alone, own)
+            if weight > 0:
+                alone = replace(problem, data=_alone(problem.data, k))
+                total += weight * loss.value(tree, alone, own)
         return total
 
     def aim(self, problem: Problem[TrainingData], leaves: IncidenceLeaves) -> str:

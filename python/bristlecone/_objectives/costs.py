@@ -15,7 +15,7 @@ from bristlecone._objectives.base import Objective
 from bristlecone._objectives.labels import ClassObjective
 from bristlecone._objectives.prices import Prices, binary_prices, column_prices, path_prices
 from bristlecone._search.cuts import Growth, cuts_of_task
-from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Costs
 from bristlecone._tree import Tree
 
@@ -49,8 +49,8 @@ class LabelCosts(ClassObjective[CostlyData]):
         own = {f"feature_{name}": array for name, array in prices._asdict().items()}
         return Task("priced-costs", {**costs, **own})
 
-    def engine(self, problem: Problem[CostlyData]) -> Engine:
-        return engine_of(self.task(problem.data, self._prices(problem)), problem.features)
+    def task_of(self, problem: Problem[CostlyData]) -> Task:
+        return self.task(problem.data, self._prices(problem))
 
     def _prices(self, problem: Problem[CostlyData]) -> Prices | None:
         # One for all trees of the problem, as of a size path.

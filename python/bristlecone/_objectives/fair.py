@@ -1,13 +1,21 @@
-"""Objectives under a limit on the difference between two groups."""
+"""Objectives under a limit on the differences between groups."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.groups import (
+    EQUAL_ODDS,
+    EQUAL_OPPORTUNITY,
+    PARITY,
+    group_confusion,
+    group_rates,
+)
 from bristlecone._data.survival import TrainingData
 from bristlecone._data.targets import GroupedData
 from bristlecone._encoder.cuts import Cut, RankedColumns
@@ -19,26 +27,30 @@ from bristlecone._objectives.survival import SurvivalObjective
 from bristlecone._search.certificate import GroupValues
 from bristlecone._search.cuts import Growth
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._search.front import ParetoFront, fair_front
 from bristlecone._tree import Tree
 from bristlecone.curves import rmst
 
-PARITY, EQUAL_OPPORTUNITY = "demographic-parity", "equality-of-opportunity"
-
-_COMPARED = {PARITY: "the rows", EQUAL_OPPORTUNITY: "the rows of the positive class"}
+_ROWS = {
+    PARITY: "the rows",
+    EQUAL_OPPORTUNITY: "the rows of the positive class",
+    EQUAL_ODDS: "the rows of either class",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class FairLabels(ClassObjective[GroupedData]):
-    """Misclassified share of two classes, where two groups are predicted positive alike.
+    """Misclassified share of two classes, where groups are predicted positive alike.
 
     Parameters
     ----------
     shrinkage : float
         As in ClassObjective.
-    constraint : {"demographic-parity", "equality-of-opportunity"}
-        Whose shares are compared: of all rows, or of those of the positive class.
+    constraint : {"demographic-parity", "equality-of-opportunity", "equalized-odds"}
+        Whose shares are compared: of all rows, of those of the positive class, or of those of
+        either class.
     limit : float
-        Largest difference of the shares.
+        Largest difference of the shares between any two groups.
     """
 
     constraint: str
@@ -49,30 +61,52 @@ class FairLabels(ClassObjective[GroupedData]):
         return True
 
     def engine(self, problem: Problem[GroupedData]) -> Engine:
-        data = problem.data
+        return engine_of(self.limited(problem.data), problem.features)
+
+    def limited(self, data: GroupedData) -> Task:
+        """The task of the engine under the limit."""
         arrays = {"labels": data.labels, "weight": data.weight, "group": data.group}
-        task = Task(self.constraint, {**arrays, "delta": float(self.limit)})
-        return engine_of(task, problem.features)
+        if data.group_weight is not None:
+            arrays["group_weight"] = data.group_weight
+        return Task(self.constraint, {**arrays, "delta": float(self.limit)})
 
     def groups(self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves) -> GroupValues:
         data = problem.data
         predicted = leaves.label[problem.leaf_index(tree)]
-        compared = np.ones(len(predicted), dtype=bool)
-        if self.constraint == EQUAL_OPPORTUNITY:
-            compared = data.labels == 1
-        rates = []
-        for side in (0, 1):
-            rows = compared & (data.group == side)
-            weight = None if data.weight is None else data.weight[rows]
-            rates.append(np.average(predicted[rows], weights=weight))
-        return GroupValues(data.groups, np.array(rates))
+        weight = data.weight if data.group_weight is None else data.group_weight
+        confusion = group_confusion(data.group, data.labels, predicted, weight, len(data.groups))
+        return GroupValues(data.groups, group_rates(self.constraint, confusion), confusion)
+
+    def front(
+        self, problem: Problem[GroupedData], name: str, settings: dict[str, Any]
+    ) -> ParetoFront:
+        """All trees that are not dominated in error and difference, which is called ``name``."""
+        data = problem.data
+        task, arrays = self.limited(data)
+        weight = data.weight if data.group_weight is None else data.group_weight
+        own = np.ones(len(data.labels)) if data.weight is None else data.weight
+
+        def costs_of(tree: Tree, labels: NDArray[np.int64]) -> tuple[float, float]:
+            predicted = labels[tree.leaf_index(problem.features)]
+            counts = group_confusion(data.group, data.labels, predicted, weight, len(data.groups))
+            rates = GroupValues(data.groups, group_rates(self.constraint, counts))
+            wrong = math.fsum(own[predicted != data.labels]) / math.fsum(own)
+            return wrong, rates.difference
+
+        names = "misclassified share", name
+        return fair_front(task, arrays, problem.features, costs_of, names, settings)
 
     def aim(self, problem: Problem[GroupedData], leaves: ClassLeaves) -> str:
-        one, other = problem.data.groups.tolist()
+        *others, last = map(str, problem.data.groups.tolist())
+        groups = f"{', '.join(others)} and {'of ' if len(others) == 1 else ''}{last}"
+        any_two = "" if len(others) == 1 else " between any two of them"
+        errors = AIMS["accuracy"]
+        if problem.data.group_weight is not None:
+            errors += ", where the weight of each row is multiplied by that of its class"
         return (
-            f"{AIMS['accuracy']}, among trees for which the shares of {_COMPARED[self.constraint]} "
-            f"of {one} and of {other} that are predicted to be positive differ by at most "
-            f"{self.limit:g} (van der Linden, de Weerdt and Demirović, NeurIPS 2023)"
+            f"{errors}, among trees for which the shares of {_ROWS[self.constraint]} "
+            f"of {groups} that are predicted to be positive differ by at most "
+            f"{self.limit:g}{any_two} (van der Linden, de Weerdt and Demirović, NeurIPS 2023)"
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeRegressor
 
+from bristlecone._data.exact import product_sum
 from bristlecone._data.targets import NumericData
 from bristlecone._leaves.means import MeanLeaves, weighted_quantiles
 from bristlecone._objectives.base import TaskObjective
@@ -111,7 +112,7 @@ class _Groups:
         if weight is None:
             return math.fsum(own.tolist()) / own.size
         share = _shares(weight)
-        return math.fsum((share * own).tolist()) / float(share.sum())
+        return product_sum(own, share) / float(share.sum())
 
     def variance(self, first: int, last: int) -> float:
         """Weighted variance of the rows from one leaf to another.

@@ -1,4 +1,4 @@
-"""Fairness: limits on the difference between two groups, and a penalty."""
+"""Fairness: limits on the differences between groups, and a penalty."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from bristlecone._data.checks import check_real
-from bristlecone._data.groups import Groups, check_two_groups
+from bristlecone._data.groups import Groups, check_groups
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -25,10 +25,15 @@ class Fairness(BaseEstimator):
 
 
 def groups_of(
-    fairness: Fairness, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None
+    fairness: Fairness,
+    X: Any,
+    sensitive_features: Any,
+    kept: NDArray[np.bool_] | None,
+    most: int = 2,
 ) -> Groups:
-    """The two groups of the kept rows: those given to ``fit``, else those of the column."""
-    groups = check_two_groups(X, sensitive_features, fairness.sensitive_feature, kept, "fairness")
+    """The groups of the kept rows, at most so many: those given to ``fit``, else the column's."""
+    why = "fairness" if most == 2 else type(fairness).__name__
+    groups = check_groups(X, sensitive_features, fairness.sensitive_feature, kept, why, most)
     if groups is None:
         raise ValueError(
             "fairness needs groups: pass sensitive_features to fit, or set "
@@ -38,7 +43,7 @@ def groups_of(
 
 
 class GroupConstraint(Fairness):
-    """Limit on the difference between two groups; a subclass defines the quantity."""
+    """Limit on the difference between groups; a subclass defines the quantity."""
 
     # What limits must not exceed.
     _most: ClassVar[float] = np.inf
@@ -59,7 +64,8 @@ class GroupConstraint(Fairness):
 class DemographicParity(GroupConstraint):
     """Demographic parity: limit on the difference of the positive prediction rates.
 
-    For :class:`~bristlecone.FairTreeClassifier`.
+    For :class:`~bristlecone.FairTreeClassifier`. The limit holds between any two of up to six
+    groups.
 
     Parameters
     ----------
@@ -73,12 +79,13 @@ class DemographicParity(GroupConstraint):
     See Also
     --------
     EqualityOfOpportunity : Compares the rows of the positive class only.
+    EqualizedOdds : Compares the rows of either class.
 
     Examples
     --------
     >>> from bristlecone import DemographicParity, FairTreeClassifier
     >>> X, y = [[0], [0], [1], [1]], [0, 1, 1, 1]
-    >>> tree = FairTreeClassifier(fairness=DemographicParity(0.0))
+    >>> tree = FairTreeClassifier(fairness=DemographicParity(0.0), min_samples_leaf=1)
     >>> tree.fit(X, y, sensitive_features=["a", "b", "a", "b"]).group_rates_.tolist()
     [1.0, 1.0]
     """
@@ -89,7 +96,8 @@ class DemographicParity(GroupConstraint):
 class EqualityOfOpportunity(GroupConstraint):
     """Equality of opportunity: limit on the difference of the true positive rates.
 
-    For :class:`~bristlecone.FairTreeClassifier`.
+    For :class:`~bristlecone.FairTreeClassifier`. The limit holds between any two of up to six
+    groups.
 
     Parameters
     ----------
@@ -103,14 +111,47 @@ class EqualityOfOpportunity(GroupConstraint):
     See Also
     --------
     DemographicParity : Compares all rows.
+    EqualizedOdds : Limits the false positive rates, too.
 
     Examples
     --------
     >>> from bristlecone import EqualityOfOpportunity, FairTreeClassifier
     >>> X, y = [[0], [0], [1], [1]], [1, 1, 1, 0]
-    >>> tree = FairTreeClassifier(fairness=EqualityOfOpportunity(0.0))
+    >>> tree = FairTreeClassifier(fairness=EqualityOfOpportunity(0.0), min_samples_leaf=1)
     >>> tree.fit(X, y, sensitive_features=["a", "b", "a", "b"]).group_rates_.tolist()
     [1.0, 1.0]
+    """
+
+    _most = 1.0
+
+
+class EqualizedOdds(GroupConstraint):
+    """Equalized odds: limit on the differences of the true and the false positive rates.
+
+    For :class:`~bristlecone.FairTreeClassifier`. The limit holds for both rates, between any two of
+    up to four groups (Hardt, Price and Srebro, "Equality of opportunity in supervised learning",
+    NeurIPS 2016).
+
+    Parameters
+    ----------
+    limit : float
+        Largest difference of either rate, between 0 and 1.
+    sensitive_feature : str, int or None, default=None
+        Column of ``X``, by name or position, with one value per group. None: pass the groups to
+        ``fit`` as ``sensitive_features``. The column stays a feature; for a tree that cannot split
+        on it, pass the groups to ``fit`` and leave the column out of ``X``.
+
+    See Also
+    --------
+    EqualityOfOpportunity : Limits the true positive rates only.
+
+    Examples
+    --------
+    >>> from bristlecone import EqualizedOdds, FairTreeClassifier
+    >>> X, y = [[0], [1], [0], [1]], [0, 1, 0, 1]
+    >>> tree = FairTreeClassifier(fairness=EqualizedOdds(0.0), min_samples_leaf=1)
+    >>> tree.fit(X, y, sensitive_features=["a", "a", "b", "b"]).group_rates_.tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
     """
 
     _most = 1.0
@@ -120,7 +161,7 @@ class RmstParity(GroupConstraint):
     """Limit on the difference of the mean restricted survival time of two groups.
 
     With μ = ∫₀^τ S the restricted mean of the predicted curve of a leaf, and M_g the mean of μ over
-    the training rows of group g, a tree is allowed if |M₁ − M₀| ≤ ``limit``. The limit applies to
+    the training rows of group g, a tree is allowed if ``|M₁ − M₀| ≤ limit``. The limit applies to
     the predictions for the groups as a whole; outcomes within a leaf may differ.
 
     Parameters
@@ -136,7 +177,7 @@ class RmstParity(GroupConstraint):
 
     See Also
     --------
-    DemographicParity, EqualityOfOpportunity : Limits for classifiers.
+    DemographicParity, EqualityOfOpportunity, EqualizedOdds : Limits for classifiers.
 
     Examples
     --------

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from numbers import Real
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from bristlecone._data.arrays import unmasked
-from bristlecone._data.targets import PolicyData, check_amounts, check_numbers
-from bristlecone._leaves.labels import LabelLeaves
+from bristlecone._data.targets import OwnData, PolicyData
+from bristlecone._leaves.policies import PolicyLeaves, covariance_of_mean
 from bristlecone._objectives.base import TaskObjective
+from bristlecone._objectives.own import OwnObjective
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._tree import Tree
 
-REWARD_ESTIMATES = ("direct", "inverse-propensity", "doubly-robust")
-
-# Rewards of which none is larger lose digits when they are averaged.
-_LEAST = 1e-290
-
 
 @dataclass(frozen=True, kw_only=True)
-class Rewards(TaskObjective[PolicyData, LabelLeaves]):
+class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
     """Mean outcome of the treatments that a policy prescribes; the objective is its negative.
 
     Parameters
@@ -34,10 +28,22 @@ class Rewards(TaskObjective[PolicyData, LabelLeaves]):
         How the rewards were estimated.
     capacities : mapping or None
         Largest share of the rows that may be given a treatment.
+    horizon : float or None
+        Of censored outcomes: the time that rewards are of.
+    estimand : str
+        What the rewards of censored outcomes are.
+    min_samples_treatment : int
+        Fewest rows of every treatment in a leaf.
+    models : tuple
+        Models of the propensity scores and of the outcomes, where these were not given.
     """
 
     reward: str
     capacities: Mapping[Any, float] | None
+    horizon: float | None = None
+    estimand: str = "restricted-mean"
+    min_samples_treatment: int = 0
+    models: tuple[Any, Any] = (None, None)
 
     def target(self, data: PolicyData) -> NDArray[np.float64]:
         """How much better each treatment is than their mean: what a policy divides rows by."""
@@ -53,12 +59,56 @@ class Rewards(TaskObjective[PolicyData, LabelLeaves]):
     def engine(self, problem: Problem[PolicyData]) -> Engine:
         data = problem.data
         task = self.task(data)
+        if self.min_samples_treatment:
+            return self._within_minima(problem)
         if not self.capacities:
             return engine_of(task, problem.features)
         weight = data.weight
         total = float(len(data.rewards)) if weight is None else math.fsum(weight)
         limited = {**task.data, "capacity": self.capacity(data.treatments, total)}
         return engine_of(Task("capacity", limited), problem.features)
+
+    def _estimated(self, data: PolicyData) -> str:
+        """What was estimated for the rewards, and by which models."""
+        scores, outcomes = (
+            "auto" if isinstance(model, str) else type(model).__name__ for model in self.models
+        )
+        parts = []
+        if self.reward != "direct" and data.propensity is None:
+            parts.append(f"the propensity scores ({scores})")
+        if self.horizon is not None:
+            parts.append(f"survival and censoring ({outcomes})")
+        elif self.reward != "inverse-propensity" and data.predicted_outcomes is None:
+            parts.append(f"the outcomes ({outcomes})")
+        return f", with cross-fitted models of {' and of '.join(parts)}" if parts else ""
+
+    def _within_minima(self, problem: Problem[PolicyData]) -> Engine:
+        """Search where leaves without enough rows of every treatment cost infinity.
+
+        That is a constraint on single leaves, which custom tasks may have (docs/maths/batch.md).
+        """
+        data = problem.data
+        had = np.eye(len(data.treatments))[data.treatment]
+        best = data.rewards.max(axis=1, keepdims=True)
+        earned = np.column_stack([data.rewards, best])
+        if data.weight is not None:
+            earned = earned * data.weight[:, None]
+        statistics = np.column_stack([earned, had])
+        task = _Earned(len(data.treatments), self.min_samples_treatment)
+        own = OwnObjective(own=task, leaf_penalty=0.0)
+        rows = OwnData(data.X, statistics, data.weight)
+        whole: Any = replace(problem, data=cast(Any, rows))
+        return own.engine(whole)
+
+    def check_minimum(self, data: PolicyData) -> None:
+        """Raise ValueError if a treatment has fewer rows than every leaf must have."""
+        counts = np.bincount(data.treatment, minlength=len(data.treatments))
+        if counts.min() < self.min_samples_treatment:
+            place = int(counts.argmin())
+            raise ValueError(
+                f"min_samples_treatment={self.min_samples_treatment} is more than the "
+                f"{counts[place]} rows of treatment {data.treatments.tolist()[place]!r}"
+            )
 
     def capacity(self, treatments: NDArray[Any], total: float) -> NDArray[np.float64]:
         """Largest weight of every treatment, of this total.
@@ -79,91 +129,94 @@ class Rewards(TaskObjective[PolicyData, LabelLeaves]):
             capacity[names.index(name)] = share * total
         return capacity
 
-    def leaves(self, tree: Tree, problem: Problem[PolicyData], solution: Any) -> LabelLeaves:
+    def leaves(self, tree: Tree, problem: Problem[PolicyData], solution: Any) -> PolicyLeaves:
         data, leaf = problem.data, problem.leaf_index(tree)
         values, best = _by_leaf(leaf, tree.n_leaves, data.rewards, data.weight)
         labels = solution.labels[tree.leaves] if hasattr(solution, "labels") else best
-        return LabelLeaves(data.treatments, np.asarray(labels, dtype=np.int64), values)
+        label = np.asarray(labels, dtype=np.int64)
+        n_treatments = len(data.treatments)
+        flat = leaf * n_treatments + data.treatment
+
+        count = problem.count
+
+        def counted(rows: NDArray[np.bool_] | slice) -> NDArray[np.int64]:
+            shape = tree.n_leaves, n_treatments
+            own = None if count is None else count[rows]
+            found = np.bincount(flat[rows], own, shape[0] * shape[1])
+            return found.astype(np.int64).reshape(shape)
+
+        prescribed = data.rewards[np.arange(len(leaf)), label[leaf]]
+        return PolicyLeaves(
+            labels=data.treatments,
+            label=label,
+            values=values,
+            covariance=_covariances(leaf, tree.n_leaves, data, count),
+            treated=counted(slice(None)),
+            events=None if data.happened is None else counted(self._by_then(data)),
+            whole=covariance_of_mean(
+                np.column_stack([prescribed, data.rewards]), data.weight, count
+            ),
+        )
+
+    def _by_then(self, data: PolicyData) -> NDArray[np.bool_]:
+        """Rows with an event by the horizon."""
+        assert data.happened is not None and self.horizon is not None
+        return data.happened & (data.outcome <= self.horizon)
 
     def losses(
-        self, tree: Tree, problem: Problem[PolicyData], leaves: LabelLeaves
+        self, tree: Tree, problem: Problem[PolicyData], leaves: PolicyLeaves
     ) -> NDArray[np.float64]:
         weight = tree.weighted_n_node_samples
         values = tree.node_sums(leaves.values * (weight[tree.leaves] / weight[0])[:, None])
         return -values.max(axis=1)
 
-    def value(self, tree: Tree, problem: Problem[PolicyData], leaves: LabelLeaves) -> float:
+    def value(self, tree: Tree, problem: Problem[PolicyData], leaves: PolicyLeaves) -> float:
         return -mean_reward(tree, leaves)
 
-    def aim(self, problem: Problem[PolicyData], leaves: LabelLeaves) -> str:
+    def aim(self, problem: Problem[PolicyData], leaves: PolicyLeaves) -> str:
         given = (self.capacities or {}).items()
         limits = ", ".join(f"{name} for at most {share:g}" for name, share in given)
+        what, source = "mean outcome", "van der Linden, de Weerdt and Demirović, NeurIPS 2023"
+        if self.horizon is not None:
+            means = self.estimand == "restricted-mean"
+            what = "restricted mean survival time" if means else "survival"
+            what += f" {'up to' if means else 'at'} {self.horizon:g}"
+            source += "; Westling, Luedtke, Gilbert and Carone, JASA 2024"
         return (
-            "the greatest mean outcome of the treatments it prescribes, estimated by the "
-            f"{self.reward} method (van der Linden, de Weerdt and Demirović, NeurIPS 2023); "
+            f"the greatest {what} of the treatments it prescribes, estimated by the "
+            f"{self.reward} method ({source}){self._estimated(problem.data)}; "
             "the objective is its negative"
             + (f"; of all rows it may prescribe {limits}" if limits else "")
         )
 
 
+@dataclass(frozen=True)
+class _Earned:
+    """Minus the rewards of the best treatment of a leaf, where it has enough rows of each.
+
+    Statistics are the rewards of every treatment, those of the best of each row, and the numbers of
+    rows that had each treatment.
+    """
+
+    n_treatments: int
+    least: int
+
+    def leaf_cost(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Cost of every node as a leaf."""
+        cost = -sums[:, : self.n_treatments].max(axis=1)
+        short = sums[:, self.n_treatments + 1 :].min(axis=1) < self.least - 0.5
+        return np.where(short, np.inf, cost)
+
+    def lower_bound(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Cost if every row had its best treatment."""
+        return -sums[:, self.n_treatments]
+
+
 def mean_reward(tree: Tree, leaves: Any) -> float:
-    """Mean outcome of what the LabelLeaves of a tree prescribe, over its rows."""
+    """Mean outcome of what the PolicyLeaves of a tree prescribe, over its rows."""
     given = np.take_along_axis(leaves.values, leaves.label[:, None], axis=1)[:, 0]
     weight = tree.weighted_n_node_samples
     return math.fsum(given * (weight[tree.leaves] / weight[0]))
-
-
-def policy_rewards(
-    y: ArrayLike,
-    treatment: NDArray[np.int64],
-    n_treatments: int,
-    reward: str,
-    *,
-    propensity: ArrayLike | None = None,
-    predicted_outcomes: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Estimated outcome of every row under every treatment, shape (n, n_treatments).
-
-    With y the outcome of a row, k its treatment, counted from 0, μ(k) its propensity score and v(j)
-    its predicted outcome under treatment j (van der Linden et al., NeurIPS 2023, eqs. 61–63; eq. 62
-    as printed leaves out y):
-
-    * "direct": v(j);
-    * "inverse-propensity": y / μ(k) for j = k, else 0;
-    * "doubly-robust": v(j), plus (y − v(k)) / μ(k) for j = k.
-
-    The mean over the rows of the entry of the prescribed treatment estimates the value of a policy.
-    Propensity scores are those of the treatments each row had, shape (n,), or of all treatments.
-
-    Raises
-    ------
-    ValueError
-        When an estimate that ``reward`` needs is absent, of another shape, not finite, or a
-        propensity score is outside (0, 1]; the row is named.
-    """
-    n_samples = len(treatment)
-    outcome = check_numbers("y", y, n_samples)
-    rows = np.arange(n_samples)
-    rewards = np.zeros((n_samples, n_treatments))
-    if reward != "inverse-propensity":
-        rewards = _predicted(predicted_outcomes, (n_samples, n_treatments), reward).copy()
-    if reward != "direct":
-        share = _of_the_taken(propensity, treatment, n_treatments, reward)
-        with np.errstate(over="ignore", invalid="ignore"):
-            rewards[rows, treatment] += (outcome - rewards[rows, treatment]) / share
-        beyond = ~np.isfinite(rewards).all(axis=1)
-        if beyond.any():
-            raise ValueError(
-                f"the reward of row {int(beyond.argmax())} is beyond the largest number; change "
-                "the unit of the outcomes"
-            )
-    most = np.abs(rewards).max(initial=0.0)
-    if 0.0 < most < _LEAST:
-        raise ValueError(
-            f"no reward of a row is larger than {most:.3g}, less than {_LEAST:g}; change the unit "
-            "of the outcomes"
-        )
-    return rewards
 
 
 def _by_leaf(
@@ -191,6 +244,19 @@ def _by_leaf(
     return np.ldexp(sums / total[:, None], unit), sums.argmax(axis=1)
 
 
+def _covariances(
+    leaf: NDArray[np.int64], n_leaves: int, data: PolicyData, count: NDArray[np.int64] | None
+) -> NDArray[np.float64]:
+    """Covariances of the errors of the mean rewards of every leaf."""
+    n_treatments = data.rewards.shape[1]
+    found = np.empty((n_leaves, n_treatments, n_treatments))
+    for k in range(n_leaves):
+        inside = leaf == k
+        weight, own = (None if one is None else one[inside] for one in (data.weight, count))
+        found[k] = covariance_of_mean(data.rewards[inside], weight, own)
+    return found
+
+
 def _unit(values: NDArray[np.float64]) -> int:
     """Binary exponent of the largest of the numbers."""
     return int(np.frexp(np.abs(values).max(initial=0.0))[1])
@@ -209,57 +275,3 @@ def _halves(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     wide = values * (2.0**27 + 1.0)
     high = wide - (wide - values)
     return high, values - high
-
-
-def propensity_of(
-    value: Any, treatment: NDArray[np.int64], treatments: NDArray[Any]
-) -> ArrayLike | None:
-    """Propensity scores of a trial, one for all or one per treatment, for every row.
-
-    What is given by row stays as it is.
-
-    Raises
-    ------
-    ValueError
-        When a mapping lacks a treatment that was observed; it is named.
-    """
-    if isinstance(value, Mapping):
-        lacking = [name for name in treatments.tolist() if name not in value]
-        if lacking:
-            raise ValueError(f"propensity has no entry for the treatment {lacking[0]!r}")
-        return np.array([value[name] for name in treatments.tolist()])[treatment]
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return np.full(len(treatment), float(value))
-    return value
-
-
-def _predicted(values: Any, shape: tuple[int, int], reward: str) -> NDArray[np.float64]:
-    if values is None:
-        raise ValueError(
-            f"reward={reward!r} needs predicted_outcomes; reward='inverse-propensity' does not"
-        )
-    why = "one column per treatment that was observed; one that never was cannot be judged"
-    return check_amounts("predicted_outcomes", values, shape, minimum=-np.inf, why=why)
-
-
-def _of_the_taken(
-    values: Any, treatment: NDArray[np.int64], n_treatments: int, reward: str
-) -> NDArray[np.float64]:
-    """Propensity score of the treatment that every row had."""
-    if values is None:
-        raise ValueError(f"reward={reward!r} needs propensity")
-    n_samples = len(treatment)
-    share = np.asarray(unmasked(values, "propensity"))
-    if share.shape != (n_samples,):
-        why = "or one value per row; one column per treatment that was observed"
-        share = check_amounts("propensity", share, (n_samples, n_treatments), why=why)
-        share = share[np.arange(n_samples), treatment]
-    share = share.astype(np.float64)
-    wrong = ~((share > 0) & (share <= 1))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"propensity is {share[row]} in row {row} for the treatment it had; probabilities "
-            "must lie in (0, 1]"
-        )
-    return share

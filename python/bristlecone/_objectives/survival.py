@@ -89,7 +89,7 @@ class SurvivalObjective(TaskObjective[TrainingData, StepLeaves]):
     def leaves(self, tree: Tree, problem: Problem[TrainingData], solution: Any) -> StepLeaves:
         # One for all trees of the problem, as of a size path.
         if "rows" not in problem.memo:
-            problem.memo["rows"] = SurvivalRows(problem.data, self.prior)
+            problem.memo["rows"] = SurvivalRows(problem.data, self.prior, problem.count)
         rows: SurvivalRows = problem.memo["rows"]
         leaf = tree.leaves[problem.leaf_index(tree)]
         statistics = self.finished(rows.statistics(tree, leaf), leaf, problem.data)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bristlecone._core import __version__
 from bristlecone._log import log, warn
 from bristlecone._search.progress import SearchProgress, relative_gap
+from bristlecone._search.row_sums import PREFIX
 from bristlecone.exceptions import InvalidParameterError, SearchLimitWarning
 
 # Statuses of searches. The others, UNPROVEN, are those of greedy and soft trees, and of trees whose
@@ -57,18 +58,62 @@ class TracePoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GroupValues:
-    """Quantity whose difference between two groups is limited.
+    """Quantities whose differences between groups are limited.
 
     Parameters
     ----------
-    groups : array, shape (2,)
+    groups : array, shape (n_groups,)
         The groups in sorted order.
-    values : array of float, shape (2,)
-        Value of the quantity on the training rows of each group.
+    values : array of float, shape (n_groups,) or (n_groups, n_quantities)
+        Values of the quantities on the training rows of each group.
+    confusion : array of float, shape (n_groups, 2, 2), or None
+        For two classes, the weight of the training rows of each group by true and by predicted
+        class.
     """
 
     groups: NDArray[Any]
     values: NDArray[np.float64]
+    confusion: NDArray[np.float64] | None = None
+
+    @property
+    def difference(self) -> float:
+        """Largest difference between two groups; of several quantities the largest of all."""
+        return float(np.ptp(self.values, axis=0).max())
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """The values of every group, as (group, values) pairs."""
+        values = self.values.reshape(len(self.groups), -1).tolist()
+        texts = ["/".join(f"{value:.6g}" for value in own) for own in values]
+        return list(zip(map(str, self.groups.tolist()), texts, strict=True))
+
+    @property
+    def table(self) -> list[list[str]]:
+        """Confusion table with a column per group: a heading and rows; empty without counts."""
+        if self.confusion is None:
+            return []
+        counts = self.confusion.transpose(1, 2, 0)
+        (tn, fp), (fn, tp) = counts
+        of = {
+            "predicted positive": (tp + fp, counts.sum(axis=(0, 1))),
+            "true positive rate": (tp, tp + fn),
+            "false positive rate": (fp, fp + tn),
+            "misclassified": (fp + fn, counts.sum(axis=(0, 1))),
+        }
+        numbers = {
+            "true positives": tp,
+            "false positives": fp,
+            "false negatives": fn,
+            "true negatives": tn,
+        }
+        return [
+            ["group", *map(str, self.groups.tolist())],
+            *([name, *(f"{n:.6g}" for n in own.tolist())] for name, own in numbers.items()),
+            *(
+                [name, *("–" if n == 0 else f"{k / n:.3f}" for k, n in zip(*pair, strict=True))]
+                for name, pair in of.items()
+            ),
+        ]
 
 
 @dataclass(frozen=True)
@@ -172,7 +217,7 @@ class Certificate:
     reference_loss : float or None
         Mean loss of the reference model.
     groups : GroupValues or None
-        Two groups and the predictions for them, if their difference is limited.
+        The groups and the predictions for them, if their differences are limited.
     teacher : Teaching or None
         How the outcomes were smoothed before the search; None if they were not.
     facts : mapping
@@ -209,6 +254,11 @@ class Certificate:
     def is_infeasible(self) -> bool:
         """Whether it is proven that no tree satisfies the constraints."""
         return self.status == "infeasible"
+
+    @property
+    def is_of_partitions(self) -> bool:
+        """Whether the rows of the fit were read in partitions."""
+        return self.fingerprint.startswith(PREFIX)
 
     @property
     def is_taught(self) -> bool:
@@ -345,14 +395,14 @@ class Certificate:
 def fingerprint(features: NDArray[Any], data: Any) -> str:
     """SHA-256 of training rows: the features, and the arrays of ``data``, in their order.
 
-    ``data`` is a named tuple; its ``X`` and smoothed outcomes, which need not be the same to the
-    last digit on another machine, do not count.
+    ``data`` is a named tuple; its ``X``, smoothed outcomes and rewards, which need not be the same
+    to the last digit on another machine, do not count.
     """
     digest = sha256()
     binary = features.dtype != np.float64
     digest.update(repr((features.shape, binary)).encode())
     rows = np.packbits(features) if binary else features
-    own = [x for name, x in data._asdict().items() if name not in ("X", "smoothed")]
+    own = [x for name, x in data._asdict().items() if name not in ("X", "smoothed", "rewards")]
     for array in (np.ascontiguousarray(rows), *own):
         if not isinstance(array, np.ndarray):
             continue

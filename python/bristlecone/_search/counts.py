@@ -61,11 +61,15 @@ def ranked_forecast(ranked: RankedFeatures, **settings: Any) -> dict[str, float]
     return {**counts, **_by_rows(seconds), "bytes": 12.0 * n_rows * n_columns}
 
 
-def limited_forecast(features: NDArray[np.uint8], **settings: Any) -> dict[str, float]:
+def limited_forecast(
+    features: NDArray[np.uint8], *, n_limits: int = 1, **settings: Any
+) -> dict[str, float]:
     """Forecast of the search for the best tree under limits on the whole tree.
 
     Trees of two levels follow from sums over pairs of features; above them every question is
-    tried. All that for each of some weightings of the limits.
+    tried. All that for each of some weightings of the limits. Between two groups, a search for
+    equalized odds takes 3 to 14 times as long as one for demographic parity; between four groups
+    the factor is about 40.
     """
     counts = _counts(features, settings)
     n_features = counts["n_active_features"]
@@ -77,8 +81,9 @@ def limited_forecast(features: NDArray[np.uint8], **settings: Any) -> dict[str, 
     # questions above does not matter.
     nodes = above * _log(n_features) - math.lgamma(above + 1)
     left = _SERIAL + (1.0 - _SERIAL) / max(1, settings["n_threads"])
-    rows = left * _OF_LIMITS * _PAIR * pairs * _exp(nodes)
-    cells = left * _OF_LIMITS * _CELL * n_features**2 / 2 * _exp(nodes + above * math.log(2))
+    left *= _OF_LIMITS * n_limits**2
+    rows = left * _PAIR * pairs * _exp(nodes)
+    cells = left * _CELL * n_features**2 / 2 * _exp(nodes + above * math.log(2))
     seconds = rows + cells
     size = 32.0 * n_features**2 + 16.0 * counts["n_distinct_rows"]
     return {**counts, "seconds": seconds, "row_seconds": rows, "bytes": size}

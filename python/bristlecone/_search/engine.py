@@ -37,7 +37,9 @@ class Problem(Generic[RowsT]):
     settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
     the rows, ``memo`` a cache of what the trees of one problem have in common; ``reference_loss``
     is that of a reference model on each row, where there is one, and ``teaching`` says how the
-    smoothed outcomes of ``data`` were made, where there are some.
+    smoothed outcomes of ``data`` were made, where there are some. With ``count`` an entry of
+    ``data`` stands for so many rows, whose weight together is its weight; ``leaf`` is then the
+    position of the leaf of each in the tree that was found, and ``features`` have no values.
     """
 
     data: RowsT
@@ -48,12 +50,16 @@ class Problem(Generic[RowsT]):
     memo: dict[str, Any]
     reference_loss: NDArray[np.float64] | None = None
     teaching: Teaching | None = None
+    count: NDArray[np.int64] | None = None
+    leaf: NDArray[np.int64] | None = None
 
     def leaf_index(self, tree: Tree) -> NDArray[np.int64]:
         """Position of the leaf of every row, as ``tree.leaf_index``.
 
         It is kept for the last tree, since statistics, losses and the certificate all ask for it.
         """
+        if self.leaf is not None:
+            return self.leaf
         known = self.memo.get("leaf_index")
         if known is None or known[0] is not tree.feature:
             known = self.memo["leaf_index"] = tree.feature, tree.leaf_index(self.features)
@@ -80,6 +86,103 @@ class Engine(NamedTuple):
     path: Callable[..., list[Any]] | None = None
     near_optimal: Callable[..., tuple[list[Any], bool]] | None = None
     alternatives: Callable[..., tuple[Any, ...]] | None = None
+
+
+MOST_DEPTH = 4
+"""Largest depth of sums over partitions."""
+
+
+def sum_tasks() -> list[str]:
+    """Names of the tasks whose costs are functions of sums."""
+    return [name for name, known in _FUNCTIONS.items() if {"path", "forecast"} <= known]
+
+
+class Sums:
+    """Sums over sets of features, to which partitions are added; they travel as bytes.
+
+    Parameters
+    ----------
+    task : Task
+        Its data are those of distinct outcomes.
+    count : array of int, shape (n_outcomes,)
+        Rows with each outcome in all partitions.
+    flipped : array of bool, shape (n_features,)
+        Features that are summed negated: those that hold for most rows, which saves work.
+    settings : mapping
+        Settings of the search, with the depth of the sums.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        count: NDArray[np.int64],
+        flipped: NDArray[np.bool_],
+        settings: dict[str, Any],
+    ) -> None:
+        self._given = task, count, flipped, settings
+        data = {**task.data, "count": count}
+        self._sums = _core.PartialSums(task.name, data, flipped, **settings)
+
+    def add(self, features: NDArray[np.uint8], outcome: NDArray[np.uint32]) -> None:
+        """Add rows: features of shape (n, n_features) in C order, and the place of each outcome."""
+        self._sums.add(features, outcome)
+
+    def merge(self, other: Sums) -> None:
+        """Add the sums of other rows."""
+        self._sums.merge(other._sums)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows added so far."""
+        return self._sums.n_rows
+
+    def to_bytes(self) -> bytes:
+        """The sums, with a version and a checksum."""
+        return self._sums.to_bytes()
+
+    def merge_bytes(self, content: bytes) -> None:
+        """Add sums that were turned into bytes."""
+        self._sums.merge_bytes(content)
+
+    def smallest_cell(self) -> tuple[int, list[tuple[int, bool]]] | None:
+        """Rows of the smallest cell that is not empty, and its features with their values."""
+        return self._sums.smallest_cell()
+
+    def search(
+        self, callback: Callable[..., object] | None, **settings: Any
+    ) -> tuple[NDArray[np.int64], ...]:
+        """Feature and children of the nodes of the best tree, in preorder."""
+        return self._sums.search(callback, **settings)
+
+    def certify(
+        self,
+        outcome: NDArray[np.int64],
+        leaf: NDArray[np.int64],
+        count: NDArray[np.int64],
+        **settings: Any,
+    ) -> _core.Solution:
+        """What was found, from the number of rows of each leaf with each outcome."""
+        arrays = tuple(map(np.ascontiguousarray, (outcome, leaf, count)))
+        return self._sums.certify(arrays, **settings)  # type: ignore[arg-type]
+
+    def certify_by_sums(self, **settings: Any) -> _core.Solution:
+        """What was found, with the objective of the sums."""
+        return self._sums.certify(None, **settings)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _sums_of, (*self._given, self._sums.to_bytes())
+
+
+def _sums_of(
+    task: Task,
+    count: NDArray[np.int64],
+    flipped: NDArray[np.bool_],
+    settings: dict[str, Any],
+    content: bytes,
+) -> Sums:
+    sums = Sums(task, count, flipped, settings)
+    sums._sums.merge_bytes(content)
+    return sums
 
 
 def engine_of(task: Task, features: NDArray[np.uint8] | RankedFeatures) -> Engine:
@@ -134,4 +237,12 @@ def _forecast(task: Task, features: NDArray[np.uint8]) -> Callable[..., dict[str
         return partial(curve_forecast, features)
     if task.name in ("f-measure", "matthews"):
         return partial(measure_forecast, task.data["labels"], task.data["weight"], features)
-    return partial(limited_forecast, features)
+    return partial(limited_forecast, features, n_limits=_limits_of(task))
+
+
+def _limits_of(task: Task) -> int:
+    """Differences between groups that a task for labels limits; else 1."""
+    if task.name not in ("demographic-parity", "equality-of-opportunity", "equalized-odds"):
+        return 1
+    n_groups = int(task.data["group"].max()) + 1
+    return (2 if task.name == "equalized-odds" else 1) * n_groups * (n_groups - 1) // 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -177,12 +178,13 @@ def solve_front(
 ) -> FrontSolution:
     """Best tree of a task that is searched for over fronts.
 
-    Tasks and their data: "f-measure" (labels, beta), "matthews" (labels), "demographic-parity" and
-    "equality-of-opportunity" (labels, group, delta), "capacity" (rewards (n, K), capacity (K,):
-    largest weight of the rows a label may be given, inf where unlimited), "fair-likelihood" and
-    "fair-brier" (time, event, group, delta, tau). Labels and groups are int64 arrays of 0 and 1;
-    all take weight, an array or None. Features are uint8, C-contiguous; ``settings`` as of all
-    engine functions.
+    Tasks and their data: "f-measure" (labels, beta), "matthews" (labels), "demographic-parity",
+    "equality-of-opportunity" and "equalized-odds" (labels, group, delta; group_weight for rates
+    whose weights are not those of the errors), "capacity" (rewards (n, K), capacity (K,): largest
+    weight of the rows a label may be given, inf where unlimited), "fair-likelihood" and
+    "fair-brier" (time, event, group, delta, tau). Labels are int64 arrays of 0 and 1, and so are
+    groups, from 0 on for labels; all take weight, an array or None. Features are uint8,
+    C-contiguous; ``settings`` as of all engine functions.
 
     Raises
     ------
@@ -205,6 +207,51 @@ def pareto_front(
     data = {"labels": labels, "weight": weight}
     front = _core.front("confusion", data, features, **settings)
     return public_front(front, features, weight, ("false positives", "false negatives"))
+
+
+# Differences of rates that are closer count as equal. That is far more than limits have room for,
+# 2^-51, and than the rounding of rates.
+_ALIKE = 1e-12
+# Errors that are closer, as a share of themselves, are equal but for rounding.
+_ROUNDING = 1e-12
+
+
+def fair_front(
+    task: str,
+    data: dict[str, Any],
+    features: NDArray[np.uint8],
+    costs_of: Callable[[Tree, NDArray[np.int64]], tuple[float, float]],
+    cost_names: tuple[str, str],
+    settings: dict[str, Any],
+) -> ParetoFront:
+    """All trees that are not dominated in error and largest difference between groups.
+
+    Every search finds the fewest errors under a limit just below the difference of the last tree,
+    so no tree lies below the staircase of the points. ``costs_of`` gives error and difference of a
+    tree with these labels of its leaves; the rest is as in ``solve_front``.
+    """
+    limit, time_limit = data["delta"], settings["time_limit"]
+    start = time.perf_counter()
+    points: list[ParetoPoint] = []
+    while True:
+        if time_limit is not None:
+            left = max(0.0, time_limit - (time.perf_counter() - start))
+            settings = {**settings, "time_limit": left}
+        found = solve_front(task, {**data, "delta": limit}, features, **settings)
+        if found.front.best is None:
+            break
+        children = found.children_left, found.children_right
+        tree = Tree.grown(*children, found.feature, features, data["weight"])
+        labels = found.labels[tree.leaves]
+        costs = costs_of(tree, labels)
+        # The same errors at a smaller difference.
+        if points and costs[0] <= points[-1].costs[0] * (1.0 + _ROUNDING):
+            points.pop()
+        points.append(ParetoPoint(costs, tree, labels))
+        limit = costs[1] - _ALIKE
+        if found.status != "optimal" or limit < 0:
+            break
+    return ParetoFront(points, cost_names, found.status)
 
 
 def public_front(

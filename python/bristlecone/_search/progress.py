@@ -27,9 +27,9 @@ class SearchProgress:
     seconds : float
         Time since the start of the search.
     objective : float
-        Objective of the best tree so far; infinite while a teacher is fitted, before the search.
+        Objective of the best tree so far; infinite while models are fitted, before the search.
     lower_bound : float
-        No tree over the binary features is below this; -inf while a teacher is fitted.
+        No tree over the binary features is below this; -inf while models are fitted.
     n_nodes_explored : int
         Number of nodes visited so far.
     share : float or None

@@ -61,7 +61,7 @@ def teach(
         float(estimator.teacher_weight),
         objective.outcomes(data),
         data.X,
-        seed=_seed(getattr(estimator, "random_state", None)),
+        seed=seed_of(getattr(estimator, "random_state", None)),
         time_limit=getattr(estimator, "time_limit", None),
         verbose=estimator.verbose,
         heard=reporter(callback),
@@ -123,7 +123,7 @@ def _smoothed(data: Any, lesson: Lesson) -> Any:
     return data._replace(smoothed=lesson.smoothed)
 
 
-def _seed(random_state: Any) -> int:
+def seed_of(random_state: Any) -> int:
     """Seed of a teacher; None is 0, so that a fit can be repeated."""
     if random_state is None:
         return 0

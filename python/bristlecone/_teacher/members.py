@@ -48,6 +48,9 @@ def design_of(X: Any, weight: Floats | None) -> Floats:
             if one.name in incomplete
         ]
         design = np.column_stack([design, *missing])
+    if not design.shape[1]:
+        # Every column is constant: models predict means.
+        return np.zeros((len(design), 1))
     mean = np.average(design, axis=0, weights=weight)
     spread = np.sqrt(np.average((design - mean) ** 2, axis=0, weights=weight))
     return np.asarray((design - mean) / np.where(spread > 0, spread, 1.0))

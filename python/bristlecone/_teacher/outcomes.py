@@ -57,8 +57,9 @@ class Outcomes(ABC):
 
     # What a model must be able to do, besides fit.
     method: ClassVar[str] = "predict"
-    # What models need weights for, in messages.
+    # What models need weights for, and what parameter they are, in messages.
     need: ClassVar[str] = "these rows"
+    parameter: ClassVar[str] = "teacher"
 
     weight: Floats | None
 
@@ -106,7 +107,8 @@ class Outcomes(ABC):
         weight = self.importance
         if weight is not None:
             weight = weight[rows] / weight[rows].mean()
-        return _fitted(model, take_rows(X, rows), self.target[rows], weight, self.need)
+        y = self.target[rows]
+        return fitted_with_weights(model, take_rows(X, rows), y, weight, self.need, self.parameter)
 
     def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
         """Predictions for some rows."""
@@ -118,8 +120,18 @@ class Outcomes(ABC):
 
     def checked(self, predicted: Floats, model: Any) -> Floats:
         """Cross-fitted predictions; ValueError for one that is no prediction, which is named."""
-        _refuse(~np.isfinite(predicted), predicted, model, "predicted numbers that are not finite")
+        self.refuse(
+            ~np.isfinite(predicted), predicted, model, "predicted numbers that are not finite"
+        )
         return predicted
+
+    def refuse(self, wrong: NDArray[np.bool_], values: Floats, model: Any, what: str) -> None:
+        """Raise ValueError where a prediction is ``wrong``; the model and the row are named."""
+        if wrong.any():
+            row = int(np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))[0])
+            value = values.reshape(len(values), -1)[row]
+            value = value[0] if value.size == 1 else value.tolist()
+            raise ValueError(f"{self.parameter}={model!r} {what}: {value} for training row {row}")
 
     @abstractmethod
     def deviance(self, predicted: Floats) -> float:
@@ -192,7 +204,7 @@ class Rates(Outcomes):
 
     def checked(self, predicted: Floats, model: Any) -> Floats:
         predicted = super().checked(predicted, model)
-        _refuse(predicted < 0, predicted, model, "predicted negative hazards")
+        self.refuse(predicted < 0, predicted, model, "predicted negative hazards")
         return self._scaled(predicted)
 
     def _scaled(self, rates: Floats) -> Floats:
@@ -269,7 +281,7 @@ class Survivals(Rates):
         weight = None if self.weight is None else self.weight[rows]
         if takes_columns(model):
             return fitted_to_columns(model, frame_of(X, rows), self.y[rows], weight)
-        return _fitted(model, take_rows(X, rows), self.y[rows], weight, "these rows")
+        return fitted_with_weights(model, take_rows(X, rows), self.y[rows], weight, "these rows")
 
     def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
         happened = np.unique(self.y["time"][self.y["event"]])
@@ -348,7 +360,9 @@ class Classes(Outcomes):
         predicted = super().checked(predicted, model)
         total = predicted.sum(axis=1)
         wrong = (predicted < 0).any(axis=1) | (np.abs(total - 1.0) > 1e-3)
-        _refuse(wrong, total, model, "predicted probabilities that are not shares of one: the sum")
+        self.refuse(
+            wrong, total, model, "predicted probabilities that are not shares of one: the sum"
+        )
         return predicted / total[:, None]
 
     def deviance(self, predicted: Floats) -> float:
@@ -449,14 +463,16 @@ def _is_regressor(model: Any) -> bool:
     return not predicts_survival(model) and is_regressor(model)
 
 
-def _fitted(model: Any, X: Any, y: Any, weight: Floats | None, need: str) -> Any:
+def fitted_with_weights(
+    model: Any, X: Any, y: Any, weight: Floats | None, need: str, name: str = "teacher"
+) -> Any:
     """A clone of a model of scikit-learn's manners, fitted with weights where there are some."""
     model, more = clone(model), {}
     if weight is not None:
         parameter = _weight_parameter(model)
         if parameter is None:
             raise InvalidParameterError(
-                f"teacher={model!r} takes no sample_weight in fit, which it needs for {need}"
+                f"{name}={model!r} takes no sample_weight in fit, which it needs for {need}"
             )
         more[parameter] = weight
     return model.fit(X, y, **more)
@@ -468,11 +484,3 @@ def _weight_parameter(model: Any) -> str | None:
         name, last = model.steps[-1]
         return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
     return "sample_weight" if has_fit_parameter(model, "sample_weight") else None
-
-
-def _refuse(wrong: NDArray[np.bool_], values: Floats, model: Any, what: str) -> None:
-    if wrong.any():
-        row = int(np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))[0])
-        value = values.reshape(len(values), -1)[row]
-        value = value[0] if value.size == 1 else value.tolist()
-        raise ValueError(f"teacher={model!r} {what}: {value} for training row {row}")

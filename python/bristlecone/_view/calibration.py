@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from scipy.stats import binomtest, t
 
 from bristlecone._data.checks import check_confidence
-from bristlecone._data.outcomes import as_structured, check_survival
+from bristlecone._data.outcomes import Survival, as_structured, check_survival, read_causes
 from bristlecone._data.texts import number
 from bristlecone._tree import Tree
 from bristlecone._view.palette import label_colour, leaf_colours
-from bristlecone.curves import kaplan_meier
+from bristlecone.curves import kaplan_meier, risk_table
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._calibration import prediction_groups
 from bristlecone.metrics._inputs import as_float
@@ -40,7 +41,7 @@ class Compared(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """One quantity that is predicted; ``label`` is the place of a class among several, or -1."""
+    """One quantity that is predicted; ``label`` is the place of a class or cause, or -1."""
 
     quantity: str
     points: list[Compared]
@@ -57,11 +58,12 @@ def calibrations(
     n_groups: int | None = None,
     by_leaf: bool = False,
 ) -> list[Calibration]:
-    """Survival at every time, the share of every class (of two the second), or the mean.
+    """Survival or incidences at every time, the share of every class (of two the second), or means.
 
-    Survival is compared with the Kaplan–Meier estimate and its log-log limits, shares with
-    frequencies and Wilson's limits, means with means and limits by Student's t. Where nothing
-    varies, there are no limits. Rows of a leaf belong together, and those with predictions alike
+    Survival is compared with the Kaplan–Meier estimate and its log-log limits, incidences with the
+    Aalen–Johansen estimate and limits on the same scale, shares with frequencies and Wilson's
+    limits, means with means and limits by Student's t. Where nothing varies, there are no limits.
+    Rows of a leaf belong together, and those with predictions alike
     for ``n_groups`` or a soft tree, unless ``by_leaf``.
     """
     check_confidence(confidence)
@@ -122,6 +124,56 @@ def _survival(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: flo
     return predicted, observe, [f"survival at {number(t)}" for t in times], [-1] * len(times)
 
 
+def _incidences(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> _Kind:
+    outcomes = read_causes(y)
+    pairs = [(t, cause) for t in times for cause in range(1, tree.leaves_.n_causes + 1)]
+    predicted = np.stack(
+        [tree.predict_cumulative_incidence(X, cause, times=[t])[:, 0] for t, cause in pairs], axis=1
+    )
+    _check_length(len(predicted), len(outcomes.time))
+
+    def observe(rows: NDArray[np.int64], j: int) -> Observed:
+        entry = None if outcomes.entry is None else outcomes.entry[rows]
+        own = Survival(outcomes.event[rows], outcomes.time[rows], entry)
+        t, cause = pairs[j]
+        return aalen_johansen(own, cause, t, confidence)
+
+    names = [f"incidence of cause {cause} by {number(t)}" for t, cause in pairs]
+    return predicted, observe, names, [cause - 1 for _, cause in pairs]
+
+
+def aalen_johansen(outcomes: Survival, cause: int, at: float, confidence: float) -> Observed:
+    """Incidence of a cause by a time, with confidence limits; ``event`` is the cause.
+
+    The variance is that of the delta method (Dinse and Larson, "A note on semi-Markov models for
+    partially censored data", Biometrika 73, 1986, eq. 6); the limits are symmetric for
+    ln(−ln(1 − F)). With one cause both are those of Kaplan–Meier.
+    """
+    codes: NDArray[Any] = outcomes.event
+    table = risk_table(outcomes.time, codes > 0, None, outcomes.entry)
+    times, n, d = table["time"], table["at_risk"], table["events"]
+    survival = table["kaplan_meier"]
+    if at > times[-1] and survival[-1] > 0:
+        return _UNKNOWN
+    own = np.bincount(np.searchsorted(times, outcomes.time[codes == cause]), minlength=times.size)
+    before = np.append(1.0, survival[:-1])
+    incidence = np.cumsum(before * own / np.maximum(n, 1.0))
+    inside = (times <= at) & (d > 0)
+    F = float(incidence[inside][-1]) if inside.any() else 0.0
+    n, d, own, before = n[inside], d[inside], own[inside], before[inside]
+    later = F - incidence[inside]
+    # After the last row had an event nothing is left to vary: later is 0 where n = d.
+    share = np.divide(d, n * (n - d), out=np.zeros_like(n), where=n > d)
+    variance = later**2 * share + before**2 * (n - own) * own / n**3
+    total = float(np.sum(variance - 2 * later * before * own / n**2))
+    if not (total > 0 and 0 < F < 1):
+        return F, np.nan, np.nan
+    scale = np.sqrt(total) / ((1 - F) * abs(np.log1p(-F)))
+    factor = np.exp(ndtri((1 + confidence) / 2) * scale)
+    low, high = (1 - (1 - F) ** power for power in (1 / factor, factor))
+    return F, float(low), float(high)
+
+
 def _shares(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> _Kind:
     classes, given = tree.leaves_.labels, np.asarray(y)
     predicted = tree.predict_proba(X)
@@ -158,6 +210,7 @@ def _means(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float)
 
 _KINDS: dict[str, Callable[[Any, Any, Any, Sequence[float], float], _Kind]] = {
     "survival": _survival,
+    "incidences": _incidences,
     "shares": _shares,
     "means": _means,
 }

@@ -46,11 +46,11 @@ def export_sql(
         with ``"`` and text with ``'``, treats a backslash as an ordinary character and casts
         booleans to integers.
         "duckdb" also treats NaN as missing.
-        "mysql" is for MySQL and MariaDB. Names are quoted with ```` ` ````, and text is compared
+        "mysql" is for MySQL and MariaDB. Names are quoted with backticks, and text is compared
         exactly; by default these databases treat "a", "A" and "a " as equal.
         "postgresql" compares values of an enumerated type as text, and predicts numbers as
         ``double precision`` instead of ``numeric``.
-        "sqlite" quotes names with ```` ` ````, so a name that is not a column of the table is an
+        "sqlite" quotes names with backticks, so a name that is not a column of the table is an
         error; SQLite would treat ``"name"`` as a text.
 
     Returns

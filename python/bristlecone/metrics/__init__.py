@@ -1,4 +1,4 @@
-"""Metrics of survival predictions.
+"""Metrics of survival predictions, and differences between groups for classifiers.
 
 ``ties="sksurv"`` (the default) agrees with scikit-survival;
 ``ties="paper"`` follows OSST (Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees",
@@ -25,6 +25,11 @@ from bristlecone.metrics._concordance import (
     concordance_index_td,
     concordance_index_td_ipcw,
 )
+from bristlecone.metrics._fairness import (
+    demographic_parity_difference,
+    equal_opportunity_difference,
+    equalized_odds_difference,
+)
 from bristlecone.metrics._logrank import logrank_test
 from bristlecone.metrics._scorers import (
     auc_scorer,
@@ -48,6 +53,9 @@ __all__ = [
     "concordance_scorer",
     "cumulative_dynamic_auc",
     "d_calibration",
+    "demographic_parity_difference",
+    "equal_opportunity_difference",
+    "equalized_odds_difference",
     "ibs_ratio",
     "ibs_scorer",
     "integrated_brier_score",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -10,7 +12,12 @@ from bristlecone._data.outcomes import Outcome, Survival, read_causes
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone.curves import censoring_survival
 from bristlecone.metrics._concordance import amount_from, count_below
-from bristlecone.metrics._inputs import censoring_at, positive_censoring_at, row_values
+from bristlecone.metrics._inputs import (
+    Curves,
+    censoring_at,
+    positive_censoring_at,
+    row_values,
+)
 
 Floats = NDArray[np.float64]
 
@@ -26,10 +33,10 @@ def concordance_index_cause(
     """Concordance index of a risk score with the events of one cause; O(n log n).
 
     A row i with an event of the cause at t_i is compared with every row j that is still at risk
-    after t_i, and with every row that had an event of another cause before: it will never have
-    this one. Pairs are weighted by the inverse probability of not being censored, 1/G(t_i−)² for
-    the former and 1/(G(t_i−) G(t_j−)) for the latter, with G from the same rows. A row that is
-    censored at t_i was at risk after the event, as in :func:`concordance_index_censored`.
+    after t_i, and with every row j that had an event of another cause by t_i and so can no longer
+    have this one. Pairs are weighted by the inverse probability of not being censored: 1/G(t_i−)²
+    for the former and 1/(G(t_i−) G(t_j−)) for the latter, with G from the same rows. A row that is
+    censored at t_i counts as at risk after the event, as in :func:`concordance_index_censored`.
 
     Parameters
     ----------
@@ -126,7 +133,8 @@ def brier_score_cause(
     Parameters
     ----------
     y_train : structured array, DataFrame or pair (event, time)
-        Training outcomes, from which G, the censoring distribution, is estimated.
+        Training outcomes, from which G, the censoring distribution, is estimated. They may have
+        delayed entry.
     y_test : structured array, DataFrame or pair (event, time), n rows
         Outcomes to score; the event is the number of its cause, 0 if censored.
     incidence : array-like of float, shape (n, n_times)
@@ -177,23 +185,84 @@ def brier_score_cause(
     if not ((predicted >= 0) & (predicted <= 1)).all():
         row = int(np.argmax(~((predicted >= 0) & (predicted <= 1)).all(axis=1)))
         raise ValueError(f"incidence is outside [0, 1] in row {row}")
-    predicted = predicted[rows.kept]
-    train = _scored(y_train, None)
-    happened = np.flatnonzero(rows.cause > 0)
-    happened = happened[rows.time[happened] <= at.max(initial=0.0)]
+    curves = Curves(np.arange(len(predicted)), at, predicted).of_rows(rows.kept).merged()
+    return _brier_scores(_Scored(read_causes(y_train), None), rows, curves, cause)
+
+
+def brier_score_of_tree(
+    tree: Any,
+    X: Any,
+    y_train: Outcome,
+    y_test: Outcome,
+    cause: int,
+    times: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Mean over time of ``brier_score_cause`` for the incidences of a tree; 0 is best.
+
+    The trapezoid rule runs over those of ``times`` within the follow-up of both test and training
+    rows. By default the mean is exact, from 0 to the last test or training time, whichever is
+    earlier: the score is constant between steps of the curves, events and censorings, and G is
+    known and positive before the last training time.
+    """
+    leaves, test = tree.leaves_, _scored(y_test, sample_weight, instead="the metric likelihood")
+    leaves.check_cause(cause)
+    index = np.searchsorted(tree.tree_.leaves, tree.apply(X))
+    if index.size != test.kept.size:
+        raise ValueError(f"X has {index.size} rows but y has {test.kept.size}")
+    train, end = _Scored(read_causes(y_train), None), test.time.max()
+
+    def scores(at: Floats) -> Floats:
+        curves = Curves(index, at, leaves.incidence_at(cause, at)).of_rows(test.kept)
+        return _brier_scores(train, test, curves, cause)
+
+    if times is not None:
+        at = check_times(np.atleast_1d(np.asarray(times)), ascending=True)
+        at = at[(at >= test.time.min()) & (at < min(end, train.end_of_weights()))]
+        if at.size < 2:
+            raise ValueError(
+                "fewer than two of times are within the follow-up of test and training rows"
+            )
+        found = scores(at)
+        return float((found[1:] + found[:-1]) / 2 @ np.diff(at) / (at[-1] - at[0]))
+    end = min(end, train.time.max())
+    if not end > 0:
+        raise ValueError("the Brier score cannot be integrated: every row leaves at time 0")
+    at = np.unique(np.concatenate([[0.0], leaves.unique_times, test.time, train.time]))
+    at = at[at < end]
+    return float(scores(at) @ np.diff(at, append=end) / end)
+
+
+def _brier_scores(train: _Scored, rows: _Scored, incidence: Curves, cause: int) -> Floats:
+    """Brier score at the times of the curves.
+
+    The rows of a curve are added up by what was observed by each time: O(n log n) and O(n_times)
+    per curve.
+    """
+    at = incidence.x
+    happened = (rows.cause > 0) & (rows.time <= at.max(initial=0.0))
     own = np.zeros(rows.time.size)
-    own[happened] = 1 / train.uncensored(rows.time[happened], before=True)
+    own[happened] = rows.weight[happened] / train.uncensored(rows.time[happened], before=True)
+    at_risk = np.flatnonzero(at < rows.time.max())
+    inverse = np.zeros(at.size)
+    inverse[at_risk] = 1 / train.uncensored(at[at_risk])
+    order = np.lexsort((rows.time, incidence.index))
+    ends = np.searchsorted(incidence.index[order], np.arange(len(incidence.y) + 1))
     scores = np.zeros(at.size)
-    for k, t in enumerate(at.tolist()):
-        left = (rows.time <= t) & (rows.cause > 0)
-        staying = rows.time > t
-        weight = np.where(left, own, 0.0)
-        if staying.any():
-            weight[staying] = 1 / train.uncensored(np.array([t]))[0]
-        observed = left & (rows.cause == cause)
-        squares = (observed - predicted[:, k]) ** 2
-        scores[k] = (rows.weight * weight) @ squares / rows.weight.sum()
-    return scores
+    for k, predicted in enumerate(incidence.y):
+        inside = order[ends[k] : ends[k + 1]]
+        left = np.searchsorted(rows.time[inside], at, side="right")
+
+        def by_then(amount: Floats, left: NDArray[np.intp] = left) -> Floats:
+            return np.append(0.0, np.cumsum(amount))[left]
+
+        of_cause = rows.cause[inside] == cause
+        observed = by_then(np.where(of_cause, own[inside], 0.0))
+        # Counted from the end: the last rows leave nothing over.
+        later = np.append(np.cumsum(rows.weight[inside][::-1])[::-1], 0.0)[left]
+        others = by_then(np.where(of_cause, 0.0, own[inside])) + later * inverse
+        scores += observed * (1 - predicted) ** 2 + others * predicted**2
+    return scores / rows.weight.sum()
 
 
 class _Scored:
@@ -203,8 +272,15 @@ class _Scored:
         self.kept = np.ones(outcomes.time.size, dtype=bool) if weight is None else weight > 0
         self.cause, self.time = outcomes.event[self.kept], outcomes.time[self.kept]
         self.weight = np.ones(self.time.size) if weight is None else weight[self.kept]
-        happened = Survival(self.cause > 0, self.time)
+        entry = None if outcomes.entry is None else outcomes.entry[self.kept]
+        happened = Survival(self.cause > 0, self.time, entry)
         self._censoring = censoring_survival(happened, None if weight is None else self.weight)
+
+    def end_of_weights(self) -> float:
+        """First time at which 1/G is not defined: G is 0, or every row has left."""
+        zero = self._censoring.x[self._censoring.y <= 0]
+        last = self._censoring.x[-1]
+        return float(zero[0] if zero.size else np.nextafter(last, np.inf))
 
     def uncensored(self, times: Floats, before: bool = False) -> Floats:
         """G at times, or just before them."""
@@ -215,9 +291,12 @@ class _Scored:
         return np.append(1.0, values)[np.searchsorted(at, times, side="left")]
 
 
-def _scored(y: Outcome, sample_weight: ArrayLike | None, **by_row: ArrayLike) -> _Scored:
+def _scored(
+    y: Outcome, sample_weight: ArrayLike | None, *, instead: str = "", **by_row: ArrayLike
+) -> _Scored:
     check_row_labels(y, of="y", sample_weight=sample_weight, **by_row)
     outcomes = read_causes(y)
     if outcomes.entry is not None:
-        raise ValueError("y has delayed entry, which is not supported here")
+        advice = f"; use {instead}" if instead else ""
+        raise ValueError(f"y has delayed entry, which is not supported here{advice}")
     return _Scored(outcomes, check_sample_weight(sample_weight, outcomes.time.size))

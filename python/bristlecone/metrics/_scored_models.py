@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.outcomes import Survival, check_survival
+from bristlecone._data.outcomes import Survival, as_structured, check_survival
 from bristlecone._foreign import predicts_survival, risk_of, survival_of
 
 Floats = NDArray[np.float64]
@@ -30,17 +30,43 @@ def is_survival_tree(model: Any) -> bool:
     return hasattr(getattr(model, "leaves_", None), "follow_up")
 
 
-def trained(estimator: Any, X: Any, what: str, survival_train: Any) -> tuple[Any, Any, Survival]:
-    """Fitted survival model, the rows as it takes them, and the outcomes of its training rows.
+def has_causes(model: Any) -> bool:
+    """Whether it is a tree for competing risks."""
+    return hasattr(model, "predict_cumulative_incidence")
 
-    Of a tree with delayed entry, the risk sets are known, but not which row entered when. Entries
-    and times are paired in their order, which gives the same risk sets.
+
+def cause_of(model: Any, cause: int | None, what: str) -> int | None:
+    """The cause itself; only a tree for competing risks takes one other than the first."""
+    if cause not in (None, 1) and not has_causes(model):
+        raise TypeError(
+            f"{what} with cause={cause} needs a CompetingRisksTree; got a {type(model).__name__}"
+        )
+    return cause
+
+
+def trained_causes(model: Any, survival_train: Any) -> Any:
+    """Outcomes of the training rows of a tree for competing risks, in a form that ``fit`` takes.
+
+    Those that the tree stores have the cause 1 for an event of any cause.
     """
+    model._check_fitted()
+    if survival_train is not None:
+        return survival_train
+    return as_structured(_stored(model.leaves_.any_cause))
+
+
+def trained(estimator: Any, X: Any, what: str, survival_train: Any) -> tuple[Any, Any, Survival]:
+    """Fitted survival model, the rows as it takes them, and the outcomes of its training rows."""
     model, X = final_of(estimator, X)
     ours = callable(getattr(model, "_check_fitted", None))
     if ours:
         model._check_fitted()
     is_tree = is_survival_tree(model)
+    if has_causes(model):
+        raise TypeError(
+            f"{what} is not defined for a {type(model).__name__}; use the metric concordance, ibs "
+            "or likelihood"
+        )
     if not is_tree and (ours or not predicts_survival(model)):
         raise TypeError(
             f"{what} needs a fitted survival model; got a {type(model).__name__}, which predicts "
@@ -54,13 +80,22 @@ def trained(estimator: Any, X: Any, what: str, survival_train: Any) -> tuple[Any
             "trees of bristlecone store: pass survival_train, or use bristlecone.tune.evaluate, "
             "which does so"
         )
-    follow_up = model.leaves_.follow_up
+    return model, X, _stored(model.leaves_)
+
+
+def _stored(leaves: Any) -> Survival:
+    """Outcomes of the training rows of survival leaves.
+
+    With delayed entry, the risk sets are known, but not which row entered when. Entries and times
+    are paired in their order, which gives the same risk sets.
+    """
+    follow_up = leaves.follow_up
     rows = [leaf.rows() for leaf in follow_up]
     event, time = (np.concatenate(parts) for parts in zip(*rows, strict=True))
     order = np.argsort(time, kind="stable")
     late = [leaf.entry_times for leaf in follow_up if leaf.entry_times is not None]
     entry = np.sort(np.concatenate(late)) if late else None
-    return model, X, Survival(event[order], time[order], entry)
+    return Survival(event[order], time[order], entry)
 
 
 def event_times(train: Survival) -> Floats:

@@ -30,16 +30,20 @@ from bristlecone._foreign import hazard_of, predicts_survival, risk_of, survival
 from bristlecone.curves import StepFunction, censoring_survival, kaplan_meier
 from bristlecone.metrics._auc import cumulative_dynamic_auc
 from bristlecone.metrics._brier import integrated_brier_score
+from bristlecone.metrics._causes import brier_score_of_tree
 from bristlecone.metrics._concordance import concordance_index_censored, concordance_index_ipcw
 from bristlecone.metrics._foreign_likelihood import log_likelihood
 from bristlecone.metrics._inputs import ScoredRows, check_test_rows
 from bristlecone.metrics._scored_models import (
+    cause_of,
     event_times,
     final_of,
+    has_causes,
     is_survival_tree,
     predicted_risk,
     predicted_survival,
     trained,
+    trained_causes,
 )
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -102,10 +106,13 @@ def _requesting(name: str, request: bool | str) -> Scorer:
 
 
 @Scorer
-def concordance_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+def concordance_scorer(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, cause: int = 1
+) -> float:
     """Harrell's concordance index of the predicted risks, the same as ``score``.
 
-    It also accepts estimators of other packages.
+    It also accepts estimators of other packages. For a ``CompetingRisksTree``, it is Wolbers'
+    concordance index of a cause.
 
     Parameters
     ----------
@@ -117,6 +124,8 @@ def concordance_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None
         Outcomes; delayed entry is allowed.
     sample_weight : array-like of float, shape (n,), optional
         Row weights; a pair counts the product of its two weights.
+    cause : int, default=1
+        Number of the cause, for a ``CompetingRisksTree``.
 
     Returns
     -------
@@ -125,12 +134,14 @@ def concordance_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None
 
     Raises
     ------
+    TypeError
+        If ``cause`` is not 1 and the estimator has no causes.
     ValueError
         If no two rows can be compared.
 
     See Also
     --------
-    concordance_index_censored : The metric.
+    concordance_index_censored, concordance_index_cause : The metrics.
 
     Examples
     --------
@@ -143,6 +154,9 @@ def concordance_scorer(estimator: Any, X: Any, y: Any, sample_weight: Any = None
     [0.63, 0.64, 0.69]
     """
     model, X = final_of(estimator, X)
+    cause_of(model, cause, "concordance_scorer")
+    if has_causes(model):
+        return float(model.score(X, y, sample_weight, cause=cause))
     if is_survival_tree(model):
         return float(model.score(X, y, sample_weight))
     if predicts_survival(model):
@@ -225,9 +239,12 @@ def ibs_scorer(
     sample_weight: Any = None,
     *,
     times: ArrayLike | None = None,
+    cause: int = 1,
     survival_train: Any = None,
 ) -> float:
     """Integrated Brier score of the predicted curves, negated: greater is better.
+
+    For a ``CompetingRisksTree``, it is that of the incidence of a cause (``brier_score_cause``).
 
     Parameters
     ----------
@@ -245,6 +262,8 @@ def ibs_scorer(
         from 0 to the last test or training time, whichever is earlier. The smooth curve of a soft
         tree is then taken as constant on each of 256 pieces of this interval. The curves of other
         packages count as step functions: 1 before their first time, constant after the last.
+    cause : int, default=1
+        Number of the cause, for a ``CompetingRisksTree``.
     survival_train : structured array, DataFrame or pair (event, time), optional
         Outcomes of the training rows. Models of other packages need them; a tree of this package
         stores its own, which are the default.
@@ -264,7 +283,7 @@ def ibs_scorer(
 
     See Also
     --------
-    integrated_brier_score : The metric.
+    integrated_brier_score, brier_score_cause : The metrics.
 
     Examples
     --------
@@ -276,6 +295,11 @@ def ibs_scorer(
     >>> round(ibs_scorer(tree, data.X[100:], data.y[100:]), 3)
     -0.126
     """
+    model, own = final_of(estimator, X)
+    cause_of(model, cause, "ibs_scorer")
+    if has_causes(model):
+        train = trained_causes(model, survival_train)
+        return -brier_score_of_tree(model, own, train, y, cause, times, sample_weight)
     model, X, train = trained(estimator, X, "ibs_scorer", survival_train)
     rows = check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
     more: dict[str, Any] = {"sample_weight": sample_weight}
@@ -373,6 +397,7 @@ def likelihood_scorer(
     y: Any,
     sample_weight: Any = None,
     *,
+    cause: int | None = None,
     survival_train: Any = None,
 ) -> float:
     """Mean log-likelihood of the outcomes under the predicted curves.
@@ -396,6 +421,8 @@ def likelihood_scorer(
         Outcomes; delayed entry is allowed.
     sample_weight : array-like of float, shape (n,), optional
         Row weights.
+    cause : int, optional
+        Number of a cause, for a ``CompetingRisksTree``; by default the sum over all causes.
     survival_train : structured array, DataFrame or pair (event, time), optional
         Outcomes of the training rows. Models of other packages need them; a tree of this package
         stores its own, which are the default.
@@ -427,11 +454,15 @@ def likelihood_scorer(
     >>> round(likelihood_scorer(tree, data.X[100:], data.y[100:]), 3)
     -0.293
     """
-    model, X, train = trained(estimator, X, "likelihood_scorer", survival_train)
-    check_row_labels(X, y=y, sample_weight=sample_weight)
-    if is_survival_tree(model):
-        found = model.log_likelihood(X, y)
+    model, own = final_of(estimator, X)
+    cause_of(model, cause, "likelihood_scorer")
+    check_row_labels(own, y=y, sample_weight=sample_weight)
+    if has_causes(model):
+        found = model.log_likelihood(own, y, cause)
+    elif is_survival_tree(model):
+        found = model.log_likelihood(own, y)
     else:
+        model, X, train = trained(estimator, X, "likelihood_scorer", survival_train)
         hazard = hazard_of(model, X, event_times(train), "likelihood_scorer")
         found = log_likelihood(train, check_survival(y), hazard, type(model).__name__)
     return float(np.average(found, weights=check_sample_weight(sample_weight, len(found))))

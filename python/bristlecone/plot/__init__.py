@@ -7,6 +7,7 @@ imported when something is drawn, never with the package.
 
 from bristlecone.plot._calibration import plot_calibration
 from bristlecone.plot._curves import plot_leaf_curves, plot_survival
+from bristlecone.plot._policies import plot_overlap, plot_treatment_curves
 from bristlecone.plot._scores import plot_auc, plot_brier
 from bristlecone.plot._searches import plot_front, plot_size_path, plot_trace
 from bristlecone.plot._stability import plot_stability
@@ -19,10 +20,12 @@ __all__ = [
     "plot_calibration",
     "plot_front",
     "plot_leaf_curves",
+    "plot_overlap",
     "plot_size_path",
     "plot_stability",
     "plot_survival",
     "plot_thresholds",
     "plot_trace",
+    "plot_treatment_curves",
     "plot_tree",
 ]

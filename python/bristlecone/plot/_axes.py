@@ -44,6 +44,12 @@ def on_axes(ax: Axes | None, width: float = 6.5, height: float = 3.8) -> Axes:
 def check_survival_tree(tree: Any, what: str) -> FittedTree:
     """The tree itself; TypeError unless it predicts survival."""
     fitted = check_tree(tree, what)
+    if fitted.leaves_.compared == "incidences":
+        raise TypeError(
+            f"{what} draws survival trees; for a {type(tree).__name__}, plot_tree draws the "
+            "incidences of the leaves, plot_survival the curves of rows, and plot_calibration "
+            "compares incidences with observations"
+        )
     if fitted.leaves_.compared != "survival":
         raise TypeError(
             f"{what} draws survival curves, which a {type(tree).__name__} does not predict"

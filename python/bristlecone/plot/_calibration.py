@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bristlecone._data.checks import check_integer, check_real
+from bristlecone._data.texts import number
 from bristlecone._view.calibration import Compared, calibrations
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import INK, RULE, label_colour
@@ -29,19 +30,20 @@ def plot_calibration(
     """Predictions against observations in groups of similar rows, with confidence intervals.
 
     For survival trees, predicted survival at a time is compared with the Kaplan–Meier estimate
-    (log-log intervals). For classifiers, the predicted share of every class (the second one of two)
-    is compared with its frequency (Wilson's intervals). For regressors, the prediction is compared
-    with the mean (Student's t). A group in which nothing varies has no interval.
+    (log-log intervals), and with competing risks the incidence of every cause with the
+    Aalen–Johansen estimate. For classifiers, the predicted share of every class (the second one of
+    two) is compared with its frequency (Wilson's intervals). For regressors, the prediction is
+    compared with the mean (Student's t). A group in which nothing varies has no interval.
 
     Parameters
     ----------
-    tree : fitted survival tree, classifier or regressor
+    tree : fitted survival tree, tree for competing risks, classifier or regressor
     X : DataFrame or array, shape (n, n_features_in_)
         Rows, preferably held out from training.
     y : structured array, DataFrame, or array of shape (n,)
         Their outcomes, labels or numbers.
     time : float, optional
-        Time at which survival is compared; required for survival trees.
+        Time at which survival or incidences are compared; required for trees that predict them.
     n_groups : int, optional
         Group the rows by quantiles of their predictions, into at most this many groups. By default
         every leaf is a group; rows of a soft tree form ten groups.
@@ -58,7 +60,7 @@ def plot_calibration(
     Raises
     ------
     TypeError
-        When the tree predicts neither survival nor shares nor means.
+        When the tree predicts neither survival nor incidences nor shares nor means.
     ValueError
         When ``time`` is missing, or given to a tree that does not predict survival; when no row of
         a group is observed up to ``time``; and for outcomes that do not match the rows.
@@ -84,11 +86,11 @@ def plot_calibration(
     kind = fitted.leaves_.compared
     if not kind:
         raise TypeError(
-            "plot_calibration compares predicted survival, shares or means; a "
+            "plot_calibration compares predicted survival, incidences, shares or means; a "
             f"{type(tree).__name__} predicts none"
         )
-    if (time is not None) != (kind == "survival"):
-        need = "needs time=, at which survival is compared" if time is None else "takes no time"
+    if (time is not None) != (kind in ("survival", "incidences")):
+        need = f"needs time=, at which to compare {kind}" if time is None else "takes no time"
         raise ValueError(f"plot_calibration of a {type(tree).__name__} {need}")
     check_real("time", time, 0.0, optional=True)
     times = [] if time is None else [float(time)]
@@ -96,16 +98,21 @@ def plot_calibration(
     for point in found[0].points:
         if point.n and not np.isfinite(point.observed):
             raise ValueError(
-                f"{point.name} has no row that is observed up to {time:g}: its survival then is "
-                "unknown"
+                f"{point.name} has no row that is observed up to {time:g}: what happened by then "
+                "is unknown"
             )
     ax = on_axes(ax, 4.6, 4.2)
     _draw(ax, [p for one in found for p in one.points if p.n], named=len(found) == 1, kind=kind)
-    quantity = found[0].quantity if len(found) == 1 else "share"
+    quantity, names = found[0].quantity, []
+    if kind == "incidences":
+        quantity = f"incidence by {number(times[0])}"
+        names = [f"cause {one.label + 1}" for one in found]
+    elif len(found) > 1:
+        quantity, names = "share", list(map(plain, tree.leaves_.labels))
     dressed(ax, f"predicted {quantity}", f"observed {quantity}")
-    if len(found) > 1:
-        for one, label in zip(found, tree.leaves_.labels, strict=True):
-            ax.plot([], [], "o", color=label_colour(one.label), label=f" {plain(label)}")
+    for one, name in zip(found, names, strict=False):
+        ax.plot([], [], "o", color=label_colour(one.label), label=f" {name}")
+    if names:
         legend(ax)
     return ax
 

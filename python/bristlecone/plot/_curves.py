@@ -13,6 +13,7 @@ from bristlecone._data.texts import counted, number
 from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone._leaves.follow_up import hazard_ratios
 from bristlecone._leaves.shown import interval
+from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, label_colour, leaf_colours
 from bristlecone._view.view import View
 from bristlecone.exceptions import InvalidParameterError
@@ -243,6 +244,7 @@ def plot_survival(
     tree: Any,
     X: Any,
     *,
+    cause: int | None = None,
     times: ArrayLike | None = None,
     time_label: str = "time",
     ax: Axes | None = None,
@@ -255,9 +257,12 @@ def plot_survival(
 
     Parameters
     ----------
-    tree : fitted survival tree
+    tree : fitted survival tree, or tree for competing risks
     X : DataFrame or array, shape (n, n_features_in_)
         The rows, at most 20 for a soft tree. The legend gives their positions, from 0.
+    cause : int, optional
+        Number of the cause whose cumulative incidence is drawn, for a ``CompetingRisksTree``. By
+        default it is the probability of no event of any cause.
     times : array-like of float, shape (n_times,), optional
         Where smooth curves are evaluated, by default 200 times up to the last training time. Step
         curves are drawn with all their steps up to the last of ``times``.
@@ -276,7 +281,8 @@ def plot_survival(
     TypeError
         When the tree does not predict survival.
     ValueError
-        For no rows, for more than 20 of a soft tree, and as from the predictions of the tree.
+        For no rows, for more than 20 of a soft tree, for a ``cause`` that the tree has not, and as
+        from the predictions of the tree.
     NotFittedError, InfeasibleError
         When there is no tree.
 
@@ -295,13 +301,20 @@ def plot_survival(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['rows 0–2: leaf 2, Karnofsky_score >= 46']
     """
-    fitted = check_survival_tree(tree, "plot_survival")
+    fitted = check_tree(tree, "plot_survival")
     leaves: Any = fitted.leaves_
+    has_causes = leaves.compared == "incidences"
+    if not has_causes:
+        check_survival_tree(tree, "plot_survival")
+    if cause is not None:
+        if not has_causes:
+            raise ValueError(f"cause={cause!r} is given, but a {type(tree).__name__} has no causes")
+        leaves.check_cause(cause)
     at = _times(times, leaves.unique_times)
     leaf, end = fitted.apply(X), float(at[-1])
     if not len(leaf):
         raise ValueError("plot_survival draws the curves of rows; X has none")
-    curves = _step_curves(leaves, end)
+    curves = _step_curves(leaves, end, cause)
     if not curves and len(leaf) > _MOST_ROWS:
         raise ValueError(
             f"plot_survival draws a line per row of a soft tree, at most {_MOST_ROWS}; X has "
@@ -325,7 +338,8 @@ def plot_survival(
     style: dict[str, Any] = {"drawstyle": "steps-post"} if curves else {}
     for curve, colour, label in lines:
         ax.plot(*curve, color=colour, label=label, linewidth=2.0, **style)
-    dressed(ax, time_label, "predicted survival")
+    free = "predicted probability of no event" if has_causes else "predicted survival"
+    dressed(ax, time_label, free if cause is None else f"predicted incidence of cause {cause}")
     ax.set_ylim(0.0, 1.02)
     ax.set_xlim(0.0, end)
     legend(ax, below=True)
@@ -342,11 +356,16 @@ def _times(times: ArrayLike | None, unique: Floats) -> Floats:
     return at
 
 
-def _step_curves(leaves: Any, end: float) -> list[tuple[Floats, ...]]:
+def _step_curves(leaves: Any, end: float, cause: int | None = None) -> list[tuple[Floats, ...]]:
     """Steps of every leaf as they are drawn; none for leaves of smooth curves."""
     if not leaves.has_steps:
         return []
     times = leaves.unique_times
+    if cause is not None:
+        drawn = (
+            steps(times, 1 - incidence, end) for incidence in leaves.incidence_at(cause, times)
+        )
+        return [(x, 1 - free) for x, free in drawn]
     return [steps(times, survival, end) for survival in leaves.survival_at(times)]
 
 

@@ -236,7 +236,8 @@ def plot_front(front: ParetoFront, *, ax: Axes | None = None) -> Axes:
 
     See Also
     --------
-    OptimalTreeClassifier : Its method ``pareto_front`` returns the front.
+    OptimalTreeClassifier : Its method ``pareto_front`` returns the front of both kinds of errors.
+    FairTreeClassifier : Its method returns the front of error and difference between groups.
 
     Examples
     --------

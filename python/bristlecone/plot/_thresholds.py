@@ -32,7 +32,7 @@ def plot_thresholds(
 
     Parameters
     ----------
-    tree : fitted tree of yes-no questions
+    tree : fitted tree with yes-no splits
     X : DataFrame or array, shape (n, n_features_in_)
         Rows, such as those of the fit.
     column : str or int, optional

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bristlecone._data.outcomes import read_causes
 from bristlecone._data.texts import number, percent, round_numbers
 from bristlecone._leaves.shown import interval
 from bristlecone._view.calibration import calibrations
@@ -153,8 +154,8 @@ def held_out(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: floa
     kind = tree.leaves_.compared
     if not kind:
         raise TypeError(
-            "held-out rows X and y are compared with trees for survival, classes and numbers; got "
-            f"a {type(tree).__name__}"
+            "held-out rows X and y are compared with trees for survival, competing risks, classes "
+            f"and numbers; got a {type(tree).__name__}"
         )
     found = calibrations(tree, X, y, times=times, confidence=confidence, by_leaf=True)
     charts, heads = [], ["leaf", "rows"]
@@ -174,7 +175,11 @@ def held_out(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: floa
         labels = f"predicted {quantity}", f"observed {quantity}"
         heads += labels
         charts.append(_chart(labels, drawn, ends, ends, diagonal=True))
-    score = f"{tree.leaves_.score_name}: {tree.score(X, y):.3f}"
+    if kind == "incidences" and read_causes(y).entry is not None:
+        # With delayed entry, the concordance index of a cause is not defined.
+        score = f"mean log-likelihood: {tree.log_likelihood(X, y).mean():.3f}"
+    else:
+        score = f"{tree.leaves_.score_name}: {tree.score(X, y):.3f}"
     return Extra(
         "Calibration on held-out rows",
         "Rows that were held out, by the leaf they fall into: what the tree predicts, and what was "

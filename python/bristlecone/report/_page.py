@@ -65,7 +65,7 @@ def html_report(
         returned, the mean scores over the folds for a ``TreeSizeCV``.
     X, y : optional
         Held-out rows with their outcomes. Adds a section that compares predictions with
-        observations, for trees that predict survival, classes or numbers.
+        observations, for trees that predict survival, incidences, classes or numbers.
     command : str
         Command line that made the tree, which the page shows.
 

@@ -72,7 +72,9 @@ class Proof:
     missing : str
         Missing values of the columns that are asked.
     groups : list of (str, str)
-        What two groups are predicted, where their difference is limited.
+        What groups are predicted, where their differences are limited.
+    group_table : list of list of str
+        Confusion table of a classifier by group: a heading, then the rows; empty without one.
     """
 
     headline: str
@@ -83,6 +85,7 @@ class Proof:
     questions: list[str]
     missing: str
     groups: list[tuple[str, str]]
+    group_table: list[list[str]]
 
 
 def headline(found: Certificate) -> str:
@@ -118,8 +121,7 @@ def proof(tree: FittedTree) -> Proof:
         numbers = [(name, value) for name, value in numbers if name in kept] + found.notes
     groups: list[tuple[str, str]] = []
     if found.groups is not None:
-        pairs = zip(found.groups.groups.tolist(), found.groups.values.tolist(), strict=True)
-        groups = [(str(name), number(value, 6)) for name, value in pairs]
+        groups = found.groups.lines
     aim = found.aim[:1].upper() + found.aim[1:]
     aim = f"Aim: {aim}" if aim.endswith(".") else f"Aim: {aim}."
     return Proof(
@@ -131,6 +133,7 @@ def proof(tree: FittedTree) -> Proof:
         questions=list_questions(asked),
         missing=tree._missing_text(),
         groups=groups,
+        group_table=[] if found.groups is None else found.groups.table,
     )
 
 

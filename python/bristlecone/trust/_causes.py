@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.outcomes import read_causes
+from bristlecone._model.survival import CURVE_ERROR
 from bristlecone.trust import _survival_leaves
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
@@ -42,8 +43,11 @@ def objective(tree: Any, rows: Rows) -> Statement:
     parameters = tree.certificate_.parameters
     weights = parameters["cause_weights"]
     if weights is None:
-        weights = [1.0] * int(rows.facts["cause"].max())
-    return _CompetingRisks(rows, prior_of(parameters["prior"]), [float(x) for x in weights])
+        weights = [1.0] * tree.leaves_.n_causes
+    found = set(rows.facts["cause"].tolist())
+    # A cause without an event adds nothing to the loss.
+    counted = {k: float(x) for k, x in enumerate(weights, start=1) if k in found}
+    return _CompetingRisks(rows, prior_of(parameters["prior"]), counted)
 
 
 class _CompetingRisks(Statement):
@@ -51,9 +55,9 @@ class _CompetingRisks(Statement):
 
     is_concave = True
 
-    def __init__(self, rows: Rows, prior: float, weights: Sequence[float]) -> None:
-        self.parts = [Likelihood(_of_cause(rows, k), prior) for k in range(1, len(weights) + 1)]
-        self.weights = [Fraction(weight) for weight in weights]
+    def __init__(self, rows: Rows, prior: float, weights: Mapping[int, float]) -> None:
+        self.parts = [Likelihood(_of_cause(rows, k), prior) for k in weights]
+        self.weights = [Fraction(weight) for weight in weights.values()]
         self.columns = [column for part in self.parts for column in part.columns]
         self.total = self.parts[0].total
 
@@ -86,13 +90,22 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
         parts.append((_of_cause(rows, k), one, "proportional", found["shrinkage"], f"cause {k}"))
     for own, part, curve, shrinkage, which in parts:
         parameters = {"leaf_curve": curve, "shrinkage": shrinkage, "prior": found["prior"]}
-        certificate = SimpleNamespace(parameters=parameters, facts={}, groups=None)
+        certificate = SimpleNamespace(
+            parameters=parameters,
+            facts=tree.certificate_.facts,
+            remarks=tree.certificate_.remarks,
+            groups=None,
+        )
         alone = SimpleNamespace(tree_=tree.tree_, leaves_=part, certificate_=certificate)
         first = len(checks.made)
         _survival_leaves.check_leaves(alone, own, reached, checks)
         checks.made[first:] = [
             replace(check, name=f"{check.name}, {which}") for check in checks.made[first:]
         ]
+    if CURVE_ERROR in tree.certificate_.facts:
+        why = "the file keeps thinned curves: " + dict(tree.certificate_.remarks)["curves"]
+        checks.skip("incidences", "", why)
+        return
     times = np.unique(rows.facts["time"])
     pairs: Pairs = [("curve", found["leaf_curve"], leaves.curve)]
     for place, node in enumerate(tree.tree_.leaves.tolist()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,7 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     classes, codes, kept = labelled(y, weight, table.n_rows)
     asked = tree.certificate_.parameters["class_weight"]
     if asked is not None:
-        factor = np.zeros(len(codes))
-        if isinstance(asked, Mapping):
-            by_class = np.array([asked.get(label, 1.0) for label in classes.tolist()])
-        else:
-            by_class = kept.sum() / (len(classes) * np.bincount(codes[kept]))
-        factor[kept] = by_class[codes[kept]]
-        weight = factor if weight is None else factor * weight
+        weight = _weighted_by_class(asked, classes, codes, kept, weight)
         kept = weight > 0
     codes = codes[kept]
     own = None if weight is None else weight[kept]
@@ -35,14 +30,39 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     return rows_of(tree, table, weight, kept, (codes, classes, own, kept), facts)
 
 
+def _weighted_by_class(
+    asked: Any, classes: Any, codes: Any, kept: Bools, weight: Floats | None
+) -> Floats:
+    """Weight of each row times that of its class; 0 for rows that are not kept."""
+    factor = np.zeros(len(codes))
+    if isinstance(asked, Mapping):
+        by_class = np.array([asked.get(label, 1.0) for label in classes.tolist()])
+    else:
+        by_class = kept.sum() / (len(classes) * np.bincount(codes[kept]))
+    factor[kept] = by_class[codes[kept]]
+    return factor if weight is None else factor * weight
+
+
 def read_fair_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Labels, with the group of each row."""
     classes, codes, kept = labelled(y, weight, table.n_rows)
     column = tree.certificate_.parameters["fairness"].sensitive_feature
     groups, group = groups_of(table, more, column, kept)
+    in_groups = np.ones(int(kept.sum())) if weight is None else weight[kept]
+    arrays = [group, groups]
+    asked = tree.certificate_.parameters.get("class_weight")
+    if asked is not None:
+        weight = _weighted_by_class(asked, classes, codes, kept, weight)
+        arrays.append(in_groups)
     own = None if weight is None else weight[kept]
-    facts = {"labels": codes[kept], "classes": classes, "groups": groups, "group": group}
-    return rows_of(tree, table, weight, kept, (codes[kept], classes, own, group, groups), facts)
+    facts = {
+        "labels": codes[kept],
+        "classes": classes,
+        "groups": groups,
+        "group": group,
+        "group weight": in_groups,
+    }
+    return rows_of(tree, table, weight, kept, (codes[kept], classes, own, *arrays), facts)
 
 
 def objective(tree: Any, rows: Rows) -> Statement:
@@ -155,27 +175,31 @@ class _Measure(Statement):
 
 
 class _FairLabels(Statement):
-    """Misclassified weight of two classes under a limit on the difference of two groups."""
+    """Misclassified weight of two classes under a limit on the differences between groups.
+
+    A cost vector has the errors and, for each rate that is compared and each pair of groups, the
+    difference of the rates.
+    """
 
     is_limited = True
     is_linear = True
 
     def __init__(self, rows: Rows, constraint: str, limit: float) -> None:
-        codes = rows.facts["labels"]
-        compared = codes == 1 if constraint == "equality-of-opportunity" else codes >= 0
-        differ = differences(rows.weight * compared, rows.facts["group"])
-        self.columns = [*_by_class(rows, 2), differ]
-        self.units = [self.columns[0].unit, differ.unit]
+        weight, group = rows.facts["group weight"], rows.facts["group"]
+        pairs = list(combinations(range(len(rows.facts["groups"])), 2))
+        compared = _compared(constraint, rows.facts["labels"])
+        differ = [differences(weight * of, group, pair) for of in compared for pair in pairs]
+        self.columns = [*_by_class(rows, 2), *differ]
+        self.units = [self.columns[0].unit, *(column.unit for column in differ)]
         self.total, self.limit = Column.of(rows.weight).sum(), limit
 
     def candidates(self, sums: Any) -> Any:
-        zero = 0 * sums[:, 0]
-        no = np.stack([sums[:, 1], zero], axis=1)
-        yes = np.stack([sums[:, 0], sums[:, 2]], axis=1)
+        no = np.concatenate([sums[:, 1:2], 0 * sums[:, 2:]], axis=1)
+        yes = np.concatenate([sums[:, 0:1], sums[:, 2:]], axis=1)
         return np.stack([no, yes], axis=1)
 
     def value(self, costs: Any, allowed: float) -> Any:
-        kept = within(np.abs(costs[:, 1]), self.limit, allowed)
+        kept = within(np.abs(costs[:, 1:]).max(axis=1), self.limit, allowed)
         return np.where(kept, super().value(costs, allowed), np.inf)
 
 
@@ -187,11 +211,18 @@ def _by_class(rows: Rows, n_classes: int | None = None) -> list[Column]:
 
 
 def fair_limit(parameters: Mapping[str, Any]) -> tuple[str, float]:
-    """Which rows a fair classifier compares, and the limit on the difference."""
+    """Which rates a fair classifier compares, and the limit on their differences."""
     fairness = parameters["fairness"]
-    parity = type(fairness).__name__ == "DemographicParity"
-    name = "demographic-parity" if parity else "equality-of-opportunity"
-    return name, float(fairness.limit)
+    return type(fairness).__name__, float(fairness.limit)
+
+
+def _compared(constraint: str, codes: Any) -> list[Bools]:
+    """Rows of each rate that is compared."""
+    return {
+        "DemographicParity": [codes >= 0],
+        "EqualityOfOpportunity": [codes == 1],
+        "EqualizedOdds": [codes == 1, codes == 0],
+    }[constraint]
 
 
 def check_leaves(
@@ -234,8 +265,17 @@ def check_leaves(
         checks.same("labels", "the most frequent class", [("weight of its label", best, given)])
     groups = tree.certificate_.groups
     if groups is not None:
-        compared = np.ones(len(codes), dtype=bool)
-        if fair_limit(parameters)[0] == "equality-of-opportunity":
-            compared = codes == 1
         predicted = reached[:, nodes.leaves] @ leaves.label.astype(np.float64)
+        compared = _compared(fair_limit(parameters)[0], codes)
         check_groups(rows, predicted, compared, groups, checks)
+        if groups.confusion is not None:
+            group, weight = rows.facts["group"], rows.facts["group weight"]
+            counts = [
+                [[weight[own & (predicted == said)].sum() for said in (0, 1)] for own in of_group]
+                for of_group in (
+                    [(group == k) & (codes == label) for label in (0, 1)]
+                    for k in range(len(rows.facts["groups"]))
+                )
+            ]
+            pair = ("weight of [group, class, prediction]", np.array(counts), groups.confusion)
+            checks.same("confusion by group", f"{len(counts)} groups", [pair])

@@ -10,64 +10,96 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array
+from bristlecone._data.outcomes import check_survival
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
 from bristlecone.trust._exact import Bools, Column, Floats, exact_means, weighted
 from bristlecone.trust._rows import Rows, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement, like, sums_of, within
+from bristlecone.trust._teacher import estimated_again
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
-    """Treatments, with the estimated outcome of each in every row."""
+    """Treatments, with the estimated outcome of each in every row.
+
+    Models that estimated propensity scores or outcomes are fitted again. What follows from them is
+    computed here, except the scores of censored outcomes, which come with them.
+    """
     if "treatment" not in more:
         raise TypeError("verify needs treatment for a PolicyTree")
     treatments, codes, kept = labelled(more["treatment"], weight, table.n_rows, "treatment")
-    outcome = np.ravel(as_array(y, "y")).astype(np.float64)
+    parameters = tree.certificate_.parameters
+    codes, horizon = codes[kept], parameters["horizon"]
+    taken = np.arange(len(codes)), codes
+    event = None
+    if horizon is None:
+        outcome = np.ravel(as_array(y, "y")).astype(np.float64)
+    else:
+        event, outcome, _ = check_survival(y)
+        event = event[kept]
     if len(outcome) != table.n_rows:
         raise ValueError(f"X has {table.n_rows} rows but y has {len(outcome)}")
-    codes, outcome = codes[kept], outcome[kept]
-    taken = np.arange(len(codes)), codes
-    reward = tree.certificate_.parameters["reward"]
-    rewards = np.zeros((len(codes), len(treatments)))
-    if reward != "inverse-propensity":
-        if "predicted_outcomes" not in more:
-            raise TypeError(f"reward={reward!r} needs predicted_outcomes")
-        rewards = np.array(more["predicted_outcomes"], dtype=np.float64)[kept]
-    if reward != "direct":
-        share = _propensity(more.get("propensity"), codes, treatments, kept, reward)
-        rewards[taken] += (outcome - rewards[taken]) / share
-    own = None if weight is None else weight[kept]
+    outcome = outcome[kept]
+    reward = parameters["reward"]
+    given = more.get("propensity") if reward != "direct" else None
+    predicted = more.get("predicted_outcomes") if reward != "inverse-propensity" else None
+    share = None if given is None else _propensity(given, codes, treatments, kept)
+    if share is not None and share.ndim == 2:
+        share = share[taken]
+    known = None if predicted is None else np.array(predicted, dtype=np.float64)[kept]
+    lacks_share = reward != "direct" and share is None
+    lacks_known = reward != "inverse-propensity" and known is None
+    found: Any = None
+    if horizon is not None or lacks_share or lacks_known:
+        found = estimated_again(tree, table.X, y, weight, more)
+    if horizon is not None:
+        rewards = found.rewards[kept]
+    else:
+        rewards = np.zeros((len(codes), len(treatments)))
+        if reward != "inverse-propensity":
+            rewards = found.predicted_outcomes[kept] if known is None else known.copy()
+        if reward != "direct":
+            own: Any = share
+            if own is None:
+                own = np.maximum(found.propensity[kept][taken], parameters["min_propensity"])
+            rewards[taken] += (outcome - rewards[taken]) / own
+    weights = None if weight is None else weight[kept]
+    outcomes = (treatments, weights, codes, outcome, event, share, known)
     facts = {"labels": codes, "classes": treatments, "rewards": rewards}
-    return rows_of(tree, table, weight, kept, (rewards, treatments, own), facts)
+    if event is not None:
+        facts["by then"] = event & (outcome <= horizon)
+    return rows_of(tree, table, weight, kept, outcomes, facts)
 
 
 def _propensity(
-    given: Any,
-    codes: NDArray[np.int64],
-    treatments: NDArray[Any],
-    kept: NDArray[np.bool_],
-    reward: str,
+    given: Any, codes: NDArray[np.int64], treatments: NDArray[Any], kept: NDArray[np.bool_]
 ) -> Floats:
-    """Probability of the treatment that each row had."""
-    if given is None:
-        raise TypeError(f"reward={reward!r} needs propensity")
-    if isinstance(given, Mapping):
-        return np.array([given[name] for name in treatments.tolist()], dtype=np.float64)[codes]
-    if isinstance(given, Real):
-        return np.full(len(codes), float(given))
-    shares = np.array(given, dtype=np.float64)[kept]
-    return shares if shares.ndim == 1 else shares[np.arange(len(codes)), codes]
+    """Probability of every treatment in each row, or of the one that it had."""
+    if isinstance(given, (Mapping, Real)):
+        names = treatments.tolist()
+        shares = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+        return np.tile(
+            np.array([shares[name] for name in names], dtype=np.float64), (len(codes), 1)
+        )
+    return np.array(given, dtype=np.float64)[kept]
 
 
 class Rewards(Statement):
-    """Minus the outcomes of the treatments given, some of which may have capacities."""
+    """Minus the outcomes of the treatments given, some of which may have capacities.
 
-    is_linear = True
+    A leaf without enough rows of every treatment costs infinity.
+    """
 
     def __init__(self, tree: Any, rows: Rows) -> None:
-        capacities = tree.certificate_.parameters["capacities"] or {}
+        parameters = tree.certificate_.parameters
+        capacities = parameters["capacities"] or {}
+        self.fewest = int(parameters["min_samples_treatment"])
+        if self.fewest and tree.certificate_.status == "reestimated":
+            # Leaves that were estimated from other rows than their splits may have any.
+            self.fewest = 0
         weight = Column.of(rows.weight)
         self.columns, self.factor = weighted(rows.facts["rewards"], weight)
+        self.n_labels = len(self.columns)
         self.sizes = [Column(np.abs(one.whole), one.unit) for one in self.columns]
         sizes = np.abs(rows.facts["rewards"])
         self.least_term = float(sizes.min(where=sizes > 0, initial=sizes.max()))
@@ -78,16 +110,23 @@ class Rewards(Statement):
         self.limited = list(limits)
         self.limits = list(limits.values())
         self.is_limited = bool(limits)
-        self.is_concave = not limits
+        self.is_linear = not self.fewest
+        self.is_concave = not limits and not self.fewest
         self.units = [self.columns[0].unit, *(weight.unit for _ in limits)]
+        if self.fewest:
+            had = rows.facts["labels"][:, None] == np.arange(self.n_labels)
+            self.columns += [Column.of(of_one.astype(np.float64)) for of_one in had.T]
 
     def candidates(self, sums: Any) -> Any:
         nothing = 0 * sums[:, 0]
         labels = []
-        for label in range(sums.shape[1] - 1):
-            given = [sums[:, -1] if label == one else nothing for one in self.limited]
+        for label in range(self.n_labels):
+            given = [sums[:, self.n_labels] if label == one else nothing for one in self.limited]
             labels.append(np.stack([-sums[:, label], *given], axis=1))
-        return np.stack(labels, axis=1)
+        costs = np.stack(labels, axis=1)
+        if self.fewest:
+            costs[(sums[:, self.n_labels + 1 :] < self.fewest).any(axis=1)] = np.inf
+        return costs
 
     def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
         return sums_of(self.sizes, members)
@@ -106,9 +145,40 @@ class Rewards(Statement):
 
 
 def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
-    """Mean outcomes of the treatments."""
+    """Mean outcomes of the treatments, their errors, and the rows of each in every leaf."""
     inside, rewards = reached[:, tree.tree_.leaves].T, rows.facts["rewards"]
+    leaves = tree.leaves_
     found = [exact_means(one, rows.weight, inside) for one in rewards.T]
     values, sizes = (np.stack(of_treatment, axis=1) for of_treatment in zip(*found, strict=True))
-    pairs: Pairs = [("mean outcome of [leaf, treatment]", values, tree.leaves_.values, sizes)]
+    pairs: Pairs = [("mean outcome of [leaf, treatment]", values, leaves.values, sizes)]
     checks.same("mean outcomes", f"{values.shape[1]} treatments", pairs)
+    had = np.arange(len(leaves.labels)) == rows.facts["labels"][:, None]
+    counts: Pairs = [("rows of [leaf, treatment]", inside.astype(int) @ had, leaves.treated)]
+    if "by then" in rows.facts:
+        events = inside.astype(int) @ (had & rows.facts["by then"][:, None])
+        counts.append(("events of [leaf, treatment]", events, leaves.events))
+    checks.same("rows of the treatments", f"{values.shape[1]} treatments", counts)
+    fewest, least = int(leaves.treated.min()), tree.certificate_.parameters["min_samples_treatment"]
+    if tree.certificate_.status != "reestimated":
+        holds = int((inside.astype(int) @ had).min()) >= least
+        checks.holds("rows of a treatment in a leaf", holds, f"at least {least}", fewest)
+    of_row = leaves.label[inside.argmax(axis=0)]
+    prescribed = rewards[np.arange(len(rewards)), of_row]
+    whole = np.column_stack([prescribed, rewards])
+    pairs = [
+        (f"of leaf {node}", *_covariance(rewards[own], rows.weight[own], leaves.covariance[k]))
+        for k, (node, own) in enumerate(zip(tree.tree_.leaves.tolist(), inside, strict=True))
+    ]
+    pairs.append(
+        ("of the policy and the treatments", *_covariance(whole, rows.weight, leaves.whole))
+    )
+    checks.same("errors of mean outcomes", f"{values.shape[1]} treatments", pairs)
+
+
+def _covariance(values: Floats, weight: Floats, stated: Floats) -> tuple[Floats, Floats, Any]:
+    """Covariance of the errors of means, what is stated, and the size of its terms."""
+    share = weight / weight.sum()
+    low = values - values.mean(axis=0)
+    off = (low - share @ low) * share[:, None]
+    size = ((np.abs(values) * share[:, None]).max(axis=0, initial=0.0) ** 2).sum()
+    return np.einsum("ij,ik->jk", off, off), stated, len(values) * size

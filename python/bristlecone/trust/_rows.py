@@ -6,7 +6,7 @@ them is computed here, and for each kind of outcome in the file of that kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -68,6 +68,53 @@ def fingerprint(rows: Rows) -> str:
             digest.update(repr((whole.dtype.str, whole.shape)).encode())
             digest.update(whole.tobytes())
     return digest.hexdigest()
+
+
+def unordered_fingerprint(rows: Rows) -> str:
+    """Fingerprint of rows in any order, as certificates of fits over partitions define it.
+
+    A row has two random numbers: the last of h ← mix(h ^ word) from 0 and from 1, over its outcome
+    and weight as float64 and its features as bits, eight bytes at a time. Their sums are hashed.
+    """
+    facts = rows.facts
+    labels = None, facts.get("classes")
+    treatments, classes = labels[::-1] if "rewards" in facts else labels
+    of_all = classes, facts.get("groups"), treatments
+    words = []
+    for array in rows.outcomes:
+        masks = isinstance(array, np.ndarray) and array.dtype == np.bool_
+        masks = masks and array is not facts.get("event")
+        if isinstance(array, np.ndarray) and not masks and not any(array is x for x in of_all):
+            numbers = np.asarray(array, dtype=np.float64).reshape(len(array), -1)
+            words += [column.copy().view(np.uint64) for column in (numbers + 0.0).T]
+    n_rows, n_features = rows.answers.shape
+    width = 64 * -(-n_features // 64)
+    bits = np.zeros((n_rows, width), dtype=bool)
+    bits[:, :n_features] = rows.answers
+    words += (
+        [
+            np.packbits(part, axis=1).view(np.uint64)[:, 0]
+            for part in np.split(bits, width // 64, axis=1)
+        ]
+        if width
+        else []
+    )
+    sums = []
+    for start in (0, 1):
+        number = np.full(n_rows, start, dtype=np.uint64)
+        for word in words:
+            number = _mixed(number ^ word)
+        sums.append(sum(number.tolist()) % 2**64)
+    shown = [None if one is None else one.tolist() for one in of_all]
+    return "rows-" + sha256(repr((n_rows, n_features, sums, shown)).encode()).hexdigest()
+
+
+def _mixed(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The last steps of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+    z = number + np.uint64(11400714819323198485)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(13787848793156543929)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(10723151780598845931)
+    return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 def reached_nodes(tree: Any, answers: NDArray[Any]) -> NDArray[np.bool_]:
@@ -136,13 +183,13 @@ def kept_rows(weight: Floats | None, n: int) -> NDArray[np.bool_]:
 def groups_of(
     table: Table, more: Mapping[str, Any], column: Any, kept: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The two groups in sorted order, and the place of every kept row's."""
+    """The groups of kept rows in sorted order, and the place of every kept row's."""
     values = more.get("sensitive_features")
     if values is None and column is None:
         raise ValueError("verify needs the groups: pass sensitive_features")
     values = as_array(table.column(column) if values is None else values, "groups").ravel()
-    distinct = np.unique(values)
-    return distinct, np.searchsorted(distinct, values)[kept].astype(np.int64)
+    distinct, group = np.unique(values[kept], return_inverse=True)
+    return distinct, group.astype(np.int64)
 
 
 def labelled(
@@ -161,10 +208,15 @@ def labelled(
     return classes, codes, kept
 
 
-def check_groups(rows: Rows, of_row: Floats, compared: Bools, groups: Any, checks: Checks) -> None:
-    """Check the mean of a value of the rows in each of two groups, over the rows compared."""
-    sides = [rows.weight * (compared & (rows.facts["group"] == side)) for side in (0, 1)]
-    means = [of_row @ weight / weight.sum() for weight in sides]
+def check_groups(
+    rows: Rows, of_row: Floats, compared: Sequence[Bools], groups: Any, checks: Checks
+) -> None:
+    """Check the means of a value of the rows in each group, over each of the sets compared."""
+    weight = rows.facts.get("group weight", rows.weight)
+    means = np.empty((len(rows.facts["groups"]), len(compared)))
+    for (k, rate), _ in np.ndenumerate(means):
+        own = weight * (compared[rate] & (rows.facts["group"] == k))
+        means[k, rate] = of_row @ own / own.sum()
     pairs: Pairs = [("", rows.facts["groups"], groups.groups)]
-    pairs.append(("value of group", np.array(means), groups.values))
+    pairs.append(("value of group", means.reshape(groups.values.shape), groups.values))
     checks.same("groups", ", ".join(map(str, rows.facts["groups"].tolist())), pairs)

@@ -167,7 +167,8 @@ def _searched(rerun: Again, drawn: NDArray[np.int64]) -> Any:
     n = len(problem.features)
 
     def take(name: str, value: Any) -> Any:
-        by_row = isinstance(value, np.ndarray) and value.shape[:1] == (n,) and name != "classes"
+        by_row = isinstance(value, np.ndarray) and value.shape[:1] == (n,)
+        by_row = by_row and name not in ("classes", "treatments")
         return features if name == "X" else value[drawn] if by_row else value
 
     part = data._replace(**{name: take(name, getattr(data, name)) for name in data._fields})

@@ -139,9 +139,10 @@ def within(value: Any, limit: float, allowed: float) -> Any:
     return value <= like(most, value)
 
 
-def differences(weight: Floats, group: NDArray[np.int64]) -> Column:
-    """Share of each row in its group's weight, negative in the first group."""
+def differences(weight: Floats, group: NDArray[np.int64], pair: tuple[int, int] = (0, 1)) -> Column:
+    """Share of each row in its group's weight, negative in the first group, 0 in no group."""
     of_row = Column.of(weight)
-    one, other = (int(of_row.whole[group == side].sum()) for side in (0, 1))
-    factor = np.array([one if side == 1 else -other for side in group.tolist()], dtype=object)
+    one, other = (int(of_row.whole[group == side].sum()) for side in pair)
+    by_group = {pair[0]: -other, pair[1]: one}
+    factor = np.array([by_group.get(side, 0) for side in group.tolist()], dtype=object)
     return Column.fitting(of_row.whole.astype(object) * factor, Fraction(1, one * other))

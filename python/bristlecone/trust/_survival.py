@@ -205,7 +205,10 @@ def lifetimes(rows: Rows) -> Lifetimes:
 
 
 def exact_hazards(lives: Lifetimes) -> Column:
-    """Λ of every row between entry and time, to 2^-128 of any share; 1/(W + 1) where that is 0."""
+    """Λ of every row between entry and time, to 2^-128 of any share; 1/(W + 1) where that is 0.
+
+    Without any event, all are 0.
+    """
     weight = Column.of(lives.weight)
     place, n = np.searchsorted(lives.times, lives.time), lives.times.size
     left = weight.by_group(place, n).whole.tolist()
@@ -222,7 +225,7 @@ def exact_hazards(lives: Lifetimes) -> Column:
         if dead:
             total += (dead << bits) // at_risk
         reached.append(total)
-    alone = (1 << bits) / (weight.sum() + 1)
+    alone = (1 << bits) / (weight.sum() + 1) if total else Fraction(0)
     whole = [
         reached[at + 1] - reached[start] or int(alone)
         for at, start in zip(place.tolist(), before.tolist(), strict=True)

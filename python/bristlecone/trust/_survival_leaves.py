@@ -190,7 +190,7 @@ def _check_predictions(
         tau = float(lives.time.max() if tau is None else tau)
         mean = restricted_mean(lives.times, survival, tau)
         of_row = reached[:, tree.tree_.leaves] @ mean
-        check_groups(rows, of_row, np.ones(len(of_row), dtype=bool), groups, checks)
+        check_groups(rows, of_row, [np.ones(len(of_row), dtype=bool)], groups, checks)
 
 
 def _thetas(

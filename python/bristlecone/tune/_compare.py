@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from bristlecone._data.frame import frame_backend, native_frame
-from bristlecone._data.outcomes import as_structured, check_survival, is_outcome
+from bristlecone._data.outcomes import as_structured, check_survival, either_outcome, is_outcome
 from bristlecone._data.rows import check_sample_weight
 from bristlecone._foreign import fitted_to_columns, frame_of, takes_columns
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.tune._folds import corrected_error, folds_of, standard_error
-from bristlecone.tune._rows import GivenRows, accepted
+from bristlecone.tune._rows import GivenRows, accepted, of_all_causes
 from bristlecone.tune._scoring import check_scored, metrics_of, score_of
 
 
@@ -124,7 +124,7 @@ def evaluate(
     first = next(iter(estimators.values()))
     folds = folds_of(cv, rows, first, n_repeats=n_repeats, random_state=random_state)
     rows.by_row.pop("groups", None)
-    models = list(estimators.values())
+    models = [of_all_causes(model, rows.y) for model in estimators.values()]
     _check_taken(models, rows)
 
     # Metric, estimator, fold.
@@ -167,10 +167,10 @@ def _fitted(model: Any, rows: GivenRows) -> Any:
 
 
 def _outcomes(rows: GivenRows) -> NDArray[np.void] | None:
-    """Survival outcomes of the rows of positive weight; None for other outcomes."""
+    """Outcomes with times of the rows of positive weight; None for other outcomes."""
     if not is_outcome(rows.y):
         return None
-    y = as_structured(check_survival(rows.y))
+    y = as_structured(either_outcome(rows.y))
     weight = check_sample_weight(rows.by_row.get("sample_weight"), rows.n_rows)
     return y if weight is None else y[weight > 0]
 

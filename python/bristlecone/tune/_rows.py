@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from bristlecone._data.outcomes import as_structured, either_outcome, is_outcome
+from bristlecone._data.outcomes import as_structured, check_causes, either_outcome, is_outcome
 from bristlecone._data.rows import check_row_labels, row_count
 
 
@@ -64,6 +65,24 @@ def accepted(function: Callable[..., Any], more: Mapping[str, Any]) -> dict[str,
     """Those of the keywords that the signature of a function names."""
     names = inspect.signature(function).parameters
     return {name: value for name, value in more.items() if name in names}
+
+
+def of_all_causes(estimator: Any, y: Any) -> Any:
+    """The estimator with the number of causes of all rows, of which a fold may lack some.
+
+    Estimators without the parameter ``n_causes``, or with a value for it, are returned as they are.
+    """
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        return estimator
+    unset = [
+        name
+        for name, value in estimator.get_params().items()
+        if name.split("__")[-1] == "n_causes" and value is None
+    ]
+    if not unset or not is_outcome(y):
+        return estimator
+    number = int(check_causes(y).event.max())
+    return clone(estimator).set_params(**dict.fromkeys(unset, number))
 
 
 def _length(values: Any) -> int | None:

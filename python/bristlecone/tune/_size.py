@@ -21,7 +21,7 @@ from bristlecone._estimators.describe import document
 from bristlecone._log import log
 from bristlecone.exceptions import InfeasibleError, InvalidParameterError
 from bristlecone.tune._folds import Folds, folds_of, standard_error
-from bristlecone.tune._rows import GivenRows
+from bristlecone.tune._rows import GivenRows, of_all_causes
 from bristlecone.tune._scoring import DEFAULT, Metrics, check_scored, metrics_of, score_of
 
 Floats = NDArray[np.float64]
@@ -82,9 +82,11 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         One metric, or several as a list or a mapping from names; greater is better. A metric is
         "concordance", "uno", "ibs", "auc", "likelihood" or "calibration" (see
         :mod:`bristlecone.metrics`), the name of a scorer of scikit-learn, or a callable
-        ``(estimator, X, y)``. None is the method ``score``; for a ``CostSensitiveTreeClassifier``
-        it is minus the mean cost. Arguments of ``fit`` with one entry per row, such as
-        ``sample_weight``, are passed to a metric if its signature has them.
+        ``(estimator, X, y)``. With competing risks, use "concordance", "ibs" or "likelihood"; the
+        first two score cause 1, ``partial(concordance_scorer, cause=2)`` another one. None is the
+        method ``score``; for a ``CostSensitiveTreeClassifier`` it is minus the mean cost. Arguments
+        of ``fit`` with one entry per row, such as ``sample_weight``, are passed to a metric if its
+        signature has them.
     rule : {"best", "one-standard-error"}, default="best"
         Rule for the size: "best" chooses the size with the best mean score, the smallest if several
         are equal; "one-standard-error" chooses the smallest size whose mean score is within one
@@ -218,7 +220,8 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         rows.by_row.pop("groups", None)
         n_searches = len(folds) + 1
         scores = []
-        for done, found in enumerate(self._fold_scores(rows, folds, metrics), start=1):
+        estimator = of_all_causes(self.estimator, rows.y)
+        for done, found in enumerate(self._fold_scores(estimator, rows, folds, metrics), start=1):
             scores.append(found)
             self._report(callback, done, n_searches)
         path = _path(self.estimator, rows)
@@ -245,15 +248,15 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         return metrics, self.refit
 
     def _fold_scores(
-        self, rows: GivenRows, folds: Folds, metrics: Metrics
+        self, estimator: Any, rows: GivenRows, folds: Folds, metrics: Metrics
     ) -> Iterator[dict[str, Floats]]:
         """Scores of every fold, in their order, as soon as they are ready."""
         halves = ((rows.taken(train), rows.taken(test)) for train, test in folds)
         if self.n_jobs is None or self.n_jobs == 1:
-            return (_fold(self.estimator, known, held, metrics) for known, held in halves)
+            return (_fold(estimator, known, held, metrics) for known, held in halves)
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         found: Iterator[dict[str, Floats]] = parallel(
-            delayed(_fold)(self.estimator, known, held, metrics) for known, held in halves
+            delayed(_fold)(estimator, known, held, metrics) for known, held in halves
         )
         return found
 
@@ -394,6 +397,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     predict_proba = _method("predict_proba")
     predict_outcomes = _method("predict_outcomes")
     predict_survival_function = _method("predict_survival_function")
+    predict_cumulative_incidence = _method("predict_cumulative_incidence")
     predict_cumulative_hazard_function = _method("predict_cumulative_hazard_function")
     predict_quantile = _method("predict_quantile")
     predict_median = _method("predict_median")

@@ -2,7 +2,7 @@
 
 use super::Problem;
 use crate::data::BinaryMatrix;
-use crate::error::Error;
+use crate::error::{Error, not_negative};
 use crate::search::fronts::{
     Front, Metric, resolved, solve_front, solve_limited, solve_metric, without_capacity,
     without_fairness, without_parity,
@@ -12,7 +12,7 @@ use crate::task::capacity::Capacity;
 use crate::task::confusion::Confusion;
 use crate::task::fair_brier::FairBrier;
 use crate::task::fair_survival::FairSurvival;
-use crate::task::parity::{Criterion, Parity};
+use crate::task::parity::{Criterion, GroupLimit, Parity};
 use crate::task::{FrontTask, Statistics};
 
 /// A search that has everything but its features and limits.
@@ -46,6 +46,7 @@ const TABLE: &[(&str, Prepare)] = &[
     ("matthews", |p| metric(p, Metric::Matthews)),
     ("demographic-parity", |p| parity(p, Criterion::DemographicParity)),
     ("equality-of-opportunity", |p| parity(p, Criterion::EqualityOfOpportunity)),
+    ("equalized-odds", |p| parity(p, Criterion::EqualizedOdds)),
     ("capacity", capacity),
     ("fair-likelihood", fair_likelihood),
     ("fair-brier", fair_brier),
@@ -82,12 +83,34 @@ fn metric<'a>(p: &Problem<'a>, metric: Metric) -> Result<FrontSearch<'a>, Error>
     })
 }
 
-/// Errors, where two groups are treated alike.
+/// Errors, where groups are treated alike.
 fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, Error> {
+    let (group, n_groups) = p.groups()?;
+    // One component of the cost for the errors, and one for each difference that is limited; some
+    // that limit nothing spare a search of its own for every number.
+    match criterion.differences(n_groups) {
+        0 | 1 => alike::<2>(p, criterion, group),
+        2 => alike::<3>(p, criterion, group),
+        3..=6 => alike::<7>(p, criterion, group),
+        7..=15 => alike::<16>(p, criterion, group),
+        n => {
+            let reason = format!("{n_groups} groups have {n} differences to limit, 15 at most");
+            Err(Error::invalid("group", reason))
+        }
+    }
+}
+
+fn alike<'a, const K: usize>(
+    p: &Problem<'a>,
+    criterion: Criterion,
+    group: Vec<usize>,
+) -> Result<FrontSearch<'a>, Error> {
     let (labels, weights, penalty) = (p.binary("labels")?, p.weights()?, p.leaf_penalty);
-    let (group, delta) = (p.binary("group")?, p.amount("delta")?);
-    let most = p.max_leaves;
-    let task = Parity::new(criterion, &labels, &group, weights, delta, penalty, most)?;
+    let of_groups = p.columns.numbers_if_any("group_weight")?;
+    not_negative("group_weight", of_groups.unwrap_or(&[]))?;
+    let (of_groups, most) = (of_groups.or(weights), p.amount("delta")?);
+    let limit = GroupLimit { criterion, group: &group, weights: of_groups, most };
+    let task = Parity::<K>::new(&limit, &labels, weights, penalty, p.max_leaves)?;
     FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_parity(&labels, weights, penalty, x);
         let first = solve_limited(&task, &*relaxed, x, s, m, None)?;

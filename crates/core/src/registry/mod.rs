@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::greedy::{Codes, Grown, Limits, subtree_by_curve};
 use crate::search::batch::{self, BatchTask, Statistics};
 use crate::search::fronts::Front;
-use crate::search::partial::{LeavesOf, Records, Table};
+use crate::search::partial::{Found, Leaves, Records, Table};
 use crate::search::{
     Alternative, Checked, Forecast, Monitor, Near, Settings, Solution, Stop, curve,
 };
@@ -127,6 +127,54 @@ pub fn prepare<'a>(name: &str, problem: &Problem<'a>) -> Result<Prepared<'a>, Er
     };
     problem.columns.check_read()?;
     Ok(prepared)
+}
+
+/// A task that is ready to sum up the rows of its records, and to find trees from these sums.
+pub struct Summed {
+    task: Box<dyn SumSearch>,
+    counts: Option<Vec<i64>>,
+}
+
+/// Prepares the task of that name from records, of which each stands for "count" rows.
+///
+/// # Errors
+/// As [`prepare`]; for tasks whose costs are no function of sums.
+pub fn prepare_sums(name: &str, problem: &Problem) -> Result<Summed, Error> {
+    let task: Box<dyn SumSearch> = match prepare(name, problem)? {
+        Prepared::Sum(task) => task,
+        Prepared::Priced(task) => task,
+        Prepared::Curve(_) => {
+            return without("partial sums: the Brier score of a leaf is no function of sums");
+        }
+        Prepared::Outside(_) | Prepared::Front(_) => return without("partial sums"),
+    };
+    let counts = problem.columns.codes_if_any("count")?.map(<[i64]>::to_vec);
+    Ok(Summed { task, counts })
+}
+
+impl Summed {
+    /// What a table sums up.
+    pub fn records(&self) -> Records<'_> {
+        let (statistics, channels) = self.task.statistics();
+        Records { statistics, events: self.task.events(), channels, counts: self.counts.as_deref() }
+    }
+
+    /// The best tree over the rows of a table; see [`partial::search`](crate::search::partial::search).
+    pub fn search(&self, table: &Table, s: &Settings, m: &Monitor) -> Result<Found, Error> {
+        self.task.search_table(table, self.records(), s, m)
+    }
+
+    /// The same with its certificate; see [`partial::certify`](crate::search::partial::certify).
+    pub fn certify(
+        &self,
+        table: &Table,
+        s: &Settings,
+        m: &Monitor,
+        found: &Found,
+        leaves: Option<&Leaves>,
+    ) -> Result<Solution, Error> {
+        self.task.certify(table, self.records(), s, m, (found, leaves))
+    }
 }
 
 /// Switches of [`Settings`] that the searches for sums read.
@@ -313,37 +361,6 @@ impl Prepared<'_> {
             Prepared::Sum(task) => task.alternatives(x, s, m, tree),
             Prepared::Curve(task) => curve::alternatives(&**task, x, s, m, tree),
             _ => without("list of alternatives"),
-        }
-    }
-
-    /// What a table sums: a record of statistics per record of outcomes, `counts` rows each.
-    pub fn records<'a>(&'a self, counts: Option<&'a [i64]>) -> Result<Records<'a>, Error> {
-        let (statistics, channels) = match self {
-            Prepared::Sum(task) => task.statistics(),
-            Prepared::Priced(task) => SumSearch::statistics(&**task),
-            Prepared::Curve(_) => {
-                return without("partial sums: the Brier score of a leaf is no function of sums");
-            }
-            Prepared::Outside(_) | Prepared::Front(_) => return without("partial sums"),
-        };
-        Ok(Records { statistics, events: self.events(), channels, counts })
-    }
-
-    /// The best tree over the rows of a table; see [`partial::solve`].
-    pub fn solve_table(
-        &self,
-        table: &Table,
-        counts: Option<&[i64]>,
-        s: &Settings,
-        m: &Monitor,
-        leaves: Option<LeavesOf>,
-    ) -> Result<Solution, Error> {
-        self.check(s)?;
-        let records = self.records(counts)?;
-        match self {
-            Prepared::Sum(task) => task.solve_table(table, records, s, m, leaves),
-            Prepared::Priced(task) => task.solve_table(table, records, s, m, leaves),
-            _ => without("partial sums"),
         }
     }
 

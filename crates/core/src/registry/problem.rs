@@ -10,8 +10,11 @@ use crate::task::prices::FeaturePrices;
 /// Most labels of the lattice kernels.
 const MOST_LABELS: usize = 32;
 
+/// Most groups of rows.
+const MOST_GROUPS: usize = 1 << 10;
+
 /// Columns that have an entry per row, whatever the task.
-const PER_ROW: [&str; 15] = [
+const PER_ROW: [&str; 16] = [
     "count",
     "cause",
     "weight",
@@ -26,6 +29,7 @@ const PER_ROW: [&str; 15] = [
     "shares",
     "reference_loss",
     "group",
+    "group_weight",
     "statistics",
 ];
 
@@ -154,6 +158,18 @@ impl<'a> Problem<'a> {
             Some(row) => Err(Error::invalid(name, format!("row {row} is not 0 or 1"))),
             None => Ok(codes.iter().map(|&code| code == 1).collect()),
         }
+    }
+
+    /// Group of every row, and the number of groups.
+    pub fn groups(&self) -> Result<(Vec<usize>, usize), Error> {
+        let group = |(row, &code): (usize, &i64)| match usize::try_from(code) {
+            Ok(group) if group < MOST_GROUPS => Ok(group),
+            _ => Err(Error::invalid("group", format!("row {row} has group {code}"))),
+        };
+        let codes = self.columns.codes("group")?.iter().enumerate();
+        let groups: Vec<usize> = codes.map(group).collect::<Result<_, _>>()?;
+        let n_groups = groups.iter().max().map_or(0, |most| most + 1);
+        Ok((groups, n_groups))
     }
 
     /// A number that is not negative.

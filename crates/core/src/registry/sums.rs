@@ -4,7 +4,7 @@ use super::Problem;
 use crate::data::{BinaryMatrix, RankMatrix, Sample};
 use crate::error::Error;
 use crate::greedy::{Codes, Grown, Limits, subtree_by_costs};
-use crate::search::partial::{self, LeavesOf, Records, Table};
+use crate::search::partial::{self, Found, Leaves, Records, Table};
 use crate::search::{
     Alternative, Checked, Forecast, Monitor, Near, Settings, Solution, Stop, alternatives,
     distinct_rows, forecast, near_optimal, over_thresholds, solve, solve_path,
@@ -100,20 +100,27 @@ registry! {
 
 /// The searches for a task of any type; see the functions of [`crate::search`] by these names.
 #[allow(missing_docs, reason = "documented there")]
-pub trait SumSearch {
+pub trait SumSearch: Send + Sync {
     fn events(&self) -> &[bool];
     fn solve(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error>;
     fn path(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Vec<Solution>, Error>;
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample);
     /// Statistics per record, and the number of channels.
     fn statistics(&self) -> (&[i64], usize);
-    fn solve_table(
+    fn search_table(
         &self,
         table: &Table,
         records: Records,
         s: &Settings,
         m: &Monitor,
-        leaves: Option<LeavesOf>,
+    ) -> Result<Found, Error>;
+    fn certify(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+        of: (&Found, Option<&Leaves>),
     ) -> Result<Solution, Error>;
     fn greedy_cuts(
         &self,
@@ -140,15 +147,24 @@ impl<T: LaneTask> SumSearch for T {
     fn statistics(&self) -> (&[i64], usize) {
         (Statistics::statistics(self), self.channels())
     }
-    fn solve_table(
+    fn search_table(
         &self,
         table: &Table,
         records: Records,
         s: &Settings,
         m: &Monitor,
-        leaves: Option<LeavesOf>,
+    ) -> Result<Found, Error> {
+        partial::search(self, table, records, s, m)
+    }
+    fn certify(
+        &self,
+        table: &Table,
+        records: Records,
+        s: &Settings,
+        m: &Monitor,
+        (found, leaves): (&Found, Option<&Leaves>),
     ) -> Result<Solution, Error> {
-        partial::solve(self, table, records, s, m, leaves)
+        partial::certify(self, table, records, s, m, found, leaves)
     }
     fn greedy_cuts(
         &self,

@@ -75,7 +75,7 @@ pub(crate) fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> St
 }
 
 /// Integers per row, summed over the rows of a leaf.
-pub trait Statistics: Sync {
+pub trait Statistics: Send + Sync {
     /// Integers per row.
     fn channels(&self) -> usize;
 
@@ -430,7 +430,7 @@ pub struct Said<'a> {
 
 impl Said<'_> {
     /// Label of every row.
-    pub fn of_rows(&self) -> impl Iterator<Item = i64> {
+    pub fn of_rows(&self) -> impl Iterator<Item = i64> + Clone {
         self.leaf_of.iter().map(|&leaf| self.labels[leaf])
     }
 }

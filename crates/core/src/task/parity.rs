@@ -1,19 +1,21 @@
-//! Group fairness of a classifier: demographic parity and equality of opportunity.
+//! Group fairness of a classifier: demographic parity, equality of opportunity, equalized odds.
 //!
-//! STreeD, eqs. 66–70. With N_a the weight of group a, the tree may differ between the
-//! groups by |P(ŷ=1 | a=1) − P(ŷ=1 | a=0)| ≤ δ (demographic parity), or by the same
-//! difference among the rows with y = 1 (equality of opportunity). The paper's two sums
-//! g_a and g_ā are each 1 ± the signed difference, so one integer, its numerator, carries
-//! both thresholds: D = Σ over leaves that predict 1 of n_1/N_1 − n_0/N_0, −δ ≤ D ≤ δ.
+//! STreeD, eqs. 66–70, for any number of groups. With N_a the weight of group a, the rates of
+//! positive predictions of any two groups a and b may differ by |P(ŷ=1 | a) − P(ŷ=1 | b)| ≤ δ: the
+//! rates of all rows (demographic parity), of the rows with y = 1 (equality of opportunity), or
+//! those of the rows with y = 1 and those with y = 0 (equalized odds, Hardt, Price and Srebro, NeurIPS
+//! 2016). The paper's two sums g_a and g_ā are each 1 ± the signed difference, so one integer per
+//! pair of groups, its numerator, carries both thresholds: D = Σ over leaves that predict 1 of
+//! n_b/N_b − n_a/N_a, −δ ≤ D ≤ δ.
 
 use super::accuracy::Accuracy;
 use super::digits::{ExactSums, parts};
-use super::{FrontTask, Said, ScalarTask, Statistics, Task, Ties, Weights};
+use super::{ANY, FrontTask, Said, ScalarTask, Statistics, Task, Ties, Weights};
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use num_bigint::BigInt;
-use num_traits::{Signed, ToPrimitive, Zero};
+use num_traits::{One, Signed, ToPrimitive, Zero};
 
 /// Bits of a difference of one.
 const SHARE_BITS: u32 = 58;
@@ -22,27 +24,61 @@ const SHARE_BITS: u32 = 58;
 /// 2^−51. See docs/maths/fronts.md.
 const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
-/// Which rows the groups' rates are taken over.
+/// Which rates of the groups are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Criterion {
-    /// All rows.
+    /// Positive predictions among all rows.
     DemographicParity,
-    /// The rows of the positive class.
+    /// Positive predictions among the rows of the positive class.
     EqualityOfOpportunity,
+    /// Positive predictions among the rows of either class.
+    EqualizedOdds,
 }
 
-/// Misclassified weight under a limit on the difference of two groups' rates.
+impl Criterion {
+    /// The class of the rows of every rate; none for those of both.
+    fn classes(self) -> &'static [Option<bool>] {
+        match self {
+            Criterion::DemographicParity => &[None],
+            Criterion::EqualityOfOpportunity => &[Some(true)],
+            Criterion::EqualizedOdds => &[Some(true), Some(false)],
+        }
+    }
+
+    /// Differences that are limited: of every rate one per pair of groups.
+    pub fn differences(self, n_groups: usize) -> usize {
+        self.classes().len() * pairs(n_groups).count()
+    }
+}
+
+/// A limit on the differences between the rates of groups.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupLimit<'a> {
+    /// Which rates are compared.
+    pub criterion: Criterion,
+    /// Group of every row, from 0.
+    pub group: &'a [usize],
+    /// Weight of every row in the rate of its group; none where all weigh the same.
+    pub weights: Option<&'a [f64]>,
+    /// Largest difference.
+    pub most: f64,
+}
+
+/// Misclassified weight under a limit on the differences between the groups' rates, of which there
+/// are K − 1 at most.
 #[derive(Clone, Debug)]
-pub struct Parity {
+pub struct Parity<const K: usize> {
     /// What labels cost, without the limit.
     errors: Accuracy,
     /// Units of cost per unit of the statistics.
     unit: i64,
-    /// Cost of either label, share of group 1 and of group 0.
+    /// Cost of either label, then the share of the row in every rate of every group.
     statistics: Vec<i64>,
-    /// Units of the difference.
-    scale: f64,
-    bound: i64,
+    channels: usize,
+    /// Channels of the two groups of every component but the first.
+    compared: Vec<[usize; 2]>,
+    units: [f64; K],
+    window: [(i64, i64); K],
     price: i64,
     tie: i64,
     most_leaves: usize,
@@ -53,21 +89,73 @@ pub struct Parity {
     leaf_penalty: f64,
 }
 
-/// The rates of two groups, exactly.
+/// The rates of the groups, exactly.
 #[derive(Clone, Debug)]
 struct Rates {
-    /// Group of the rows that count, and their weights.
-    group: Vec<Option<usize>>,
+    n_groups: usize,
     weight: ExactSums,
-    /// Weight of either group.
-    size: Vec<BigInt>,
+    of_class: Vec<Rate>,
     /// Largest difference.
     most: f64,
-    /// Whether the statistics are as exact.
+}
+
+/// The rate of one class, or of all rows.
+#[derive(Clone, Debug)]
+struct Rate {
+    /// Group of the rows that count.
+    group: Vec<Option<usize>>,
+    /// Weight of every group.
+    size: Vec<BigInt>,
+    /// A rate of one in units of the statistics.
+    one: BigInt,
+    /// Whether the statistics are exact.
     whole: bool,
 }
 
+/// Any two of so many groups.
+fn pairs(n_groups: usize) -> impl Iterator<Item = [usize; 2]> {
+    (0..n_groups).flat_map(move |b| (0..b).map(move |a| [a, b]))
+}
+
+fn least_common_multiple(a: &BigInt, b: &BigInt) -> BigInt {
+    let (mut divisor, mut rest) = (a.clone(), b.clone());
+    while !rest.is_zero() {
+        (divisor, rest) = (rest.clone(), divisor % rest);
+    }
+    a / divisor * b
+}
+
 impl Rates {
+    /// Rates of groups, each of which must have a row of every class that counts.
+    fn new(limit: &GroupLimit, positive: &[bool]) -> Result<Rates, Error> {
+        let n_groups = limit.group.iter().max().map_or(0, |most| most + 1);
+        let exact = match limit.weights {
+            Some(weights) => ExactSums::new(weights.iter().copied()),
+            None => ExactSums::new(positive.iter().map(|_| 1.0)),
+        };
+        let of_class = |&class: &Option<bool>| {
+            let counts = |i: usize| class.is_none_or(|class| positive[i] == class);
+            let of_row = |i: usize| counts(i).then_some(limit.group[i]);
+            let group: Vec<_> = (0..positive.len()).map(of_row).collect();
+            let size = exact.of_groups(n_groups, group.iter().copied());
+            if n_groups < 2 || size.iter().any(Zero::is_zero) {
+                let reason = match class {
+                    None => "takes a single value",
+                    Some(true) => "has a group without a row of the positive class",
+                    Some(false) => "has a group without a row of the negative class",
+                };
+                return Err(Error::invalid("sensitive feature", reason));
+            }
+            // Shares w/N are whole numbers of this unit where it is small enough.
+            let one = size.iter().fold(BigInt::one(), |one, n| least_common_multiple(&one, n));
+            let whole = one.bits() <= u64::from(SHARE_BITS);
+            let one = if whole { one } else { BigInt::from(1i64 << SHARE_BITS) };
+            Ok(Rate { group, size, one, whole })
+        };
+        let of_class = limit.criterion.classes().iter().map(of_class).collect::<Result<_, _>>()?;
+        Ok(Rates { n_groups, weight: exact, of_class, most: limit.most.min(1.0) + ROUNDED })
+    }
+
     /// The largest whole number that is at most `most` of another.
     fn most_of(&self, whole: BigInt) -> BigInt {
         let (mantissa, exponent) = parts(self.most);
@@ -75,24 +163,44 @@ impl Rates {
         if exponent >= 0 { product << exponent } else { product >> exponent.unsigned_abs() }
     }
 
+    /// What every row is of its group, to the nearest unit.
+    fn shares(&self, rate: &Rate) -> Vec<i64> {
+        let sizes: Option<Vec<u128>> = rate.size.iter().map(ToPrimitive::to_u128).collect();
+        let unit = rate.one.to_u128().unwrap_or(0);
+        let share = |(i, group): (usize, &Option<usize>)| {
+            let Some(group) = *group else { return 0 };
+            // To the nearest: 64 bits of a weight, 58 of a share and one that is dropped.
+            if let (Some(sizes), Some(weight)) = (&sizes, self.weight.word(i)) {
+                return ((u128::from(weight) * 2 * unit / sizes[group] + 1) >> 1) as i64;
+            }
+            let weight = self.weight.of_row(i) * 2 * &rate.one;
+            let share: BigInt = (weight / &rate.size[group] + 1) >> 1;
+            share.to_i64().unwrap_or(0)
+        };
+        rate.group.iter().enumerate().map(share).collect()
+    }
+
     /// Whether rows of which these are chosen keep the limit.
-    fn keep(&self, chosen: impl Iterator<Item = bool>) -> bool {
-        let groups = self.group.iter().zip(chosen).map(|(group, chosen)| group.filter(|_| chosen));
-        let of = self.weight.of_groups(2, groups);
-        let difference = &of[1] * &self.size[0] - &of[0] * &self.size[1];
-        difference.abs() <= self.most_of(&self.size[0] * &self.size[1])
+    fn keep(&self, chosen: impl Iterator<Item = bool> + Clone) -> bool {
+        self.of_class.iter().all(|Rate { group, size, .. }| {
+            let groups = group.iter().zip(chosen.clone());
+            let groups = groups.map(|(group, chosen)| group.filter(|_| chosen));
+            let of = self.weight.of_groups(self.n_groups, groups);
+            pairs(self.n_groups).all(|[a, b]| {
+                let difference = &of[b] * &size[a] - &of[a] * &size[b];
+                difference.abs() <= self.most_of(&size[a] * &size[b])
+            })
+        })
     }
 }
 
-impl Parity {
-    /// `delta` limits the absolute difference; `leaf_penalty` is per leaf, in units of the
-    /// misclassified share. Trees will have at most `max_leaves` leaves.
+impl<const K: usize> Parity<K> {
+    /// Errors weigh `weights`; `leaf_penalty` is per leaf, in units of the misclassified share.
+    /// Trees will have at most `max_leaves` leaves.
     pub fn new(
-        criterion: Criterion,
+        limit: &GroupLimit,
         positive: &[bool],
-        group: &[bool],
         weights: Option<&[f64]>,
-        delta: f64,
         leaf_penalty: f64,
         max_leaves: usize,
     ) -> Result<Self, Error> {
@@ -102,50 +210,39 @@ impl Parity {
         let most_leaves = max_leaves.min(n).max(1);
         let errors = Accuracy::new(&labels, 2, weights, leaf_penalty, most_leaves)?;
         let total_weight = Weights::from(weights).total(n)?;
-        let counted = |i: usize| criterion == Criterion::DemographicParity || positive[i];
-        let of_row = |i: usize| counted(i).then_some(usize::from(group[i]));
-        let exact = ExactSums::new((0..n).map(weight));
-        let mut rates = Rates {
-            size: exact.of_groups(2, (0..n).map(of_row)),
-            group: (0..n).map(of_row).collect(),
-            weight: exact,
-            most: delta.min(1.0) + ROUNDED,
-            whole: true,
-        };
-        if rates.size.iter().any(Zero::is_zero) {
-            let reason = match criterion {
-                Criterion::DemographicParity => "takes a single value",
-                Criterion::EqualityOfOpportunity => {
-                    "has a group without a row of the positive class"
-                }
-            };
+        let rates = Rates::new(limit, positive)?;
+        let n_groups = rates.n_groups;
+        let n_differences = limit.criterion.differences(n_groups);
+        if n_differences >= K {
+            let reason = format!("{n_differences} differences are limited, {} at most", K - 1);
             return Err(Error::invalid("sensitive feature", reason));
         }
-        // Shares w/N as whole numbers w·N' where these are small enough, N' the other group.
-        let product = &rates.size[0] * &rates.size[1];
-        rates.whole = product.bits() <= u64::from(SHARE_BITS);
-        let whole = rates.whole;
-        let one = if whole { product } else { BigInt::from(1i64 << SHARE_BITS) };
-        let sizes: Option<Vec<u128>> = rates.size.iter().map(ToPrimitive::to_u128).collect();
-        let unit = one.to_u128().unwrap_or(0);
-        let share = |i: usize| {
-            let Some(group) = of_row(i) else { return 0 };
-            // To the nearest: 64 bits of a weight, 58 of a share and one that is dropped.
-            if let (Some(sizes), Some(weight)) = (&sizes, rates.weight.word(i)) {
-                return ((u128::from(weight) * 2 * unit / sizes[group] + 1) >> 1) as i64;
-            }
-            let weight = rates.weight.of_row(i) * 2 * &one;
-            let share: BigInt = (weight / &rates.size[group] + 1) >> 1;
-            share.to_i64().unwrap_or(0)
-        };
-        let mut statistics = Vec::with_capacity(4 * n);
-        for (i, costs) in errors.statistics().chunks_exact(2).enumerate() {
-            statistics.extend_from_slice(costs);
-            statistics.extend(if group[i] { [share(i), 0] } else { [0, share(i)] });
+        let channels = 2 + rates.of_class.len() * n_groups;
+        let mut statistics = vec![0; channels * n];
+        let costs = errors.statistics().chunks_exact(2);
+        for (row, costs) in statistics.chunks_exact_mut(channels).zip(costs) {
+            row[..2].copy_from_slice(costs);
         }
-        // Shares are off by half a unit per row.
-        let off = if whole { 0 } else { n as i64 };
-        let bound = rates.most_of(one.clone()).to_i64().unwrap_or(0) + off;
+        let (mut units, mut window) = ([1.0; K], [ANY; K]);
+        units[0] = errors.scale() * total_weight;
+        let mut compared = Vec::with_capacity(n_differences);
+        for (place, rate) in rates.of_class.iter().enumerate() {
+            let first = 2 + place * n_groups;
+            let rows = statistics.chunks_exact_mut(channels).zip(&rate.group);
+            for ((row, group), share) in rows.zip(rates.shares(rate)) {
+                if let Some(group) = group {
+                    row[first + group] = share;
+                }
+            }
+            // Shares are off by half a unit per row.
+            let off = if rate.whole { 0 } else { n as i64 };
+            let bound = rates.most_of(rate.one.clone()).to_i64().unwrap_or(0) + off;
+            for pair in pairs(n_groups) {
+                compared.push(pair.map(|group| first + group));
+                units[compared.len()] = rate.one.to_f64().unwrap_or(1.0);
+                window[compared.len()] = (-bound, bound);
+            }
+        }
         // Without a penalty ties are told apart by leaves alone.
         let free = leaf_penalty == 0.0;
         let (price, tie) = if free { (0, 0) } else { (errors.split_price(), errors.tie_price()) };
@@ -154,8 +251,10 @@ impl Parity {
             unit: errors.unit() as i64,
             errors,
             statistics,
-            scale: one.to_f64().unwrap_or(1.0),
-            bound,
+            channels,
+            compared,
+            units,
+            window,
             price,
             tie,
             most_leaves,
@@ -168,24 +267,25 @@ impl Parity {
 
     /// The same in finer units of cost, where an admissible tree of the objective `known` is
     /// given; none where that does not help.
-    pub fn finer(&self, known: f64) -> Option<Parity> {
+    pub fn finer(&self, known: f64) -> Option<Self> {
         let errors = self.errors.finer(known)?;
         let mut finer = self.clone();
-        let rows = finer.statistics.chunks_exact_mut(4);
+        let rows = finer.statistics.chunks_exact_mut(self.channels);
         for (row, costs) in rows.zip(errors.statistics().chunks_exact(2)) {
             row[..2].copy_from_slice(costs);
         }
         if finer.leaf_penalty > 0.0 {
             (finer.price, finer.tie) = (errors.split_price(), errors.tie_price());
         }
+        finer.units[0] = errors.scale() * self.total_weight;
         (finer.unit, finer.errors) = (errors.unit() as i64, errors);
         Some(finer)
     }
 }
 
-impl Statistics for Parity {
+impl<const K: usize> Statistics for Parity<K> {
     fn channels(&self) -> usize {
-        4
+        self.channels
     }
 
     fn statistics(&self) -> &[i64] {
@@ -193,52 +293,70 @@ impl Statistics for Parity {
     }
 }
 
-impl Task for Parity {
-    /// Misclassified weight, difference between the groups.
-    type Cost = [i64; 2];
+impl<const K: usize> Task for Parity<K> {
+    /// Misclassified weight, differences between the groups.
+    type Cost = [i64; K];
 
     #[inline(always)]
-    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; 2]>) {
-        let unit = self.unit;
-        out.extend([[sums[0] * unit, 0], [sums[1] * unit, sums[2] - sums[3]]]);
+    fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; K]>) {
+        let (mut negative, mut positive) = ([0; K], [0; K]);
+        negative[0] = sums[0] * self.unit;
+        positive[0] = sums[1] * self.unit;
+        for (difference, [a, b]) in positive[1..].iter_mut().zip(&self.compared) {
+            *difference = sums[*b] - sums[*a];
+        }
+        out.extend([negative, positive]);
     }
 
     #[inline(always)]
-    fn combine(&self, a: &[i64; 2], b: &[i64; 2]) -> [i64; 2] {
-        [a[0] + b[0] + self.price, a[1] + b[1]]
+    fn combine(&self, a: &[i64; K], b: &[i64; K]) -> [i64; K] {
+        let mut sum: [i64; K] = std::array::from_fn(|k| a[k] + b[k]);
+        sum[0] += self.price;
+        sum
     }
 
     /// A smaller difference may lack what the rest of the tree has too much of.
     #[inline(always)]
-    fn dominates(&self, a: &[i64; 2], b: &[i64; 2]) -> bool {
-        a[0] <= b[0] && a[1] == b[1]
+    fn dominates(&self, a: &[i64; K], b: &[i64; K]) -> bool {
+        a[0] <= b[0] && a[1..] == b[1..]
     }
 }
 
-impl FrontTask<2> for Parity {
+impl<const K: usize> FrontTask<K> for Parity<K> {
     fn price(&self) -> i64 {
         self.price
     }
 
-    fn window(&self) -> [(i64, i64); 2] {
-        [super::ANY, (-self.bound, self.bound)]
+    fn window(&self) -> [(i64, i64); K] {
+        self.window
     }
 
     fn exact(&self, _: usize) -> bool {
         true
     }
 
-    fn reach(&self, sums: &[i64]) -> [(i64, i64); 2] {
-        [(0, (sums[0] + sums[1]) * self.unit), (-sums[3], sums[2])]
+    fn reach(&self, sums: &[i64]) -> [(i64, i64); K] {
+        let mut reach = [(0, 0); K];
+        reach[0].1 = (sums[0] + sums[1]) * self.unit;
+        for (reach, [a, b]) in reach[1..].iter_mut().zip(&self.compared) {
+            *reach = (-sums[*a], sums[*b]);
+        }
+        reach
     }
 
-    fn linear(&self, weights: &[f64; 2]) -> Option<Vec<Vec<f64>>> {
-        let (error, difference) = (weights[0] * self.errors.unit(), weights[1]);
-        Some(vec![vec![error, 0.0, 0.0, 0.0], vec![0.0, error, difference, -difference]])
+    fn linear(&self, weights: &[f64; K]) -> Option<Vec<Vec<f64>>> {
+        let error = weights[0] * self.errors.unit();
+        let mut forms = vec![vec![0.0; self.channels]; 2];
+        (forms[0][0], forms[1][1]) = (error, error);
+        for (weight, [a, b]) in weights[1..].iter().zip(&self.compared) {
+            forms[1][*a] -= weight;
+            forms[1][*b] += weight;
+        }
+        Some(forms)
     }
 
-    fn units(&self) -> [f64; 2] {
-        [self.errors.scale() * self.total_weight, self.scale]
+    fn units(&self) -> [f64; K] {
+        self.units
     }
 
     fn objective_of(&self, cost: i64, _leaves: u32) -> f64 {
@@ -280,7 +398,8 @@ impl FrontTask<2> for Parity {
     }
 
     fn admits(&self, said: &Said) -> bool {
-        self.rates.whole || self.rates.keep(said.of_rows().map(|label| label == 1))
+        let whole = self.rates.of_class.iter().all(|rate| rate.whole);
+        whole || self.rates.keep(said.of_rows().map(|label| label == 1))
     }
 
     fn widest(&self) -> (&'static str, String) {

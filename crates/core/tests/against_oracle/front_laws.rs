@@ -7,7 +7,7 @@ use bristlecone_core::task::capacity::Capacity;
 use bristlecone_core::task::confusion::Confusion;
 use bristlecone_core::task::fair_brier::FairBrier;
 use bristlecone_core::task::fair_survival::FairSurvival;
-use bristlecone_core::task::parity::{Criterion, Parity};
+use bristlecone_core::task::parity::{Criterion, GroupLimit, Parity};
 use bristlecone_oracle::brier::Brier;
 use bristlecone_oracle::instances::{Instance, Random};
 
@@ -113,8 +113,15 @@ fn tasks_of_several_components_are_separable() {
             (brier.kaplan_meier(rows).to_f64(), mean)
         };
         check(&Confusion::new(&positive, weight).expect("some weight"), &curve, random);
-        for criterion in [Criterion::DemographicParity, Criterion::EqualityOfOpportunity] {
-            if let Ok(task) = Parity::new(criterion, &positive, &group, weight, 0.1, penalty, 8) {
+        for criterion in [
+            Criterion::DemographicParity,
+            Criterion::EqualityOfOpportunity,
+            Criterion::EqualizedOdds,
+        ] {
+            let n_groups = random.pick(&[2, 3, 4]);
+            let groups: Vec<usize> = (0..n).map(|_| random.below(n_groups)).collect();
+            let limit = GroupLimit { criterion, group: &groups, weights: weight, most: 0.1 };
+            if let Ok(task) = Parity::<7>::new(&limit, &positive, weight, penalty, 8) {
                 check(&task, &curve, random);
                 checked[0] += 1;
             }

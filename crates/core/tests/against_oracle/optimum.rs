@@ -44,7 +44,8 @@ fn every_task_is_asked_here() {
         let has = |switch| entry.switches.contains(&switch);
         assert!(has("planted") && has("cells_per_thread"), "{entry:?}");
         // What is said to be asked of it is answered, and nothing else.
-        let instance = Instance::of_labels(vec![vec![true], vec![false]], vec![0, 1], 2);
+        let features = [true, false, true, false].map(|v| vec![v]).to_vec();
+        let instance = Instance::of_labels(features, vec![0, 1, 0, 1], 2);
         let case = Case::new(&instance, &Question::random(0, entry.name, 1, &[1]));
         let question = Question { limits: LIMITS, min_events: 0, ..case.question };
         let case = Case { question, ..case };

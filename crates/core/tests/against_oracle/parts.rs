@@ -5,7 +5,6 @@ use bristlecone_core::registry::{self, Column, Columns, Problem};
 use bristlecone_core::search::partial::{Adder, Leaves, Shape, Table};
 use bristlecone_core::search::{Monitor, Solution};
 use bristlecone_core::simd::Backend;
-use bristlecone_core::tree::Tree;
 use bristlecone_oracle::instances::{Instance, Random};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -104,8 +103,8 @@ fn in_parts(case: &Case, random: &mut Random) -> Result<Solution, String> {
         max_leaves: settings.limits.most_leaves(),
     };
     let text = |error: bristlecone_core::error::Error| error.to_string();
-    let task = registry::prepare(question.task, &problem).map_err(text)?;
-    let records = task.records(Some(&counts)).map_err(text)?;
+    let task = registry::prepare_sums(question.task, &problem).map_err(text)?;
+    let records = task.records();
     let shape = Shape {
         n_features,
         depth: settings.limits.max_depth.max(1),
@@ -129,20 +128,18 @@ fn in_parts(case: &Case, random: &mut Random) -> Result<Solution, String> {
         let part = Table::from_bytes(&part.to_bytes()).map_err(text)?;
         whole.merge(&part).map_err(text)?;
     }
-    let mut leaves = |tree: &Tree| {
-        let mut counted: BTreeMap<(usize, usize), i64> = BTreeMap::new();
-        for (&record, leaf) in record_of.iter().zip(tree.partition(&features)) {
-            *counted.entry((record as usize, leaf)).or_default() += 1;
-        }
-        let mut leaves = Leaves::default();
-        for ((record, leaf), count) in counted {
-            leaves.record.push(record);
-            leaves.leaf.push(leaf);
-            leaves.count.push(count);
-        }
-        Ok(leaves)
-    };
-    task.solve_table(&whole, Some(&counts), &settings, &monitor, Some(&mut leaves)).map_err(text)
+    let found = task.search(&whole, &settings, &monitor).map_err(text)?;
+    let mut counted: BTreeMap<(usize, usize), i64> = BTreeMap::new();
+    for (&record, leaf) in record_of.iter().zip(found.tree.partition(&features)) {
+        *counted.entry((record as usize, leaf)).or_default() += 1;
+    }
+    let mut leaves = Leaves::default();
+    for ((record, leaf), count) in counted {
+        leaves.record.push(record);
+        leaves.leaf.push(leaf);
+        leaves.count.push(count);
+    }
+    task.certify(&whole, &settings, &monitor, &found, Some(&leaves)).map_err(text)
 }
 
 /// The same case with rows that share outcomes, and some that are equal.
@@ -202,8 +199,8 @@ fn a_table_that_lacks_rows_is_refused() {
         leaf_penalty: 0.0,
         max_leaves: 2,
     };
-    let task = registry::prepare("accuracy", &problem).expect("complete");
-    let records = task.records(None).expect("a sum task");
+    let task = registry::prepare_sums("accuracy", &problem).expect("complete");
+    let records = task.records();
     let shape = Shape { n_features: 1, depth: 1, channels: 2, flipped: vec![false], task: 0 };
     let monitor = Monitor::new(None, &never);
     let settings = bristlecone_core::search::Settings::default().with_limits(|s| s.max_depth = 1);
@@ -214,8 +211,7 @@ fn a_table_that_lacks_rows_is_refused() {
         adder.add(table, records, &mut features, record_of, backend, &monitor).map(|_| ())
     };
     let refusal = |table: &Table| {
-        let solved = task.solve_table(table, None, &settings, &monitor, None);
-        solved.err().map(|error| error.to_string())
+        task.search(table, &settings, &monitor).err().map(|error| error.to_string())
     };
     let reason = "sums: hold 0 rows, the outcomes are those of 2";
     assert_eq!(refusal(&table).as_deref(), Some(reason));

@@ -18,7 +18,9 @@ fn costs_beyond_the_mantissa_of_single_lanes_equal_the_oracle() {
         let Prices { cost, discount, .. } = &mut large.question.parameters.prices;
         cost.iter_mut().chain(discount).for_each(|price| *price *= LARGE);
         let optimum = large.optimum();
-        for precision in [None, Some(Precision::Single), Some(Precision::Double)] {
+        for precision in
+            [None, Some(Precision::Single), Some(Precision::Double), Some(Precision::Exact)]
+        {
             let settings = large.settings().with_switches(|s| s.precision = precision);
             let status = stopped(&large, &settings, optimum, Until::End)?;
             ensure(status.is_none(), || format!("{status:?}"))?;

@@ -8,7 +8,8 @@ use bristlecone_oracle::instances::Random;
 use crate::harness::{Answer, Case, SCALE, Size, agree, ensure, for_each, for_each_of};
 use crate::tasks;
 
-const PRECISIONS: [Option<Precision>; 3] = [None, Some(Precision::Single), Some(Precision::Double)];
+const PRECISIONS: [Option<Precision>; 4] =
+    [None, Some(Precision::Single), Some(Precision::Double), Some(Precision::Exact)];
 
 /// Every instruction set of this machine, on one thread and on several.
 fn kernels(base: &Settings, precision: Option<Precision>) -> Vec<Settings> {

@@ -58,12 +58,27 @@ pub fn best_of_fronts() -> Vec<&'static str> {
 pub const WHOLE_FRONTS: [&str; 1] = ["confusion"];
 
 /// Tasks of two classes.
-const BINARY: [&str; 5] =
-    ["confusion", "f-measure", "matthews", "demographic-parity", "equality-of-opportunity"];
+const BINARY: [&str; 6] = [
+    "confusion",
+    "f-measure",
+    "matthews",
+    "demographic-parity",
+    "equality-of-opportunity",
+    "equalized-odds",
+];
+
+/// Tasks under a limit on the rates of groups.
+pub const PARITY: [&str; 3] = ["demographic-parity", "equality-of-opportunity", "equalized-odds"];
 
 /// Tasks under a limit, which rules out some of the trees.
-pub const LIMITED: [&str; 5] =
-    ["demographic-parity", "equality-of-opportunity", "capacity", "fair-likelihood", "fair-brier"];
+pub const LIMITED: [&str; 6] = [
+    "demographic-parity",
+    "equality-of-opportunity",
+    "equalized-odds",
+    "capacity",
+    "fair-likelihood",
+    "fair-brier",
+];
 
 /// Tasks whose leaves have a least number of events.
 pub const WITH_EVENTS: [&str; 5] =
@@ -79,7 +94,7 @@ pub fn refuses_weights(task: &str, reason: &str) -> bool {
 }
 
 /// Lists of tasks that have something of their own.
-pub const LISTS: [&[&str]; 5] = [&WHOLE_FRONTS, &BINARY, &LIMITED, &WITH_EVENTS, &BRIER];
+pub const LISTS: [&[&str]; 6] = [&WHOLE_FRONTS, &BINARY, &PARITY, &LIMITED, &WITH_EVENTS, &BRIER];
 
 /// What rounding a limit on rates, and weights, to doubles may move the rates by.
 const ROUNDED: f64 = 2.0 * f64::EPSILON;
@@ -100,7 +115,9 @@ fn columns_of(task: &str) -> &'static [&'static str] {
         "brier" => &["time", "event", "leaf_curve"],
         "confusion" | "matthews" => &["labels"],
         "f-measure" => &["labels", "beta"],
-        "demographic-parity" | "equality-of-opportunity" => &["labels", "group", "delta"],
+        "demographic-parity" | "equality-of-opportunity" | "equalized-odds" => {
+            &["labels", "group", "group_weight", "delta"]
+        }
         "capacity" => &["rewards", "capacity"],
         "fair-likelihood" => &["time", "event", "entry", "prior", "group", "delta", "tau"],
         "fair-brier" => &["time", "event", "group", "delta", "tau"],
@@ -127,6 +144,8 @@ pub struct Parameters {
     pub smoothing: Option<Smoothing>,
     /// What the events of every cause count.
     importance: Vec<f64>,
+    /// What rows of the negative class weigh more in the rates of their groups than in errors.
+    class_factor: f64,
 }
 
 impl Parameters {
@@ -145,6 +164,7 @@ impl Parameters {
             user: random.below(USERS.len()),
             smoothing: Smoothing::random(random),
             importance: (0..MOST_CAUSES).map(|_| random.pick(&[1.0, 1.0, 0.3, 4.0, 0.0])).collect(),
+            class_factor: random.pick(&[1.0, 1.0, 0.25, 3.0]),
         }
     }
 
@@ -258,18 +278,52 @@ pub fn suited(mut instance: Instance, task: &str) -> Instance {
             sample.time.fill(1.0);
         }
     }
-    if LIMITED.contains(&task) && task != "capacity" && labels.len() > 1 {
-        // Both groups have a row of the positive class.
-        group[..2].copy_from_slice(&[false, true]);
-        labels[..2].fill(0);
-        sample.weight[..2].iter_mut().for_each(|w| *w = w.max(0.5));
+    let n = rows_of_groups(task);
+    if labels.len() >= n {
+        // Both groups have a row of every class that counts.
+        group[..n].copy_from_slice(&[false, true, false, true][..n]);
+        labels[..n].copy_from_slice(&[0, 0, 1, 1][..n]);
+        sample.weight[..n].iter_mut().for_each(|w| *w = w.max(0.5));
     }
     instance
 }
 
+/// Rows that two groups must have.
+fn rows_of_groups(task: &str) -> usize {
+    match task {
+        "capacity" => 0,
+        "equalized-odds" => 4,
+        task => 2 * usize::from(LIMITED.contains(&task)),
+    }
+}
+
+/// Group of every row: the rates of all rows and of positive ones are compared between three groups
+/// where each has a row.
+fn groups(instance: &Instance, task: &str) -> Vec<i64> {
+    let Instance { sample, labels, group, .. } = instance;
+    let third = |i: usize| !group[i] && (sample.time[i].to_bits() >> 30) % 3 == 2;
+    let of = |i: usize| if third(i) { 2 } else { i64::from(group[i]) };
+    let three: Vec<i64> = (0..group.len()).map(of).collect();
+    let counts =
+        |i: usize| (task == "demographic-parity" || labels[i] == 0) && sample.weight[i] > 0.0;
+    let has_rows = |g: i64| (0..group.len()).any(|i| three[i] == g && counts(i));
+    let one_rate = PARITY.contains(&task) && task != "equalized-odds";
+    if one_rate && has_rows(0) && has_rows(2) {
+        return three;
+    }
+    group.iter().map(|&g| i64::from(g)).collect()
+}
+
+/// Weight of every row in the rate of its group.
+fn group_weights(instance: &Instance, question: &Question) -> Vec<f64> {
+    let rows = instance.sample.weight.iter().zip(&instance.labels);
+    let factor = question.parameters.class_factor;
+    rows.map(|(weight, &label)| if label == 0 { *weight } else { weight * factor }).collect()
+}
+
 /// Whether a group that must have rows has none.
 pub fn lacks_a_group(instance: &Instance, task: &str) -> bool {
-    LIMITED.contains(&task) && task != "capacity" && instance.rows().len() < 2
+    instance.rows().len() < rows_of_groups(task)
 }
 
 /// Values of an instance as the registry takes them.
@@ -278,6 +332,7 @@ pub struct Arrays<'a> {
     question: &'a Question,
     labels: Vec<i64>,
     group: Vec<i64>,
+    group_weight: Vec<f64>,
     costs: Vec<f64>,
     rewards: Vec<f64>,
     capacity: Vec<f64>,
@@ -295,7 +350,8 @@ impl<'a> Arrays<'a> {
         let code = |&label: &usize| if binary { i64::from(label == 0) } else { label as i64 };
         Arrays {
             labels: instance.labels.iter().map(code).collect(),
-            group: instance.group.iter().map(|&g| i64::from(g)).collect(),
+            group: groups(instance, question.task),
+            group_weight: group_weights(instance, question),
             costs: instance.costs.concat(),
             rewards: losses(instance).concat().iter().map(|loss| -loss).collect(),
             capacity: question.parameters.capacity(instance),
@@ -346,6 +402,7 @@ impl<'a> Arrays<'a> {
             "feature_origin" => Column::Codes(&prices.origin),
             "feature_group" => Column::Codes(&prices.group),
             "group" => Column::Codes(&self.group),
+            "group_weight" => Column::Numbers(&self.group_weight),
             "beta" => Column::Number(parameters.beta),
             "delta" => Column::Number(parameters.delta(question.task, self.instance)),
             "tau" => Column::Number(parameters.tau(self.instance)),
@@ -579,7 +636,8 @@ fn likelihood<'a>(instance: &'a Instance, question: &'a Question) -> Mean<'a> {
 }
 
 fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
-    let Instance { sample, labels, group, .. } = instance;
+    let Instance { sample, labels, .. } = instance;
+    let group = groups(instance, question.task);
     let (weight, total) = (&sample.weight, sample.total());
     let parameters = &question.parameters;
     let weight_of = move |leaf: &[usize], counts: &dyn Fn(usize) -> bool| -> Real {
@@ -592,12 +650,18 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
         let (of, others) = (weight_of(leaf, &positive), weight_of(leaf, &|i| !positive(i)));
         vec![[zero, zero, of, others], [of, others, zero, zero]]
     };
-    // Weight given a group as a share of all its weight, less that of the other group.
-    let difference = move |counts: &dyn Fn(usize) -> bool, leaf: &[usize]| {
-        let of = |g: bool, rows: &[usize]| weight_of(rows, &|i| counts(i) && group[i] == g);
-        let all = instance.rows();
-        of(true, leaf) / of(true, &all) - of(false, leaf) / of(false, &all)
-    };
+    // Weight given a group as a share of all its weight, less that of another group.
+    let between =
+        move |[a, b]: [i64; 2], weight: &[f64], counts: &dyn Fn(usize) -> bool, leaf: &[usize]| {
+            let share = |g: i64| {
+                let of = |rows: &[usize]| -> Real {
+                    let rows = rows.iter().filter(|&&i| counts(i) && group[i] == g);
+                    rows.map(|&i| Real::from(weight[i])).sum()
+                };
+                of(leaf) / of(&instance.rows())
+            };
+            share(b) - share(a)
+        };
     let delta = parameters.delta(question.task, instance);
     match question.task {
         "confusion" => Loss::Vector {
@@ -614,15 +678,29 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
             of_label: Box::new(counts),
             of_tree: Box::new(move |counts| one - matthews(*counts)),
         },
-        "demographic-parity" | "equality-of-opportunity" => {
-            let all = question.task == "demographic-parity";
+        "demographic-parity" | "equality-of-opportunity" | "equalized-odds" => {
+            let task = question.task;
+            let weights = group_weights(instance, question);
+            let three = groups(instance, task).contains(&2);
             let of_label = move |leaf: &[usize]| {
                 let [[_, _, fn_, _], [_, fp, _, _]] = counts(leaf)[..] else { unreachable!() };
-                let chosen = difference(&|i| all || positive(i), leaf);
-                vec![[fn_ / total, zero, zero, zero], [fp / total, chosen, zero, zero]]
+                let rate =
+                    |pair, counts: &dyn Fn(usize) -> bool| between(pair, &weights, counts, leaf);
+                let chosen = match task {
+                    "equalized-odds" => {
+                        [rate([0, 1], &positive), rate([0, 1], &|i| !positive(i)), zero]
+                    }
+                    _ => [[0, 1], [0, 2], [1, 2]].map(|pair| match pair {
+                        [_, 2] if !three => zero,
+                        pair => rate(pair, &|i| task == "demographic-parity" || positive(i)),
+                    }),
+                };
+                let [a, b, c] = chosen;
+                vec![[fn_ / total, zero, zero, zero], [fp / total, a, b, c]]
             };
-            let of_tree =
-                move |c: &Components| within(c[0], c[1].abs() <= Real::from(delta + ROUNDED));
+            let of_tree = move |c: &Components| {
+                within(c[0], c[1..].iter().all(|d| d.abs() <= Real::from(delta + ROUNDED)))
+            };
             Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
         }
         "capacity" => {
@@ -667,7 +745,8 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
                         area(&sample.event_times(&all), tau, survival)
                     }
                 };
-                vec![[loss(leaf), Real::from(mean) * difference(&|_| true, leaf), zero, zero]]
+                let difference = between([0, 1], weight, &|_| true, leaf);
+                vec![[loss(leaf), Real::from(mean) * difference, zero, zero]]
             };
             // What the rows' restricted means are off by (docs/maths/fair-survival.md).
             let steps = sample.event_times(&instance.rows()).len() as f64;

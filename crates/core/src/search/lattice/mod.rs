@@ -83,7 +83,7 @@ pub fn solve<T: LaneTask>(
             Precision::Single => {
                 lattice.solve(tables.map(|tables| &mut tables.single), Passes::single())
             }
-            Precision::Double => {
+            Precision::Double | Precision::Exact => {
                 lattice.solve(tables.map(|tables| &mut tables.double), Passes::double())
             }
         }
@@ -101,8 +101,10 @@ pub fn choose_precision<T: LaneTask>(
     depth: usize,
     settings: &Settings,
 ) -> Precision {
-    if let Some(precision) = settings.switches.precision {
-        return precision;
+    match settings.switches.precision {
+        Some(Precision::Exact) => return Precision::Double,
+        Some(precision) => return precision,
+        None => {}
     }
     let error = |single: bool, roundoff: f64, ln_error: f64| {
         let shift = shifts(task, single, sample);
@@ -119,6 +121,16 @@ pub fn choose_precision<T: LaneTask>(
     } else {
         Precision::Single
     }
+}
+
+/// Whether the lanes of a lattice are exact, so that no branch is looked at twice.
+pub fn is_exact<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &Settings) -> bool {
+    let single = choose_precision(task, sample, depth, settings) == Precision::Single;
+    let shift = shifts(task, single, sample);
+    let (roundoff, ln_error) =
+        if single { (f32::ROUNDOFF, f32::LN_ERROR) } else { (f64::ROUNDOFF, f64::LN_ERROR) };
+    let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
+    error.of(task.leaf_cost(&sample.total) as f64 / task.lane_unit(&shift)) == 0.0
 }
 
 /// Low bits each channel drops so that the sum of any rows, rounded row by row, fits the lanes.

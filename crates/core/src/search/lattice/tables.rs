@@ -59,7 +59,7 @@ impl Extent {
 fn element(precision: Precision) -> usize {
     match precision {
         Precision::Single => 4,
-        Precision::Double => 8,
+        Precision::Double | Precision::Exact => 8,
     }
 }
 

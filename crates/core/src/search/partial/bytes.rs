@@ -69,7 +69,7 @@ impl Table {
 }
 
 /// FNV-1a over words of eight bytes: a guard against damage, not against intent.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
+pub fn checksum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);

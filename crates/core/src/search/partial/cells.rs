@@ -5,9 +5,12 @@ use super::{MOST_DEPTH, Table};
 /// Sign patterns of the largest itemsets.
 pub(super) const PATTERNS: usize = 1 << MOST_DEPTH;
 
-/// Visits every itemset of so many columns with the sums of its cells, `[pattern][channel]`: bit i
-/// of a pattern is the value of the i-th column.
-pub(super) fn for_each(table: &Table, size: usize, visit: &mut dyn FnMut(&[usize], &[Vec<i64>])) {
+/// Takes an itemset and the sums of its cells, `[pattern][channel]`: bit i of a pattern is the value of
+/// the i-th column.
+pub(super) type Visit<'a> = dyn FnMut(&[usize], &[Vec<i64>]) + 'a;
+
+/// Visits every itemset of so many columns.
+pub(super) fn for_each(table: &Table, size: usize, visit: &mut Visit) {
     let mut cells = vec![vec![0; table.shape.width()]; 1 << size];
     let mut itemset = Vec::with_capacity(size);
     descend(table, size, &mut itemset, &mut cells, visit);
@@ -18,7 +21,7 @@ fn descend(
     size: usize,
     itemset: &mut Vec<usize>,
     cells: &mut [Vec<i64>],
-    visit: &mut dyn FnMut(&[usize], &[Vec<i64>]),
+    visit: &mut Visit,
 ) {
     if itemset.len() == size {
         fill(table, itemset, cells);

@@ -1,6 +1,6 @@
 //! Adding rows to a table, by the kernels that fill the levels of a lattice.
 
-use super::{COUNTS, Table};
+use super::{Shape, Table};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::lattice::geometry::{Geometry, PREFIX};
@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicUsize;
 
 /// Rows that are summed at a time: few enough to stay in the cache, and enough that the tables are
 /// rarely touched.
-const BLOCK: usize = 1 << 16;
+pub(in crate::search) const BLOCK: usize = 1 << 16;
 
 /// Statistics of one row of every record.
 #[derive(Clone, Copy)]
@@ -30,9 +30,22 @@ pub struct Records<'a> {
 
 impl Records<'_> {
     /// Number of records.
-    pub(super) fn len(&self) -> usize {
+    pub fn n_records(&self) -> usize {
         self.statistics.len() / self.channels.max(1)
     }
+}
+
+/// Rows to sum up, of so many channels but for the two that count.
+pub(in crate::search) struct Block<'a, R, W> {
+    pub n_rows: usize,
+    /// Words per row.
+    pub words: usize,
+    /// Packed columns of a row.
+    pub row: R,
+    /// Writes the statistics of a row, and its numbers of rows and of events.
+    pub write: W,
+    pub backend: Backend,
+    pub monitor: &'a Monitor<'a>,
 }
 
 /// Memory of a thread that adds rows.
@@ -40,6 +53,7 @@ impl Records<'_> {
 pub struct Adder {
     sums: Sums<i64>,
     worker: Worker<i64, f64>,
+    totals: Vec<i64>,
 }
 
 impl Adder {
@@ -47,8 +61,8 @@ impl Adder {
     /// columns that are true in a row.
     ///
     /// # Errors
-    /// For a record that does not exist. After a stop or an error the table may hold some of the
-    /// rows: it is of no further use.
+    /// For a record that does not exist. After a stop the table may hold some of the rows: it is of
+    /// no further use.
     pub fn add(
         &mut self,
         table: &mut Table,
@@ -58,7 +72,7 @@ impl Adder {
         backend: Backend,
         monitor: &Monitor,
     ) -> Result<Result<(), Stop>, Error> {
-        let n_records = records.len();
+        let n_records = records.n_records();
         if let Some(row) = record_of.iter().position(|&of| of as usize >= n_records) {
             let reason = format!("row {row} has outcome {} of {n_records}", record_of[row]);
             return Err(Error::invalid("outcome", reason));
@@ -70,58 +84,58 @@ impl Adder {
             return Err(Error::invalid("features", reason));
         }
         features.negate(&table.shape.flipped);
+        let (features, channels) = (&*features, records.channels);
         for first in (0..record_of.len()).step_by(BLOCK) {
-            let end = record_of.len().min(first + BLOCK);
-            let of_block = &record_of[first..end];
-            if let Err(stop) =
-                self.block(table, records, (features, first), of_block, backend, monitor)
-            {
+            let of_block = &record_of[first..record_of.len().min(first + BLOCK)];
+            let write = |r: usize, lanes: &mut [i64]| {
+                let record = of_block[r] as usize;
+                let statistics = &records.statistics[record * channels..][..channels];
+                lanes[..channels].copy_from_slice(statistics);
+                let event = records.events.get(record).is_some_and(|&event| event);
+                lanes[channels..].copy_from_slice(&[1, i64::from(event)]);
+            };
+            let row = |r: usize| features.row(first + r);
+            let (n_rows, words) = (of_block.len(), features.words());
+            let block = Block { n_rows, words, row, write, backend, monitor };
+            if let Err(stop) = self.sum(&table.shape, block) {
                 return Ok(Err(stop));
             }
+            self.pour(table);
         }
         Ok(Ok(()))
     }
 
-    fn block(
+    /// Bytes beside the table.
+    pub(in crate::search) fn bytes(shape: &Shape) -> usize {
+        let positions = (1..=shape.depth).map(|m| Geometry::positions(shape.n_features, m));
+        let per_row = 8 * (shape.width() + 2 * shape.n_features.div_ceil(64));
+        positions.fold(0, usize::saturating_add).saturating_mul(8 * shape.width())
+            + 3 * BLOCK * per_row
+    }
+
+    /// Sums up rows.
+    pub(in crate::search) fn sum<'r>(
         &mut self,
-        table: &mut Table,
-        records: Records,
-        (features, first): (&BinaryMatrix, usize),
-        record_of: &[u32],
-        backend: Backend,
-        monitor: &Monitor,
+        shape: &Shape,
+        block: Block<impl Fn(usize) -> &'r [u64], impl Fn(usize, &mut [i64])>,
     ) -> Result<(), Stop> {
-        let Adder { sums, worker } = self;
-        let (n, depth, channels) = (
-            table.shape.n_features,
-            table.shape.depth.min(table.shape.n_features),
-            records.channels,
-        );
-        sums.channels = channels + COUNTS;
+        let Adder { sums, worker, totals } = self;
+        let (n, width) = (shape.n_features, shape.width());
+        sums.channels = width;
         if sums.geometry.n != n || sums.geometry.total(1) == 0 {
             sums.geometry = Geometry::new(n, PREFIX);
         }
-        let mut totals = vec![0i64; sums.channels];
-        let rows = (record_of.len(), n, features.words());
-        sums.rows.fill(
-            rows,
-            sums.channels,
-            |r| features.row(first + r),
-            |r, lanes| {
-                let record = record_of[r] as usize;
-                lanes[..channels]
-                    .copy_from_slice(&records.statistics[record * channels..][..channels]);
-                lanes[channels] = 1;
-                lanes[channels + 1] =
-                    i64::from(records.events.get(record).is_some_and(|&event| event));
-                totals.iter_mut().zip(lanes).for_each(|(total, v)| *total += *v);
-            },
-        );
+        refill(totals, width, 0);
+        let Block { n_rows, words, row, write, backend, monitor } = block;
+        sums.rows.fill((n_rows, n, words), width, row, |r, lanes| {
+            write(r, lanes);
+            totals.iter_mut().zip(lanes).for_each(|(total, v)| *total += *v);
+        });
         let everything = sums.rows.everything();
         worker.begin(sums);
-        for size in 1..=depth {
+        for size in 1..=shape.depth.min(n) {
             let mut level = std::mem::take(&mut sums.levels[size - 1]);
-            refill(&mut level, sums.channels * sums.geometry.total(size), 0);
+            refill(&mut level, width * sums.geometry.total(size), 0);
             let filling = Filling {
                 sums,
                 size,
@@ -134,9 +148,16 @@ impl Adder {
             sums.levels[size - 1] = level;
             filled?;
         }
-        let width = sums.channels;
-        table.sums.iter_mut().zip(&totals).for_each(|(sum, v)| *sum += v);
-        for size in 1..=depth {
+        Ok(())
+    }
+
+    /// Adds what was summed up last to a table.
+    pub(in crate::search) fn pour(&self, table: &mut Table) {
+        let Adder { sums, totals, .. } = self;
+        let Table { shape, itemsets, sums: into } = table;
+        let (n, width) = (shape.n_features, shape.width());
+        into.iter_mut().zip(totals).for_each(|(sum, v)| *sum += v);
+        for size in 1..=shape.depth.min(n) {
             let (level, total) = (&sums.levels[size - 1], sums.geometry.total(size));
             for_each_prefix(n, size - 1, &mut |prefix| {
                 let row = sums.geometry.row(prefix);
@@ -144,15 +165,14 @@ impl Adder {
                 itemset[..prefix.len()].copy_from_slice(prefix);
                 for lane in row.first..n {
                     itemset[prefix.len()] = lane;
-                    let into = table.itemsets.position(&itemset[..size]) * width;
+                    let place = itemsets.position(&itemset[..size]) * width;
                     let at = row.start + (lane - row.first);
-                    for (c, sum) in table.sums[into..into + width].iter_mut().enumerate() {
+                    for (c, sum) in into[place..place + width].iter_mut().enumerate() {
                         *sum += level[c * total + at];
                     }
                 }
             });
         }
-        Ok(())
     }
 }
 

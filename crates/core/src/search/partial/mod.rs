@@ -5,17 +5,19 @@
 //! sums are integers: those of the parts, added up in any order, are those of the whole, and a tree
 //! found from them is the tree of the whole table. See docs/maths/partial-sums.md.
 //!
-//! [`Table`] holds the sums, [`fill`] adds rows to them with the kernels of the lattice, and
-//! [`solve`](mod@solve) finds the best tree in exact costs.
+//! [`Table`] holds the sums, [`fill`] adds rows to them with the kernels of the lattice,
+//! [`costs`] evaluates all cells, and [`search`] finds the best tree in exact costs, which [`certify`] turns into a solution.
 
 mod bytes;
 mod cells;
-mod fill;
+pub(in crate::search) mod costs;
+pub(in crate::search) mod fill;
 mod itemsets;
 mod solve;
 
+pub use bytes::checksum;
 pub use fill::{Adder, Records};
-pub use solve::{Leaves, LeavesOf, solve};
+pub use solve::{Found, Leaves, certify, search};
 
 use crate::error::Error;
 use crate::search::lattice;
@@ -75,6 +77,7 @@ impl Shape {
         Itemsets::count(self.n_features, self.depth).saturating_mul(per_itemset)
     }
 
+    /// Channels of the table.
     fn width(&self) -> usize {
         self.channels + COUNTS
     }

@@ -98,13 +98,15 @@ impl<'a, T: Swept> Problem<'a, T> {
         });
         let (shift, error, least_error) = match precision {
             Precision::Single => single,
-            Precision::Double => of_width(false, f64::ROUNDOFF, f64::LN_ERROR),
+            Precision::Double | Precision::Exact => of_width(false, f64::ROUNDOFF, f64::LN_ERROR),
         };
         let Smallest { rows, events } = settings.limits.smallest();
         let limited = rows > 1 || events > 0;
         let width = match precision {
             Precision::Single => Width::Single(lanes_of(&table, &shift, limited)),
-            Precision::Double => Width::Double(lanes_of(&table, &shift, limited)),
+            Precision::Double | Precision::Exact => {
+                Width::Double(lanes_of(&table, &shift, limited))
+            }
         };
         let memo = settings.switches.cache.then(|| Memo::new(settings.bytes()));
         let leaves = full_leaves(settings.limits.max_depth).min(table.n_rows) as i64;

@@ -13,6 +13,7 @@ mod plan;
 mod solve;
 mod start;
 mod subsets;
+mod tables;
 
 pub use neighbours::{alternatives, near_optimal};
 pub use solve::{solve, solve_path};

@@ -2,7 +2,7 @@
 
 use super::nodes::{Node, probe};
 use super::plan::Plan;
-use super::{Problem, SumNodes, SumScale, groups, sample, start};
+use super::{Problem, SumNodes, SumScale, groups, sample, start, tables};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
@@ -10,7 +10,9 @@ use crate::search::certificate::{Certificate, MEET, Verdict};
 use crate::search::lattice::{self, Found, Query};
 use crate::search::nodes::{Allowed, Nodes, cost_of_tree};
 use crate::search::root::{About, Scale, Search};
-use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop, too_wide, wide};
+use crate::search::{
+    Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop, too_wide, wide,
+};
 use crate::task::{LaneTask, Placed};
 use crate::tree::Tree;
 
@@ -236,7 +238,10 @@ pub(super) fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) 
 /// What solutions say besides.
 fn about<T: LaneTask>(task: &T, rows: &Sample, settings: &Settings) -> About {
     let depth = settings.limits.max_depth.min(lattice::MAX_DEPTH);
-    let precision = lattice::choose_precision(task, rows, depth, settings);
+    let precision = match tables::pays(task, rows, depth.min(rows.n_columns()), settings) {
+        true => Precision::Exact,
+        false => lattice::choose_precision(task, rows, depth, settings),
+    };
     let kernel = format!("{}-{precision:?}", settings.backend().name()).to_lowercase();
     About { n_distinct_rows: rows.n_rows(), n_columns: rows.n_columns(), kernel }
 }

@@ -1,0 +1,220 @@
+//! Best costs of the cells of a table, exactly.
+//!
+//! Every cell of an itemset is evaluated once, from the deepest level to the root. Leaving out one
+//! column pairs the cells of an itemset: two of them are the sides of a split of the smaller one.
+//! Costs are kept for every number of leaves, so that of equally good trees the one with the fewest
+//! leaves is found, and then the one with the first column, as a lattice does.
+
+use super::cells::{PATTERNS, for_each, of_literals};
+use super::{MOST_DEPTH, Table};
+use crate::data::{Column, Smallest, size};
+use crate::search::lattice::Found;
+use crate::search::{Monitor, Stop};
+use crate::task::LaneTask;
+use crate::tree::Tree;
+
+/// More than any tree costs, with room for a sum of three.
+const NONE: i64 = i64::MAX / 4;
+
+/// Cells between two looks at the clock.
+const CELLS_PER_CHECK: u64 = 1 << 14;
+
+/// Best costs of all cells, up to a depth.
+pub(in crate::search) struct Costs<'a, T> {
+    task: &'a T,
+    table: &'a Table,
+    /// What the columns of the table are, and the features tested above.
+    columns: &'a [Column],
+    tested: &'a [usize],
+    depth: usize,
+    smallest: Smallest,
+    /// `[size][(rank, pattern, leaves − 1)]` for itemsets that are above the deepest.
+    values: Vec<Vec<i64>>,
+}
+
+impl<'a, T: LaneTask> Costs<'a, T> {
+    /// For trees over these columns, below the features that were tested already.
+    pub fn new(
+        task: &'a T,
+        table: &'a Table,
+        (columns, tested): (&'a [Column], &'a [usize]),
+        depth: usize,
+        smallest: Smallest,
+        monitor: &Monitor,
+    ) -> Result<Self, Stop> {
+        let entries = |size: usize| (table.itemsets.of_size(size) << size) << (depth - size);
+        let values = (0..depth).map(|size| vec![NONE; entries(size)]).collect();
+        let mut costs = Costs { task, table, columns, tested, depth, smallest, values };
+        for size in (0..=depth).rev() {
+            costs.level(size, monitor)?;
+        }
+        Ok(costs)
+    }
+
+    /// Most leaves of a tree on a cell of so many columns.
+    fn most(&self, size: usize) -> usize {
+        1 << (self.depth - size)
+    }
+
+    fn leaf(&self, sums: &[i64]) -> i64 {
+        let channels = self.task.channels();
+        let allowed = self.smallest.allows_leaf(size(sums[channels], sums[channels + 1]));
+        if allowed { self.task.leaf_cost(&sums[..channels]) } else { NONE }
+    }
+
+    /// Where the costs of a cell begin.
+    fn place(&self, itemset: &[usize], pattern: usize) -> usize {
+        let size = itemset.len();
+        ((self.table.itemsets.rank(itemset) << size) + pattern) << (self.depth - size)
+    }
+
+    /// Price of testing a column on the rows of a cell with these sums, below others.
+    fn price(&self, column: usize, others: &[usize], sums: impl FnOnce() -> Vec<i64>) -> i64 {
+        let price = self.task.split_price();
+        if !T::PRICED {
+            return price;
+        }
+        let feature = |&column: &usize| self.columns[column].feature;
+        let tested: Vec<usize> =
+            self.tested.iter().copied().chain(others.iter().map(feature)).collect();
+        price + self.task.feature_price(feature(&column), &tested, &sums()[..self.task.channels()])
+    }
+
+    /// Evaluates the cells of all itemsets of a size as leaves, and offers pairs of them as splits to
+    /// those with one column less.
+    fn level(&mut self, size: usize, monitor: &Monitor) -> Result<(), Stop> {
+        let (most, mut checked, mut stop) = (self.most(size), 0, None);
+        let mut own = vec![NONE; most << size];
+        let table = self.table;
+        for_each(table, size, &mut |itemset, cells| {
+            if stop.is_some() {
+                return;
+            }
+            checked += 1 << size;
+            if checked >= CELLS_PER_CHECK {
+                monitor.count(checked);
+                (checked, stop) = (0, monitor.check().err());
+            }
+            if size < self.depth {
+                let place = self.place(itemset, 0);
+                for (pattern, cell) in cells.iter().enumerate() {
+                    self.values[size][place + pattern * most] = self.leaf(cell);
+                }
+                own.copy_from_slice(&self.values[size][place..][..most << size]);
+            } else {
+                own.iter_mut().zip(cells).for_each(|(own, cell)| *own = self.leaf(cell));
+            }
+            for left_out in 0..size {
+                self.offer(itemset, left_out, cells, &own);
+            }
+        });
+        monitor.count(checked);
+        stop.map_or(Ok(()), Err)
+    }
+
+    /// Splits of the itemset without one of its columns, on that column.
+    fn offer(&mut self, itemset: &[usize], left_out: usize, cells: &[Vec<i64>], own: &[i64]) {
+        let (size, most) = (itemset.len(), self.most(itemset.len()));
+        let mut smaller = [0; MOST_DEPTH];
+        let others = itemset.iter().enumerate().filter(|&(at, _)| at != left_out);
+        others.zip(&mut smaller).for_each(|((_, &column), to)| *to = column);
+        let smaller = &smaller[..size - 1];
+        let place = self.place(smaller, 0);
+        let low = (1 << left_out) - 1;
+        debug_assert!(1 << (size - 1) <= PATTERNS);
+        for pattern in 0..1usize << (size - 1) {
+            let no = (pattern & !low) << 1 | pattern & low;
+            let yes = no | 1 << left_out;
+            let (of_yes, of_no) = (&own[yes * most..][..most], &own[no * most..][..most]);
+            if of_yes.iter().all(|&cost| cost == NONE) || of_no.iter().all(|&cost| cost == NONE) {
+                continue;
+            }
+            let sums = || cells[yes].iter().zip(&cells[no]).map(|(a, b)| a + b).collect();
+            let price = self.price(itemset[left_out], smaller, sums);
+            let values = &mut self.values[size - 1][place + 2 * pattern * most..][..2 * most];
+            for (a, &yes) in of_yes.iter().enumerate().filter(|(_, cost)| **cost < NONE) {
+                for (b, &no) in of_no.iter().enumerate().filter(|(_, cost)| **cost < NONE) {
+                    let value = &mut values[a + b + 1];
+                    *value = (*value).min(yes + no + price);
+                }
+            }
+        }
+    }
+
+    /// The cheapest tree of at most so many leaves: of equal ones the smallest.
+    pub fn best(&self, most_leaves: usize) -> Found {
+        let of_root = &self.values[0][..most_leaves.min(self.most(0))];
+        let costs = of_root.iter().enumerate().map(|(at, &cost)| (cost, at + 1));
+        let (cost, leaves) = costs.min().expect("a leaf at least");
+        if cost == NONE {
+            return Found { cost: i64::MAX, tree: Tree::leaf() };
+        }
+        Found { cost, tree: self.tree(&mut Vec::new(), leaves, cost) }
+    }
+
+    /// Cost of the best tree of at most so many leaves with each column at the root; infinite where
+    /// there is none.
+    pub fn root_values(&self, most_leaves: usize) -> Vec<f64> {
+        let value = |column: usize| {
+            let price = self.price(column, &[], || self.table.of(&[]).to_vec());
+            let sides = [true, false].map(|value| self.costs_of(&[(column, value)]));
+            let mut least = NONE;
+            for (a, &yes) in sides[0].iter().enumerate().filter(|(_, cost)| **cost < NONE) {
+                let others = sides[1].iter().take(most_leaves.saturating_sub(a + 1));
+                let no = others.copied().min().unwrap_or(NONE);
+                least = if no < NONE { least.min(yes + no + price) } else { least };
+            }
+            if least < NONE { least as f64 } else { f64::INFINITY }
+        };
+        (0..self.columns.len()).map(value).collect()
+    }
+
+    /// A tree of so many leaves and of this cost on the rows that have these values.
+    fn tree(&self, literals: &mut Vec<(usize, bool)>, leaves: usize, cost: i64) -> Tree {
+        if leaves == 1 {
+            return Tree::leaf();
+        }
+        let tested: Vec<usize> = literals.iter().map(|literal| literal.0).collect();
+        for column in (0..self.table.shape.n_features).filter(|column| !tested.contains(column)) {
+            let sums = || of_literals(self.table, literals);
+            let price = self.price(column, &tested, sums);
+            let sides = [true, false].map(|value| {
+                literals.push((column, value));
+                let costs = self.costs_of(literals);
+                literals.pop();
+                costs
+            });
+            for of_yes in 1..leaves {
+                let costs = [(0, of_yes), (1, leaves - of_yes)]
+                    .map(|(side, n)| sides[side].get(n - 1).copied().unwrap_or(NONE));
+                if costs.contains(&NONE) || costs[0] + costs[1] + price != cost {
+                    continue;
+                }
+                let mut below = |value: bool, n: usize, cost: i64| {
+                    literals.push((column, value));
+                    let tree = self.tree(literals, n, cost);
+                    literals.pop();
+                    tree
+                };
+                let yes = below(true, of_yes, costs[0]);
+                let no = below(false, leaves - of_yes, costs[1]);
+                return Tree::on(self.columns[column], [&no, &yes]);
+            }
+        }
+        unreachable!("the cost is that of a split")
+    }
+
+    /// Costs of the trees of every number of leaves on the rows that have these values.
+    fn costs_of(&self, literals: &[(usize, bool)]) -> Vec<i64> {
+        let size = literals.len();
+        if size == self.depth {
+            return vec![self.leaf(&of_literals(self.table, literals))];
+        }
+        let mut sorted = literals.to_vec();
+        sorted.sort_unstable();
+        let itemset: Vec<usize> = sorted.iter().map(|literal| literal.0).collect();
+        let values = sorted.iter().enumerate();
+        let pattern: usize = values.map(|(at, &(_, value))| usize::from(value) << at).sum();
+        self.values[size][self.place(&itemset, pattern)..][..self.most(size)].to_vec()
+    }
+}

@@ -1,0 +1,98 @@
+//! Lattices of many rows, from exact sums.
+//!
+//! Where rows are many, the error of the lanes leaves thousands of branches that only the rows tell
+//! apart, and each is a pass over rows. Exact sums of all itemsets take one pass more, and the
+//! cells are then evaluated one by one: no row is looked at again.
+
+use crate::data::Sample;
+use crate::search::lattice::{self, Query, Solved, true_columns, work};
+use crate::search::partial::costs::Costs;
+use crate::search::partial::fill::{Adder, BLOCK, Block};
+use crate::search::partial::{MOST_DEPTH, Shape, Table};
+use crate::search::{Monitor, Precision, Settings, Stop, threads};
+use crate::task::LaneTask;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Rows from which on exact sums may pay.
+const MANY_ROWS: usize = 1 << 13;
+
+/// Visits of rows per cell from which on they do: a cell takes as long as so many visits.
+const VISITS_PER_CELL: f64 = 8.0;
+
+/// Whether exact sums are worth their pass for trees of this depth.
+pub fn pays<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &Settings) -> bool {
+    if !(2..=MOST_DEPTH).contains(&depth) {
+        return false;
+    }
+    if let Some(precision) = settings.switches.precision {
+        return precision == Precision::Exact;
+    }
+    if sample.n_rows() < MANY_ROWS {
+        return false;
+    }
+    let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
+    visits >= VISITS_PER_CELL * cells && !lattice::is_exact(task, sample, depth, settings)
+}
+
+/// The best trees of a lattice from exact sums, where these pay and fit into `room` bytes.
+pub fn solve<T: LaneTask>(
+    task: &T,
+    sample: &Sample,
+    query: Query,
+    settings: &Settings,
+    room: usize,
+    monitor: &Monitor,
+) -> Result<Option<Solved>, Stop> {
+    let leaves = query.budgets.iter().copied().max().unwrap_or(1);
+    let depth = query.depth.min(sample.n_columns()).min(leaves - 1);
+    if !pays(task, sample, depth, settings) {
+        return Ok(None);
+    }
+    let shape = Shape {
+        n_features: sample.n_columns(),
+        depth,
+        channels: sample.channels,
+        flipped: vec![false; sample.n_columns()],
+        task: 0,
+    };
+    let n_blocks = sample.n_rows().div_ceil(BLOCK);
+    let n_threads = settings.threads().min(n_blocks);
+    // The costs of the cells take less than the memory of a thread.
+    let each = Adder::bytes(&shape);
+    if shape.bytes().saturating_add(each.saturating_mul(n_threads)) > room {
+        return Ok(None);
+    }
+    let Ok(mut table) = Table::new(shape.clone(), None) else { return Ok(None) };
+    lattice::make_sure(each.saturating_mul(n_threads));
+    let (next, shared) = (AtomicUsize::new(0), Mutex::new(&mut table));
+    let mut adders: Vec<Adder> = (0..n_threads).map(|_| Adder::default()).collect();
+    let channels = sample.channels;
+    threads::run_all(&mut adders, &|adder: &mut Adder| {
+        loop {
+            let first = next.fetch_add(1, Ordering::Relaxed) * BLOCK;
+            if first >= sample.n_rows() {
+                return Ok(());
+            }
+            let block = Block {
+                n_rows: BLOCK.min(sample.n_rows() - first),
+                words: sample.words(),
+                row: |r: usize| sample.row(first + r),
+                write: |r: usize, lanes: &mut [i64]| {
+                    let r = first + r;
+                    lanes[..channels].copy_from_slice(sample.statistics(r));
+                    lanes[channels..].copy_from_slice(&[sample.counts[r], sample.events[r]]);
+                },
+                backend: settings.backend(),
+                monitor,
+            };
+            adder.sum(&shape, block)?;
+            adder.pour(&mut shared.lock().expect("no panic while locked"));
+        }
+    })?;
+    let (of, smallest) = ((&sample.columns[..], &sample.tested[..]), settings.limits.smallest());
+    let costs = Costs::new(task, &table, of, depth, smallest, monitor)?;
+    let found: Vec<_> = query.budgets.iter().map(|&budget| costs.best(budget)).collect();
+    let lower = found.iter().map(|found| found.cost).collect();
+    Ok(Some(Solved { found, lower, root_values: costs.root_values(leaves), exact: true }))
+}

@@ -1,0 +1,192 @@
+//! Sums over parts of the rows, for Python.
+
+use crate::columns::Data;
+use crate::door::problem;
+use crate::limits::{Arguments, parse};
+use crate::memory::Reserve;
+use crate::run::{run, to_py};
+use crate::solution::PySolution;
+use bristlecone_core::data::BinaryMatrix;
+use bristlecone_core::error::Error;
+use bristlecone_core::registry::{Summed, prepare_sums};
+use bristlecone_core::search::partial::{Adder, Found, Leaves, Shape, Table, checksum};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// Arrays of a tree in preorder: features, true sides, false sides.
+type Arrays<'py> =
+    (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+
+/// Sums of a task over the rows added so far; see `bristlecone_core::search::partial`.
+#[pyclass(name = "PartialSums")]
+pub struct PyPartialSums {
+    task: Summed,
+    table: Table,
+    adder: Adder,
+    limits: Arguments,
+    found: Option<Found>,
+}
+
+impl PyPartialSums {
+    fn found(&self) -> PyResult<&Found> {
+        self.found.as_ref().ok_or_else(|| PyValueError::new_err("no tree was searched for yet"))
+    }
+}
+
+#[pymethods]
+impl PyPartialSums {
+    /// Of no rows: `data` are the columns of the task with an entry per distinct outcome, and
+    /// "count", how many rows have each. Features that are `flipped` are summed negated, which saves
+    /// work where they are true in most rows. The depth is `max_depth`; a table that does not fit
+    /// into `memory_limit` raises ValueError.
+    #[new]
+    #[pyo3(signature = (task, data, flipped, **limits))]
+    fn new(
+        task: &str,
+        data: &Bound<'_, PyDict>,
+        flipped: PyReadonlyArray1<'_, bool>,
+        limits: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let limits = parse(limits)?;
+        let (data, flipped) = (Data::new(data)?, flipped.as_slice()?.to_vec());
+        let n_features = flipped.len();
+        let count = || data.columns()?.codes("count").map_err(to_py).map(<[i64]>::len);
+        let problem = problem(&data, &limits, (count()?, n_features))?;
+        let task = prepare_sums(task, &problem).map_err(to_py)?;
+        let records = task.records();
+        let statistics = records.statistics.iter().flat_map(|v| v.to_le_bytes());
+        let identity = checksum(&statistics.collect::<Vec<u8>>());
+        let (depth, channels) = (limits.max_depth, records.channels);
+        let shape = Shape { n_features, depth, channels, flipped, task: identity };
+        let table = Table::new(shape, limits.memory_limit()).map_err(to_py)?;
+        Ok(PyPartialSums { task, table, adder: Adder::default(), limits, found: None })
+    }
+
+    /// Adds rows: features of shape (rows, columns), and the index of the outcome of each. After a
+    /// Ctrl-C or an error the sums hold some of the rows, and are of no further use.
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        features: PyReadonlyArray2<'_, u8>,
+        outcome: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<()> {
+        let (n_rows, n_features) = features.as_array().dim();
+        let scattered = |_| PyValueError::new_err("features: not C-contiguous");
+        let (bytes, outcome) = (features.as_slice().map_err(scattered)?, outcome.as_slice()?);
+        let reserve = &Reserve::new(n_rows, bytes.len())?;
+        let PyPartialSums { task, table, adder, limits, .. } = self;
+        let stopped = run(py, reserve, limits, None, |settings, monitor| {
+            let mut matrix = BinaryMatrix::from_bytes(n_rows, n_features, bytes)?;
+            let (records, backend) = (task.records(), settings.backend());
+            adder.add(table, records, &mut matrix, outcome, backend, monitor)
+        })?;
+        match stopped {
+            Ok(()) => Ok(()),
+            Err(_) => Err(pyo3::exceptions::PyKeyboardInterrupt::new_err(())),
+        }
+    }
+
+    /// Adds the sums of other rows.
+    fn merge(&mut self, other: &PyPartialSums) -> PyResult<()> {
+        self.table.merge(&other.table).map_err(to_py)
+    }
+
+    /// Adds sums that were turned into bytes.
+    fn merge_bytes(&mut self, bytes: &[u8]) -> PyResult<()> {
+        let other = Table::from_bytes(bytes).map_err(to_py)?;
+        self.table.merge(&other).map_err(to_py)
+    }
+
+    /// The sums, with a version and a checksum.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.table.to_bytes())
+    }
+
+    /// Rows added so far.
+    #[getter]
+    fn n_rows(&self) -> i64 {
+        self.table.n_rows()
+    }
+
+    /// Bytes of the sums.
+    #[getter]
+    fn n_bytes(&self) -> usize {
+        self.table.shape().bytes()
+    }
+
+    /// Rows of the smallest cell that is not empty, and its features with their values.
+    fn smallest_cell(&self, py: Python<'_>) -> Option<(i64, Vec<(usize, bool)>)> {
+        py.detach(|| self.table.smallest_cell())
+    }
+
+    /// The best tree, as arrays in preorder.
+    #[pyo3(signature = (callback=None, **limits))]
+    fn search<'py>(
+        &mut self,
+        py: Python<'py>,
+        callback: Option<Py<PyAny>>,
+        limits: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Arrays<'py>> {
+        let limits = &parse(limits)?;
+        let reserve = &Reserve::new(0, 0)?;
+        let (task, table) = (&self.task, &self.table);
+        let found = run(py, reserve, limits, callback, |settings, monitor| {
+            task.search(table, settings, monitor)
+        })?;
+        let tree = found.tree.clone();
+        self.found = Some(found);
+        let of = |values: Vec<i64>| values.into_pyarray(py);
+        Ok((of(tree.feature), of(tree.left), of(tree.right)))
+    }
+
+    /// What was found with its certificate: from the numbers of rows by outcome and leaf, leaves
+    /// counted in preorder, or without them from the sums.
+    #[pyo3(signature = (leaves=None, **limits))]
+    fn certify(
+        &self,
+        py: Python<'_>,
+        leaves: Option<(
+            PyReadonlyArray1<'_, i64>,
+            PyReadonlyArray1<'_, i64>,
+            PyReadonlyArray1<'_, i64>,
+        )>,
+        limits: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PySolution> {
+        let (limits, found) = (&parse(limits)?, self.found()?);
+        let n_records = self.task.records().n_records();
+        let n_leaves = found.tree.n_leaves();
+        let places = |values: &PyReadonlyArray1<'_, i64>, most: usize, name: &str| {
+            let place = |&v: &i64| usize::try_from(v).ok().filter(|v| *v < most);
+            let places = values.as_slice()?.iter().map(place).collect::<Option<Vec<usize>>>();
+            places.ok_or_else(|| PyValueError::new_err(format!("{name}: not one of {most}")))
+        };
+        let leaves = leaves
+            .map(|(record, leaf, count)| {
+                let record = places(&record, n_records, "outcome")?;
+                let leaf = places(&leaf, n_leaves, "leaf")?;
+                let count = count.as_slice()?.to_vec();
+                if record.len() != leaf.len() || leaf.len() != count.len() {
+                    return Err(PyValueError::new_err("outcome, leaf and count differ in length"));
+                }
+                Ok::<_, PyErr>(Leaves { record, leaf, count })
+            })
+            .transpose()?;
+        let reserve = &Reserve::new(0, 0)?;
+        let solution = run(py, reserve, limits, None, |settings, monitor| {
+            let (table, leaves) = (&self.table, leaves.as_ref());
+            self.task.certify(table, settings, monitor, found, leaves)
+        })?;
+        Ok(PySolution(solution))
+    }
+}
+
+/// Bytes of the sums of so many features to a depth, for a task with so many channels.
+#[pyfunction]
+pub fn partial_bytes(n_features: usize, depth: usize, channels: usize) -> PyResult<usize> {
+    let flipped = vec![false; n_features];
+    let shape = Shape { n_features, depth, channels, flipped, task: 0 };
+    shape.check().map_err(|error: Error| to_py(error))?;
+    Ok(shape.bytes())
+}

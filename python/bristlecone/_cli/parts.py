@@ -1,0 +1,133 @@
+"""DATA that names several Parquet files: a glob or a folder, read part by part."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from bristlecone._cli.csv_file import check_header
+from bristlecone._cli.kinds import Kind
+from bristlecone._cli.roles import Columns
+from bristlecone._cli.tables import listed, spells
+from bristlecone.scale import fit_partitions
+from bristlecone.scale._sources import Source, open_source
+
+_MARKS = "*?["
+
+
+def names_parts(data: str) -> bool:
+    """Whether DATA is a glob or a folder."""
+    path = Path(data)
+    return path.is_dir() or (any(mark in data for mark in _MARKS) and not path.exists())
+
+
+class PartFiles:
+    """Parquet files of the same columns, of which only a few row groups are in memory at a time.
+
+    Parameters
+    ----------
+    name : str
+        The glob or folder.
+    """
+
+    has_row_names = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @cached_property
+    def _source(self) -> Source:
+        try:
+            return open_source(self.name)
+        except ImportError:
+            raise ImportError(
+                "reading Parquet needs pyarrow: python -m pip install 'bristlecone[parquet]'"
+            ) from None
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns; raises as ``ParquetFile.columns``."""
+        names = self._source.columns
+        check_header(names, self.name)
+        return names
+
+    def fit(
+        self,
+        kind: Kind,
+        estimator: Any,
+        columns: Columns,
+        arguments: argparse.Namespace,
+        callback: Callable[[Any], None] | None,
+    ) -> None:
+        """Fit an estimator; options that need all rows at once are refused."""
+        for option, given in (
+            ("--tune", arguments.tune),
+            ("--estimate", arguments.estimate),
+            ("--na", arguments.na),
+        ):
+            if given:
+                raise ValueError(f"{option} needs a single file; {self.name} is read in parts")
+        roles: dict[str, Any] = {
+            name: found if name == "propensity" and found[1:] else found[0]
+            for name, found in columns.roles.items()
+        }
+        unknown = [name for name in ("sensitive", "predicted_outcomes") if name in roles]
+        if unknown:
+            raise ValueError(
+                f"--{unknown[0].replace('_', '-')} needs a single file; {self.name} is read in "
+                "parts"
+            )
+        used = {*columns.features, *(name for names in columns.roles.values() for name in names)}
+        event_value = getattr(arguments, "event_value", None)
+        partitions: Any = self.name
+        if event_value is not None or arguments.categorical:
+            partitions = self._changed(roles.get("event"), event_value, arguments.categorical)
+        fit_partitions(
+            estimator,
+            partitions,
+            **{"time": None, "event": None, **roles},
+            drop=[name for name in self.columns if name not in used],
+            n_jobs=estimator.n_jobs,
+            callback=callback,
+        )
+
+    def _changed(
+        self, event: str | None, event_value: str | None, categorical: list[str]
+    ) -> Callable[[], Iterator[Any]]:
+        """Frames in which the event is true or false, and categories are text."""
+        import pyarrow
+
+        def text(values: Any) -> Any:
+            return values.cast(pyarrow.string())
+
+        def frames() -> Iterator[Any]:
+            seen: dict[Any, None] = {}
+            for part in self._source.parts(self.columns):
+                assert part.load is not None
+                table = part.load()
+                for name in categorical:
+                    place = table.column_names.index(name)
+                    table = table.set_column(place, name, text(table.column(name)))
+                if event is not None and event_value is not None:
+                    values = table.column(event).to_pylist()
+                    seen.update(dict.fromkeys(values))
+                    meant = {
+                        value: value is not None and spells(event_value, value)
+                        for value in dict.fromkeys(values)
+                    }
+                    place = table.column_names.index(event)
+                    own = [None if value is None else meant[value] for value in values]
+                    table = table.set_column(place, event, pyarrow.array(own, pyarrow.bool_()))
+                yield table
+            if event_value is not None and not any(
+                value is not None and spells(event_value, value) for value in seen
+            ):
+                raise ValueError(
+                    f"--event-value: {event_value} does not occur in column {event!r}, which "
+                    f"holds {listed(seen)}"
+                )
+
+        return frames

@@ -1,0 +1,110 @@
+"""Candidates of the encoder: how many rows they hold for, and which of them repeat another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._encoder.columns import CategoricalColumn, TrainingColumn
+from bristlecone._encoder.counts import ValueCounts
+from bristlecone._encoder.features import Feature
+from bristlecone._encoder.schema import ColumnSchema
+from bristlecone._encoder.thresholds import weighted_mean
+
+
+class Chosen(NamedTuple):
+    """What a fit of the encoder chose: its attributes, and warnings about columns."""
+
+    columns: list[ColumnSchema]
+    features: list[Feature]
+    constant: list[str]
+    doubts: list[str]
+
+
+class Candidate(NamedTuple):
+    """A feature that varies, and what is known of it from the counts of its column.
+
+    Attributes
+    ----------
+    feature : Feature
+    n_smaller : int
+        Rows on the smaller side, the same for a feature and its complement.
+    own : bytes
+        Its answers for the distinct values of its column, likewise.
+    support : float
+        Share of the weight on the lighter side.
+    """
+
+    feature: Feature
+    n_smaller: int
+    own: bytes
+    support: float
+
+    @classmethod
+    def of(cls, feature: Feature, counts: ValueCounts) -> Candidate | None:
+        """The candidate; None where the feature is true for all rows or for none."""
+        answer = feature.evaluate(counts.column)
+        n_true = int(counts.rows[answer].sum())
+        n_rows = counts.n_rows
+        if n_true in (0, n_rows):
+            return None
+        total = float(np.sum(counts.weight))
+        true = float(np.sum(counts.weight[answer]))
+        n_smaller, support = min(n_true, n_rows - n_true), min(true, total - true) / total
+        return cls(feature, n_smaller, rows_divided(answer), support)
+
+
+def many_levels(columns: Sequence[TrainingColumn], most: int | None) -> list[CategoricalColumn]:
+    """Columns without an order of more than ``most`` levels; None means that none has many."""
+    found = [one for one in columns if isinstance(one, CategoricalColumn) and not one.ordered]
+    return [column for column in found if most is not None and len(column.levels) > most]
+
+
+def replacement(
+    column: TrainingColumn, missing: str, distinct: NDArray[Any], total: NDArray[np.float64]
+) -> bool | float | None:
+    """Replacement for missing values, even if none is missing in training.
+
+    ``missing`` is the parameter of the encoder; ``distinct`` and ``total`` are the observed values
+    and their weights.
+    """
+    if isinstance(column, CategoricalColumn) or missing == "branch" or not len(distinct):
+        return None
+    if column.is_flag:  # the distinct values rise: False, True
+        return bool(distinct[np.argmax(total)])
+    return weighted_mean(distinct, total)
+
+
+def without_repeats(
+    candidates: Sequence[Candidate], divided: Callable[[Sequence[Feature]], Sequence[Hashable]]
+) -> list[Candidate]:
+    """Candidates without those that divide the rows as an earlier one does.
+
+    Features of one column are compared by its values. For others ``divided`` gives the same value
+    if they divide the rows alike; it is asked for features that could: those that have as many rows
+    on the smaller side as another.
+    """
+    first = {(one.feature.column, one.own): one for one in reversed(candidates)}
+    candidates = [one for one in candidates if first[one.feature.column, one.own] is one]
+    alike = Counter(candidate.n_smaller for candidate in candidates)
+    doubtful = [one.feature for one in candidates if alike[one.n_smaller] > 1]
+    keys = iter(divided(doubtful) if doubtful else ())
+    seen: set[Hashable] = set()
+    kept = []
+    for candidate in candidates:
+        if alike[candidate.n_smaller] > 1:
+            key = next(keys)
+            if key in seen:
+                continue
+            seen.add(key)
+        kept.append(candidate)
+    return kept
+
+
+def rows_divided(answer: NDArray[Any]) -> bytes:
+    """The answers of all rows, equal for a feature and its complement."""
+    return np.packbits(~answer if answer[0] else answer).tobytes()

@@ -1,0 +1,251 @@
+"""``BinaryEncoder`` over partitions: the features of the whole, of which no two rows are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from bristlecone._data.arrays import transposed
+from bristlecone._data.mixing import mixed
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.choice import many_levels
+from bristlecone._encoder.columns import CategoricalColumn, Column, read_table
+from bristlecone._encoder.counts import CountedColumn, ValueCounts
+from bristlecone._encoder.features import Feature
+from bristlecone._encoder.schema import describe
+from bristlecone.exceptions import InvalidParameterError
+
+Bits = NDArray[np.uint64]
+
+# Distinct values of all columns together that are held at once: about a gigabyte.
+_MOST_VALUES = 1 << 25
+
+_READER = "BinaryEncoder"
+
+# Thresholds that depend on the counts of values only.
+_COUNTED = "quantiles", "midpoints", "kmeans"
+
+
+class ColumnCounts:
+    """Values of all columns, counted partition by partition.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns, in their order.
+    weighted : bool
+        Whether rows have weights.
+    """
+
+    def __init__(self, names: Sequence[str], weighted: bool) -> None:
+        self.names = list(names)
+        self.columns = [CountedColumn(name, weighted) for name in names]
+        self.least_weight = np.inf
+
+    def add(
+        self, X: Any, weight: NDArray[np.float64] | None, present: NDArray[np.bool_] | None
+    ) -> dict[str, int]:
+        """Count the ``present`` rows of a partition (None: all), and return its checksums.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As ``BinaryEncoder.fit``; if a column has another type than in other partitions; and if
+            there are more distinct values than are held.
+        """
+        table = read_table(X, _READER)
+        checks = {}
+        for counted, column in zip(self.columns, table.one_by_one(), strict=True):
+            checks[column.name] = checksum(column)
+            counted.add(column if present is None else column.take(present), weight)
+        if weight is not None and len(weight):
+            self.least_weight = min(self.least_weight, float(weight.min()))
+        self._check_size()
+        return checks
+
+    def merge(self, other: ColumnCounts) -> None:
+        """Add the counts of other partitions."""
+        for own, theirs in zip(self.columns, other.columns, strict=True):
+            own.merge(theirs)
+        self.least_weight = min(self.least_weight, other.least_weight)
+        self._check_size()
+
+    def _check_size(self) -> None:
+        sizes = [column.n_values for column in self.columns]
+        if sum(sizes) > _MOST_VALUES:
+            most = int(np.argmax(sizes))
+            raise ValueError(
+                f"the columns have more than {_MOST_VALUES:,} distinct values, of which column "
+                f"{self.names[most]!r} has {sizes[most]:,}; round it (exact quantiles need every "
+                "distinct value once), or leave it out"
+            )
+
+    def counts(self) -> list[ValueCounts]:
+        """The counts of the columns over all partitions."""
+        return [column.counts() for column in self.columns]
+
+
+class RowsDivided:
+    """How features divide the rows of partitions: the same for those that divide them alike.
+
+    Every row has a random number of 128 bits, and a feature the sum of those for which it is true.
+    Two features of different rows have the same sum with a probability of 2**-128.
+
+    Parameters
+    ----------
+    features : sequence of features
+        Those to tell apart.
+    """
+
+    def __init__(self, features: Sequence[Feature]) -> None:
+        self.features = list(features)
+        self.sums = np.zeros((len(self.features) + 1, 2), dtype=np.uint64)
+
+    def add(self, answers: NDArray[np.bool_], part: int, present: NDArray[np.bool_] | None) -> None:
+        """Add the rows of the partition with number ``part``.
+
+        ``answers`` (n_features, n) are those of ``part_answers``; only the ``present`` rows count
+        (None: all).
+        """
+        row = np.arange(answers.shape[1], dtype=np.uint64) + (np.uint64(part) << np.uint64(40))
+        numbers = [mixed(row * np.uint64(2) + np.uint64(lane)) for lane in (0, 1)]
+        for lane, number in enumerate(numbers):
+            shown = number if present is None else np.where(present, number, np.uint64(0))
+            own = [*(shown[answer].sum(dtype=np.uint64) for answer in answers), shown.sum()]
+            self.sums[:, lane] += np.array(own, dtype=np.uint64)
+
+    def merge(self, other: RowsDivided) -> None:
+        """Add the rows of other partitions."""
+        self.sums += other.sums
+
+    def keys(self) -> list[tuple[int, ...]]:
+        """A value of every feature, equal for those that divide the rows alike."""
+        own, complement = self.sums[:-1], self.sums[-1] - self.sums[:-1]
+        pairs = zip(own.tolist(), complement.tolist(), strict=True)
+        return [tuple(min(pair)) for pair in pairs]
+
+
+def fit_counts(
+    encoder: Any,
+    counts: Sequence[ValueCounts],
+    least_weight: float,
+    divided: Callable[[BinaryEncoder, Sequence[Feature]], Sequence[Hashable]],
+) -> BinaryEncoder:
+    """A fitted clone of an encoder (as trees take it), from the counts of all columns.
+
+    ``divided`` gives for some features a value that is the same for those that divide the rows
+    alike; it is passed an encoder that can answer them.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the encoder learns from single rows or outcomes.
+    """
+    fitted: BinaryEncoder = check_for_partitions(encoder)
+    many = many_levels([one.column for one in counts], fitted.max_categories)
+    if many and fitted.categories == "risk":
+        raise InvalidParameterError(
+            f"column {many[0].name!r} has {len(many[0].levels)} levels, and "
+            "BinaryEncoder(categories='risk') orders them by the outcomes of all rows, which are "
+            "not kept here; pass encoder=BinaryEncoder(categories='levels') to merge the rarest, "
+            "or a larger max_categories"
+        )
+
+    def asked(features: Sequence[Feature]) -> Sequence[Hashable]:
+        draft = clone(fitted)
+        schemas = [describe(one.column) for one in counts]
+        draft._remember(schemas, list(features), [], named=True)
+        return divided(draft, features)
+
+    unit = min(1.0, least_weight)
+    fitted._take(fitted._choose(counts, unit, asked), named=True)
+    return fitted
+
+
+def rows_that_hold(encoder: BinaryEncoder, counts: Sequence[ValueCounts]) -> NDArray[np.int64]:
+    """Rows for which each feature of a fitted encoder holds, from the counts of the columns."""
+    known = {one.name: one for one in counts}
+    held = [
+        known[feature.column].rows[feature.evaluate(known[feature.column].column)].sum()
+        for feature in encoder.features_
+    ]
+    return np.array(held, dtype=np.int64)
+
+
+def check_for_partitions(encoder: Any) -> BinaryEncoder:
+    """A clone of an encoder whose features depend on counts only; "auto" is ``BinaryEncoder()``.
+
+    Raises
+    ------
+    InvalidParameterError
+        For any other, with the reason.
+    """
+    if isinstance(encoder, str):
+        return BinaryEncoder()
+    if encoder is None:
+        raise InvalidParameterError(
+            "encoder=None (a tree that chooses its own thresholds) needs all rows at once; pass a "
+            "BinaryEncoder"
+        )
+    own = type(encoder).fit is BinaryEncoder.fit and type(encoder).transform is (
+        BinaryEncoder.transform
+    )
+    if not own:
+        raise InvalidParameterError(
+            f"encoder is a {type(encoder).__name__}, whose fit needs all rows at once; partitions "
+            "need a BinaryEncoder"
+        )
+    fitted: BinaryEncoder = clone(encoder)
+    fitted._check_parameters()
+    if fitted.thresholds not in _COUNTED:
+        raise InvalidParameterError(
+            f"BinaryEncoder(thresholds={fitted.thresholds!r}) learns from all rows at once; with "
+            f"partitions thresholds must be one of {', '.join(map(repr, _COUNTED))}"
+        )
+    return fitted
+
+
+def part_answers(
+    encoder: BinaryEncoder, X: Any, features: Sequence[Feature]
+) -> tuple[NDArray[np.bool_], dict[str, int]]:
+    """Answers of the rows of a partition, bool (n_features, n), and checksums of their columns."""
+    n_rows, columns = encoder._columns_of(X, features)
+    answers = np.empty((len(features), n_rows), dtype=bool)
+    for place, feature in enumerate(features):
+        answers[place] = feature.evaluate(columns[feature.column])
+    return answers, {name: checksum(column) for name, column in columns.items()}
+
+
+def part_features(answers: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """The answers as the engine takes them: uint8 (n, n_features), C-contiguous."""
+    return transposed(answers).view(np.uint8)
+
+
+def checksum(column: Column) -> int:
+    """A number that another column almost never has: of its values in their order."""
+    missing = column.missing
+    if missing is not None and missing.all():
+        return -len(missing)
+    if isinstance(column, CategoricalColumn):
+        return _checksum(column.codes, crc32(repr(column.levels).encode()))
+    if column.is_flag:
+        mask = None if missing is None else np.packbits(missing)
+        return _checksum(np.packbits(column.values), 0 if mask is None else crc32(mask.tobytes()))
+    return _checksum(column.values, 0)
+
+
+def checksum_of(values: NDArray[Any]) -> int:
+    """The same of an array."""
+    if values.dtype == object:
+        return crc32(repr(values.tolist()).encode())
+    return _checksum(values, 0)
+
+
+def _checksum(values: NDArray[Any], start: int) -> int:
+    bits: Any = np.ascontiguousarray(values).view(np.uint8).data
+    return crc32(bits, start)

@@ -1,0 +1,153 @@
+"""What a fit over partitions asks of an estimator."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from bristlecone._estimators.causes import CompetingRisksTree
+from bristlecone._estimators.classifier import OptimalTreeClassifier
+from bristlecone._estimators.cost_sensitive import CostSensitiveTreeClassifier
+from bristlecone._estimators.policy import PolicyTree
+from bristlecone._estimators.regressor import OptimalTreeRegressor
+from bristlecone._estimators.searched import SearchedTree
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._fit.assemble import announce, assemble, unmet
+from bristlecone._fit.search import Search
+from bristlecone._search.engine import Problem
+from bristlecone.exceptions import InvalidParameterError
+
+SURVIVAL = (OptimalSurvivalTree, CompetingRisksTree)
+LABELS = (OptimalTreeClassifier, CostSensitiveTreeClassifier)
+NUMBERS = (OptimalTreeRegressor,)
+POLICIES = (PolicyTree,)
+_KINDS = (*SURVIVAL, *LABELS, *NUMBERS, *POLICIES)
+
+
+def check_supported(estimator: Any) -> None:
+    """Check an estimator and its parameters, before any partition is read.
+
+    Raises
+    ------
+    InvalidParameterError
+        If its objective is no sum over rows, if it learns from single rows, or if a parameter is
+        invalid; the reason is named.
+    """
+    if not isinstance(estimator, _KINDS):
+        names = ", ".join(kind.__name__ for kind in _KINDS)
+        raise InvalidParameterError(
+            f"estimator must be one of {names}, whose objectives are sums over rows; got "
+            f"{type(estimator).__name__}"
+        )
+    estimator._check_parameters()
+    if getattr(estimator, "teacher", None) is not None:
+        raise InvalidParameterError(
+            "teacher must be None with partitions: a teacher is fitted to all rows at once"
+        )
+    if getattr(estimator, "fairness", None) is not None:
+        raise InvalidParameterError(
+            "fairness must be None with partitions: the search under a limit on groups needs the "
+            "rows themselves, not their sums"
+        )
+    objective = getattr(estimator, "objective", None)
+    if objective == "brier":
+        raise InvalidParameterError(
+            "objective='brier' needs the rows of every node in the order of time, not their sums; "
+            "with partitions use objective='likelihood'"
+        )
+    if objective in ("f1", "mcc"):
+        raise InvalidParameterError(
+            f"objective={objective!r} is chosen from a front of trees, which needs the rows "
+            "themselves; with partitions use 'accuracy', 'balanced-accuracy', 'gini' or 'entropy'"
+        )
+    if getattr(estimator, "capacities", None):
+        raise InvalidParameterError(
+            "capacities must be None with partitions: limits on the whole tree need the rows "
+            "themselves, not their sums"
+        )
+    for name in ("horizon", "min_samples_treatment"):
+        if getattr(estimator, name, None):
+            raise InvalidParameterError(
+                f"{name} cannot be used with partitions, which have sums in place of rows"
+            )
+    if isinstance(estimator, PolicyTree) and estimator.reward != "inverse-propensity":
+        raise InvalidParameterError(
+            f"reward={estimator.reward!r} needs predicted outcomes; with partitions use "
+            "reward='inverse-propensity'"
+        )
+
+
+def search_of(estimator: SearchedTree) -> Search:
+    """The search of an estimator's parameters."""
+    return estimator._search()
+
+
+def checked_outcomes(
+    estimator: Any,
+    y: Any,
+    weight: NDArray[np.float64] | None,
+    count: NDArray[np.int64],
+    **more: Any,
+) -> Any:
+    """Training rows of distinct outcomes, each of which stands for ``count`` rows.
+
+    Raises
+    ------
+    ValueError
+        As ``fit`` of the estimator.
+    """
+    copy = clone(estimator)
+    if isinstance(getattr(estimator, "class_weight", None), str):
+        copy.set_params(class_weight=_balanced(y, weight, count))
+    X: NDArray[np.float64] = np.broadcast_to(np.zeros(1), (len(count), 1))
+    return copy._training_data(X, y, weight, **more)
+
+
+def _balanced(
+    y: NDArray[Any], weight: NDArray[np.float64] | None, count: NDArray[np.int64]
+) -> dict[Any, float]:
+    """Weights of the classes for "balanced": scikit-learn's n / (n_classes · n_of_class)."""
+    shown = np.ones(len(y), dtype=bool) if weight is None else weight > 0
+    classes, code = np.unique(y[shown], return_inverse=True)
+    rows = np.bincount(code, count[shown])
+    factor = count[shown].sum() / (len(classes) * rows)
+    return dict(zip(classes.tolist(), factor.tolist(), strict=True))
+
+
+def keep(
+    estimator: SearchedTree,
+    search: Search,
+    problem: Problem,
+    solution: Any,
+    n_missing: NDArray[np.int64] | None,
+    n_parts: int,
+    start: float,
+) -> None:
+    """Set the results of a search over partitions; warn of what its user must know.
+
+    ``n_missing`` are those of the tree's nodes, ``n_parts`` is the number of partitions.
+
+    Raises
+    ------
+    InfeasibleError
+        If a limit stopped the search before it found a tree.
+    """
+    fitted = assemble(search, problem, solution, estimator._parameters(), start)
+    if fitted.tree is None or fitted.leaves is None:
+        assert math.isinf(solution.objective)
+        raise unmet(fitted.certificate)
+    tree = fitted.tree if n_missing is None else fitted.tree.with_missing_counts(n_missing)
+    text = f"{n_parts}, read one by one"
+    if isinstance(estimator.encoder, str):
+        text += "; encoder='auto' means thresholds at quantiles"
+    remarks = (*fitted.certificate.remarks, ("partitions", text))
+    certificate = replace(fitted.certificate, remarks=remarks)
+    estimator._set_fitted(
+        tree, fitted.leaves, problem.encoder, certificate, None, with_missing=False
+    )
+    announce(search, problem, [fitted])

@@ -1,0 +1,1 @@
+"""Rewards of treatments: models of what is not observed, scores, and the values of policies."""

@@ -1,0 +1,341 @@
+"""From rows and what is known of their treatments to the rewards of every treatment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.outcomes import check_survival
+from bristlecone._data.targets import LabelledData, PolicyData, check_numbers
+from bristlecone._foreign import predicts_curves
+from bristlecone._log import warn
+from bristlecone._rewards.censored import Lives, survival_scores
+from bristlecone._rewards.formulas import (
+    check_rewards,
+    given_predictions,
+    given_propensity,
+    policy_rewards,
+    propensity_of_own,
+)
+from bristlecone._rewards.nuisance import Rows, outcome_predictions, propensity_scores
+from bristlecone.exceptions import InvalidParameterError, OverlapWarning
+
+Floats = NDArray[np.float64]
+
+
+class Estimation(NamedTuple):
+    """How rewards are estimated: the parameters of ``PolicyTree`` of these names."""
+
+    reward: str
+    outcome_model: Any
+    propensity_model: Any
+    min_propensity: float
+    horizon: float | None
+    estimand: str
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedRewards:
+    """Estimated rewards of rows under every treatment, and what they were estimated from.
+
+    ``PolicyTree.estimate_rewards`` returns them; rows of weight zero are NaN.
+
+    Parameters
+    ----------
+    treatments : array, shape (n_treatments,)
+        The treatments in sorted order, as the columns of the arrays below.
+    treatment : array of int, shape (n,)
+        Position in ``treatments`` of the treatment that every row had; -1 for rows of weight zero.
+    rewards : array of float, shape (n, n_treatments)
+        Estimated outcome of every row under every treatment.
+    propensity : array of float, shape (n, n_treatments), or None
+        Propensity scores before they are clipped; None if they were not needed, or are known of
+        the treatment of every row only.
+    predicted_outcomes : array of float, shape (n, n_treatments), or None
+        Predicted outcomes; None if they were not needed.
+    uncensored : array of float, shape (n,), or None
+        With a horizon: probability of being under observation until the event or the horizon.
+    min_propensity : float
+        The parameter.
+
+    See Also
+    --------
+    bristlecone.plot.plot_overlap : A picture of the propensity scores.
+
+    Examples
+    --------
+    >>> from bristlecone import PolicyTree
+    >>> X, outcome = [[0], [0], [1], [1]], [1.0, 0.0, 0.0, 1.0]
+    >>> tree = PolicyTree(reward="inverse-propensity")
+    >>> trial = {"treatment": ["a", "b", "a", "b"], "propensity": 0.5}
+    >>> tree.estimate_rewards(X, outcome, **trial).rewards.tolist()
+    [[2.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 2.0]]
+    """
+
+    treatments: NDArray[Any]
+    treatment: NDArray[np.int64]
+    rewards: Floats
+    propensity: Floats | None
+    predicted_outcomes: Floats | None
+    uncensored: Floats | None
+    min_propensity: float
+
+    @property
+    def lacks_overlap(self) -> NDArray[np.bool_]:
+        """Whether a row has a propensity below ``min_propensity``, shape (n,).
+
+        That is the propensity score of any treatment or, with a horizon, the probability of being
+        under observation until the event or the horizon.
+        """
+        lacking = np.zeros(len(self.rewards), dtype=bool)
+        for values in (self.propensity, self.uncensored):
+            if values is not None:
+                whole = values.reshape(len(values), -1)
+                lacking |= (whole < self.min_propensity).any(axis=1)
+        return lacking
+
+    def spread(self, kept: NDArray[np.bool_]) -> EstimatedRewards:
+        """The same for all rows that were given, of which these are the ``kept`` ones."""
+
+        def widened(values: Floats | None) -> Any:
+            if values is None:
+                return None
+            wide = np.full((len(kept), *values.shape[1:]), np.nan)
+            wide[kept] = values
+            return wide
+
+        treatment = np.full(len(kept), -1)
+        treatment[kept] = self.treatment
+        return EstimatedRewards(
+            self.treatments,
+            treatment,
+            widened(self.rewards),
+            widened(self.propensity),
+            widened(self.predicted_outcomes),
+            widened(self.uncensored),
+            self.min_propensity,
+        )
+
+
+class Prepared(NamedTuple):
+    """The rows of a fit with their rewards, and the estimates behind these."""
+
+    data: PolicyData
+    estimates: EstimatedRewards
+
+
+def prepare(
+    how: Estimation,
+    rows: LabelledData,
+    y: Any,
+    propensity: Any = None,
+    predicted_outcomes: Any = None,
+    heard: Callable[..., object] | None = None,
+    *,
+    judging: bool = False,
+) -> Prepared:
+    """Rewards of checked rows, whose labels are the treatments.
+
+    Rows that are only ``judging`` a policy may have their last event before the horizon, as long as
+    rows of every treatment were under observation until then.
+
+    Raises
+    ------
+    ValueError
+        For outcomes that are none, estimates of another shape, propensity scores that are none, a
+        horizon that is beyond what was observed, and treatments without rows of which a model is
+        needed; the row or the treatment is named.
+    """
+    outcome, happened = _outcome(how, rows, y, judging=judging)
+    scores = predictions = None
+    if predicted_outcomes is not None:
+        if how.horizon is not None:
+            raise InvalidParameterError(
+                "predicted_outcomes cannot be used with horizon, which needs survival curves; pass "
+                "a survival model as outcome_model"
+            )
+        predictions = given_predictions(predicted_outcomes, len(rows.classes), rows.kept)
+    if propensity is not None:
+        scores = given_propensity(propensity, rows.labels, rows.classes, rows.kept)
+    needs_scores = how.reward != "direct"
+    needs_predictions = how.reward != "inverse-propensity" or how.horizon is not None
+    models = _Models(how, rows, outcome, happened, heard)
+    estimated = needs_scores and scores is None
+    shares = scores
+    if estimated:
+        _check_model(how.propensity_model, "propensity_model", "propensity", how.reward)
+        shares = propensity_scores(models.rows, how.propensity_model)
+    own = None if shares is None else propensity_of_own(shares, rows.labels)
+    if estimated and own is not None:
+        own = np.maximum(own, how.min_propensity)
+    uncensored = None
+    if how.horizon is not None:
+        _check_model(how.outcome_model, "outcome_model", "", how.reward)
+        if not isinstance(how.outcome_model, str) and not predicts_curves(how.outcome_model):
+            raise InvalidParameterError(
+                "outcome_model must predict survival curves if there is a horizon "
+                f"(predict_survival_function); got {how.outcome_model!r}"
+            )
+        rewards, found, uncensored = _of_lives(how, models, own)
+    else:
+        found = predictions
+        if needs_predictions and predictions is None:
+            _check_model(how.outcome_model, "outcome_model", "predicted_outcomes", how.reward)
+            found = outcome_predictions(models.rows, outcome, how.outcome_model)
+        rewards = policy_rewards(
+            outcome,
+            rows.labels,
+            len(rows.classes),
+            how.reward,
+            propensity=own,
+            predicted_outcomes=found,
+        )
+    estimates = EstimatedRewards(
+        treatments=rows.classes,
+        treatment=rows.labels,
+        rewards=rewards,
+        propensity=shares if shares is not None and shares.ndim == 2 else None,
+        predicted_outcomes=found,
+        uncensored=uncensored,
+        min_propensity=how.min_propensity,
+    )
+    _warn_of_overlap(estimates)
+    # What the rewards do not rest on does not belong to the rows of the fit.
+    used = predictions if how.reward != "inverse-propensity" else None
+    given = scores if needs_scores else None
+    data = PolicyData(
+        X=rows.X,
+        rewards=rewards,
+        treatments=rows.classes,
+        weight=rows.weight,
+        treatment=rows.labels,
+        outcome=outcome,
+        happened=happened,
+        propensity=None if given is None else propensity_of_own(given, rows.labels),
+        predicted_outcomes=used,
+    )
+    return Prepared(data, estimates)
+
+
+class _Models:
+    """Rows as models read them, made when the first model is fitted."""
+
+    def __init__(
+        self,
+        how: Estimation,
+        rows: LabelledData,
+        outcome: Floats,
+        happened: NDArray[np.bool_] | None,
+        heard: Callable[..., object] | None,
+    ) -> None:
+        self.how, self.data, self.outcome, self.happened = how, rows, outcome, happened
+        self.heard = heard
+        self._rows: Rows | None = None
+
+    @property
+    def rows(self) -> Rows:
+        """The rows with their folds."""
+        if self._rows is None:
+            columns, strata = self.outcome[:, None], self.data.labels
+            if self.happened is not None:
+                columns = np.column_stack([columns, self.happened])
+                strata = 2 * strata + self.happened
+            self._rows = Rows.of(
+                self.data.X,
+                self.data.labels,
+                self.data.classes,
+                self.data.weight,
+                columns,
+                strata,
+                self.how.seed,
+                self.heard,
+            )
+        return self._rows
+
+
+def _of_lives(
+    how: Estimation, models: _Models, own: Floats | None
+) -> tuple[Floats, Floats | None, Floats | None]:
+    """Rewards of censored outcomes, the predicted ones, and the follow-up of the rows."""
+    assert how.horizon is not None and models.happened is not None
+    lives = Lives.until(models.happened, models.outcome, float(how.horizon))
+    scores = survival_scores(
+        models.rows, lives, how.estimand, how.outcome_model, how.min_propensity, how.reward
+    )
+    at = np.arange(len(lives.time)), models.data.labels
+    if how.reward == "direct":
+        return check_rewards(scores.predicted), scores.predicted, None
+    assert own is not None
+    if how.reward == "inverse-propensity":
+        rewards = np.zeros_like(scores.predicted)
+        rewards[at] = scores.weighted / own
+        return check_rewards(rewards), None, scores.uncensored
+    rewards = scores.predicted.copy()
+    rewards[at] += scores.correction / own
+    return check_rewards(rewards), scores.predicted, scores.uncensored
+
+
+def _outcome(
+    how: Estimation, rows: LabelledData, y: Any, *, judging: bool
+) -> tuple[Floats, NDArray[np.bool_] | None]:
+    """Outcomes of the kept rows: numbers, or times with their events where there is a horizon."""
+    n = len(rows.kept)
+    if how.horizon is None:
+        return check_numbers("y", y, n)[rows.kept], None
+    event, time, _ = check_survival(y, entry_allowed=False)
+    if len(event) != n:
+        raise ValueError(f"X has {n} rows but y has {len(event)}")
+    event, time = event[rows.kept], time[rows.kept]
+    horizon = float(how.horizon)
+    if not event.any():
+        raise ValueError("y has no event: every row is censored")
+    last = float(time[event].max())
+    if horizon > last and not judging:
+        raise ValueError(
+            f"horizon={horizon:g} is beyond the last event of y, at {last:g}; nothing is known of "
+            "later times"
+        )
+    if not (event & (time <= horizon)).any():
+        raise ValueError(f"y has no event by horizon={horizon:g}; choose a later one")
+    for code, name in enumerate(rows.classes.tolist()):
+        own = time[rows.labels == code]
+        if own.size and own.max() < horizon:
+            raise ValueError(
+                f"horizon={horizon:g} is beyond the last time of treatment {name!r}, "
+                f"{own.max():g}; nothing is known of its later times"
+            )
+    return time, event
+
+
+def _check_model(model: Any, parameter: str, argument: str, reward: str) -> None:
+    if model is None:
+        needed = f"{argument}, or {parameter}" if argument else parameter
+        raise ValueError(f"reward={reward!r} needs {needed}; {parameter} is None")
+
+
+def _warn_of_overlap(found: EstimatedRewards) -> None:
+    """Warn of rows without overlap: their share, and what is rarest among them."""
+    n, lacking = len(found.rewards), int(found.lacks_overlap.sum())
+    if not lacking:
+        return
+    least, parts = found.min_propensity, []
+    if found.propensity is not None:
+        below = (found.propensity < least).sum(axis=0)
+        parts += [
+            f"{count} of treatment {name!r}"
+            for name, count in zip(found.treatments.tolist(), below.tolist(), strict=True)
+            if count
+        ]
+    if found.uncensored is not None and (found.uncensored < least).any():
+        parts.append(f"{int((found.uncensored < least).sum())} of being under observation")
+    warn(
+        f"{100 * lacking / n:.3g}% of the rows ({lacking} of {n}) have no overlap: a probability "
+        f"below min_propensity={least:g} ({', '.join(parts)}). What is estimated for them rests on "
+        "few similar rows; see bristlecone.plot.plot_overlap, and consider leaving them out",
+        OverlapWarning,
+    )

@@ -1,0 +1,209 @@
+"""Models of the propensity scores and of the outcomes, each row predicted by models without it.
+
+The rows are divided into folds in which equal rows are together, independent of the order of the
+rows, and every fold is predicted by models that were fitted to the other folds (cross-fitting;
+Chernozhukov et al., The Econometrics Journal 21, 2018).
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from bristlecone._data.rows import take_rows
+from bristlecone._teacher.folds import folds_of
+from bristlecone._teacher.members import design_of, members_of
+from bristlecone._teacher.outcomes import Classes, Numbers, Outcomes
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+# Rows of a fold, and those of the other folds in an order that follows from their values.
+Fold = tuple[NDArray[np.bool_], Codes]
+
+# Models that "auto" averages. A forest would take ten times as long as both.
+_MEMBERS = ("ridge", "boosting")
+
+# Distinct values of a column for boosting. It bins more by itself, slowly if rows have weights.
+_MOST_BINS = 255
+
+
+class _Treatments(Classes):
+    parameter = "propensity_model"
+
+
+class _Outcomes(Numbers):
+    parameter = "outcome_model"
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of treatments, all of positive weight, and how they are divided into folds.
+
+    Parameters
+    ----------
+    X : table
+        The features, for models of the user's own.
+    design : array of float, shape (n, n_columns)
+        The same as numbers, for models of "auto".
+    treatment : array of int, shape (n,)
+        Positions in ``treatments``.
+    treatments : array
+    weight : array of float, shape (n,), or None
+    fold, order : array of int, shape (n,)
+        The fold of every row, and an order of the rows.
+    seed : int
+    heard : callable or None
+        Called after every fit of a model with the seconds since ``start``.
+    start : float
+    """
+
+    X: Any
+    design: Floats
+    treatment: Codes
+    treatments: NDArray[Any]
+    weight: Floats | None
+    fold: Codes
+    order: Codes
+    seed: int
+    heard: Callable[..., object] | None
+    start: float
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        treatment: Codes,
+        treatments: NDArray[Any],
+        weight: Floats | None,
+        outcomes: Floats,
+        strata: Codes,
+        seed: int,
+        heard: Callable[..., object] | None = None,
+    ) -> Rows:
+        """Rows with folds: equal rows share one, and ``strata`` are spread over all."""
+        start = time.perf_counter()
+        design = design_of(X, weight)
+        columns = np.column_stack([design, outcomes, treatment])
+        fold, order = folds_of(columns, strata, seed)
+        return cls(X, design, treatment, treatments, weight, fold, order, seed, heard, start)
+
+    def design_for(self, member: str) -> Floats:
+        """The features as numbers, as a model of "auto" reads them."""
+        return self.binned if member == "boosting" else self.design
+
+    @cached_property
+    def binned(self) -> Floats:
+        """The features, each in bins of about equally many distinct values."""
+        columns = []
+        for column in self.design.T:
+            values, code = np.unique(column, return_inverse=True)
+            columns.append(code * min(len(values), _MOST_BINS) // len(values))
+        return np.column_stack(columns).astype(np.float64) if columns else self.design
+
+    def folds(self) -> Iterator[Fold]:
+        """The rows of every fold, and the others."""
+        for k in range(int(self.fold.max()) + 1):
+            held = self.fold == k
+            yield held, self.order[~held[self.order]]
+
+    def check_treatments(self, what: str, argument: str) -> None:
+        """Raise ValueError unless every treatment has rows in two folds, so one predicts another.
+
+        The message says of ``what`` there is no model, and which ``argument`` would replace it.
+        """
+        for k, name in enumerate(self.treatments.tolist()):
+            n_folds = len(np.unique(self.fold[self.treatment == k]))
+            if n_folds < 2:
+                held = "rows of one kind only" if n_folds else "no row"
+                raise ValueError(
+                    f"treatment {name!r} has {held}, so its {what} cannot be estimated from other "
+                    f"rows; leave it out{f' or pass {argument}' if argument else ''}"
+                )
+
+    def report(self) -> None:
+        """Tell the listener that time has passed."""
+        if self.heard is not None:
+            self.heard(time.perf_counter() - self.start, np.inf, -np.inf, 0)
+
+
+def propensity_scores(rows: Rows, model: Any) -> Floats:
+    """Cross-fitted probability of every treatment, shape (n, n_treatments); rows sum to one."""
+    n_treatments = len(rows.treatments)
+    if n_treatments == 1:
+        return np.ones((len(rows.treatment), 1))
+    rows.check_treatments("propensity", "propensity")
+    outcomes = _Treatments(rows.weight, rows.treatment, rows.treatments)
+    found = outcomes.empty()
+    for held, others in rows.folds():
+        found[held] = _predicted(rows, outcomes, model, others, held)
+    return outcomes.checked(found, model)
+
+
+def outcome_predictions(rows: Rows, y: Floats, model: Any) -> Floats:
+    """Cross-fitted prediction of the outcome under every treatment, shape (n, n_treatments).
+
+    There is a model of its own for every treatment.
+    """
+    rows.check_treatments("outcome", "predicted_outcomes")
+    outcomes = _Outcomes(rows.weight, y)
+    found = np.full((len(y), len(rows.treatments)), np.nan)
+    for held, others in rows.folds():
+        for k in range(len(rows.treatments)):
+            own = others[rows.treatment[others] == k]
+            found[held, k] = _predicted(rows, outcomes, model, own, held)
+    outcomes.refuse(~np.isfinite(found), found, model, "predicted numbers that are not finite")
+    return found
+
+
+def _predicted(
+    rows: Rows, outcomes: Outcomes, model: Any, own: Codes, held: NDArray[np.bool_]
+) -> Floats:
+    """Predictions for the rows that are held out, by models of some others."""
+    if not isinstance(model, str):
+        # Tables have masks; the order of their rows is the user's.
+        mask = np.zeros(len(held), dtype=bool)
+        mask[own] = True
+        X = rows.X
+        at: NDArray[Any] = own if isinstance(X, np.ndarray) else mask
+        with threadpool_limits(limits=1):
+            fitted = outcomes.fitted(model, X, at)
+        if isinstance(outcomes, Numbers) and is_classifier(fitted):
+            # The expected outcome of classes that are numbers, such as 0 and 1.
+            shares = np.asarray(fitted.predict_proba(take_rows(X, held)), dtype=np.float64)
+            found = shares @ np.asarray(fitted.classes_, dtype=np.float64)
+        else:
+            found = outcomes.predicted(fitted, X, held)
+        rows.report()
+        return found
+    predictions = []
+    with quiet():
+        for name, one in members(outcomes, rows).items():
+            design = rows.design_for(name)
+            predictions.append(outcomes.predicted(outcomes.fitted(one, design, own), design, held))
+            rows.report()
+    return np.mean(predictions, axis=0)
+
+
+def members(outcomes: Outcomes, rows: Rows) -> dict[str, Any]:
+    """Models of "auto" by name."""
+    models = members_of(outcomes, rows.design, rows.seed)
+    return {name: models[name] for name in _MEMBERS}
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """One thread for linear algebra, and no warnings of models that have not converged."""
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield

@@ -1,0 +1,338 @@
+"""Estimators whose ``fit`` and predictions take Dask collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bristlecone._data.outcome_names import role_of
+from bristlecone._data.outcomes import check_survival
+from bristlecone._estimators.classifier import OptimalTreeClassifier
+from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.scale._fit import fit_partitions
+from bristlecone.scale._predict import predict_partitions
+
+# Attributes of a fit.
+_FITTED = ("tree_", "leaves_", "encoder_", "certificate_", "_frame")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DaskOptimalSurvivalTree(OptimalSurvivalTree):
+    """Optimal survival tree for Dask DataFrames.
+
+    ``fit`` gives the tree that :class:`bristlecone.OptimalSurvivalTree` finds for all rows in one
+    frame. The workers count and add up; the search runs where ``fit`` is called. If a worker is
+    lost, Dask repeats its work.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        Dask cluster to use; by default the current one. Without any, the partitions are computed in
+        this process.
+    **parameters
+        All parameters of :class:`bristlecone.OptimalSurvivalTree`. The restrictions of
+        :func:`fit_partitions` apply.
+
+    See Also
+    --------
+    fit_partitions : The same for Parquet, Arrow and other partitions.
+
+    Examples
+    --------
+    >>> from bristlecone import load_model
+    >>> from bristlecone.scale import DaskOptimalSurvivalTree
+    >>> tree = DaskOptimalSurvivalTree(max_depth=2)
+    >>> tree.get_params()["max_depth"], tree.client is None
+    (2, True)
+    """
+
+    client: Any = None
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        callback: Callable[[Any], object] | None = None,
+    ) -> DaskOptimalSurvivalTree:
+        """Find the best tree.
+
+        Parameters
+        ----------
+        X : Dask DataFrame
+            The features.
+        y : Dask DataFrame
+            Columns of the event, the time and perhaps the entry, under the names that
+            ``OptimalSurvivalTree.fit`` recognises, in the partitions of ``X``.
+        sample_weight : Dask Series, optional
+            Row weights, in the partitions of ``X``.
+        callback : callable, optional
+            As in :func:`fit_partitions`.
+
+        Returns
+        -------
+        DaskOptimalSurvivalTree
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As :func:`fit_partitions`, and if the partitions of ``X``, ``y`` and ``sample_weight``
+            differ in number or length.
+        """
+        roles = ["event", "time"]
+        if any(role_of(name) == "entry" for name in getattr(y, "columns", [])):
+            roles.append("entry")
+        joined = _Joined(X, y, sample_weight, roles)
+        local = self.to_local(fitted=False)
+        named: dict[str, Any] = {role: joined.names[role] for role in roles}
+        weight = joined.names.get("sample_weight")
+        fit_partitions(local, joined, **named, weight=weight, client=self.client, callback=callback)
+        return _take(self, local)
+
+    def to_local(self, *, fitted: bool = True) -> OptimalSurvivalTree:
+        """The same estimator without Dask.
+
+        Parameters
+        ----------
+        fitted : bool
+            Whether to keep the fitted tree.
+
+        Returns
+        -------
+        OptimalSurvivalTree
+            It can be saved and needs no Dask.
+        """
+        return _local(self, OptimalSurvivalTree, fitted)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DaskOptimalTreeClassifier(OptimalTreeClassifier):
+    """Optimal classification tree for Dask DataFrames.
+
+    ``fit`` gives the tree that :class:`bristlecone.OptimalTreeClassifier` finds for all rows in one
+    frame. The workers count and add up; the search runs where ``fit`` is called. If a worker is
+    lost, Dask repeats its work.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        Dask cluster to use; by default the current one. Without any, the partitions are computed in
+        this process.
+    **parameters
+        All parameters of :class:`bristlecone.OptimalTreeClassifier`. The restrictions of
+        :func:`fit_partitions` apply.
+
+    See Also
+    --------
+    fit_partitions : The same for Parquet, Arrow and other partitions.
+
+    Examples
+    --------
+    >>> from bristlecone.scale import DaskOptimalTreeClassifier
+    >>> DaskOptimalTreeClassifier(max_depth=2).get_params()["objective"]
+    'accuracy'
+    """
+
+    client: Any = None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        callback: Callable[[Any], object] | None = None,
+    ) -> DaskOptimalTreeClassifier:
+        """Find the best tree.
+
+        Parameters
+        ----------
+        X : Dask DataFrame
+            The features.
+        y : Dask Series
+            Labels, in the partitions of ``X``.
+        sample_weight : Dask Series, optional
+            Row weights, in the partitions of ``X``.
+        callback : callable, optional
+            As in :func:`fit_partitions`.
+
+        Returns
+        -------
+        DaskOptimalTreeClassifier
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As :func:`fit_partitions`, and if the partitions of ``X``, ``y`` and ``sample_weight``
+            differ in number or length.
+        """
+        joined = _Joined(X, y, sample_weight, ["target"])
+        local = self.to_local(fitted=False)
+        target, weight = joined.names["target"], joined.names.get("sample_weight")
+        fit_partitions(
+            local, joined, target=target, weight=weight, client=self.client, callback=callback
+        )
+        return _take(self, local)
+
+    def to_local(self, *, fitted: bool = True) -> OptimalTreeClassifier:
+        """The same estimator without Dask.
+
+        Parameters
+        ----------
+        fitted : bool
+            Whether to keep the fitted tree.
+
+        Returns
+        -------
+        OptimalTreeClassifier
+            It can be saved and needs no Dask.
+        """
+        return _local(self, OptimalTreeClassifier, fitted)
+
+
+def _local(estimator: Any, kind: type, fitted: bool) -> Any:
+    parameters = estimator.get_params(deep=False)
+    del parameters["client"]
+    local = kind(**parameters)
+    if fitted:
+        local.__dict__.update({k: v for k, v in vars(estimator).items() if k in _FITTED})
+    return local
+
+
+def _take(estimator: Any, local: Any) -> Any:
+    estimator.__dict__.update({k: v for k, v in vars(local).items() if k in _FITTED})
+    return estimator
+
+
+def _for_dask(kind: type, name: str) -> None:
+    """Let a method of predictions take Dask DataFrames as well."""
+    local = getattr(kind, name)
+
+    def predict(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+        if not hasattr(X, "npartitions"):
+            return local(self, X, *args, **options)
+        if args:
+            raise TypeError(f"{name}: pass the arguments besides X by name")
+        return predict_partitions(self.to_local(), X, name, **options)
+
+    predict.__doc__, predict.__name__ = local.__doc__, name
+    predict.__qualname__ = f"{kind.__name__}.{name}"
+    setattr(kind, name, predict)
+
+
+class _Joined:
+    """Features, outcome and weights with the same partitions, as one Dask DataFrame.
+
+    It has what ``fit_partitions`` asks of one.
+    """
+
+    def __init__(self, X: Any, y: Any, weight: Any, roles: Sequence[str]) -> None:
+        for values, name in ((X, "X"), (y, "y"), (weight, "sample_weight")):
+            if not (values is None and name == "sample_weight"):
+                _check_is_dask(values, name)
+        own = _delayed(X)
+        others = [(_delayed(y), "y")]
+        others += [] if weight is None else [(_delayed(weight), "sample_weight")]
+        for parts, name in others:
+            if len(parts) != len(own):
+                raise ValueError(
+                    f"X has {len(own)} partitions and {name} has {len(parts)}; they must have the "
+                    "same rows in the same partitions"
+                )
+        self._parts = list(zip(own, *(parts for parts, _ in others), strict=True))
+        features = [str(name) for name in X.columns]
+        self.names: dict[str, str] = {}
+        for role in [*roles, *(["sample_weight"] if weight is not None else [])]:
+            name = role
+            while name in features:
+                name += "'"
+            self.names[role] = name
+        self.columns = [*features, *self.names.values()]
+        self.npartitions = len(self._parts)
+
+    def __getitem__(self, columns: Sequence[str]) -> _Selected:
+        return _Selected(self, columns)
+
+    def delayed(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The partitions with these columns."""
+        from dask import delayed
+
+        join = delayed(_join, pure=True)
+        for X, y, *weight in self._parts:
+            yield join(X, y, weight[0] if weight else None, self.names, columns)
+
+    def to_delayed(self) -> list[Any]:
+        """The partitions."""
+        return list(self.delayed(self.columns))
+
+
+@dataclass
+class _Selected:
+    """Some columns of the above."""
+
+    joined: _Joined
+    columns: Sequence[str]
+
+    def to_delayed(self) -> list[Any]:
+        """The partitions."""
+        return list(self.joined.delayed(self.columns))
+
+
+def _check_is_dask(values: Any, name: str) -> None:
+    if not (hasattr(values, "npartitions") and hasattr(values, "to_delayed")):
+        raise InvalidParameterError(
+            f"{name} is a {type(values).__name__}; expected a Dask "
+            f"{'DataFrame' if name == 'X' else 'collection'}. For other data use fit_partitions, "
+            "or the estimator without Dask"
+        )
+    if name == "X" and not hasattr(values, "columns"):
+        raise InvalidParameterError(
+            "X is a Dask array; expected a Dask DataFrame, as from dask.dataframe.from_dask_array"
+        )
+
+
+def _delayed(values: Any) -> list[Any]:
+    return np.ravel(np.array(values.to_delayed(), dtype=object)).tolist()
+
+
+def _join(X: Any, y: Any, weight: Any, names: dict[str, str], columns: Sequence[str]) -> Any:
+    """The columns of one partition."""
+    if len(X) != len(y) or (weight is not None and len(X) != len(weight)):
+        raise ValueError(
+            f"X has {len(X)} rows, y has {len(y)}"
+            + ("" if weight is None else f" and sample_weight has {len(weight)}")
+        )
+    found = X.copy(deep=False)
+    if not len(X):
+        return found.reindex(columns=list(columns))
+    if "target" in names:
+        found[names["target"]] = np.asarray(y if y.ndim == 1 else y.iloc[:, 0])
+    else:
+        event, time, entry = check_survival(y)
+        found[names["event"]], found[names["time"]] = event, time
+        if "entry" in names:
+            found[names["entry"]] = np.zeros(len(time)) if entry is None else entry
+    if weight is not None:
+        found[names["sample_weight"]] = np.asarray(weight)
+    return found[list(columns)]
+
+
+for _name in (
+    "predict",
+    "predict_survival_function",
+    "predict_cumulative_hazard_function",
+    "predict_median",
+    "predict_quantile",
+    "predict_rmst",
+    "apply",
+):
+    _for_dask(DaskOptimalSurvivalTree, _name)
+for _name in ("predict", "predict_proba", "apply"):
+    _for_dask(DaskOptimalTreeClassifier, _name)

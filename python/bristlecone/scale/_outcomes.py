@@ -1,0 +1,403 @@
+"""Distinct outcomes of all partitions with the number of rows of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._data.arrays import as_array, listed
+from bristlecone._data.groups import codes_of
+from bristlecone._data.outcomes import Survival, as_cause, as_structured, as_survival
+from bristlecone._data.rows import check_weights
+from bristlecone._data.targets import check_numbers
+from bristlecone._estimators.causes import MOST_CAUSES, CompetingRisksTree
+from bristlecone._estimators.partitioned import POLICIES, SURVIVAL, checked_outcomes
+from bristlecone._estimators.regressor import OptimalTreeRegressor
+from bristlecone._search.row_sums import OF_ALL
+from bristlecone.exceptions import InvalidParameterError
+
+Arrays = dict[str, NDArray[Any]]
+
+# Distinct outcomes that are held.
+_MOST_OUTCOMES = 1 << 23
+
+# Sizes up to which places of outcomes are looked up in a table rather than searched.
+_LOOKED_UP = 1 << 22
+
+
+class Roles(NamedTuple):
+    """Columns that are no features, by their role; costs and propensities may be several.
+
+    ``kind`` is "survival", "causes", "labels", "numbers" or "policy".
+    """
+
+    kind: str
+    columns: Mapping[str, tuple[str, ...]]
+
+    @property
+    def names(self) -> list[str]:
+        """All the columns, without repetition."""
+        return list(dict.fromkeys(name for names in self.columns.values() for name in names))
+
+
+def roles_of(estimator: Any, **given: Any) -> Roles:
+    """Columns of the roles that an estimator has; ``given`` are the arguments of the fit.
+
+    Raises
+    ------
+    InvalidParameterError
+        For a role that the estimator has not, and for one that it needs.
+    """
+    kind = _kind(estimator)
+    needed = {
+        "survival": ("time", "event"),
+        "causes": ("time", "event"),
+        "labels": ("target",),
+        "numbers": ("target",),
+        "policy": ("target", "treatment", "propensity"),
+    }[kind]
+    optional = {"survival": ("entry",), "causes": ("entry",)}.get(kind, ())
+    if isinstance(estimator, OptimalTreeRegressor) and estimator.objective == "poisson":
+        optional = ("exposure",)
+    if hasattr(estimator, "cost_matrix"):
+        optional = ("costs",)
+    if kind not in ("survival", "causes"):
+        # Their defaults are the names that survival data mostly have.
+        given = {**given, "time": None, "event": None}
+    who = type(estimator).__name__
+    columns: dict[str, tuple[str, ...]] = {}
+    for role, value in given.items():
+        if value is None:
+            if role in needed:
+                raise InvalidParameterError(f"{role} is needed: name its column for {who}")
+            continue
+        if role not in (*needed, *optional, "weight"):
+            raise InvalidParameterError(f"{role}={value!r}: {who} has no {role}")
+        many = role in ("costs", "propensity") and not isinstance(value, str)
+        names = tuple(value) if many else (value,)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise InvalidParameterError(f"{role} must name a column; got {value!r}")
+        columns[role] = names
+    return Roles(kind, columns)
+
+
+def _kind(estimator: Any) -> str:
+    if isinstance(estimator, SURVIVAL):
+        return "causes" if isinstance(estimator, CompetingRisksTree) else "survival"
+    if isinstance(estimator, POLICIES):
+        return "policy"
+    return "numbers" if isinstance(estimator, OptimalTreeRegressor) else "labels"
+
+
+def read_outcomes(roles: Roles, frame: Any) -> Arrays:
+    """Outcomes of the rows of a partition, checked row by row; arrays of shape (n,) by name.
+
+    Raises
+    ------
+    ValueError
+        As ``fit``: for values that are missing, of a wrong type or out of range. The message names
+        the column and the row.
+    """
+    table = nw.from_native(frame, eager_only=True)
+    n_rows = table.shape[0]
+    if not n_rows:
+        return {}
+
+    def given(role: str) -> list[tuple[Any, str]]:
+        names = roles.columns.get(role, ())
+        return [(table.get_column(name), f"column {name!r}") for name in names]
+
+    found: Arrays = {}
+    if roles.kind in ("survival", "causes"):
+        (event,), (time,), entry = given("event"), given("time"), given("entry")
+        # Whether each cause has an event is known when all partitions are read.
+        reader = partial(as_cause, most=MOST_CAUSES) if roles.kind == "causes" else None
+        survival = as_survival(event, time, entry[0] if entry else None, reader)
+        found = {k: v for k, v in survival._asdict().items() if v is not None}
+    else:
+        (target,) = given("target")
+        is_label = roles.kind == "labels"
+        found["target"] = (
+            _labels(*target, n_rows) if is_label else check_numbers(target[1], target[0], n_rows)
+        )
+        if "treatment" in roles.columns:
+            found["treatment"] = _labels(*given("treatment")[0], n_rows)
+        for role in ("exposure", "propensity", "costs"):
+            for place, (values, label) in enumerate(given(role)):
+                found[f"{role} {place}"] = check_numbers(label, values, n_rows)
+    for values, label in given("weight"):
+        found["weight"] = check_weights(values, label, n_rows)
+    return {
+        name: values + 0 if values.dtype.kind == "f" else values for name, values in found.items()
+    }
+
+
+def _labels(values: Any, label: str, n_rows: int) -> NDArray[Any]:
+    """Labels of the rows, as ``codes_of`` reads them from the distinct ones."""
+    from pandas import factorize
+
+    array = as_array(values, label)
+    if array.dtype == object and array.ndim == 1:
+        codes, found = factorize(array)
+        if (codes < 0).any():
+            raise ValueError(f"{label} is missing in row {int(np.argmax(codes < 0))}")
+        codes_of(found, len(found), label)
+        return array
+    classes, codes = codes_of(array, n_rows, label)
+    return classes[codes]
+
+
+class Outcomes:
+    """Distinct outcomes in sorted order, and how many rows have each.
+
+    Rows of weight zero are not among them.
+
+    Attributes
+    ----------
+    columns : dict of arrays, shape (m,)
+        What an outcome consists of.
+    count : int64 array of shape (m,)
+        Rows with each outcome.
+    n_left_out : int
+        Rows of weight zero.
+    """
+
+    def __init__(self, columns: Arrays | None = None, count: Any = None) -> None:
+        self.columns: Arrays = {} if columns is None else columns
+        self.count: NDArray[np.int64] = np.zeros(0, np.int64) if count is None else count
+        self.n_left_out = 0
+        self._index: _Index | None = None
+
+    def add(self, rows: Arrays) -> None:
+        """Count the outcomes of a partition."""
+        if not rows:
+            return
+        if "weight" in rows and not rows["weight"].all():
+            kept = rows["weight"] > 0
+            self.n_left_out += int(len(kept) - np.count_nonzero(kept))
+            rows = {name: values[kept] for name, values in rows.items()}
+        self._include(*_grouped(rows, None))
+
+    def merge(self, other: Outcomes) -> None:
+        """Add the outcomes of other partitions."""
+        self.n_left_out += other.n_left_out
+        if other.columns:
+            self._include(other.columns, other.count)
+
+    def _include(self, columns: Arrays, count: NDArray[np.int64]) -> None:
+        if self.columns:
+            _check_types(self.columns, columns)
+            both = {k: np.concatenate([self.columns[k], columns[k]]) for k in self.columns}
+            columns, count = _grouped(both, np.concatenate([self.count, count]))
+        self.columns, self.count = columns, count
+        if len(count) > _MOST_OUTCOMES:
+            sizes = {name: len(np.unique(values)) for name, values in columns.items()}
+            most = max(sizes, key=lambda name: sizes[name])
+            raise ValueError(
+                f"there are more than {_MOST_OUTCOMES:,} distinct outcomes, and {sizes[most]:,} "
+                f"values of {most.split(' ')[0]} alone; round it (times to days, weights and "
+                "targets to fewer digits)"
+            )
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of positive weight."""
+        return int(self.count.sum())
+
+    def index(self, rows: Arrays) -> NDArray[np.int64]:
+        """Place of every row's outcome, shape (n,); -1 for rows that are left out.
+
+        Raises
+        ------
+        ValueError
+            If an outcome is not among them: the rows are not those that were counted.
+        """
+        if self._index is None:
+            self._index = _Index(self.columns)
+        place = self._index.find(rows)
+        if "weight" in rows:
+            place[rows["weight"] == 0] = -2
+        if (place == -1).any():
+            row = int(np.argmax(place == -1))
+            raise ValueError(
+                f"the outcome of row {row} was not there in the first pass: the rows changed "
+                "between two passes"
+            )
+        return np.where(place == -2, -1, place)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_index": None}
+
+
+def _check_types(known: Arrays, own: Arrays) -> None:
+    for name in known:
+        kinds = known[name].dtype.kind, own[name].dtype.kind
+        if len({"t" if kind in "OU" else kind for kind in kinds}) > 1 and not set(kinds) <= {*"iu"}:
+            raise ValueError(
+                f"{name.split(' ')[0]} has dtype {own[name].dtype} here and {known[name].dtype} in "
+                "other partitions; write it with one type"
+            )
+
+
+def _codes(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Distinct values in sorted order, and the place of each value among them."""
+    from pandas import factorize
+
+    codes, found = factorize(values)
+    found = np.asarray(found)
+    order = np.argsort(found, kind="stable")
+    place = np.empty(len(found), dtype=np.int64)
+    place[order] = np.arange(len(found))
+    return found[order], place[codes]
+
+
+def _grouped(columns: Arrays, count: NDArray[np.int64] | None) -> tuple[Arrays, NDArray[np.int64]]:
+    """Distinct rows of the columns in sorted order, and how many there are of each."""
+    key, distinct = np.zeros(len(next(iter(columns.values()))), dtype=np.int64), []
+    for values in columns.values():
+        found, code = _codes(values)
+        distinct.append(found)
+        # Fewer keys than rows, so that products stay within 64 bits.
+        key = _codes(key * len(found) + code)[1]
+    size = int(key.max(initial=-1)) + 1
+    first = np.zeros(size, dtype=np.int64)
+    first[key[::-1]] = np.arange(len(key))[::-1]
+    rows = np.bincount(key, minlength=size) if count is None else _sums(key, count, size)
+    return {name: values[first] for name, values in columns.items()}, rows.astype(np.int64)
+
+
+def _sums(key: NDArray[np.int64], count: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, key, count)
+    return total
+
+
+class _Index:
+    """Places of outcomes among the distinct ones."""
+
+    def __init__(self, columns: Arrays) -> None:
+        from pandas import Index
+
+        self._values, self._keys = {}, []
+        key = np.zeros(len(next(iter(columns.values()))), dtype=np.int64)
+        for name, values in columns.items():
+            found, code = _codes(values)
+            self._values[name] = Index(found)
+            known = np.unique(key * len(found) + code)
+            key = np.searchsorted(known, key * len(found) + code)
+            self._keys.append(known)
+        # Tables of hashes are built by the first look-up, which threads would do at once.
+        for index in self._values.values():
+            index.get_indexer(index[:1])
+
+    def find(self, rows: Arrays) -> NDArray[np.int64]:
+        """Place of every row, -1 for those that are not there."""
+        place = np.zeros(len(next(iter(rows.values()), np.zeros(0))), dtype=np.int64)
+        unknown = np.zeros(len(place), dtype=bool)
+        for known, (name, index) in zip(self._keys, self._values.items(), strict=True):
+            code = index.get_indexer(rows[name])
+            unknown |= code < 0
+            key = place * len(index) + np.maximum(code, 0)
+            place = _lookup(known, key)
+            unknown |= place < 0
+            place = np.maximum(place, 0)
+        return np.where(unknown, -1, place)
+
+
+def _lookup(known: NDArray[np.int64], key: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Place of every key among the known ones, sorted; -1 for others."""
+    most = int(known[-1]) + 1 if len(known) else 0
+    if most <= _LOOKED_UP:
+        table = np.full(most + 1, -1, dtype=np.int64)
+        table[known] = np.arange(len(known))
+        return table[np.minimum(key, most)]
+    place = np.minimum(np.searchsorted(known, key), len(known) - 1)
+    return np.where(known[place] == key, place, -1)
+
+
+class Training(NamedTuple):
+    """Outcomes as training rows of an estimator.
+
+    Attributes
+    ----------
+    data : named tuple
+        Rows of the distinct outcomes, as the estimator reads its own.
+    counts : int64 array
+        Rows that each stands for.
+    place : int64 array
+        Position in ``data`` of every outcome of the table; -1 for those that weigh nothing.
+    """
+
+    data: Any
+    counts: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+    @property
+    def summed(self) -> Any:
+        """``data`` in which the weight of an outcome is that of all its rows."""
+        return self.cells(np.arange(len(self.counts)), self.counts)
+
+    def cells(self, place: NDArray[np.int64], count: NDArray[np.int64]) -> Any:
+        """Training rows of which each stands for ``count`` rows with the outcome at ``place``."""
+        of_row = {
+            name: values[place]
+            for name, values in self.data._asdict().items()
+            if isinstance(values, np.ndarray) and name not in ("X", *OF_ALL)
+        }
+        mass = count.astype(np.float64)
+        weight = mass if self.data.weight is None else of_row["weight"] * mass
+        X: NDArray[np.float64] = np.broadcast_to(np.zeros(1), (len(place), 1))
+        return self.data._replace(**{**of_row, "weight": weight, "X": X})
+
+
+def training_rows(estimator: Any, roles: Roles, outcomes: Outcomes) -> Training:
+    """Training rows of an estimator from its outcomes.
+
+    Raises
+    ------
+    ValueError
+        As ``fit``, for what is wrong with all rows together.
+    """
+    columns, count = dict(outcomes.columns), outcomes.count
+    if not len(count):
+        raise ValueError("no row of positive weight in any partition")
+    is_single = len(count) == 1 and count[0] > 1
+    if is_single:
+        # Survival trees need two rows; these are alike, and the first will stand for both.
+        columns = {name: values.repeat(2) for name, values in columns.items()}
+        count = count.repeat(2)
+    weight = columns.get("weight")
+    more: dict[str, Any] = {}
+    if roles.kind in ("survival", "causes"):
+        y: Any = as_structured(Survival(columns["event"], columns["time"], columns.get("entry")))
+    else:
+        y = columns["target"]
+        if "treatment" in columns:
+            more["treatment"] = columns["treatment"]
+        for role in ("exposure", "propensity", "costs"):
+            names = [name for name in columns if name.startswith(f"{role} ")]
+            if names:
+                values = np.column_stack([columns[name] for name in names])
+                one = role != "costs" and len(names) == 1
+                more[role] = values[:, 0] if one else values
+    if "costs" in more:
+        n_classes = len(np.unique(y))
+        if more["costs"].shape[1] != n_classes:
+            raise ValueError(
+                f"costs names {more['costs'].shape[1]} columns; expected one per class of "
+                f"{listed(np.unique(y).tolist())}"
+            )
+    data = checked_outcomes(estimator, y, weight, count, **more)
+    if is_single:
+        by_row = {k: v for k, v in data._asdict().items() if isinstance(v, np.ndarray)}
+        data = data._replace(**{k: v[:1] for k, v in by_row.items() if len(v) == 2})
+        count = count[:1]
+    kept = getattr(data, "kept", None)
+    kept = np.ones(len(count), dtype=bool) if kept is None else kept
+    place = np.where(kept, np.cumsum(kept) - 1, -1)
+    return Training(data, count[kept], place)

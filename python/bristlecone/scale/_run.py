@@ -1,0 +1,441 @@
+"""A pass over all partitions: here, in threads, or on the workers of Dask."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+
+from bristlecone._log import log
+from bristlecone._search.progress import readable_seconds
+from bristlecone.scale._sources import Part, Source, check_same_columns, n_rows_of, schema_of
+
+# Seconds between two messages about the progress of a pass.
+_BETWEEN = 5.0
+
+# Seconds to wait for the name of a partition that Dask could not compute.
+_PATIENCE = 1.0
+
+# Partitions per worker that joblib is given at once.
+_PER_WORKER = 4
+
+# Tables that one task of Dask merges.
+_MERGED_AT_ONCE = 8
+
+
+class Step(Protocol):
+    """What a pass does; it can be sent to another process."""
+
+    @property
+    def name(self) -> str:
+        """Name of the pass."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Columns that it reads."""
+
+    def start(self) -> Any:
+        """State without rows; ``a.merge(b)`` adds the rows of b to it."""
+
+    def add(self, state: Any, part: int, frame: Any) -> dict[str, int]:
+        """Add a partition to the state; returns checksums of columns by name."""
+
+
+@dataclass(frozen=True)
+class PassProgress:
+    """Progress of a pass over the partitions.
+
+    Parameters
+    ----------
+    name : str
+        The pass: "outcomes", "columns", "repeated features", "sums" or "leaves".
+    seconds : float
+        Time since the pass began.
+    n_parts : int
+        Partitions that are done.
+    n_parts_total : int or None
+        Partitions in all; None if it is not known before they are read.
+    n_rows : int
+        Rows that are done.
+
+    See Also
+    --------
+    fit_partitions : Calls its ``callback`` with this.
+
+    Examples
+    --------
+    >>> from bristlecone.scale import PassProgress
+    >>> progress = PassProgress("sums", 2.0, 10, 40, 5_000_000)
+    >>> progress.rows_per_second, progress.seconds_left
+    (2500000.0, 6.0)
+    """
+
+    name: str
+    seconds: float
+    n_parts: int
+    n_parts_total: int | None
+    n_rows: int
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows per second so far."""
+        return self.n_rows / max(self.seconds, 1e-9)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Time that the other partitions will take; None if their number is not known."""
+        if self.n_parts_total is None or not self.n_parts:
+            return None
+        return self.seconds / self.n_parts * (self.n_parts_total - self.n_parts)
+
+
+class Facts(NamedTuple):
+    """What is known of a partition and must be the same in every pass."""
+
+    name: str
+    n_rows: int
+    checks: dict[str, int]
+
+
+@dataclass
+class Runner:
+    """Runs passes over a source, and checks that its partitions stay as they are.
+
+    Parameters
+    ----------
+    source : Source
+    n_threads : int
+        Threads, each of which works on one partition at a time.
+    client : distributed.Client or None
+        Dask's scheduler, which then runs the passes.
+    callback : callable or None
+        Called with a PassProgress after every partition.
+    verbose : int
+        Whether progress is logged at level INFO.
+    """
+
+    source: Source
+    n_threads: int = 1
+    client: Any = None
+    callback: Callable[[Any], object] | None = None
+    verbose: int = 0
+    # Seconds and rows of every pass.
+    passes: list[PassProgress] = field(default_factory=list)
+    _facts: dict[int, Facts] = field(default_factory=dict)
+    _first: tuple[str, dict[str, Any]] | None = None
+
+    def run(self, step: Step) -> Any:
+        """The state of all partitions after a step.
+
+        Raises
+        ------
+        Exception
+            What a partition raises, with its name; ValueError if a partition changed since an
+            earlier pass.
+        """
+        watch = _Watch(self, step.name)
+        parts = self.source.parts(step.columns)
+        state: Any = step.start()
+        if self.client is not None:
+            run = _on_dask(self.client, step, parts, self._first)
+        elif not getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False):
+            run = _by_joblib(step, parts, self._first)
+        elif self.n_threads > 1:
+            run = _in_threads(step, parts, self.n_threads, self._first)
+        else:
+            run = _here(step, parts, self._first, state)
+        for found in run:
+            if isinstance(found, _Merged):
+                state.merge(found.state)
+            else:
+                self._check(found)
+                watch.count(found.facts.n_rows)
+        self._check_number(watch.n_parts, step.name)
+        watch.end()
+        return state
+
+    def _check(self, found: _Done) -> None:
+        index, name = found.number, found.facts.name
+        if found.schema:
+            if self._first is None:
+                self._first = name, {}
+            try:
+                _compare(found.schema, self._first)
+            except ValueError as error:
+                raise named(error, name) from None
+            self._first[1].update(found.schema)
+        known_facts = self._facts.get(index)
+        if known_facts is None:
+            self._facts[index] = found.facts
+            return
+        if known_facts.n_rows != found.facts.n_rows:
+            raise ValueError(
+                f"{name} had {known_facts.n_rows} rows in an earlier pass and {found.facts.n_rows} "
+                "now: partitions must not change during a fit"
+            )
+        for column, check in found.facts.checks.items():
+            if known_facts.checks.setdefault(column, check) != check:
+                raise ValueError(
+                    f"{name}: column {column!r} has other values than in an earlier pass: "
+                    "partitions must not change during a fit"
+                )
+
+    def _check_number(self, n_parts: int, name: str) -> None:
+        if n_parts < len(self._facts):
+            raise ValueError(
+                f"the pass for {name} found {n_parts} partitions, and an earlier one "
+                f"{len(self._facts)}: partitions must not change during a fit"
+            )
+
+
+class _Watch:
+    """Counts what is done, and says so."""
+
+    def __init__(self, runner: Runner, name: str) -> None:
+        self._runner, self._name = runner, name
+        self._start = self._said = time.perf_counter()
+        self.n_parts = self._n_rows = 0
+
+    def count(self, n_rows: int) -> None:
+        self.n_parts += 1
+        self._n_rows += n_rows
+        progress = self._progress()
+        if self._runner.callback is not None:
+            self._runner.callback(progress)
+        if time.perf_counter() - self._said > _BETWEEN:
+            self._said = time.perf_counter()
+            self._say(progress)
+
+    def end(self) -> None:
+        progress = self._progress()
+        self._runner.passes.append(progress)
+        self._say(progress)
+
+    def _progress(self) -> PassProgress:
+        seconds = time.perf_counter() - self._start
+        return PassProgress(
+            self._name, seconds, self.n_parts, self._runner.source.n_parts, self._n_rows
+        )
+
+    def _say(self, progress: PassProgress) -> None:
+        total, left = progress.n_parts_total, progress.seconds_left
+        log(
+            self._runner.verbose,
+            "%s: %d%s partitions, %d rows, %.3g rows/s%s",
+            progress.name,
+            progress.n_parts,
+            "" if total is None else f" of {total}",
+            progress.n_rows,
+            progress.rows_per_second,
+            f", about {readable_seconds(left)} left" if left else "",
+        )
+
+
+class _Done(NamedTuple):
+    """A partition that was added to a state."""
+
+    number: int
+    facts: Facts
+    schema: dict[str, Any]
+
+
+class _Merged(NamedTuple):
+    """State of some partitions."""
+
+    state: Any
+
+
+def _add(step: Step, state: Any, part: Part, frame: Any, first: Any) -> _Done:
+    """Add a partition to a state; what it raises has the name of the partition."""
+    try:
+        if part.load is not None:
+            frame = part.load()
+        n_rows = n_rows_of(frame)
+        # Partitions without rows add nothing, and their types are often wrong.
+        if not n_rows:
+            return _Done(part.number, Facts(part.name, 0, {}), {})
+        schema = schema_of(frame)
+        _compare(schema, first)
+        checks = step.add(state, part.number, frame)
+        return _Done(part.number, Facts(part.name, n_rows, checks), schema)
+    except Exception as error:
+        raise named(error, part.name) from error
+
+
+def _compare(schema: dict[str, Any], first: tuple[str, dict[str, Any]] | None) -> None:
+    """Raise ValueError if columns that are known have another type."""
+    if first is not None:
+        shared = {column: first[1][column] for column in schema if column in first[1]}
+        check_same_columns({column: schema[column] for column in shared}, shared, first[0])
+
+
+def named(error: Exception, name: str) -> Exception:
+    """The same error with the name of a partition in front of its message."""
+    text = f"{name}: {error}"
+    if type(error) in (ValueError, TypeError, ImportError, MemoryError, RuntimeError):
+        return type(error)(text)
+    if isinstance(error, OSError):
+        return OSError(error.errno, text) if error.errno else OSError(text)
+    for kind in (ValueError, TypeError):
+        if isinstance(error, kind):
+            return kind(text)
+    return RuntimeError(f"{name}: {type(error).__name__}: {error}")
+
+
+Found = Iterator[_Done | _Merged]
+
+
+def _here(step: Step, parts: Iterator[Part], first: Any, state: Any) -> Found:
+    for part in parts:
+        frame = None if part.delayed is None else _computed(part)
+        yield _add(step, state, part, frame, first)
+
+
+def _computed(part: Part) -> Any:
+    try:
+        return part.delayed.compute(scheduler="synchronous")
+    except Exception as error:
+        raise named(error, part.name) from error
+
+
+def _in_threads(step: Step, parts: Iterator[Part], n_threads: int, first: Any) -> Found:
+    """Every thread has a state of its own, and no more partitions than threads are in memory."""
+    states: list[Any] = []
+    local = threading.local()
+
+    def work(part: Part) -> _Done:
+        if not hasattr(local, "state"):
+            local.state = step.start()
+            states.append(local.state)
+        frame = None if part.delayed is None else _computed(part)
+        return _add(step, local.state, part, frame, first)
+
+    pool = ThreadPoolExecutor(n_threads)
+    waiting: set[Future[_Done]] = set()
+    try:
+        for part in parts:
+            waiting.add(pool.submit(work, part))
+            if len(waiting) > n_threads:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+    finally:
+        # After an error or Ctrl-C no further partition is begun.
+        pool.shutdown(wait=True, cancel_futures=True)
+    for state in states:
+        yield _Merged(state)
+
+
+def _by_joblib(step: Step, parts: Iterator[Part], first: Any) -> Found:
+    """A task per partition, by the backend of joblib that ``parallel_config`` chose."""
+    parallel = Parallel(prefer="threads")
+    most = max(1, effective_n_jobs(-1 if parallel.n_jobs is None else parallel.n_jobs))
+    at_once = most * _PER_WORKER
+    while chunk := list(itertools.islice(parts, at_once)):
+        frames = [None if part.delayed is None else _computed(part) for part in chunk]
+        tasks = (
+            delayed(_task)(step, part._replace(delayed=None), frame, first)
+            for part, frame in zip(chunk, frames, strict=True)
+        )
+        for done, state in parallel(tasks):
+            yield done
+            yield _Merged(state)
+
+
+def _task(step: Step, part: Part, frame: Any, first: Any) -> tuple[_Done, Any]:
+    """One partition on a worker of Dask."""
+    state = step.start()
+    return _add(step, state, part, frame, first), state
+
+
+def _merge(
+    step: Step, groups: list[tuple[Any, Any]], *, are_parts: bool = False
+) -> tuple[list[_Done], Any]:
+    """Merge what workers found into a state of its own: Dask may ask for the parts again."""
+    state = step.start()
+    done: list[_Done] = []
+    for found, other in groups:
+        done += [found] if are_parts else found
+        state.merge(other)
+    return done, state
+
+
+def _note_failure(failed: dict[str, str], name: str, frame: Any) -> None:
+    if frame.status == "error":
+        failed.setdefault(str(frame.exception()), name)
+
+
+def _dones(merged: tuple[list[_Done], Any]) -> list[_Done]:
+    return merged[0]
+
+
+def _itself(step: Step) -> Step:
+    return step
+
+
+def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Found:
+    """A task per partition, and a tree of tasks that merge their states.
+
+    Tasks depend on nothing but their partition and the step, which is a task as well, so Dask runs
+    them again if a worker is lost.
+    """
+    from distributed import as_completed
+
+    sent = client.submit(_itself, step, pure=False)
+    tasks = []
+    # Partitions that Dask could not compute, by the message of the error.
+    failed: dict[str, str] = {}
+    names: tuple[str, ...] = ()
+    for part in parts:
+        frame = None
+        if part.delayed is not None:
+            frame = client.compute(part.delayed)
+            frame.add_done_callback(partial(_note_failure, failed, part.name))
+            names = (*names, f"{part.name}: ")
+        bare = part._replace(delayed=None)
+        tasks.append(client.submit(_task, sent, bare, frame, first, pure=False))
+    if not tasks:
+        return
+    level = [
+        client.submit(
+            _merge, sent, tasks[start : start + _MERGED_AT_ONCE], are_parts=True, pure=False
+        )
+        for start in range(0, len(tasks), _MERGED_AT_ONCE)
+    ]
+    # Dask forgets the state of a partition as soon as nobody refers to it any more.
+    del tasks
+    reports = [client.submit(_dones, merged, pure=False) for merged in level]
+    while len(level) > 1:
+        level = [
+            client.submit(_merge, sent, level[start : start + _MERGED_AT_ONCE], pure=False)
+            for start in range(0, len(level), _MERGED_AT_ONCE)
+        ]
+    try:
+        for report in as_completed(reports):
+            yield from report.result()
+        yield _Merged(level[0].result()[1])
+    except Exception as error:
+        # The notes are made in another thread.
+        until = time.perf_counter() + _PATIENCE
+        unnamed = not str(error).startswith(names) if names else False
+        while unnamed and str(error) not in failed and time.perf_counter() < until:
+            time.sleep(0.01)
+        if str(error) in failed:
+            raise named(error, failed[str(error)]) from error
+        raise
+    finally:
+        # Dask forgets tasks that nobody asks for; to cancel them may upset its scheduler.
+        for future in [*reports, *level, sent]:
+            future.release()

@@ -1,0 +1,329 @@
+"""Partitions of a table, from any of the forms in which a user has them."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import narwhals as nw
+import numpy as np
+
+from bristlecone._data.arrays import check_names, listed
+from bristlecone.exceptions import InvalidParameterError
+
+# Rows of a frame or table in memory that are read as one partition.
+_ROWS = 1 << 18
+
+_FORMS = (
+    "Parquet paths, a glob or a folder, a pyarrow dataset, an object with __arrow_c_stream__, a "
+    "function that returns frames, a list of frames, or a Dask DataFrame"
+)
+
+
+class Part(NamedTuple):
+    """One partition.
+
+    Attributes
+    ----------
+    number : int
+        It is, the same in every pass.
+    name : str
+        What messages call it.
+    load : callable or None
+        Returns its rows as a frame. It can be sent to another process.
+    delayed : object
+        A frame of Dask that has yet to be computed, in place of ``load``.
+    """
+
+    number: int
+    name: str
+    load: Callable[[], Any] | None
+    delayed: Any = None
+
+
+Parts: TypeAlias = Callable[[Sequence[str]], Iterator[Part]]
+
+
+class Source(NamedTuple):
+    """A table that can be read several times, partition by partition.
+
+    Attributes
+    ----------
+    columns : list of str
+        Names of all columns.
+    parts : callable
+        Partitions with the given columns, read anew by every call.
+    n_parts : int or None
+        Their number; None if it is not known before they are read.
+    n_rows : int or None
+        Rows of all of them together, if known.
+    is_dask : bool
+        Whether the partitions belong to Dask.
+    """
+
+    columns: list[str]
+    parts: Parts
+    n_parts: int | None
+    n_rows: int | None = None
+    is_dask: bool = False
+
+
+def open_source(partitions: Any) -> Source:
+    """What the user passed as partitions, not read yet.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is in no known form, can be read only once, or has no partitions.
+    ImportError
+        If pyarrow is needed but not installed.
+    OSError, ValueError
+        If a file does not exist or is no Parquet file.
+    """
+    if isinstance(partitions, (str, os.PathLike)):
+        return _of_dataset(_dataset([partitions]))
+    if hasattr(partitions, "npartitions") and hasattr(partitions, "to_delayed"):
+        return _of_dask(partitions)
+    if hasattr(partitions, "get_fragments"):
+        return _of_dataset(partitions)
+    if nw.dependencies.is_into_dataframe(partitions):
+        return _of_frame(partitions)
+    if hasattr(partitions, "read_next_batch"):
+        raise InvalidParameterError(
+            f"partitions is a {type(partitions).__name__}, which can be read only once; a fit "
+            "reads the rows several times: pass a function that returns a new reader"
+        )
+    if hasattr(partitions, "__arrow_c_stream__"):
+        return _of_frames(lambda: _batches(partitions), "batch")
+    if callable(partitions):
+        return _of_frames(partitions, "frame")
+    if isinstance(partitions, Sequence):
+        if partitions and all(isinstance(one, (str, os.PathLike)) for one in partitions):
+            return _of_dataset(_dataset(partitions))
+        if partitions and all(nw.dependencies.is_into_dataframe(one) for one in partitions):
+            return _of_list(list(partitions))
+    if isinstance(partitions, Iterator):
+        raise InvalidParameterError(
+            "partitions is an iterator, which can be read only once; a fit reads the rows several "
+            "times: pass the function that makes it"
+        )
+    raise InvalidParameterError(
+        f"partitions must be {_FORMS}; got {type(partitions).__name__}"
+        + (
+            ""
+            if partitions is None or not hasattr(partitions, "__len__") or len(partitions)
+            else " without elements"
+        )
+    )
+
+
+def select(frame: Any, columns: Sequence[str]) -> Any:
+    """Some columns of a frame, in this order.
+
+    Raises
+    ------
+    ValueError
+        If one does not exist.
+    """
+    found = check_names(frame, "the partition")
+    absent = [name for name in columns if name not in found]
+    if absent:
+        raise ValueError(f"no column {absent[0]!r}; there are {listed(found, 12)}")
+    return nw.from_native(frame, eager_only=True).select(list(columns)).to_native()
+
+
+def _names(frame: Any) -> list[str]:
+    names = check_names(frame, "the first partition")
+    odd = [name for name in names if not isinstance(name, str)]
+    if odd:
+        raise InvalidParameterError(f"column names must be strings; got {odd[0]!r}")
+    return names
+
+
+def _dataset(paths: Sequence[Any]) -> Any:
+    """A dataset of Parquet files; of a glob those that match, in sorted order."""
+    from pyarrow import dataset
+
+    files: list[str] = []
+    for path in map(os.fspath, paths):
+        if Path(path).is_dir():
+            inside = sorted(str(found) for found in Path(path).rglob("*.parquet"))
+            if not inside:
+                raise InvalidParameterError(f"{path}: no Parquet file (*.parquet) in this folder")
+            files += inside
+        elif Path(path).exists():
+            files.append(path)
+        else:
+            found = sorted(glob.glob(path, recursive=True))
+            if not found:
+                raise FileNotFoundError(2, "no such file, and no file matches", path)
+            files += found
+    # Without this a column of another type is cast or read as missing.
+    for file in files:
+        _check_schema(files[0], file)
+    return dataset.dataset(files, format="parquet")
+
+
+def _check_schema(first: str, file: str) -> None:
+    """Raise ValueError if a Parquet file has other columns than the first."""
+    from pyarrow import ArrowInvalid, parquet
+
+    try:
+        known, own = parquet.read_schema(first), parquet.read_schema(file)
+    except ArrowInvalid as error:
+        raise ValueError(f"{file}: {' '.join(str(error).split())}") from None
+    kinds = [dict(zip(one.names, one.types, strict=True)) for one in (own, known)]
+    try:
+        check_same_columns(kinds[0], kinds[1], first)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+
+
+def check_same_columns(own: dict[str, Any], known: dict[str, Any], first: str) -> None:
+    """Raise ValueError unless a partition has the columns and types of the first."""
+    absent = [column for column in known if column not in own]
+    extra = [column for column in own if column not in known]
+    if absent or extra:
+        wrong = [f"lacks {column!r}" for column in absent] + [f"also has {c!r}" for c in extra]
+        raise ValueError(f"it has other columns than {first}: it {listed_plainly(wrong)}")
+    for column, kind in known.items():
+        if own[column] != kind:
+            raise ValueError(
+                f"column {column!r} has type {own[column]}, but {kind} in {first}; write it with "
+                "one type"
+            )
+
+
+def listed_plainly(texts: Sequence[str], most: int = 5) -> str:
+    """The first texts, joined by "and"."""
+    return " and ".join([*texts[:most], *(["more"] if texts[most:] else [])])
+
+
+def _of_dataset(data: Any) -> Source:
+    def parts(columns: Sequence[str]) -> Iterator[Part]:
+        index = 0
+        for fragment in data.get_fragments():
+            for name, piece in _pieces(fragment):
+                load = partial(_read_piece, piece, data.schema, list(columns))
+                yield Part(index, name, load)
+                index += 1
+
+    names = [str(name) for name in data.schema.names]
+    known = [sum(1 for _ in _pieces(fragment)) for fragment in data.get_fragments()]
+    n_parts = sum(known)
+    if not n_parts:
+        raise InvalidParameterError("partitions has no rows: the data set has no files")
+    return Source(names, parts, n_parts, int(data.count_rows()))
+
+
+def _pieces(fragment: Any) -> Iterator[tuple[str, Any]]:
+    """Row groups of a Parquet file with their names; any other file as a whole."""
+    path = str(getattr(fragment, "path", "") or "part of the data set")
+    if not hasattr(fragment, "split_by_row_group"):
+        yield path, fragment
+        return
+    groups = fragment.split_by_row_group()
+    for number, group in enumerate(groups):
+        yield f"{path}, row group {number}" if len(groups) > 1 else path, group
+
+
+def _read_piece(piece: Any, schema: Any, columns: list[str]) -> Any:
+    return piece.to_table(schema=schema, columns=columns, use_threads=False)
+
+
+def _of_dask(frame: Any) -> Source:
+    def parts(columns: Sequence[str]) -> Iterator[Part]:
+        for index, one in enumerate(frame[list(columns)].to_delayed()):
+            yield Part(index, f"Dask partition {index}", None, one)
+
+    return Source(
+        [str(name) for name in frame.columns], parts, int(frame.npartitions), is_dask=True
+    )
+
+
+def _of_frame(frame: Any) -> Source:
+    """Slices of one frame."""
+    table = nw.from_native(frame, eager_only=True)
+    starts = range(0, max(table.shape[0], 1), _ROWS)
+
+    def parts(columns: Sequence[str]) -> Iterator[Part]:
+        for index, start in enumerate(starts):
+            own = table.select(list(columns))[start : start + _ROWS].to_native()
+            yield Part(index, f"rows from {start} on", partial(_same, own))
+
+    return Source(_names(frame), parts, len(starts), table.shape[0])
+
+
+def _of_list(frames: list[Any]) -> Source:
+    def parts(columns: Sequence[str]) -> Iterator[Part]:
+        for index, frame in enumerate(frames):
+            yield Part(index, f"frame {index}", partial(select, frame, list(columns)))
+
+    n_rows = sum(len(frame) for frame in frames)
+    return Source(_names(frames[0]), parts, len(frames), n_rows)
+
+
+def _of_frames(make: Callable[[], Iterable[Any]], kind: str) -> Source:
+    """Frames that are made anew for every pass, one after the other."""
+
+    def parts(columns: Sequence[str]) -> Iterator[Part]:
+        for index, frame in enumerate(make()):
+            yield Part(index, f"{kind} {index}", partial(select, _frame(frame), list(columns)))
+
+    frames = iter(make())
+    try:
+        first = next(frames)
+    except StopIteration:
+        raise InvalidParameterError("partitions has none: the first pass found no frame") from None
+    if frames is iter(make()):
+        raise InvalidParameterError(
+            "partitions returned the same iterator twice, which can be read only once; return a "
+            "new one from every call"
+        )
+    close = getattr(frames, "close", None)
+    if close is not None:
+        close()
+    return Source(_names(_frame(first)), parts, None)
+
+
+def _frame(values: Any) -> Any:
+    """A frame that narwhals reads; a batch of Arrow as a table."""
+    if nw.dependencies.is_into_dataframe(values):
+        return values
+    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+        import pyarrow
+
+        if hasattr(values, "to_batches"):
+            return values
+        if hasattr(values, "__arrow_c_array__"):
+            return pyarrow.Table.from_batches([pyarrow.record_batch(values)])
+        return pyarrow.table(values)
+    raise InvalidParameterError(f"a partition is a {type(values).__name__}; expected a frame")
+
+
+def _batches(stream: Any) -> Iterator[Any]:
+    import pyarrow
+
+    for batch in pyarrow.RecordBatchReader.from_stream(stream):
+        yield pyarrow.Table.from_batches([batch])
+
+
+def _same(frame: Any) -> Any:
+    return frame
+
+
+def schema_of(frame: Any) -> dict[str, Any]:
+    """Types of the columns, as they are compared between partitions."""
+    kinds = nw.from_native(frame, eager_only=True).schema
+    # pandas' objects: what they are is known from the values, which are checked when counted.
+    plain = {nw.String(): "text", nw.Object(): "text", nw.Unknown(): "text"}
+    return {name: plain.get(kind, kind) for name, kind in kinds.items()}
+
+
+def n_rows_of(frame: Any) -> int:
+    """Number of rows of a frame."""
+    return int(np.int64(nw.from_native(frame, eager_only=True).shape[0]))

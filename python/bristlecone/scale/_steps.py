@@ -1,0 +1,293 @@
+"""What the passes do with a partition: counts and sums that are added up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.features import Feature
+from bristlecone._encoder.partitions import (
+    ColumnCounts,
+    RowsDivided,
+    checksum_of,
+    part_answers,
+    part_features,
+)
+from bristlecone._encoder.use import count_answers, missing_by_feature
+from bristlecone._search.engine import Sums
+from bristlecone._search.row_sums import RowSums
+from bristlecone._tree import Tree
+from bristlecone.scale._outcomes import Outcomes, Roles, read_outcomes
+from bristlecone.scale._sources import select
+
+Bools = NDArray[np.bool_]
+
+# Cells per row from which only those with rows are added.
+_FEW_CELLS = 4
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class OutcomeStep:
+    """Distinct outcomes."""
+
+    roles: Roles
+    name: str = "outcomes"
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Columns of the outcome."""
+        return self.roles.names
+
+    def start(self) -> Outcomes:
+        """No outcomes."""
+        return Outcomes()
+
+    def add(self, state: Outcomes, part: int, frame: Any) -> dict[str, int]:
+        """Add a partition."""
+        state.add(read_outcomes(self.roles, frame))
+        return {}
+
+
+@dataclass(frozen=True)
+class _WithOutcomes:
+    """Base of steps that need the place of every row's outcome.
+
+    ``place`` is the training row of every outcome, -1 where there is none.
+    """
+
+    roles: Roles
+    outcomes: Outcomes
+    place: Integers
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether there are rows that weigh nothing."""
+        return self.outcomes.n_left_out > 0 or bool((self.place < 0).any())
+
+    def places(self, frame: Any) -> tuple[Integers, dict[str, int]]:
+        """Training row of every row of a partition, -1 if it is left out, and their checksum."""
+        found = self.outcomes.index(read_outcomes(self.roles, frame))
+        place = np.where(found < 0, -1, self.place[found])
+        return place, {"(outcomes)": checksum_of(place)}
+
+
+@dataclass(frozen=True)
+class ColumnStep(_WithOutcomes):
+    """Values of the features' columns; ``weight`` is that of the training rows."""
+
+    features: Sequence[str]
+    weight: NDArray[np.float64] | None
+    name: str = "columns"
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Columns of the features, and of the outcome if rows may be left out."""
+        needed = self.roles.names if self._needs_outcomes else []
+        return [*self.features, *(name for name in needed if name not in self.features)]
+
+    @property
+    def _needs_outcomes(self) -> bool:
+        return self.weight is not None or self.leaves_out
+
+    def start(self) -> ColumnCounts:
+        """No values."""
+        return ColumnCounts(self.features, self.weight is not None)
+
+    def add(self, state: ColumnCounts, part: int, frame: Any) -> dict[str, int]:
+        """Add a partition."""
+        weight = present = None
+        checks: dict[str, int] = {}
+        if self._needs_outcomes:
+            place, checks = self.places(frame)
+            present = None if (place >= 0).all() else place >= 0
+            shown = place if present is None else place[present]
+            weight = None if self.weight is None else self.weight[shown]
+        return checks | state.add(select(frame, self.features), weight, present)
+
+
+@dataclass(frozen=True)
+class RepeatStep(_WithOutcomes):
+    """How some features divide the rows; the encoder can answer them."""
+
+    encoder: BinaryEncoder
+    features: Sequence[Feature]
+    name: str = "repeated features"
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Columns of the features, and of the outcome if rows are left out."""
+        asked = dict.fromkeys(feature.column for feature in self.features)
+        return list(asked | dict.fromkeys(self.roles.names if self.leaves_out else ()))
+
+    def start(self) -> RowsDivided:
+        """No rows."""
+        return RowsDivided(self.features)
+
+    def add(self, state: RowsDivided, part: int, frame: Any) -> dict[str, int]:
+        """Add a partition."""
+        answers, checks = part_answers(self.encoder, frame, self.features)
+        present = None
+        if self.leaves_out:
+            place, own = self.places(frame)
+            present, checks = place >= 0, checks | own
+        state.add(answers, part, present)
+        return checks
+
+
+class SumState:
+    """Sums of a partition: the engine's, and counts of the features.
+
+    Attributes
+    ----------
+    sums : Sums
+        Those of the engine.
+    among : int64 array of shape (n_features,)
+        Rows with an event for which each feature holds.
+    rows : RowSums
+        Fingerprint of the rows.
+    """
+
+    def __init__(self, sums: Sums, n_features: int) -> None:
+        self.sums = sums
+        self.among = np.zeros(n_features, dtype=np.int64)
+        self.rows = RowSums(n_features)
+
+    def merge(self, other: SumState) -> None:
+        """Add the sums of other partitions."""
+        self.sums.merge(other.sums)
+        self.among += other.among
+        self.rows.merge(other.rows)
+
+
+@dataclass(frozen=True)
+class SumStep(_WithOutcomes):
+    """Sums over the sets of features; ``make`` makes empty ones, ``event`` marks training rows."""
+
+    encoder: BinaryEncoder
+    make: Callable[[], Sums]
+    event: Bools | None
+    digests: NDArray[np.uint64]
+    name: str = "sums"
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Columns of the features and of the outcome."""
+        asked = dict.fromkeys(feature.column for feature in self.encoder.features_)
+        return list(asked | dict.fromkeys(self.roles.names))
+
+    def start(self) -> SumState:
+        """No rows."""
+        return SumState(self.make(), len(self.encoder.features_))
+
+    def add(self, state: SumState, part: int, frame: Any) -> dict[str, int]:
+        """Add a partition."""
+        place, own = self.places(frame)
+        answers, checks = part_answers(self.encoder, frame, self.encoder.features_)
+        if (place < 0).any():
+            answers, place = answers[:, place >= 0], place[place >= 0]
+        features = part_features(answers)
+        state.sums.add(features, place.astype(np.uint32))
+        if self.event is not None:
+            state.among += count_answers(features, self.event[place]).counts.among
+        state.rows.add(features, self.digests[place])
+        return checks | own
+
+
+class Counts:
+    """Rows by cell: counts that are added up, shape (n_cells, n_training_rows), and by node."""
+
+    def __init__(self, shape: tuple[int, int], n_nodes: int = 0) -> None:
+        self.rows: Integers = np.zeros(shape, dtype=np.int64)
+        self.n_missing: Integers = np.zeros(n_nodes, dtype=np.int64)
+
+    def add(self, cell: Integers, place: Integers) -> None:
+        """Count rows by their cell and training row."""
+        key = cell * self.rows.shape[1] + place
+        if self.rows.size > _FEW_CELLS * max(len(key), 1):
+            found, count = np.unique(key, return_counts=True)
+            self.rows.ravel()[found] += count
+        else:
+            flat = np.bincount(key, minlength=self.rows.size)
+            self.rows += flat.reshape(self.rows.shape)
+
+    def merge(self, other: Counts) -> None:
+        """Add the counts of other partitions."""
+        self.rows += other.rows
+        self.n_missing += other.n_missing
+
+
+@dataclass(frozen=True)
+class SideStep(_WithOutcomes):
+    """Outcomes of the rows for which each of some features holds."""
+
+    encoder: BinaryEncoder
+    asked: Sequence[int]
+    n_rows: int
+    name: str = "event-free sides"
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Columns of the features and of the outcome."""
+        asked = dict.fromkeys(self.encoder.features_[k].column for k in self.asked)
+        return list(asked | dict.fromkeys(self.roles.names))
+
+    def start(self) -> Counts:
+        """No rows."""
+        return Counts((len(self.asked), self.n_rows))
+
+    def add(self, state: Counts, part: int, frame: Any) -> dict[str, int]:
+        """Add a partition."""
+        place, own = self.places(frame)
+        features = [self.encoder.features_[k] for k in self.asked]
+        answers, checks = part_answers(self.encoder, frame, features)
+        for k, answer in enumerate(answers):
+            shown = place[answer & (place >= 0)]
+            state.add(np.full(len(shown), k), shown)
+        return checks | own
+
+
+@dataclass(frozen=True)
+class LeafStep(_WithOutcomes):
+    """Outcomes of the rows of every leaf of a tree."""
+
+    encoder: BinaryEncoder
+    tree: Tree
+    n_rows: int
+    name: str = "leaves"
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Columns of the tree's features and of the outcome."""
+        asked = dict.fromkeys(self.encoder.features_[k].column for k in self._asked)
+        return list(asked | dict.fromkeys(self.roles.names))
+
+    @property
+    def _asked(self) -> list[int]:
+        return np.unique(self.tree.feature[~self.tree.is_leaf]).tolist()
+
+    def start(self) -> Counts:
+        """No rows."""
+        return Counts((self.tree.n_leaves, self.n_rows), self.tree.node_count)
+
+    def add(self, state: Counts, part: int, frame: Any) -> dict[str, int]:
+        """Add a partition."""
+        (place, own), asked = self.places(frame), self._asked
+        kept = place >= 0
+        features = [self.encoder.features_[k] for k in asked]
+        answers, checks = part_answers(self.encoder, frame, features)
+        rows = np.zeros((len(place), len(self.encoder.features_)), dtype=bool, order="F")
+        rows[:, asked] = answers.T
+        missing = missing_by_feature(self.encoder, frame, asked)
+        if not kept.all():
+            place, rows = place[kept], rows[kept]
+            missing = {k: mask[kept] for k, mask in missing.items()}
+        state.add(self.tree.leaf_index(rows), place)
+        if missing:
+            state.n_missing += self.tree.missing_counts(rows, missing)
+        return checks | own

@@ -1,0 +1,83 @@
+"""Fits over random partitions of random problems, against every tree there is."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from checks import check_certificate, close
+from opinions import check_verified
+
+from bristlecone import BinaryEncoder
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.scale import fit_partitions
+
+# Arguments of fit that belong to parameters that are refused.
+UNUSED = "predicted_outcomes", "sensitive_features"
+
+
+def a_fit_over_parts_finds_the_best_tree(problem, rng):
+    model = problem.make().set_params(encoder="auto")
+    table, roles = table_of(problem)
+    ends = np.sort(rng.integers(0, len(table) + 1, int(rng.integers(1, 5))))
+    parts = [table[a:b] for a, b in zip([0, *ends], [*ends, len(table)], strict=True)]
+    parts = [part for part in parts if len(part)]
+    parts = [parts[k] for k in rng.permutation(len(parts))]
+    n_jobs = int(rng.integers(1, 3))
+    try:
+        fit_partitions(model, parts, n_jobs=n_jobs, **roles)
+    except InvalidParameterError as error:
+        words = ("rows", "max_depth=4", "front", "teacher", "capacities", "predicted outcomes")
+        assert any(word in str(error) for word in words), error
+        return ["refused"]
+    check_certificate(problem, model)
+    fit = {name: one for name, one in problem.fit.items() if name not in UNUSED}
+    check_verified(model, problem.X, fit)
+    whole = problem.make().set_params(encoder=BinaryEncoder())
+    whole.fit(table[list(model.feature_names_in_)], **fit)
+    assert model.encoder_.to_dict() == whole.encoder_.to_dict()
+    if problem.fit.get("sample_weight") is None:
+        assert model.objective_value_ == whole.objective_value_
+        # The bound allows for digits that another search may not lose.
+        assert close(model.lower_bound_, whole.lower_bound_)
+    assert np.array_equal(model.tree_.feature, whole.tree_.feature)
+    return ["fitted"]
+
+
+def table_of(problem):
+    """The rows as a frame with columns for all roles."""
+    X = np.asarray(problem.X)
+    columns = {f"x{k}": X[:, k] for k in range(X.shape[1])}
+    roles = {"time": None, "event": None}
+    given = dict(problem.fit)
+    y = given.pop("y")
+    for name in UNUSED:
+        given.pop(name, None)
+    if isinstance(y, tuple):
+        columns["event"], columns["time"] = y
+        roles |= {"event": "event", "time": "time"}
+    elif getattr(y, "dtype", None) is not None and y.dtype.names:
+        event, time, *entry = y.dtype.names
+        columns |= {"event": y[event], "time": y[time]}
+        roles |= {"event": "event", "time": "time"}
+        if entry:
+            columns["entry"] = y[entry[0]]
+            roles["entry"] = "entry"
+    else:
+        columns["target"] = np.asarray(y)
+        roles["target"] = "target"
+    names = {"sample_weight": "weight", "costs": "costs", "propensity": "propensity"}
+    for name, values in given.items():
+        if values is None:
+            continue
+        if isinstance(values, Mapping):
+            values = [values[arm] for arm in np.asarray(given["treatment"]).tolist()]
+        elif np.ndim(values) == 0:
+            values = np.full(len(X), values)
+        role, values = names.get(name, name), np.asarray(values)
+        if values.ndim == 1 and role != "costs":
+            columns[role], roles[role] = values, role
+        else:
+            own = [f"{role} {k}" for k in range(values.shape[1])]
+            columns |= dict(zip(own, values.T, strict=True))
+            roles[role] = own
+    return pd.DataFrame(columns), roles

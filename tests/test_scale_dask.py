@@ -1,0 +1,195 @@
+"""Partitions on a cluster of Dask with two worker processes, one of which is killed."""
+
+import os
+import signal
+import threading
+import time
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from test_scale import FEATURES, random_table
+
+from bristlecone import (
+    BinaryEncoder,
+    OptimalSurvivalTree,
+    OptimalTreeClassifier,
+    SoftSurvivalTree,
+    load_model,
+    outcome,
+    save_model,
+)
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.scale import (
+    DaskOptimalSurvivalTree,
+    DaskOptimalTreeClassifier,
+    fit_partitions,
+    predict_partitions,
+)
+from bristlecone.tune import TreeSizeCV
+
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+PLAIN = [name for name in FEATURES if name != "grade"]
+
+
+@pytest.fixture(scope="module")
+def client():
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def table():
+    return random_table(0)
+
+
+@pytest.fixture(scope="module")
+def whole(table):
+    tree = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder(n_thresholds=4))
+    return tree.fit(table[PLAIN], outcome(table["event"], table["time"]))
+
+
+def dask_frame(table, n_parts=5):
+    return dd.from_pandas(table.reset_index(drop=True), npartitions=n_parts, sort=False)
+
+
+def test_tree_of_a_cluster_is_that_of_one_frame(client, table, whole):
+    frame = dask_frame(table)
+    tree = DaskOptimalSurvivalTree(
+        client=client, max_depth=2, encoder=BinaryEncoder(n_thresholds=4)
+    ).fit(frame[PLAIN], frame[["event", "time"]])
+    local = tree.to_local()
+    assert type(local) is OptimalSurvivalTree
+    assert tree.objective_value_ == whole.objective_value_
+    assert tree.lower_bound_ == whole.lower_bound_
+    pd.testing.assert_frame_equal(local.leaf_table(), whole.leaf_table(), check_exact=True)
+    for got, expected in (
+        (tree.predict(frame), whole.predict(table)),
+        (tree.apply(frame), whole.apply(table)),
+        (
+            tree.predict_survival_function(frame, times=[20.0, 80.0]),
+            whole.predict_survival_function(table, times=[20.0, 80.0]),
+        ),
+    ):
+        assert np.array_equal(got.compute().to_numpy(), expected)
+        assert np.array_equal(got.compute().index, frame.index.compute())
+    # Without Dask as ever.
+    assert np.array_equal(tree.predict(table), whole.predict(table))
+
+
+def test_classifier_with_weights(client, table, tmp_path):
+    frame = dask_frame(table)
+    weight = table["weight"] + 1.0
+    whole = OptimalTreeClassifier(max_depth=2, encoder=BinaryEncoder()).fit(
+        table[PLAIN], table["label"].astype(str), weight
+    )
+    tree = DaskOptimalTreeClassifier(client=client, max_depth=2, encoder=BinaryEncoder())
+    tree.fit(frame[PLAIN], frame["label"], frame["weight"] + 1.0)
+    assert tree.objective_value_ == pytest.approx(whole.objective_value_, rel=1e-13)
+    shares = tree.predict_proba(frame).compute()
+    assert shares.columns.tolist() == whole.classes_.tolist()
+    np.testing.assert_allclose(shares, whole.predict_proba(table), rtol=1e-12)
+    save_model(tree.to_local(), tmp_path / "tree.json")
+    loaded = load_model(tmp_path / "tree.json")
+    assert loaded.predict(table).tolist() == tree.predict(frame).compute().tolist()
+
+
+def slowly(part):
+    time.sleep(0.1)
+    return part
+
+
+def test_a_worker_that_dies_changes_nothing(client, table, whole):
+    frame = dask_frame(table, 20).map_partitions(slowly, meta=table[:0])
+    victims = []
+
+    def kill(progress):
+        if progress.name == "sums" and progress.n_parts >= 3 and not victims:
+            pids = client.run(os.getpid)
+            victims.extend(pids.values())
+            os.kill(victims[0], signal.SIGKILL)
+
+    tree = fit_partitions(
+        OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder(n_thresholds=4)),
+        frame[[*PLAIN, "time", "event"]],
+        client=client,
+        callback=lambda progress: kill(progress) if hasattr(progress, "n_parts") else None,
+    )
+    assert victims
+    assert tree.objective_value_ == whole.objective_value_
+    assert tree.lower_bound_ == whole.lower_bound_
+    pd.testing.assert_frame_equal(tree.leaf_table(), whole.leaf_table(), check_exact=True)
+
+
+def negative_in_the_third(part, partition_info=None):
+    if partition_info is not None and partition_info["number"] == 2:
+        return part.assign(time=-1.0)
+    return part
+
+
+def test_errors_of_workers_name_the_partition(client, table):
+    frame = dask_frame(table).map_partitions(negative_in_the_third, meta=table[:0])
+    tree = DaskOptimalSurvivalTree(client=client)
+    with pytest.raises(ValueError, match=r"^Dask partition 2: .*time.* is -1.0 in row 0"):
+        fit_partitions(OptimalSurvivalTree(), frame[[*PLAIN, "time", "event"]], client=client)
+    with pytest.raises(ValueError, match=r"^Dask partition 2: .*'time' of y is -1.0 in row 0"):
+        tree.fit(frame[PLAIN], frame[["time", "event"]])
+    with pytest.raises(InvalidParameterError, match="X is a DataFrame; expected a Dask"):
+        tree.fit(table[PLAIN], table[["time", "event"]])
+    with pytest.raises(ValueError, match="X has 5 partitions and y has 2"):
+        tree.fit(frame[PLAIN], dask_frame(table, 2)[["time", "event"]])
+
+
+def test_parquet_on_a_cluster(client, table, whole, tmp_path):
+    columns = [*PLAIN, "time", "event"]
+    for start in range(0, 300, 60):
+        table[columns][start : start + 60].to_parquet(tmp_path / f"{start:03}.parquet")
+    tree = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder(n_thresholds=4))
+    fit_partitions(tree, tmp_path, client=client)
+    assert tree.objective_value_ == whole.objective_value_
+    lazily = predict_partitions(tree, dd.read_parquet(tmp_path))
+    assert np.array_equal(lazily.compute(), whole.predict(table))
+    parts = list(predict_partitions(tree, tmp_path, "predict_median"))
+    assert np.array_equal(np.concatenate(parts), whole.predict_median(table))
+
+
+def test_dask_frame_without_a_cluster(table, whole):
+    frame = dask_frame(table)[[*PLAIN, "time", "event"]]
+    tree = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder(n_thresholds=4))
+    result = []
+
+    def fit():  # a thread of its own has no current client
+        result.append(fit_partitions(tree, frame, n_jobs=2))
+
+    thread = threading.Thread(target=fit)
+    thread.start()
+    thread.join()
+    assert result[0].objective_value_ == whole.objective_value_
+
+
+def test_joblib_on_the_cluster(client, table):
+    X, y = table[["age", "flag"]], outcome(table["event"], table["time"])
+    alone = TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3).fit(X, y)
+    soft = SoftSurvivalTree(depth=1, n_restarts=2, random_state=0)
+    one = soft.fit(X, y).objective_value_
+    with joblib.parallel_config("dask"):
+        there = TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3, n_jobs=2).fit(X, y)
+        two = SoftSurvivalTree(depth=1, n_restarts=2, random_state=0, n_jobs=2).fit(X, y)
+    assert there.best_n_leaves_ == alone.best_n_leaves_
+    np.testing.assert_array_equal(
+        there.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
+    )
+    assert two.objective_value_ == one

@@ -1,0 +1,309 @@
+"""Forms in which partitions come, and what is wrong with them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+from test_scale import FEATURES, cut, random_table
+
+from bristlecone import BinaryEncoder, OptimalSurvivalTree, outcome
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.scale import fit_partitions
+
+COLUMNS = [*[name for name in FEATURES if name != "grade"], "time", "event"]
+
+
+def fitted(partitions, **options):
+    return fit_partitions(OptimalSurvivalTree(max_depth=2), partitions, **options)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return random_table(0)[COLUMNS]
+
+
+@pytest.fixture(scope="module")
+def whole(table):
+    tree = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder())
+    features = [name for name in COLUMNS if name in FEATURES]
+    return tree.fit(table[features], outcome(table["event"], table["time"]))
+
+
+@pytest.fixture(scope="module")
+def folder(table, tmp_path_factory):
+    path = tmp_path_factory.mktemp("parquet")
+    for number, start in enumerate(range(0, 300, 100)):
+        part = pa.Table.from_pandas(table[start : start + 100], preserve_index=False)
+        pq.write_table(part, path / f"part-{number}.parquet", row_group_size=40)
+    return path
+
+
+class Stream:
+    """Arrow data that can be read several times, and nothing else."""
+
+    def __init__(self, table):
+        self._table = pa.Table.from_pandas(table, preserve_index=False)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        batches = self._table.to_batches(max_chunksize=70)
+        reader = pa.RecordBatchReader.from_batches(self._table.schema, batches)
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+def duckdb_relation(table):
+    duckdb = pytest.importorskip("duckdb")
+    return duckdb.connect().from_df(table)
+
+
+FORMS = {
+    "folder": lambda table, folder: folder,
+    "folder as text": lambda table, folder: str(folder),
+    "glob": lambda table, folder: str(folder / "*.parquet"),
+    "paths": lambda table, folder: sorted(folder.iterdir(), reverse=True),
+    "dataset": lambda table, folder: pyarrow.dataset.dataset(folder),
+    "in memory": lambda table, folder: pyarrow.dataset.dataset(
+        pa.Table.from_pandas(table, preserve_index=False)
+    ),
+    "stream": lambda table, folder: Stream(table),
+    "frame": lambda table, folder: table,
+    "polars": lambda table, folder: pl.from_pandas(table),
+    "arrow": lambda table, folder: pa.Table.from_pandas(table, preserve_index=False),
+    "function": lambda table, folder: lambda: iter(cut(table, 1, COLUMNS)),
+    "polars function": lambda table, folder: (
+        lambda: (pl.from_pandas(part) for part in cut(table, 2, COLUMNS))
+    ),
+    "duckdb": lambda table, folder: duckdb_relation(table),
+    "frames": lambda table, folder: cut(table, 3, COLUMNS),
+}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_the_tree_of_one_frame(form, n_jobs, table, whole, folder):
+    tree = fitted(FORMS[form](table, folder), n_jobs=n_jobs)
+    if whole.encoder_.to_dict() != tree.encoder_.to_dict():
+        raise AssertionError(form)
+    assert tree.objective_value_ == whole.objective_value_
+    assert tree.lower_bound_ == whole.lower_bound_
+    pd.testing.assert_frame_equal(tree.leaf_table(), whole.leaf_table(), check_exact=True)
+
+
+def test_columns_in_the_names_of_folders(table, whole, tmp_path):
+    flags = table.assign(stage=table["stage"].fillna("none"))
+    kind = pyarrow.dataset.HivePartitioning
+    pq.write_to_dataset(
+        pa.Table.from_pandas(flags, preserve_index=False), tmp_path, partition_cols=["stage"]
+    )
+    tree = fitted(pyarrow.dataset.dataset(tmp_path, partitioning=kind.discover()))
+    features = [name for name in COLUMNS if name in FEATURES]
+    expected = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder()).fit(
+        flags[features], outcome(flags["event"], flags["time"])
+    )
+    assert tree.objective_value_ == expected.objective_value_
+    assert set(tree.encoder_.get_feature_names_out()) == set(
+        expected.encoder_.get_feature_names_out()
+    )
+
+
+@pytest.mark.parametrize(
+    ("partitions", "message"),
+    [
+        (iter([]), "iterator"),
+        ((x for x in ()), "iterator"),
+        ([], "list"),
+        ({"a": 1}, "dict"),
+        (lambda: [], "no frame"),
+        (lambda: [3], "int"),
+        (None, "NoneType"),
+        (
+            pa.RecordBatchReader.from_batches(pa.schema([("a", pa.int8())]), []),
+            "read only once",
+        ),
+    ],
+)
+def test_other_forms_are_refused(partitions, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        fitted(partitions)
+
+
+def test_function_that_returns_one_iterator_is_refused(table):
+    frames = iter([table])
+    with pytest.raises(InvalidParameterError, match="same iterator"):
+        fitted(lambda: frames)
+
+
+def test_missing_files(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        fitted(str(tmp_path / "*.parquet"))
+    with pytest.raises(InvalidParameterError, match="no Parquet file"):
+        fitted(tmp_path)
+    (tmp_path / "a.parquet").write_text("no")
+    with pytest.raises(ValueError, match=r"a\.parquet"):
+        fitted(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda part: part.drop(columns="age"), "no column 'age'"),
+        (lambda part: part.assign(age=part["age"].astype(str)), "column 'age' has type"),
+        (lambda part: part.assign(time=-part["time"]), r"column 'time' is -\d+.* in row 0"),
+        (lambda part: part.assign(event=3), "column 'event'"),
+        (lambda part: part.assign(age=np.inf), "column 'age' is infinite"),
+        (lambda part: part.assign(stage=[["x"]] * len(part)), "stage"),
+    ],
+)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_errors_name_the_partition(change, message, n_jobs, table):
+    parts = [table[:100], table[100:200], change(table[200:])]
+    with pytest.raises((ValueError, TypeError), match=f"^frame 2.*{message}"):
+        fitted(parts, n_jobs=n_jobs)
+
+
+def test_files_of_other_columns_are_refused(table, tmp_path):
+    table[:150].to_parquet(tmp_path / "a.parquet")
+    table[150:].assign(more=1).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=r"b\.parquet: it has other columns.*also has 'more'"):
+        fitted(tmp_path)
+    table[150:].assign(age=1).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=r"b\.parquet: column 'age' has type int64, but double"):
+        fitted(tmp_path)
+
+
+def test_errors_of_the_reader_name_the_partition(table):
+    def parts():
+        yield table[:100]
+        yield table[100:]
+
+    class Broken(pd.DataFrame):
+        @property
+        def columns(self):
+            raise OSError(5, "disk")
+
+    calls = []
+
+    def fails_later():
+        calls.append(None)
+        yield table[:100]
+        yield table[100:].assign(time="late") if len(calls) > 4 else table[100:]
+
+    with pytest.raises(ValueError, match=r"frame 1: .*time"):
+        fitted(fails_later)
+
+
+@pytest.mark.parametrize(
+    ("later", "message"),
+    [
+        (lambda part: part[:-1], "had 200 rows in an earlier pass and 199 now"),
+        (lambda part: part.assign(age=part["age"] + 1), "column 'age' has other values"),
+        (lambda part: part.assign(time=part["time"] + 0.5), "changed between two passes"),
+        (lambda part: part.assign(time=part["time"].to_numpy()[::-1]), "between two passes|other"),
+        (lambda part: None, "found 1 partitions, and an earlier one 2"),
+    ],
+)
+@pytest.mark.parametrize("passes", [3, 4, 5])
+def test_partitions_that_change_are_an_error(later, message, passes, table):
+    """Whatever pass it is that finds another table."""
+    calls = []
+
+    def parts():
+        calls.append(None)
+        yield table[:100]
+        part = table[100:]
+        # The first two calls look at the columns only.
+        changed = later(part) if len(calls) >= passes + 1 else part
+        if changed is not None:
+            yield changed
+
+    with pytest.raises(ValueError, match=message):
+        fitted(parts)
+
+
+def test_parts_without_rows_are_fine_but_not_all(table, whole):
+    empty = table[:0]
+    tree = fitted([empty.astype(object), table[:50], empty, table[50:]])
+    assert tree.objective_value_ == whole.objective_value_
+    with pytest.raises(ValueError, match="no row of positive weight"):
+        fitted([empty, empty])
+
+
+def test_level_first_seen_late(table):
+    late = table.assign(stage=["early"] * 299 + ["late"])
+    encoder = BinaryEncoder(min_support=0.0)
+    tree = OptimalSurvivalTree(max_depth=1, encoder=encoder)
+    parts = [late[:150], late[150:299].assign(stage=None), late[299:]]
+    features = [name for name in COLUMNS if name in FEATURES]
+    got = fit_partitions(tree, parts)
+    joined = pd.concat(parts)
+    expected = OptimalSurvivalTree(max_depth=1, encoder=encoder).fit(
+        joined[features], outcome(joined["event"], joined["time"])
+    )
+    assert got.encoder_.to_dict() == expected.encoder_.to_dict()
+
+
+def test_numbers_here_and_text_there(table):
+    mixed = [
+        table[:100].assign(stage=np.array([1, 2] * 50, dtype=object)),
+        table[100:],
+    ]
+    with pytest.raises(TypeError, match=r"frame 1: column 'stage' holds text or categories here"):
+        fitted(mixed)
+
+
+def test_too_many_distinct_values(table, monkeypatch):
+    from bristlecone._encoder import partitions
+    from bristlecone.scale import _outcomes
+
+    with monkeypatch.context() as patch:
+        patch.setattr(partitions, "_MOST_VALUES", 20)
+        with pytest.raises(ValueError, match=r"column 'age' has .*round it"):
+            fitted([table])
+    monkeypatch.setattr(_outcomes, "_MOST_OUTCOMES", 20)
+    with pytest.raises(ValueError, match=r"distinct outcomes.*round"):
+        fitted([table])
+
+
+def test_roles_and_names(table):
+    with pytest.raises(InvalidParameterError, match=r"'days'.*is not a column"):
+        fitted([table], time="days")
+    with pytest.raises(InvalidParameterError, match="target='age': OptimalSurvivalTree has no"):
+        fitted([table], target="age")
+    with pytest.raises(InvalidParameterError, match=r"'nothing'.*is not a column"):
+        fitted([table], drop=["nothing"])
+    with pytest.raises(InvalidParameterError, match="no columns besides"):
+        fitted([table[["time", "event"]]])
+    tree = fitted([table], drop=["age"])
+    assert "age" not in tree.feature_names_in_
+
+
+def test_only_a_few_partitions_are_in_memory(table):
+    alive, most = [0], [0]
+
+    class Counted(pd.DataFrame):
+        def __del__(self):
+            alive[0] -= 1
+
+    def parts():
+        for start in range(0, 300, 10):
+            most[0] = max(most[0], alive[0])
+            part = Counted(table[start : start + 10])
+            alive[0] += 1
+            yield part
+            del part
+
+    fitted(parts)
+    assert most[0] <= 3
+
+
+def test_processes_of_joblib(table, whole, folder):
+    import joblib
+
+    with joblib.parallel_config("loky", n_jobs=2):
+        tree = fitted(folder)
+        with pytest.raises(ValueError, match=r"^frame 1: column 'time'"):
+            fitted([table[:100], table[100:].assign(time=-1.0)])
+    assert tree.objective_value_ == whole.objective_value_
+    pd.testing.assert_frame_equal(tree.leaf_table(), whole.leaf_table(), check_exact=True)
