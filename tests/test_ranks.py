@@ -101,8 +101,8 @@ def test_features_by_ranks_are_those_of_transform(missing, thresholds, weighted)
         np.testing.assert_array_equal(found, expected)
         among = rng.random(len(X)) < 0.4
         answers = columns.answers(encoder, among)
-        np.testing.assert_array_equal(answers.holds, expected.sum(axis=0))
-        np.testing.assert_array_equal(answers.among, expected[among].sum(axis=0))
+        np.testing.assert_array_equal(answers.counts.holds, expected.sum(axis=0))
+        np.testing.assert_array_equal(answers.counts.among, expected[among].sum(axis=0))
         last = len(place) - 1
         np.testing.assert_array_equal(answers.of(last), expected[:, last])
 

@@ -350,7 +350,7 @@ def test_every_kind_of_leaf_has_its_panel():
     assert all(f"{mean:.4g}" in page.text for mean in numbers.leaves_.predicted)
     assert {"class", "share of mild", "weight of mild"} <= set(Page(html_report(classes)).text)
     page = Page(html_report(policy))
-    assert {"treatment", "value of 1"} <= set(page.text)
+    assert {"treatment", "value of 1 ± standard error"} <= set(page.text)
     assert all(f"{value:.3g}" in page.text for value in policy.leaves_.values.ravel())
     page = Page(html_report(own))
     for fact in own.leaves_.facts():

@@ -333,6 +333,17 @@ def test_horizons_beyond_what_was_observed_are_refused():
         PolicyTree(horizon=2.0).fit(X, late, treatment=arm)
 
 
+def test_rows_that_judge_need_no_event_after_the_horizon():
+    X, y, arm, _, _ = trial(400)
+    given = {"propensity": np.full((400, 3), 1 / 3)}
+    tree = PolicyTree(horizon=TAU, max_depth=1).fit(X, y, treatment=arm, **given)
+    few = y.copy()
+    few["event"] &= few["time"] < TAU / 2
+    with pytest.raises(ValueError, match="beyond the last event"):
+        PolicyTree(horizon=TAU).fit(X, few, treatment=arm, **given)
+    assert 0 < tree.score(X, few, treatment=arm, **given) <= 1.2 * TAU
+
+
 def test_a_treatment_without_rows_among_those_that_judge_is_named():
     X, y, arm, _, _ = study(200)
     tree = PolicyTree(max_depth=1).fit(X, y, treatment=arm)

@@ -226,7 +226,9 @@ def test_fitted_tree_is_verified_saved_and_described(tmp_path):
     loaded = load_model(tmp_path / "tree.json")
     assert np.array_equal(loaded.predict(table[FEATURES]), tree.predict(table[FEATURES]))
     assert loaded.certificate_.fingerprint == tree.certificate_.fingerprint
-    assert "300" in tree.describe()
+    words = " ".join(tree.describe().split())
+    assert "Partitions: 6, read one by one; encoder='auto' means thresholds" in words
+    assert "greedy" not in words
 
 
 def test_fingerprint_does_not_depend_on_the_partitions():
@@ -261,6 +263,8 @@ def test_event_free_side_is_found():
         (OptimalSurvivalTree(encoder=BinaryEncoder(thresholds="ensemble")), "all rows at once"),
         (OptimalTreeClassifier(objective="f1"), "front"),
         (PolicyTree(reward="direct"), "predicted outcomes"),
+        (PolicyTree(horizon=5), "horizon cannot be used with partitions"),
+        (PolicyTree(min_samples_treatment=2), "min_samples_treatment cannot be used"),
         (object(), "estimator must be one of"),
     ],
 )

@@ -1,7 +1,5 @@
 """Forms in which partitions come, and what is wrong with them."""
 
-import gc
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -290,7 +288,6 @@ def test_only_a_few_partitions_are_in_memory(table):
 
     def parts():
         for start in range(0, 300, 10):
-            gc.collect()
             most[0] = max(most[0], alive[0])
             part = Counted(table[start : start + 10])
             alive[0] += 1

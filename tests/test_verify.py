@@ -359,7 +359,7 @@ def test_nothing_is_shared_with_the_fit():
         "bristlecone._view.fitted": {"check_tree"},
     }
     # These search or teach again, as they must.
-    shared = {"__init__", "_alternatives", "_near_optimal", "_stability", "_teacher"}
+    shared = {"__init__", "_alternatives", "_near_optimal", "_stability", "_teacher", "_thresholds"}
     for path in sorted(folder.glob("*.py")):
         name = path.stem
         if name in shared:
@@ -380,7 +380,7 @@ def test_outcomes_that_cancel_are_compared_by_what_they_were_summed_from():
     treatment = np.array(list("abcbbccbacabbbbbbbcbbacb"))
     X = np.ones((24, 2), dtype=bool)
     X[[9, 20], 0] = X[[6, 7, 10, 19, 20, 21], 1] = False
-    data = {"treatment": treatment, "propensity": 0.9916996918652672}
+    data = {"treatment": treatment, "propensity": np.full(24, 0.9916996918652672)}
     tree = PolicyTree(reward="inverse-propensity", capacities={"a": 1.0}, max_depth=2)
     tree.fit(X, np.array(y, dtype=float), **data)
     assert abs(tree.objective_value_) < 1e-10

@@ -269,7 +269,7 @@ KINDS = {
     "entropy": ("OptimalTreeClassifier", {"objective": "entropy"}, entropy),
     "balanced": ("OptimalTreeClassifier", {"objective": "balanced-accuracy"}, balanced),
     "costs": ("CostSensitiveTreeClassifier", {"feature_costs": None}, least_cost),
-    "rewards": ("PolicyTree", {"capacities": None}, least_reward),
+    "rewards": ("PolicyTree", {"capacities": None, "min_samples_treatment": 0}, least_reward),
 }
 
 

@@ -77,6 +77,13 @@ def solve(
     callback: Progress | None = None,
     **limits: Unpack[Limits],
 ) -> Solution: ...
+def over_thresholds(
+    task: str,
+    data: Mapping[str, Any],
+    ranks: NDArray[np.uint32],
+    callback: Progress | None = None,
+    **limits: Unpack[Limits],
+) -> Solution: ...
 def path(
     task: str,
     data: Mapping[str, Any],

@@ -173,6 +173,11 @@ impl Tree {
 
     /// For every row, the number of its leaf, counted in preorder.
     pub fn partition(&self, features: &BinaryMatrix) -> Vec<usize> {
+        self.partition_by(features.n_rows(), |r, feature| features.get(r, feature))
+    }
+
+    /// As [`partition`](Self::partition), where `holds` says of a row whether a feature is true.
+    pub fn partition_by(&self, n_rows: usize, holds: impl Fn(usize, usize) -> bool) -> Vec<usize> {
         let mut number = vec![usize::MAX; self.n_nodes()];
         let leaves = (0..self.n_nodes()).filter(|&node| self.feature[node] == LEAF);
         leaves.enumerate().for_each(|(leaf, node)| number[node] = leaf);
@@ -187,11 +192,11 @@ impl Tree {
             let mut node = 0;
             for _ in 0..depth {
                 let (feature, next) = steps[node];
-                node = next[usize::from(features.get(r, feature))];
+                node = next[usize::from(holds(r, feature))];
             }
             number[node]
         };
-        (0..features.n_rows()).map(leaf_of).collect()
+        (0..n_rows).map(leaf_of).collect()
     }
 
     /// Nodes that row `r` passes, from the root to its leaf.

@@ -13,7 +13,7 @@ use crate::solution::{
     PyAlternatives, PyFront, PyNear, PySolution, TreeArrays, forecast_dict, py_alternatives,
     py_near, tree_of,
 };
-use bristlecone_core::data::BinaryMatrix;
+use bristlecone_core::data::{BinaryMatrix, RankMatrix};
 use bristlecone_core::error::Error;
 use bristlecone_core::registry::{self, Entry, OF_OUTSIDE, Prepared, Problem};
 use bristlecone_core::search::{Monitor, Settings};
@@ -92,6 +92,32 @@ pub fn solve(
     let found =
         ask(py, (task, data, &features), limits, callback, |task, x, s, m| task.solve(x, s, m));
     found.map(PySolution)
+}
+
+/// The best tree over every threshold of columns of ranks, shape (columns, rows): its features are
+/// the questions `rank <= r`, numbered column by column from r = 0 to the largest rank less 1.
+#[pyfunction]
+#[pyo3(signature = (task, data, ranks, callback=None, **limits))]
+pub fn over_thresholds(
+    py: Python<'_>,
+    task: &str,
+    data: Dict<'_, '_>,
+    ranks: PyReadonlyArray2<'_, u32>,
+    callback: Option<Py<PyAny>>,
+    limits: Option<Dict<'_, '_>>,
+) -> PyResult<PySolution> {
+    let limits = &parse(limits)?;
+    let (n_columns, n_rows) = ranks.as_array().dim();
+    let values = ranks.as_slice().map_err(|_| PyValueError::new_err("ranks: not C-contiguous"))?;
+    // For every column two orders of the rows, and its ranks.
+    let reserve = &Reserve::new(n_rows, values.len().saturating_mul(12))?;
+    let matrix = &RankMatrix::new(n_rows, n_columns, values.to_vec()).map_err(to_py)?;
+    let data = Data::new(data)?;
+    let problem = problem(&data, limits, (n_rows, matrix.n_questions()))?;
+    run(py, reserve, limits, callback, move |settings, monitor| {
+        registry::prepare(task, &problem)?.over_thresholds(matrix, settings, monitor)
+    })
+    .map(PySolution)
 }
 
 /// The best tree with at most k leaves for k = 1, 2, …, from one search.

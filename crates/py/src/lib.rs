@@ -26,6 +26,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(limits::backends, m)?)?;
     m.add_function(wrap_pyfunction!(door::tasks, m)?)?;
     m.add_function(wrap_pyfunction!(door::solve, m)?)?;
+    m.add_function(wrap_pyfunction!(door::over_thresholds, m)?)?;
     m.add_function(wrap_pyfunction!(door::path, m)?)?;
     m.add_function(wrap_pyfunction!(door::forecast, m)?)?;
     m.add_function(wrap_pyfunction!(door::near_optimal, m)?)?;

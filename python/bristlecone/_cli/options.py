@@ -293,7 +293,8 @@ SEARCH = Group("search", _shared("time_limit", "memory_limit", "n_jobs"))
 
 BINARY = Group("binary features", (
     _option("thresholds", "quantiles", str, "NAME", "thresholds of numbers: quantiles, midpoints "
-        "(all), kmeans, or ensemble (those of boosted trees fitted to the outcomes)"),
+        "(every one, as features), kmeans, ensemble (those of boosted trees fitted to the "
+        "outcomes), or all (the search chooses among every one)"),
     _option("n_thresholds", 10, int, "K", "maximum number of thresholds of a column"),
     _option("max_categories", 10, count_or_none, "K", "maximum number of levels of a text column "
         "with a separate binary feature for each; none for all"),

@@ -105,7 +105,8 @@ class PolicyData(NamedTuple):
 
     ``treatment`` int64 (n,) counts in ``treatments``. ``outcome`` float64 (n,) is what followed;
     of censored outcomes it is the time, and ``happened`` says whether it is that of an event.
-    ``propensity`` and ``predicted_outcomes`` are those that the user gave, if any.
+    ``propensity`` (n,) of the treatment that the row had, and ``predicted_outcomes``, are those
+    that the user gave, if any and if the rewards rest on them.
     """
 
     X: Any

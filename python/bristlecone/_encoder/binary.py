@@ -64,7 +64,7 @@ from bristlecone.exceptions import ColumnWarning, InvalidParameterError, ModelFo
 
 Floats = NDArray[np.float64]
 
-_THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble"
+_THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble", "all"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -82,20 +82,23 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    thresholds : {"quantiles", "midpoints", "kmeans", "ensemble"}, default="quantiles"
+    thresholds : {"quantiles", "midpoints", "kmeans", "ensemble", "all"}, default="quantiles"
         Thresholds of numeric columns, always midway between two neighbouring training values:
 
         * "quantiles": at the first midpoint not below each i / (n_thresholds + 1) linear quantile;
         * "midpoints": at every midpoint;
         * "kmeans": between neighbours of n_thresholds + 1 one-dimensional clusters;
         * "ensemble": at the thresholds of boosted stumps that are fitted to ``y``; ordered columns
-          are treated as with "quantiles".
+          are treated as with "quantiles";
+        * "all": none are chosen beforehand. A tree searches every threshold, and its ``encoder_``
+          has those of its splits, midway between the values of the node. See
+          docs/guide/encoder.md.
 
         A column with at most ``n_thresholds`` midpoints is split at every one of them, except with
-        "ensemble".
+        "ensemble" and "all".
     n_thresholds : int, default=10
         Maximum number of thresholds per numeric or ordered column; "ensemble" keeps the most
-        important ones, and "midpoints" ignores it.
+        important ones, and "midpoints" and "all" ignore it.
     max_categories : int or None, default=10
         Maximum number of levels of a categorical column with a separate feature for each. Ordered
         columns ignore it.
@@ -116,10 +119,12 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         gets the feature "is missing", and a missing category matches no level.
     min_support : float, default=0.01
         Features that are true for less than this share of the rows, including imputed values, or
-        for more than one minus it, are dropped. Boolean and 0/1 columns are always kept.
+        for more than one minus it, are dropped. Boolean and 0/1 columns are always kept. With
+        ``thresholds="all"`` no split of a tree has such a threshold.
     max_features : int or None, default=None
-        Maximum number of features in total. Columns take turns, starting with the one that has the
-        most balanced feature; each gives the most balanced of its remaining features.
+        Maximum number of features in total, without the thresholds of ``thresholds="all"``. Columns
+        take turns, starting with the one that has the most balanced feature; each gives the most
+        balanced of its remaining features.
     handle_unknown : {"ignore", "error"}, default="ignore"
         Treatment in ``transform`` of a category that was not seen in ``fit``: "ignore" matches no
         level, not even "other"; "error" raises a ValueError. Levels declared by an ordered type
@@ -203,6 +208,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     max_features: int | None = None
     handle_unknown: str = "ignore"
 
+    # Whether a search is to choose the thresholds.
+    _awaits_search = False
+
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> BinaryEncoder:
         """Choose the binary features.
 
@@ -276,7 +284,12 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         if weight is not None and present is not None:
             weight = weight[present]
             scores = None if scores is None else scores[present]
-        self._take(self._select(columns, weight, scores, risks), named=table.named)
+        chosen = self._select(columns, weight, scores, risks)
+        self._take(chosen, named=table.named)
+        self._awaits_search = self.thresholds == "all" and any(
+            schema.kind == "number" and schema.name not in chosen.constant
+            for schema in chosen.columns
+        )
         return columns if present is None else None
 
     def _take(self, chosen: Chosen, *, named: bool) -> None:
@@ -310,6 +323,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             ``fit``. The message names the column.
         """
         check_is_fitted(self)
+        if self._awaits_search:
+            raise ValueError(
+                "thresholds='all' are chosen by the search of a tree: pass the encoder to a tree "
+                "(encoder=...) and use the encoder_ of the fitted tree"
+            )
         n_rows, columns = self._columns_of(X, self.features_)
         answers = np.empty((self.n_features_out_, n_rows), dtype=bool)
         for index, feature in enumerate(self.features_):
@@ -475,6 +493,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         guessed = {}
         if scores is not None:
             guessed = self._guessed(columns, counts, scores, weight, unit, risks)
+        if self.thresholds == "all":
+            # The search chooses them.
+            numbers = [column for column in columns if isinstance(column, RankedColumn)]
+            guessed = {column.name: np.zeros(0, np.int64) for column in numbers}
         by_name = {column.name: column for column in columns}
 
         def divided(features: Sequence[Feature]) -> list[bytes]:

@@ -107,13 +107,13 @@ def choose_gaps(
 ) -> NDArray[np.int64]:
     """Indices of the gaps between distinct values where a column is cut, rising.
 
-    "midpoints" takes every gap, as do the others when there are at most ``n_thresholds``.
+    "midpoints" and "all" take every gap, as do the others when there are at most ``n_thresholds``.
     "quantiles": the first midpoint not below each i/(n_thresholds + 1) quantile, or the last
     (the binarisation of Huisman, van der Linden & Demirović, AAAI-24). "kmeans": the gap between
     each two neighbours of ``n_thresholds + 1`` clusters. The rest is as in ``weighted_quantiles``.
     """
     n_gaps = len(distinct) - 1
-    if method == "midpoints" or n_gaps <= n_thresholds:
+    if method in ("midpoints", "all") or n_gaps <= n_thresholds:
         return np.arange(n_gaps)
     if method == "quantiles":
         probability = np.arange(1, n_thresholds + 1) / (n_thresholds + 1)

@@ -170,7 +170,8 @@ def warn_of_constants(encoder: Any) -> None:
     message = ""
     if constant:
         message = f"constant columns give no split: {', '.join(map(repr, constant))}"
-    if {str(name) for name in encoder.get_feature_names_out()} <= set(constant):
+    awaits = getattr(encoder, "_awaits_search", False)
+    if not awaits and {str(name) for name in encoder.get_feature_names_out()} <= set(constant):
         message += "; " * bool(message) + "nothing is left to split on, the tree is a single leaf"
         warn(message, ConstantFeatureWarning)
     elif constant:

@@ -21,6 +21,7 @@ _CUTS = {
     "midpoints": "The thresholds of numeric columns are all midpoints between neighbouring values",
     "ensemble": "The thresholds of numeric columns are at most {} thresholds of each in boosted "
     "trees fitted to the outcomes; nothing is proven about other thresholds",
+    "all": "The search chose the thresholds of numeric columns among all of them",
 }
 _MISSING = {
     "impute": "a missing number is replaced by the mean of its column, a missing yes or no by the "
@@ -70,14 +71,13 @@ def _describe_search(estimator: Any) -> str:
     count = len(found.binary_features)
     searched = (
         f"bristlecone {found.version} ({type(estimator).__name__}) searched all trees "
-        f"{_size(found)} over {count} binary features for {found.aim}."
+        f"{_size(found)} over {_candidates(found)} for {found.aim}."
     )
     penalty = found.parameters["leaf_penalty"]
     if penalty > 0:
         searched += f" Every leaf adds a penalty of {penalty:g}."
-    encoding = _encoding(
-        estimator.encoder_, estimator.tree_, isinstance(found.parameters["encoder"], str)
-    )
+    with_cuts = isinstance(found.parameters["encoder"], str) and not found.is_of_partitions
+    encoding = _encoding(estimator.encoder_, estimator.tree_, with_cuts)
     return document(
         [
             searched,
@@ -85,8 +85,8 @@ def _describe_search(estimator: Any) -> str:
             _data(estimator),
             f"Result of the search: {found.sentence}; {numbers}.{remarks}",
             _tree(estimator),
-            *_groups(found),
             *estimator.leaves_.sentences(estimator.tree_, own_rows=True),
+            *_groups(found),
             encoding,
             f"The {count} binary features:" if count else "No column gave a binary feature.",
         ],
@@ -142,8 +142,11 @@ def _describe_reestimated(estimator: Any) -> str:
     )
     encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_, estimator.tree_)
     parts = [searched, leaves, *_teacher(found), _data(estimator), _tree(estimator)]
-    parts += [*_groups(found), *estimator.leaves_.sentences(estimator.tree_, own_rows=False)]
-    parts.append(encoding)
+    parts += [
+        *estimator.leaves_.sentences(estimator.tree_, own_rows=False),
+        *_groups(found),
+        encoding,
+    ]
     return document([part for part in parts if part])
 
 
@@ -245,6 +248,13 @@ def _size(found: Certificate) -> str:
     if events:
         limits.append(f"at least {events} training {_plural(events, 'event')} in each leaf")
     return " and ".join(limits)
+
+
+def _candidates(found: Certificate) -> str:
+    """What the splits were chosen from."""
+    if "thresholds" in found.facts:
+        return "every threshold of the numeric columns and the categories as encoded"
+    return f"{len(found.binary_features)} binary features"
 
 
 def _plural(number: int, noun: str) -> str:

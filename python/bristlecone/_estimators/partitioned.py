@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,11 @@ def check_supported(estimator: Any) -> None:
             "capacities must be None with partitions: limits on the whole tree need the rows "
             "themselves, not their sums"
         )
+    for name in ("horizon", "min_samples_treatment"):
+        if getattr(estimator, name, None):
+            raise InvalidParameterError(
+                f"{name} cannot be used with partitions, which have sums in place of rows"
+            )
     if isinstance(estimator, PolicyTree) and estimator.reward != "inverse-propensity":
         raise InvalidParameterError(
             f"reward={estimator.reward!r} needs predicted outcomes; with partitions use "
@@ -119,11 +125,12 @@ def keep(
     problem: Problem,
     solution: Any,
     n_missing: NDArray[np.int64] | None,
+    n_parts: int,
     start: float,
 ) -> None:
     """Set the results of a search over partitions; warn of what its user must know.
 
-    ``n_missing`` are those of the tree's nodes.
+    ``n_missing`` are those of the tree's nodes, ``n_parts`` is the number of partitions.
 
     Raises
     ------
@@ -135,6 +142,12 @@ def keep(
         assert math.isinf(solution.objective)
         raise unmet(fitted.certificate)
     tree = fitted.tree if n_missing is None else fitted.tree.with_missing_counts(n_missing)
-    values = tree, fitted.leaves, problem.encoder, fitted.certificate
-    estimator._set_fitted(*values, None, with_missing=False)
+    text = f"{n_parts}, read one by one"
+    if isinstance(estimator.encoder, str):
+        text += "; encoder='auto' means thresholds at quantiles"
+    remarks = (*fitted.certificate.remarks, ("partitions", text))
+    certificate = replace(fitted.certificate, remarks=remarks)
+    estimator._set_fitted(
+        tree, fitted.leaves, problem.encoder, certificate, None, with_missing=False
+    )
     announce(search, problem, [fitted])

@@ -217,7 +217,8 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             DataFrame or a pair, as for survival trees, without delayed entry.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows of weight zero are left out. An integer
-            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``, and rewards
+            that no model estimates), except for standard errors.
         treatment : array-like, shape (n,)
             Treatment that every row had: numbers, texts or booleans; at most 32 treatments.
         propensity : float, mapping or array-like, shape (n,) or (n, n_treatments), optional
@@ -342,6 +343,7 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             horizon=self.horizon,
             estimand=self.estimand,
             min_samples_treatment=self.min_samples_treatment,
+            models=(self.propensity_model, self.outcome_model),
         )
 
 

@@ -300,7 +300,8 @@ class PolicyValues(BaseTree):
             # A file holds no model of the user's own; it may have been set since.
             if parameters[name] is None:
                 parameters[name] = getattr(self, name)
-        found = prepare(self._estimation(parameters), rows, y, propensity, predicted_outcomes)
+        how = self._estimation(parameters)
+        found = prepare(how, rows, y, propensity, predicted_outcomes, judging=True)
         return found.estimates.spread(rows.kept)
 
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from bristlecone._data.rows import CheckedRows
 from bristlecone._estimators.base import BaseTree
-from bristlecone._fit.assemble import Fitted, announce, assemble, unmet
+from bristlecone._fit.assemble import Fitted, announce, assemble, settle, unmet
 from bristlecone._fit.encode import encode, encode_again, warn_of_shares
 from bristlecone._fit.forecast import estimate
 from bristlecone._fit.search import Limits, Search
@@ -210,6 +210,7 @@ class SearchedTree(BaseTree):
 
     def _keep(self, search: Search, problem: Problem, solution: Any, start: float) -> Fitted:
         """Set tree, leaves, encoder and certificate."""
+        problem, solution = settle(problem, solution)
         fitted = assemble(search, problem, solution, self._parameters(), start)
         if fitted.tree is None or fitted.leaves is None:
             for name in ("tree_", "leaves_"):

@@ -12,8 +12,9 @@ import numpy as np
 
 from bristlecone._core import Solution
 from bristlecone._data.rows import RowsT
+from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._encoder.rules import question_names
-from bristlecone._encoder.use import split_columns, warn_of_constants
+from bristlecone._encoder.use import binary_features, split_columns, warn_of_constants
 from bristlecone._fit.search import Search
 from bristlecone._leaves.base import Leaves
 from bristlecone._leaves.minimum import warn_of_event_free_rows
@@ -42,6 +43,33 @@ class Fitted:
     certificate: Certificate
 
 
+class _Settled:
+    """A solution whose splits are numbered as the features of another encoder."""
+
+    def __init__(self, solution: Any, feature: Any) -> None:
+        self._solution, self.feature = solution, feature
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._solution, name)
+
+
+def settle(problem: Problem[RowsT], solution: Any) -> tuple[Problem[RowsT], Any]:
+    """The problem and the solution over binary features, where the search was over thresholds.
+
+    The features are those of the encoder with the thresholds of the tree. Other problems stay.
+    """
+    ranked = problem.features
+    if not isinstance(ranked, RankedFeatures):
+        return problem, solution
+    encoder, feature = ranked.settle(
+        problem.encoder, solution.children_left, solution.children_right, solution.feature
+    )
+    features = binary_features(encoder, problem.data.X)
+    memo = {"thresholds": (ranked.shape[1], ranked.n_side)}
+    settled = replace(problem, encoder=encoder, features=features, memo=memo)
+    return settled, _Settled(solution, feature)
+
+
 def assemble(
     search: Search,
     problem: Problem,
@@ -65,6 +93,9 @@ def assemble(
         groups, aim = objective.groups(tree, problem, leaves), objective.aim(problem, leaves)
         teaching = with_loss(objective, tree, problem, leaves)
         remarks += _disputed(objective, tree, problem, leaves)
+    facts: dict[str, Any] = {_UNMET: objective.admissible} if treeless else {}
+    if "thresholds" in memo:
+        facts["thresholds"], facts["rows_per_side"] = memo["thresholds"]
     certificate = Certificate(
         aim=aim,
         status=solution.status,
@@ -82,7 +113,7 @@ def assemble(
         reference_loss=None if reference is None else float(reference),
         groups=groups,
         teacher=teaching,
-        facts={_UNMET: objective.admissible} if treeless else {},
+        facts=facts,
     )
     return Fitted(tree, leaves, certificate)
 

@@ -15,6 +15,7 @@ from bristlecone._data.arrays import transposed
 from bristlecone._data.rows import CheckedRows, RowsT
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.cuts import RankedColumns, add_cuts, rank_columns
+from bristlecone._encoder.ranked import RankedFeatures, awaits_search
 from bristlecone._encoder.use import (
     AnswerCounts,
     Answers,
@@ -27,7 +28,7 @@ from bristlecone._leaves.minimum import event_free_rows, smallest_leaf, warn_of_
 from bristlecone._search.certificate import Certificate, fingerprint
 from bristlecone._search.cuts import Growth
 from bristlecone._search.engine import Problem
-from bristlecone._search.row_sums import PREFIX, unordered_fingerprint
+from bristlecone._search.row_sums import unordered_fingerprint
 
 # Largest share of the remaining time that the choice of cuts may take, and how much longer than
 # reading the rows ranking them, cutting and encoding them anew may take.
@@ -50,6 +51,7 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
     )
     # What "auto" means follows from the features.
     follows = search.limits.min_events_leaf == "auto"
+    features: NDArray[np.uint8] | RankedFeatures
     if read is None:
         features = binary_features(encoder, data.X)
         answers = count_answers(features, _events(data)) if follows else None
@@ -63,7 +65,10 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         del answers
         if isinstance(search.encoder, str):
             _add_cuts(search, encoder, columns, data, least, start)
-        if columns.ranks and all(values is None for values in columns.values):
+        if awaits_search(encoder):
+            # No feature is written out: there are as many as thresholds.
+            features = RankedFeatures(columns, data.weight, encoder.min_support)
+        elif columns.ranks and all(values is None for values in columns.values):
             # Every column is an answer already.
             features = transposed(np.array(columns.ranks)).view(np.uint8)
         else:
@@ -85,7 +90,7 @@ def encode_again(
     """
     features = binary_features(encoder, data.X)
     known = certificate.fingerprint
-    unordered = known.startswith(PREFIX)
+    unordered = certificate.is_of_partitions
     own = unordered_fingerprint(features, data) if unordered else fingerprint(features, data)
     if own != known:
         raise ValueError(
@@ -116,7 +121,9 @@ def warn_of_shares(
         def counted() -> AnswerCounts:
             return count_answers(problem.features, among).counts
 
-    warn_of_small_sample(counted, (limits.min_samples_leaf, least["min_samples_leaf"]), events)
+    # The search over every threshold looks at the sizes of leaves by itself.
+    known = None if isinstance(problem.features, RankedFeatures) else counted
+    warn_of_small_sample(known, (limits.min_samples_leaf, least["min_samples_leaf"]), events)
 
 
 def _smallest_leaf(

@@ -179,6 +179,8 @@ def _fewer_features(
     encoder = BinaryEncoder() if isinstance(search.encoder, str) else clone(search.encoder)
     if not isinstance(encoder, BinaryEncoder):
         return
+    if encoder.thresholds == "all":
+        encoder.set_params(thresholds="quantiles")
     seconds, memory = _allowance(search.limits)
     began, took = time.perf_counter(), problem.seconds
     last = began + max(_SECONDS_OF_TRIES, _SHARE_OF_TRIES * seconds)

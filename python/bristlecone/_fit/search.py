@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bristlecone._data.checks import thread_count
+from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._encoder.use import count_distinct
 from bristlecone._objectives.base import Objective
 from bristlecone._search.engine import Engine, Problem
@@ -39,7 +40,7 @@ class Limits:
         given: Any = {name: getattr(estimator, name, None) for name in cls.__dataclass_fields__}
         return cls(**given)
 
-    def depth(self, features: NDArray[Any]) -> int:
+    def depth(self, features: NDArray[Any] | RankedFeatures) -> int:
         """Largest depth a tree over these features, shape (n, n_features), can have."""
         # No path asks a question twice, and every split leaves a row behind.
         most: int = min(features.shape[1], features.shape[0] - 1)
@@ -47,7 +48,7 @@ class Limits:
             most = min(most, self.max_leaf_nodes - 1)
         return most if self.max_depth is None else min(self.max_depth, most)
 
-    def most_leaves(self, features: NDArray[Any]) -> int:
+    def most_leaves(self, features: NDArray[Any] | RankedFeatures) -> int:
         """Largest number of leaves a tree over these features can have."""
         most = len(features)
         if self.max_leaf_nodes is not None:
@@ -55,6 +56,8 @@ class Limits:
         depth = self.depth(features)
         if depth < most.bit_length():
             most = min(most, 1 << depth)
+        if isinstance(features, RankedFeatures):
+            return features.count_distinct(most)
         return count_distinct(features, most)
 
     def settings(self, problem: Problem, **others: Any) -> dict[str, Any]:

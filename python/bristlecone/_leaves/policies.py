@@ -197,12 +197,19 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name}: {count:,}" for name, count in counts.items())
 
 
-def covariance_of_mean(values: Floats, weight: Floats | None) -> Floats:
-    """Σ w² (v − mean)(v − mean)ᵀ / (Σ w)² of values, shape (n, k): that of their mean's errors."""
+def covariance_of_mean(
+    values: Floats, weight: Floats | None, count: Counts | None = None
+) -> Floats:
+    """Σ w² (v − mean)(v − mean)ᵀ / (Σ w)² of values, shape (n, k): that of their mean's errors.
+
+    With ``count`` an entry stands for so many equal rows, whose weight together is its weight.
+    """
     share = np.full(len(values), 1.0 / len(values)) if weight is None else weight / weight.sum()
     unit = float(np.abs(values).max(initial=0.0)) or 1.0
     scaled = values / unit
     off = (scaled - share @ scaled) * share[:, None]
+    if count is not None:
+        off = off / np.sqrt(count)[:, None]
     # Of rewards beyond 1e154 it is beyond the largest number: nothing is said of their errors.
     with np.errstate(over="ignore", invalid="ignore"):
         found = (off.T @ off) * unit * unit

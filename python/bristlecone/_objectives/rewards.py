@@ -34,6 +34,8 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         What the rewards of censored outcomes are.
     min_samples_treatment : int
         Fewest rows of every treatment in a leaf.
+    models : tuple
+        Models of the propensity scores and of the outcomes, where these were not given.
     """
 
     reward: str
@@ -41,6 +43,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
     horizon: float | None = None
     estimand: str = "restricted-mean"
     min_samples_treatment: int = 0
+    models: tuple[Any, Any] = (None, None)
 
     def target(self, data: PolicyData) -> NDArray[np.float64]:
         """How much better each treatment is than their mean: what a policy divides rows by."""
@@ -64,6 +67,20 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         total = float(len(data.rewards)) if weight is None else math.fsum(weight)
         limited = {**task.data, "capacity": self.capacity(data.treatments, total)}
         return engine_of(Task("capacity", limited), problem.features)
+
+    def _estimated(self, data: PolicyData) -> str:
+        """What was estimated for the rewards, and by which models."""
+        scores, outcomes = (
+            "auto" if isinstance(model, str) else type(model).__name__ for model in self.models
+        )
+        parts = []
+        if self.reward != "direct" and data.propensity is None:
+            parts.append(f"the propensity scores ({scores})")
+        if self.horizon is not None:
+            parts.append(f"survival and censoring ({outcomes})")
+        elif self.reward != "inverse-propensity" and data.predicted_outcomes is None:
+            parts.append(f"the outcomes ({outcomes})")
+        return f", with cross-fitted models of {' and of '.join(parts)}" if parts else ""
 
     def _within_minima(self, problem: Problem[PolicyData]) -> Engine:
         """Search where leaves without enough rows of every treatment cost infinity.
@@ -120,19 +137,25 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         n_treatments = len(data.treatments)
         flat = leaf * n_treatments + data.treatment
 
+        count = problem.count
+
         def counted(rows: NDArray[np.bool_] | slice) -> NDArray[np.int64]:
             shape = tree.n_leaves, n_treatments
-            return np.bincount(flat[rows], minlength=shape[0] * shape[1]).reshape(shape)
+            own = None if count is None else count[rows]
+            found = np.bincount(flat[rows], own, shape[0] * shape[1])
+            return found.astype(np.int64).reshape(shape)
 
         prescribed = data.rewards[np.arange(len(leaf)), label[leaf]]
         return PolicyLeaves(
             labels=data.treatments,
             label=label,
             values=values,
-            covariance=_covariances(leaf, tree.n_leaves, data.rewards, data.weight),
+            covariance=_covariances(leaf, tree.n_leaves, data, count),
             treated=counted(slice(None)),
             events=None if data.happened is None else counted(self._by_then(data)),
-            whole=covariance_of_mean(np.column_stack([prescribed, data.rewards]), data.weight),
+            whole=covariance_of_mean(
+                np.column_stack([prescribed, data.rewards]), data.weight, count
+            ),
         )
 
     def _by_then(self, data: PolicyData) -> NDArray[np.bool_]:
@@ -161,7 +184,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             source += "; Westling, Luedtke, Gilbert and Carone, JASA 2024"
         return (
             f"the greatest {what} of the treatments it prescribes, estimated by the "
-            f"{self.reward} method ({source}); "
+            f"{self.reward} method ({source}){self._estimated(problem.data)}; "
             "the objective is its negative"
             + (f"; of all rows it may prescribe {limits}" if limits else "")
         )
@@ -222,16 +245,15 @@ def _by_leaf(
 
 
 def _covariances(
-    leaf: NDArray[np.int64],
-    n_leaves: int,
-    rewards: NDArray[np.float64],
-    weight: NDArray[np.float64] | None,
+    leaf: NDArray[np.int64], n_leaves: int, data: PolicyData, count: NDArray[np.int64] | None
 ) -> NDArray[np.float64]:
     """Covariances of the errors of the mean rewards of every leaf."""
-    found = np.empty((n_leaves, rewards.shape[1], rewards.shape[1]))
+    n_treatments = data.rewards.shape[1]
+    found = np.empty((n_leaves, n_treatments, n_treatments))
     for k in range(n_leaves):
         inside = leaf == k
-        found[k] = covariance_of_mean(rewards[inside], None if weight is None else weight[inside])
+        weight, own = (None if one is None else one[inside] for one in (data.weight, count))
+        found[k] = covariance_of_mean(data.rewards[inside], weight, own)
     return found
 
 

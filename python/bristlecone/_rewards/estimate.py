@@ -43,7 +43,7 @@ class Estimation(NamedTuple):
 class EstimatedRewards:
     """Estimated rewards of rows under every treatment, and what they were estimated from.
 
-    The table of :meth:`PolicyTree.estimate_rewards`: rows of weight zero are NaN.
+    ``PolicyTree.estimate_rewards`` returns them; rows of weight zero are NaN.
 
     Parameters
     ----------
@@ -137,9 +137,12 @@ def prepare(
     predicted_outcomes: Any = None,
     heard: Callable[..., object] | None = None,
     *,
-    warns: bool = True,
+    judging: bool = False,
 ) -> Prepared:
     """Rewards of checked rows, whose labels are the treatments.
+
+    Rows that are only ``judging`` a policy may have their last event before the horizon, as long as
+    rows of every treatment were under observation until then.
 
     Raises
     ------
@@ -148,7 +151,7 @@ def prepare(
         horizon that is beyond what was observed, and treatments without rows of which a model is
         needed; the row or the treatment is named.
     """
-    outcome, happened = _outcome(how, rows, y)
+    outcome, happened = _outcome(how, rows, y, judging=judging)
     scores = predictions = None
     if predicted_outcomes is not None:
         if how.horizon is not None:
@@ -201,8 +204,10 @@ def prepare(
         uncensored=uncensored,
         min_propensity=how.min_propensity,
     )
-    if warns:
-        _warn_of_overlap(estimates)
+    _warn_of_overlap(estimates)
+    # What the rewards do not rest on does not belong to the rows of the fit.
+    used = predictions if how.reward != "inverse-propensity" else None
+    given = scores if needs_scores else None
     data = PolicyData(
         X=rows.X,
         rewards=rewards,
@@ -211,8 +216,8 @@ def prepare(
         treatment=rows.labels,
         outcome=outcome,
         happened=happened,
-        propensity=scores,
-        predicted_outcomes=predictions,
+        propensity=None if given is None else propensity_of_own(given, rows.labels),
+        predicted_outcomes=used,
     )
     return Prepared(data, estimates)
 
@@ -276,7 +281,7 @@ def _of_lives(
 
 
 def _outcome(
-    how: Estimation, rows: LabelledData, y: Any
+    how: Estimation, rows: LabelledData, y: Any, *, judging: bool
 ) -> tuple[Floats, NDArray[np.bool_] | None]:
     """Outcomes of the kept rows: numbers, or times with their events where there is a horizon."""
     n = len(rows.kept)
@@ -290,7 +295,7 @@ def _outcome(
     if not event.any():
         raise ValueError("y has no event: every row is censored")
     last = float(time[event].max())
-    if horizon > last:
+    if horizon > last and not judging:
         raise ValueError(
             f"horizon={horizon:g} is beyond the last event of y, at {last:g}; nothing is known of "
             "later times"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bristlecone._core import __version__
 from bristlecone._log import log, warn
 from bristlecone._search.progress import SearchProgress, relative_gap
+from bristlecone._search.row_sums import PREFIX
 from bristlecone.exceptions import InvalidParameterError, SearchLimitWarning
 
 # Statuses of searches. The others, UNPROVEN, are those of greedy and soft trees, and of trees whose
@@ -255,6 +256,11 @@ class Certificate:
         return self.status == "infeasible"
 
     @property
+    def is_of_partitions(self) -> bool:
+        """Whether the rows of the fit were read in partitions."""
+        return self.fingerprint.startswith(PREFIX)
+
+    @property
     def is_taught(self) -> bool:
         """Whether objective and bound are those of outcomes that a teacher smoothed."""
         return self.teacher is not None and self.status != "reestimated"
@@ -319,6 +325,18 @@ class Certificate:
         return replace(self, status="reestimated", **{**nothing, **same, **anew})
 
     @property
+    def scope(self) -> str:
+        """The trees that the proof is about, in words."""
+        if "thresholds" not in self.facts:
+            return f"among trees over these {len(self.binary_features)} binary features"
+        depth, side = self.parameters.get("max_depth"), self.facts["rows_per_side"]
+        trees = "all trees" if depth is None else f"all trees of depth {depth}"
+        return (
+            f"among {trees} over every threshold of the numeric columns and the categories as "
+            f"encoded (at least {side} row{'s' * (side != 1)} a side)"
+        )
+
+    @property
     def sentence(self) -> str:
         """The proof in words."""
         if self.structure is not None:
@@ -330,7 +348,7 @@ class Certificate:
             )
         if not self.is_searched:
             return f"{self.status}, not found by search: nothing is proven"
-        over = f"optimal among trees over these {len(self.binary_features)} binary features"
+        over = f"optimal {self.scope}"
         if self.teacher is not None:
             over += f", for {self.teacher.outcomes}"
         if self.status == "optimal":
@@ -346,10 +364,17 @@ class Certificate:
             ("objective", f"{self.objective_value:.10g}"),
             ("lower bound", f"{self.lower_bound:.10g}"),
             ("gap", self.gap_text),
-            ("binary features", str(len(self.binary_features))),
+            self._counted,
             ("seconds", f"{self.seconds:.3g}"),
             *self.notes,
         ]
+
+    @property
+    def _counted(self) -> tuple[str, str]:
+        """Number of the questions that were searched."""
+        if "thresholds" in self.facts:
+            return "thresholds", str(self.facts["thresholds"])
+        return "binary features", str(len(self.binary_features))
 
     @property
     def gap_text(self) -> str:

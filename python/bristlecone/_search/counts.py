@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
+from bristlecone._encoder.ranked import RankedFeatures
 
 # Seconds per row and set of questions of a search over curves, and per pair of features that
 # hold for a row, or of cells, in a search under limits.
@@ -20,6 +21,10 @@ _CURVE, _PAIR, _CELL = 1e-9, 4e-9, 2e-8
 
 # Weighted searches that a measure takes, and a search under limits.
 _OF_MEASURE, _OF_LIMITS = 10, 5
+
+# Seconds per row, column and threshold of a search over all thresholds to depth two, and the share
+# of the thresholds of a node that are tried on every level above (docs/maths/thresholds.md).
+_THRESHOLD, _TRIED = 6e-11, 0.02
 
 # Share of a search under limits that threads do not share.
 _SERIAL = 0.2
@@ -38,6 +43,22 @@ def curve_forecast(features: NDArray[np.uint8], **settings: Any) -> dict[str, fl
     threads = max(1, min(settings["n_threads"], n_features))
     seconds = _exp(math.log(_CURVE * n_rows / threads) + questions)
     return {**counts, **_by_rows(seconds), "bytes": n_rows * (n_features / 4 + 64)}
+
+
+def ranked_forecast(ranked: RankedFeatures, **settings: Any) -> dict[str, float]:
+    """Forecast of a search over every threshold: what it took on data with some signal.
+
+    Trees of two levels take one pass over rows and columns for each of the thresholds that are
+    tried at their root. On every level above, each threshold that is tried parts the rows.
+    """
+    (n_rows, n_questions), n_columns = ranked.shape, len(ranked.ranks)
+    above = max(0, settings["max_depth"] - 2)
+    seconds = _THRESHOLD * n_rows * n_columns * n_questions
+    seconds *= _exp(above * _log(max(1.0, _TRIED * n_questions)))
+    if above:
+        seconds /= max(1, settings["n_threads"])
+    counts = {"n_distinct_rows": float(n_rows), "n_active_features": float(n_questions)}
+    return {**counts, **_by_rows(seconds), "bytes": 12.0 * n_rows * n_columns}
 
 
 def limited_forecast(

@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._data.rows import RowsT
+from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._search.certificate import Teaching
-from bristlecone._search.counts import curve_forecast, limited_forecast, measure_forecast
+from bristlecone._search.counts import (
+    curve_forecast,
+    limited_forecast,
+    measure_forecast,
+    ranked_forecast,
+)
 from bristlecone._search.front import solve_front
 from bristlecone._tree import Tree
+from bristlecone.exceptions import InvalidParameterError
 
 # Names of the functions that take each task.
 _FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()}
@@ -25,7 +32,8 @@ _FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()
 class Problem(Generic[RowsT]):
     """Training rows, the fitted encoder, and the features.
 
-    These are binary, but numbers for a greedy tree that cuts columns itself. ``least`` has the
+    These are binary, but numbers for a greedy tree that cuts columns itself, and ``RankedFeatures``
+    for a search over every threshold. ``least`` has the
     settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
     the rows, ``memo`` a cache of what the trees of one problem have in common; ``reference_loss``
     is that of a reference model on each row, where there is one, and ``teaching`` says how the
@@ -36,7 +44,7 @@ class Problem(Generic[RowsT]):
 
     data: RowsT
     encoder: Any
-    features: NDArray[Any]
+    features: Any
     least: dict[str, int]
     seconds: float
     memo: dict[str, Any]
@@ -84,6 +92,11 @@ MOST_DEPTH = 4
 """Largest depth of sums over partitions."""
 
 
+def sum_tasks() -> list[str]:
+    """Names of the tasks whose costs are functions of sums."""
+    return [name for name, known in _FUNCTIONS.items() if {"path", "forecast"} <= known]
+
+
 class Sums:
     """Sums over sets of features, to which partitions are added; they travel as bytes.
 
@@ -118,6 +131,23 @@ class Sums:
         """Add the sums of other rows."""
         self._sums.merge(other._sums)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows added so far."""
+        return self._sums.n_rows
+
+    def to_bytes(self) -> bytes:
+        """The sums, with a version and a checksum."""
+        return self._sums.to_bytes()
+
+    def merge_bytes(self, content: bytes) -> None:
+        """Add sums that were turned into bytes."""
+        self._sums.merge_bytes(content)
+
+    def smallest_cell(self) -> tuple[int, list[tuple[int, bool]]] | None:
+        """Rows of the smallest cell that is not empty, and its features with their values."""
+        return self._sums.smallest_cell()
+
     def search(
         self, callback: Callable[..., object] | None, **settings: Any
     ) -> tuple[NDArray[np.int64], ...]:
@@ -135,6 +165,10 @@ class Sums:
         arrays = tuple(map(np.ascontiguousarray, (outcome, leaf, count)))
         return self._sums.certify(arrays, **settings)  # type: ignore[arg-type]
 
+    def certify_by_sums(self, **settings: Any) -> _core.Solution:
+        """What was found, with the objective of the sums."""
+        return self._sums.certify(None, **settings)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _sums_of, (*self._given, self._sums.to_bytes())
 
@@ -151,9 +185,17 @@ def _sums_of(
     return sums
 
 
-def engine_of(task: Task, features: NDArray[np.uint8]) -> Engine:
-    """Engine for a task of the registry, with the functions that take it."""
+def engine_of(task: Task, features: NDArray[np.uint8] | RankedFeatures) -> Engine:
+    """Engine for a task of the registry, with the functions that take it.
+
+    Raises
+    ------
+    InvalidParameterError
+        For a search over every threshold, if the task has none.
+    """
     known = _FUNCTIONS[task.name]
+    if isinstance(features, RankedFeatures):
+        return _over_thresholds(task, features)
     optional: dict[str, Callable[..., Any]] = {
         "path": _core.path,
         "near_optimal": _core.near_optimal,
@@ -167,6 +209,24 @@ def engine_of(task: Task, features: NDArray[np.uint8]) -> Engine:
     solve = _core.solve if "solve" in known else solve_front
     forecast = _forecast(task, features)
     return Engine(partial(solve, *task, features), forecast, **offered)
+
+
+# Why a task has no search over every threshold.
+_NO_THRESHOLDS = {
+    "brier": "the Brier score of a leaf is no function of sums over its rows",
+    "priced-costs": "features have prices",
+}
+
+
+def _over_thresholds(task: Task, ranked: RankedFeatures) -> Engine:
+    if "over_thresholds" not in _FUNCTIONS[task.name]:
+        reason = _NO_THRESHOLDS.get(task.name, "it weighs several objectives or has constraints")
+        raise InvalidParameterError(
+            f"BinaryEncoder(thresholds='all') cannot be used with this objective: {reason}; "
+            "choose other thresholds, such as 'midpoints'"
+        )
+    solve = partial(_core.over_thresholds, *task, ranked.ranks)
+    return Engine(solve, partial(ranked_forecast, ranked))
 
 
 def _forecast(task: Task, features: NDArray[np.uint8]) -> Callable[..., dict[str, float]]:

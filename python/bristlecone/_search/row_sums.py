@@ -22,7 +22,7 @@ OF_ALL = "classes", "groups", "treatments"
 """Fields of training rows that are about all rows together."""
 
 # Fields that do not count.
-_OTHER = "X", "smoothed", "kept", "event_free"
+_OTHER = "X", "smoothed", "rewards", "kept", "event_free"
 
 
 class RowSums:

@@ -96,7 +96,7 @@ def headline(found: Certificate) -> str:
             "The leaves were estimated again on other rows, for which nothing is proven. The "
             f"splits, found on {found.structure.n_samples:,} rows: {first[:1].lower()}{first[1:]}"
         )
-    over = f"among trees over these {len(found.binary_features)} binary features"
+    over = found.scope
     if found.teacher is not None:
         over += f", for {found.teacher.outcomes}"
     if found.status == "optimal":

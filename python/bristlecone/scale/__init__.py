@@ -2,12 +2,14 @@
 
 from bristlecone.scale._dask import DaskOptimalSurvivalTree, DaskOptimalTreeClassifier
 from bristlecone.scale._fit import fit_partitions
+from bristlecone.scale._partial import PartialSums
 from bristlecone.scale._predict import predict_partitions
 from bristlecone.scale._run import PassProgress
 
 __all__ = [
     "DaskOptimalSurvivalTree",
     "DaskOptimalTreeClassifier",
+    "PartialSums",
     "PassProgress",
     "fit_partitions",
     "predict_partitions",

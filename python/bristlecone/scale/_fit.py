@@ -79,9 +79,9 @@ def fit_partitions(
 CostSensitiveTreeClassifier, OptimalTreeRegressor or PolicyTree
         It is fitted in place. Its objective must be a sum over rows: not ``objective="brier"``,
         "f1" or "mcc", and no ``fairness``, ``teacher`` or ``capacities``; a PolicyTree needs
-        ``reward="inverse-propensity"``. ``encoder`` is a ``BinaryEncoder`` whose thresholds do not
-        depend on the outcomes, or "auto", which means ``BinaryEncoder()`` here: no thresholds of
-        greedy trees are added.
+        ``reward="inverse-propensity"``, without ``horizon`` and ``min_samples_treatment``.
+        ``encoder`` is a ``BinaryEncoder`` whose thresholds do not depend on the outcomes, or
+        "auto", which means ``BinaryEncoder()`` here: no thresholds of greedy trees are added.
     partitions : path, list of paths, pyarrow dataset, Dask DataFrame, callable, ...
         One of: a Parquet file, folder or glob, or a list of them; a pyarrow dataset; a Dask
         DataFrame; a list of data frames; an object with ``__arrow_c_stream__`` that can be read
@@ -269,7 +269,9 @@ class _Fit:
         solution = sums.sums.certify(place, leaf, cells, **settings)
         rows = rows._replace(data=data)
         problem = replace(problem, data=rows.cells(place, cells), count=cells, leaf=leaf)
-        keep(self.estimator, self.search, problem, solution, leaves.n_missing, self.start)
+        n_parts = self.runner.passes[-1].n_parts
+        found = problem, solution, leaves.n_missing, n_parts
+        keep(self.estimator, self.search, *found, self.start)
 
     def _encoder(
         self, known: tuple[Roles, Outcomes, NDArray[np.int64]], rows: Training

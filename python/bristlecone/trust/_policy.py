@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
@@ -12,12 +11,12 @@ from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array
 from bristlecone._data.outcomes import check_survival
-from bristlecone.exceptions import OverlapWarning
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
 from bristlecone.trust._exact import Bools, Column, Floats, exact_means, weighted
 from bristlecone.trust._rows import Rows, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement, like, sums_of, within
+from bristlecone.trust._teacher import estimated_again
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
@@ -42,14 +41,17 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
         raise ValueError(f"X has {table.n_rows} rows but y has {len(outcome)}")
     outcome = outcome[kept]
     reward = parameters["reward"]
-    given, predicted = more.get("propensity"), more.get("predicted_outcomes")
+    given = more.get("propensity") if reward != "direct" else None
+    predicted = more.get("predicted_outcomes") if reward != "inverse-propensity" else None
     share = None if given is None else _propensity(given, codes, treatments, kept)
+    if share is not None and share.ndim == 2:
+        share = share[taken]
     known = None if predicted is None else np.array(predicted, dtype=np.float64)[kept]
     lacks_share = reward != "direct" and share is None
     lacks_known = reward != "inverse-propensity" and known is None
     found: Any = None
     if horizon is not None or lacks_share or lacks_known:
-        found = _estimated(tree, table.X, y, weight, more)
+        found = estimated_again(tree, table.X, y, weight, more)
     if horizon is not None:
         rewards = found.rewards[kept]
     else:
@@ -59,27 +61,14 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
         if reward != "direct":
             own: Any = share
             if own is None:
-                own = np.maximum(found.propensity[kept], parameters["min_propensity"])
-            rewards[taken] += (outcome - rewards[taken]) / (own if own.ndim == 1 else own[taken])
+                own = np.maximum(found.propensity[kept][taken], parameters["min_propensity"])
+            rewards[taken] += (outcome - rewards[taken]) / own
     weights = None if weight is None else weight[kept]
     outcomes = (treatments, weights, codes, outcome, event, share, known)
     facts = {"labels": codes, "classes": treatments, "rewards": rewards}
     if event is not None:
         facts["by then"] = event & (outcome <= horizon)
     return rows_of(tree, table, weight, kept, outcomes, facts)
-
-
-def _estimated(tree: Any, X: Any, y: Any, weight: Any, more: Mapping[str, Any]) -> Any:
-    """The rewards of the fit by models that are fitted again."""
-    parameters = dict(tree.certificate_.parameters)
-    for name in ("outcome_model", "propensity_model"):
-        # A file holds no model of the user's own; it may have been set since.
-        if parameters[name] is None:
-            parameters[name] = getattr(tree, name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OverlapWarning)
-        given = {name: value for name, value in more.items() if name != "sample_weight"}
-        return type(tree)(**parameters).estimate_rewards(X, y, weight, **given)
 
 
 def _propensity(
@@ -104,9 +93,10 @@ class Rewards(Statement):
     def __init__(self, tree: Any, rows: Rows) -> None:
         parameters = tree.certificate_.parameters
         capacities = parameters["capacities"] or {}
-        # Leaves that were estimated from other rows than their splits may have any.
-        honest = tree.certificate_.status == "reestimated"
-        self.fewest = 0 if honest else int(parameters["min_samples_treatment"])
+        self.fewest = int(parameters["min_samples_treatment"])
+        if self.fewest and tree.certificate_.status == "reestimated":
+            # Leaves that were estimated from other rows than their splits may have any.
+            self.fewest = 0
         weight = Column.of(rows.weight)
         self.columns, self.factor = weighted(rows.facts["rewards"], weight)
         self.n_labels = len(self.columns)

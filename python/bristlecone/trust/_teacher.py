@@ -1,7 +1,8 @@
-"""Rows of a fit with the smoothed outcomes that its search was for."""
+"""What models made of the rows of a fit: smoothed outcomes, and rewards of treatments."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
@@ -11,6 +12,7 @@ import numpy as np
 
 from bristlecone._estimators.base import smoothed_again
 from bristlecone._teacher.lesson import moments, teacher_of
+from bristlecone.exceptions import OverlapWarning
 from bristlecone.trust._compare import Checks
 from bristlecone.trust._exact import Floats
 from bristlecone.trust._rows import Rows
@@ -61,3 +63,16 @@ def check_teacher(
     explained = f"it explains {100 * known.score:.3g}% of the deviance"
     checks.same("teacher", f"fitted again: {explained}", pairs)
     return np.asarray(smoothed, dtype=np.float64)
+
+
+def estimated_again(tree: Any, X: Any, y: Any, weight: Any, more: Mapping[str, Any]) -> Any:
+    """The rewards of the fit by models that are fitted again."""
+    parameters = dict(tree.certificate_.parameters)
+    for name in ("outcome_model", "propensity_model"):
+        # A file holds no model of the user's own; it may have been set since.
+        if parameters[name] is None:
+            parameters[name] = getattr(tree, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OverlapWarning)
+        given = {name: value for name, value in more.items() if name != "sample_weight"}
+        return type(tree)(**parameters).estimate_rewards(X, y, weight, **given)

@@ -57,6 +57,10 @@ def verify(
     checked against the real ones. A tree from a file has no teacher of the user's own: call
     ``set_params(teacher=...)`` first, or these checks are left out.
 
+    The models that estimated the rewards of a ``PolicyTree`` are fitted again, too, and their
+    predictions and the scores of censored outcomes count as given. On another machine their last
+    digits may differ, so checks may fail that rest on them.
+
     Parameters
     ----------
     tree : fitted tree

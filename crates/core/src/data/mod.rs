@@ -2,6 +2,7 @@
 
 mod encode;
 mod key;
+mod ranked;
 mod ranks;
 mod sample;
 mod size;
@@ -9,6 +10,7 @@ mod transpose;
 
 pub use encode::{Questions, count_true, encode};
 pub use key::random_number;
+pub use ranked::RankMatrix;
 pub use ranks::{Ranks, sort_by_keys};
 pub use sample::{Column, Sample};
 pub use size::{Smallest, check_size, rows_of, size};

@@ -10,7 +10,7 @@ pub use fronts::FrontSearch;
 pub use problem::Problem;
 pub use sums::{ManyTrees, SUMS, SumSearch, Visitor, visit};
 
-use crate::data::BinaryMatrix;
+use crate::data::{BinaryMatrix, RankMatrix};
 use crate::error::Error;
 use crate::greedy::{Codes, Grown, Limits, subtree_by_curve};
 use crate::search::batch::{self, BatchTask, Statistics};
@@ -43,7 +43,15 @@ pub struct Entry {
 
 /// All tasks.
 pub fn tasks() -> Vec<Entry> {
-    let asks: &[_] = &["solve", "path", "forecast", "near_optimal", "alternatives", "greedy_cuts"];
+    let asks: &[_] = &[
+        "solve",
+        "path",
+        "forecast",
+        "near_optimal",
+        "alternatives",
+        "greedy_cuts",
+        "over_thresholds",
+    ];
     let mut all: Vec<_> =
         SUMS.iter().map(|&name| Entry { name, asks, switches: OF_SUMS }).collect();
     let asks = &["solve", "path", "forecast", "greedy_cuts"];
@@ -182,6 +190,9 @@ const OF_SUMS: &[&str] = &[
     "planted",
 ];
 
+/// Those that the search over ranks reads.
+const OF_RANKS: &[&str] = &["backend", "precision", "cache", "cells_per_thread", "planted"];
+
 /// Those for curves.
 const OF_CURVES: &[&str] =
     &["backend", "equivalent_points", "look_ahead", "cache", "cells_per_thread", "planted"];
@@ -242,8 +253,11 @@ impl Prepared<'_> {
     /// Settings that say nothing in vain: neither switches nor, for these rows, limits.
     fn checked(&self, x: &BinaryMatrix, settings: &Settings) -> Result<Checked, Error> {
         self.check(settings)?;
-        let n_events = self.events().iter().filter(|&&event| event).count();
-        settings.checked(x.n_rows(), n_events)
+        settings.checked(x.n_rows(), self.n_events())
+    }
+
+    fn n_events(&self) -> usize {
+        self.events().iter().filter(|&&event| event).count()
     }
 
     /// The best tree.
@@ -257,6 +271,32 @@ impl Prepared<'_> {
                 batch::solve(*task, x, statistics, *total_weight, *leaf_penalty, s, m)
             }
             Prepared::Front(_) => without("best tree but that of a front"),
+        }
+    }
+
+    /// The best tree over every threshold of the columns; its features are questions of `x`.
+    pub fn over_thresholds(
+        &self,
+        x: &RankMatrix,
+        s: &Settings,
+        m: &Monitor,
+    ) -> Result<Solution, Error> {
+        let read = |name: &str| OF_RANKS.contains(&name);
+        if let Some(name) = s.switches.changed().find(|name| !read(name)) {
+            let reason = format!("{name:?} is no switch of this search");
+            return Err(Error::invalid("options", reason));
+        }
+        let s = &s.checked(x.n_rows(), self.n_events())?;
+        match self {
+            Prepared::Sum(task) => task.over_thresholds(x, s, m),
+            Prepared::Priced(_) => without("search over all thresholds: questions have prices"),
+            Prepared::Curve(_) => without(
+                "search over all thresholds: the loss of a curve is no function of sums over the rows",
+            ),
+            Prepared::Outside(_) => {
+                without("search over all thresholds: nothing is known of costs from outside")
+            }
+            Prepared::Front(_) => without("search over all thresholds: costs have several parts"),
         }
     }
 

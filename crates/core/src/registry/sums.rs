@@ -1,13 +1,13 @@
 //! The tasks whose leaf costs are functions of sums over the rows, one line per objective.
 
 use super::Problem;
-use crate::data::{BinaryMatrix, Sample};
+use crate::data::{BinaryMatrix, RankMatrix, Sample};
 use crate::error::Error;
 use crate::greedy::{Codes, Grown, Limits, subtree_by_costs};
 use crate::search::partial::{self, Found, Leaves, Records, Table};
 use crate::search::{
     Alternative, Checked, Forecast, Monitor, Near, Settings, Solution, Stop, alternatives,
-    distinct_rows, forecast, near_optimal, solve, solve_path,
+    distinct_rows, forecast, near_optimal, over_thresholds, solve, solve_path,
 };
 use crate::task::accuracy::Accuracy;
 use crate::task::balanced_accuracy::balanced_accuracy;
@@ -17,7 +17,7 @@ use crate::task::gini::{gini, gini_of_shares};
 use crate::task::label_costs::LabelCosts;
 use crate::task::likelihood::Likelihood;
 use crate::task::regression::Regression;
-use crate::task::{FreeQuestions, LaneTask, Statistics};
+use crate::task::{LaneTask, Statistics, Swept};
 use crate::tree::Tree;
 
 /// What to do with a task, whatever its type.
@@ -25,7 +25,7 @@ pub trait Visitor {
     /// What comes of it.
     type Output;
     /// Uses the task.
-    fn visit<T: FreeQuestions + 'static>(self, task: T) -> Self::Output;
+    fn visit<T: Swept + 'static>(self, task: T) -> Self::Output;
 }
 
 /// `name => |problem| task;`
@@ -179,6 +179,7 @@ impl<T: LaneTask> SumSearch for T {
 /// The searches that look at many trees at once, for tasks whose questions cost nothing.
 #[allow(missing_docs, reason = "documented there")]
 pub trait ManyTrees: SumSearch {
+    fn over_thresholds(&self, x: &RankMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error>;
     fn near_optimal(
         &self,
         x: &BinaryMatrix,
@@ -195,7 +196,10 @@ pub trait ManyTrees: SumSearch {
     ) -> Result<(Vec<Alternative>, Option<Stop>), Error>;
 }
 
-impl<T: FreeQuestions> ManyTrees for T {
+impl<T: Swept> ManyTrees for T {
+    fn over_thresholds(&self, x: &RankMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error> {
+        over_thresholds(self, x, s, m)
+    }
     fn near_optimal(
         &self,
         x: &BinaryMatrix,
@@ -221,7 +225,7 @@ pub(super) struct Boxed;
 
 impl Visitor for Boxed {
     type Output = Box<dyn ManyTrees>;
-    fn visit<T: FreeQuestions + 'static>(self, task: T) -> Self::Output {
+    fn visit<T: Swept + 'static>(self, task: T) -> Self::Output {
         Box::new(task)
     }
 }

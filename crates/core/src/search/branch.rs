@@ -120,12 +120,15 @@ impl<'a, N: Nodes> Branch<'a, N> {
             let known = below.known;
             let found = self.place(&known, question).filter(|_| known.value < limit.minus(slack));
             if let Some(found) = found.filter(|&found| known.value < best.value || found < place) {
+                let before = best.value;
                 (best, place) = (known, found);
+                best.value = best.value.beside(before);
             } else {
                 least = least.lesser(known.value);
             }
         }
         if best.value <= cut || least >= best.value.minus(slack) {
+            best.value = best.value.beside(least);
             return Ok(best);
         }
         Ok(Known::bound(least))
@@ -186,10 +189,12 @@ impl<'a, N: Nodes> Branch<'a, N> {
             let known = self.pair(node, sides, share, limit)?;
             match self.place(&known, turn) {
                 Some(found) if !least.is_exact() || known.value < least.value || found < place => {
+                    let before = least.value;
                     (least, place) = (known, found);
+                    least.value = least.value.beside(before);
                 }
                 None if !least.is_exact() => least.value = least.value.lesser(known.value),
-                _ => {}
+                _ => least.value = least.value.beside(known.value),
             }
         }
         Ok(least)

@@ -12,6 +12,7 @@ mod monitor;
 mod near;
 mod nodes;
 pub mod partial;
+mod ranks;
 mod root;
 mod settings;
 mod sums;
@@ -25,6 +26,7 @@ pub(crate) use forecast::forecast;
 pub use monitor::{Monitor, Stop};
 pub use near::Near;
 pub use nodes::Allowed;
+pub(crate) use ranks::over_thresholds;
 pub use settings::{Checked, DEFAULT_BYTES, Limits, Precision, Resources, Settings, Switches};
 pub(crate) use sums::{PATIENCE, alternatives, distinct_rows, near_optimal, solve, solve_path};
 

@@ -129,6 +129,12 @@ impl<'a, C: Cost> Search<'a, C> {
         self.record();
     }
 
+    /// Takes a tree that costs the same in place of the best one.
+    pub fn replace(&mut self, tree: Tree) {
+        self.best.1 = tree;
+        self.measured = None;
+    }
+
     /// Takes over a bound on all trees.
     pub fn raise(&mut self, lower: C) {
         let lower = lower.lesser(self.best.0);

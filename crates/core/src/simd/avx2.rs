@@ -118,6 +118,9 @@ impl Lanes for Single {
         }
         fn to_real(v: I32x8) -> F32x8 { F32x8(_mm256_cvtepi32_ps(v.0)) }
         fn min_real(a: F32x8, b: F32x8) -> F32x8 { F32x8(_mm256_min_ps(a.0, b.0)) }
+        fn less_bits(a: F32x8, b: F32x8) -> u64 {
+            _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(a.0, b.0)).cast_unsigned().into()
+        }
         fn ln_ratio(a: F32x8, b: F32x8, shift: F32x8) -> F32x8 {
             let r = _mm256_rcp_ps(b.0);
             let r = _mm256_mul_ps(r, _mm256_fnmadd_ps(b.0, r, _mm256_set1_ps(2.0)));
@@ -171,6 +174,9 @@ impl Lanes for Double {
             F64x4(_mm256_sub_pd(_mm256_castsi256_pd(bits), magic))
         }
         fn min_real(a: F64x4, b: F64x4) -> F64x4 { F64x4(_mm256_min_pd(a.0, b.0)) }
+        fn less_bits(a: F64x4, b: F64x4) -> u64 {
+            _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LT_OQ>(a.0, b.0)).cast_unsigned().into()
+        }
         fn ln_ratio(a: F64x4, b: F64x4, shift: F64x4) -> F64x4 {
             let zero = _mm256_setzero_pd();
             let positive = _mm256_and_pd(

@@ -78,6 +78,7 @@ impl Lanes for Single {
         }
         fn to_real(v: I32x16) -> F32x16 { F32x16(_mm512_cvtepi32_ps(v.0)) }
         fn min_real(a: F32x16, b: F32x16) -> F32x16 { F32x16(_mm512_min_ps(a.0, b.0)) }
+        fn less_bits(a: F32x16, b: F32x16) -> u64 { u64::from(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(a.0, b.0)) }
         fn ln_ratio(a: F32x16, b: F32x16, shift: F32x16) -> F32x16 {
             let r = _mm512_rcp14_ps(b.0);
             let r = _mm512_mul_ps(r, _mm512_fnmadd_ps(b.0, r, _mm512_set1_ps(2.0)));
@@ -139,6 +140,7 @@ impl Lanes for SingleHalf {
         }
         fn to_real(v: I32x8) -> F32x8 { F32x8(_mm256_cvtepi32_ps(v.0)) }
         fn min_real(a: F32x8, b: F32x8) -> F32x8 { F32x8(_mm256_min_ps(a.0, b.0)) }
+        fn less_bits(a: F32x8, b: F32x8) -> u64 { u64::from(_mm256_cmp_ps_mask::<_CMP_LT_OQ>(a.0, b.0)) }
         fn ln_ratio(a: F32x8, b: F32x8, shift: F32x8) -> F32x8 {
             let r = _mm256_rcp14_ps(b.0);
             let r = _mm256_mul_ps(r, _mm256_fnmadd_ps(b.0, r, _mm256_set1_ps(2.0)));
@@ -179,6 +181,7 @@ impl Lanes for Double {
         }
         fn to_real(v: I64x8) -> F64x8 { F64x8(_mm512_cvtepi64_pd(v.0)) }
         fn min_real(a: F64x8, b: F64x8) -> F64x8 { F64x8(_mm512_min_pd(a.0, b.0)) }
+        fn less_bits(a: F64x8, b: F64x8) -> u64 { u64::from(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(a.0, b.0)) }
         fn ln_ratio(a: F64x8, b: F64x8, shift: F64x8) -> F64x8 {
             let zero = _mm512_setzero_pd();
             let positive = _mm512_cmp_pd_mask::<_CMP_GT_OQ>(a.0, zero)

@@ -76,6 +76,8 @@ pub trait Lanes: Sealed + Copy + 'static {
     /// Conversion, for integers in `[−MAX_SUM, MAX_SUM]`.
     fn to_real(v: Self::Int) -> Self::Real;
     fn min_real(a: Self::Real, b: Self::Real) -> Self::Real;
+    /// Bit (lowest bit = first lane) of each lane where `a < b`.
+    fn less_bits(a: Self::Real, b: Self::Real) -> u64;
     /// ln(a/b) + shift for positive a and b; any finite value otherwise.
     fn ln_ratio(a: Self::Real, b: Self::Real, shift: Self::Real) -> Self::Real;
     /// Minimum over the lanes of each of the first `n` vectors.

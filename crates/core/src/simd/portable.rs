@@ -157,6 +157,10 @@ macro_rules! portable {
                 a.zip(b, |a, b| if a < b { a } else { b })
             }
             #[inline(always)]
+            fn less_bits(a: Self::Real, b: Self::Real) -> u64 {
+                (0..$n).map(|l| u64::from(a.0[l] < b.0[l]) << l).sum()
+            }
+            #[inline(always)]
             fn ln_ratio(a: Self::Real, b: Self::Real, shift: Self::Real) -> Self::Real {
                 Array(std::array::from_fn(|l| $ln(a.0[l], b.0[l], shift.0[l])))
             }

@@ -10,7 +10,7 @@ use super::fixed::power_of_two;
 use super::likelihood::{Constants, Likelihood};
 use super::{
     FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
-    Ties, Weights,
+    Swept, Ties, Weights,
 };
 use crate::error::Error;
 use crate::search::{Allowed, Measured};
@@ -180,6 +180,38 @@ impl Superadditive for Causes {
 impl Ties for Causes {}
 impl Questions for Causes {}
 impl FreeQuestions for Causes {}
+
+impl Swept for Causes {
+    /// The channels of every cause lie in a box of their own.
+    #[inline(always)]
+    fn lane_least<L: Lanes>(
+        &self,
+        lanes: L,
+        constants: &Self::Constants<L>,
+        from: &[L::Int],
+        to: &[L::Int],
+        whole: &[L::Int],
+    ) -> L::Real {
+        let mut least = lanes.splat_real(L::R::default());
+        for (k, part) in self.parts.iter().enumerate() {
+            let (own, factor) = (2 * k..2 * k + 2, constants[k].1);
+            let (from, to, whole) = (&from[own.clone()], &to[own.clone()], &whole[own]);
+            least = least + factor * part.lane_least(lanes, &constants[k].0, from, to, whole);
+        }
+        least
+    }
+
+    fn least_error(&self, rows: &[i64], shift: &[u32], roundoff: f64, ln_error: f64) -> f64 {
+        let of_cause = |(k, part): (usize, &Likelihood)| {
+            let records = rows.chunks_exact(self.channels()).map(|row| &row[2 * k..2 * k + 2]);
+            let own: Vec<i64> = records.flatten().copied().collect();
+            part.least_error(&own, &shift[2 * k..2 * k + 2], roundoff, ln_error)
+                * self.lane_factor(k, shift)
+        };
+        let error: f64 = self.parts.iter().enumerate().map(of_cause).sum();
+        error * (1.0 + self.parts.len() as f64)
+    }
+}
 
 /// The events of a cause whose hazard is next, and the loss of the causes before it.
 #[derive(Clone, Copy)]

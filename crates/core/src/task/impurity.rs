@@ -7,12 +7,12 @@ use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
 use super::weights::Counts;
 use super::{
     FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
-    Ties, Weights, check_labels, check_values, range_of,
+    Swept, Ties, Weights, check_labels, check_values, lane_loss_of, range_of,
 };
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
-use crate::simd::{LaneInt, Lanes};
+use crate::simd::{LaneInt, LaneReal, Lanes};
 
 /// Bits of the total weight, which double lanes hold without dropping any.
 const TOTAL_BITS: u32 = 51;
@@ -317,6 +317,45 @@ impl Ties for Impurity {}
 
 impl Questions for Impurity {}
 impl FreeQuestions for Impurity {}
+
+impl Swept for Impurity {
+    /// Of two classes the corners; of more, a part costs no less than some of its rows.
+    #[inline(always)]
+    fn lane_least<L: Lanes>(
+        &self,
+        lanes: L,
+        constants: &(),
+        from: &[L::Int],
+        to: &[L::Int],
+        whole: &[L::Int],
+    ) -> L::Real {
+        if self.source.n_classes != 2 {
+            let mut rest = [lanes.splat(L::I::default()); MAX_CLASSES];
+            for (rest, (&whole, &to)) in rest.iter_mut().zip(whole.iter().zip(to)) {
+                *rest = whole - to;
+            }
+            return lane_loss_of(self, lanes, constants, from)
+                + lane_loss_of(self, lanes, constants, &rest[..whole.len()]);
+        }
+        // One class of one end with the other class of the other, in the channels of the task.
+        let first = [from[0] - from[1] + to[1], to[1]];
+        let second = [to[0] - to[1] + from[1], from[1]];
+        let mut least = lanes.splat_real(L::R::INFINITY);
+        for part in [first, second] {
+            let rest = [whole[0] - part[0], whole[1] - part[1]];
+            let both = lane_loss_of(self, lanes, constants, &part)
+                + lane_loss_of(self, lanes, constants, &rest);
+            least = L::min_real(least, both);
+        }
+        least
+    }
+
+    fn least_error(&self, rows: &[i64], _: &[u32], roundoff: f64, ln_error: f64) -> f64 {
+        let classes = self.source.n_classes;
+        let total = rows.iter().step_by(classes).sum::<i64>() as f64;
+        total * (ln_error + 8.0 * roundoff * (classes as f64 + 8.0))
+    }
+}
 
 /// Weight of the leaf, what the classes so far leave of it, and the sum of their terms.
 #[derive(Clone, Copy)]

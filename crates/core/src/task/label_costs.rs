@@ -12,12 +12,12 @@ use super::weights::Counts;
 use super::wide::{Labels, Wide};
 use super::{
     FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
-    Ties, Weights, check_values, range_of,
+    Swept, Ties, Weights, check_values, range_of,
 };
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
-use crate::simd::{LaneInt, Lanes};
+use crate::simd::{LaneInt, LaneReal, Lanes};
 
 /// Totals of whole costs that leave double lanes room for fractions of a unit.
 pub(super) const MAX_TOTAL_BITS: u32 = 44;
@@ -594,6 +594,56 @@ impl LaneTask for LabelCosts {
     #[inline(always)]
     fn lane_loss<L: Lanes>(&self, _: L, (): (), least: L::Int) -> L::Real {
         L::to_real(least)
+    }
+}
+
+impl Swept for LabelCosts {
+    /// One part has the label k, the other j: with k = j the rows cost what they cost as a leaf with
+    /// that label, otherwise the least in the box is at the corner that is lowest in channel k and
+    /// highest in channel j. Classes are counted by their own weights, of which the box is smaller.
+    #[inline(always)]
+    fn lane_least<L: Lanes>(
+        &self,
+        lanes: L,
+        _: &(),
+        from: &[L::Int],
+        to: &[L::Int],
+        whole: &[L::Int],
+    ) -> L::Real {
+        let most = lanes.splat(L::I::from_i64(L::I::MAX_SUM / 2));
+        let classes = self.n_labels > 2 && matches!(self.source.rows, RowCosts::Classes { .. });
+        // Of the part within the box, and of the other.
+        let (low, high) = if classes { (to, from) } else { (from, to) };
+        let (mut same, mut least, mut second) = (most, most, most);
+        for (k, &whole) in whole.iter().enumerate() {
+            let other = whole - high[k];
+            same = L::min(same, whole);
+            second = L::min(second, L::max(least, other));
+            least = L::min(least, other);
+        }
+        let mut different = L::to_real(most);
+        for (k, &whole) in whole.iter().enumerate() {
+            // The least of the other labels.
+            let other = whole - high[k];
+            let (one, two) = (L::to_real(low[k] + least), L::to_real(low[k] + second));
+            different = L::min_real(different, L::if_less(least, other, one, two));
+        }
+        if classes {
+            let mut within = lanes.splat(L::I::default());
+            for (&from, &to) in from.iter().zip(to) {
+                within = within + (to - from);
+            }
+            let share = lanes.splat_real(L::R::from_f64(1.0 / (self.n_labels - 1) as f64));
+            different = different - L::to_real(within) * share;
+        }
+        L::min_real(L::to_real(same), different)
+    }
+
+    fn least_error(&self, rows: &[i64], shift: &[u32], roundoff: f64, _: f64) -> f64 {
+        let total = rows.iter().sum::<i64>() as f64 / (1u64 << shift[0]) as f64;
+        // Whole numbers of single lanes are exact, and two labels take no share.
+        let exact = self.n_labels == 2 && total < 0.5 / roundoff;
+        if exact { 0.0 } else { 4.0 * roundoff * total }
     }
 }
 

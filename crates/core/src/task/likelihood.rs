@@ -14,7 +14,7 @@ use super::fixed::{Fixed, power_of_two};
 use super::weights::Counts;
 use super::{
     FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
-    Ties, Weights, check_values, range_of,
+    Swept, Ties, Weights, check_values, range_of,
 };
 use crate::error::{Error, not_negative};
 use crate::precise::Precise;
@@ -520,6 +520,41 @@ impl Ties for Likelihood {}
 
 impl Questions for Likelihood {}
 impl FreeQuestions for Likelihood {}
+
+impl Swept for Likelihood {
+    /// The events of one end with the hazard of the other. Parts that are not empty have a unit of
+    /// hazard at least.
+    #[inline(always)]
+    fn lane_least<L: Lanes>(
+        &self,
+        lanes: L,
+        constants: &Self::Constants<L>,
+        from: &[L::Int],
+        to: &[L::Int],
+        whole: &[L::Int],
+    ) -> L::Real {
+        // Without closures, which would not be compiled for the instruction set.
+        let one = lanes.splat(L::I::from_i64(1));
+        let part = self.lane_loss(lanes, *constants, [from[0], L::max(to[1], one)]);
+        let rest = [whole[0] - from[0], L::max(whole[1] - to[1], one)];
+        let first = part + self.lane_loss(lanes, *constants, rest);
+        let part = self.lane_loss(lanes, *constants, [to[0], L::max(from[1], one)]);
+        let rest = [whole[0] - to[0], L::max(whole[1] - from[1], one)];
+        L::min_real(first, part + self.lane_loss(lanes, *constants, rest))
+    }
+
+    /// As in [`lane_error`](LaneTask::lane_error), with the logarithms that sums of lanes can have.
+    fn least_error(&self, rows: &[i64], shift: &[u32], roundoff: f64, ln_error: f64) -> f64 {
+        let unit = power_of_two(-(shift[0] as i32));
+        let events = (rows.iter().step_by(2).sum::<i64>() as f64 + rows.len() as f64) * unit
+            + 2.0 * self.prior()[0] * unit;
+        let baseline = (self.total[0] as f64 / self.total[1] as f64).ln().abs()
+            + f64::from(shift[0].abs_diff(shift[1])) * std::f64::consts::LN_2;
+        // Of ratios of sums below 2^51.
+        let logarithm = 51.0 * std::f64::consts::LN_2 + baseline + 1.0;
+        events * (ln_error + roundoff * (6.0 * logarithm + 3.0 * baseline))
+    }
+}
 
 /// Constants of the loss in lane units.
 #[derive(Clone, Copy)]

@@ -37,7 +37,7 @@ pub mod wide;
 
 use crate::error::Error;
 use crate::search::{Allowed, Measured};
-use crate::simd::Lanes;
+use crate::simd::{LaneReal, Lanes};
 use crate::tree::Tree;
 use curve::CurveStatistics;
 pub use weights::{Placed, Weights};
@@ -372,6 +372,49 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
         constants: Self::Constants<L>,
         state: Self::State<L>,
     ) -> L::Real;
+}
+
+/// What runs of thresholds of a column cost at least.
+///
+/// Along a column the sums of the rows that are not above a threshold only grow, if they are counted so
+/// that no row has less than nothing. Where a leaf costs the least of functions that are linear in
+/// the sums, the cost of both parts is concave, and least at a corner of the box between the sums at
+/// both ends of a run. See docs/maths/thresholds.md.
+pub trait Swept: FreeQuestions {
+    /// What no two parts of rows with the sums `whole`, neither of them empty, lose together in lane
+    /// units, if the sums of one are between `from` and `to`, and neither of these ends loses less.
+    #[inline(always)]
+    fn lane_least<L: Lanes>(
+        &self,
+        lanes: L,
+        _: &Self::Constants<L>,
+        _from: &[L::Int],
+        _to: &[L::Int],
+        _whole: &[L::Int],
+    ) -> L::Real {
+        lanes.splat_real(L::R::from_f64(f64::NEG_INFINITY))
+    }
+
+    /// By how much rounding may raise [`lane_least`](Self::lane_least) above the truth, in lane units;
+    /// `rows` and the others as in [`lane_error`](LaneTask::lane_error).
+    fn least_error(&self, _rows: &[i64], _shift: &[u32], _roundoff: f64, _ln_error: f64) -> f64 {
+        0.0
+    }
+}
+
+/// Lane loss of rows with these sums.
+#[inline(always)]
+pub(crate) fn lane_loss_of<L: Lanes, T: LaneTask>(
+    task: &T,
+    lanes: L,
+    constants: &T::Constants<L>,
+    sums: &[L::Int],
+) -> L::Real {
+    let mut state = task.lane_start(lanes);
+    for (channel, &sum) in sums.iter().enumerate() {
+        state = task.lane_fold(lanes, constants, state, channel, sum);
+    }
+    task.lane_loss(lanes, *constants, state)
 }
 
 /// No limit on a component of a cost.

@@ -7,7 +7,7 @@ use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
 use super::wide::{Squares, Wide};
 use super::{
     FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
-    Ties, Weights, check_values, range_of,
+    Swept, Ties, Weights, check_values, range_of,
 };
 use crate::error::Error;
 use crate::precise::{Precise, two_sum};
@@ -36,6 +36,8 @@ pub struct Regression {
     /// What rounding can do to the summed loss of any tree, its costs and prices aside.
     off: f64,
     n_rows: f64,
+    /// Least statistic of the target per unit of that of the weight.
+    least: f64,
     /// Targets over 2^`unit`.
     target: Vec<f64>,
     unit: i32,
@@ -93,7 +95,7 @@ impl Regression {
         let target_fixed = fixed(&absolute);
         let signed = |(&v, s): (&i64, &f64)| if *s < 0.0 { -v } else { v };
         let mut lifted = 0.0;
-        let statistics = weight_fixed
+        let statistics: Vec<i64> = weight_fixed
             .values
             .iter()
             // No row with a target is without weight, however light.
@@ -113,6 +115,9 @@ impl Regression {
         let rounded = if whole && weights.is_none() { 0.0 } else { 2.0 * f64::EPSILON };
         let targets = target_fixed.moved / target_fixed.scale()
             + rounded * rows.sum(absolute.iter().copied());
+        let of_row = |record: &[i64]| record[1] as f64 / record[0] as f64;
+        let weighed = statistics.chunks_exact(2).filter(|record| record[0] > 0);
+        let least = weighed.map(of_row).fold(f64::INFINITY, f64::min);
         let light = (weight_fixed.moved + lifted) / weight_fixed.scale();
         let off = farthest * (8.0 * targets + 2.0 * farthest * light) + f64::EPSILON * 8.0 * spread;
         Ok(Regression {
@@ -125,6 +130,7 @@ impl Regression {
             penalty: leaf_penalty,
             base: spread / total_weight,
             off,
+            least,
             n_rows: given.counts().rows(target.len()),
             target,
             unit,
@@ -249,7 +255,8 @@ impl FreeQuestions for Regression {}
 
 impl LaneTask for Regression {
     type State<L: Lanes> = [L::Int; 2];
-    type Constants<L: Lanes> = ();
+    /// What every target is above, per unit of weight.
+    type Constants<L: Lanes> = L::Real;
 
     fn max_lane_sum(&self, single: bool) -> i64 {
         if single { i32::MAX_SUM } else { i64::MAX_SUM }
@@ -293,7 +300,12 @@ impl LaneTask for Regression {
     }
 
     #[inline(always)]
-    fn lane_constants<L: Lanes>(&self, _: L, _: &[u32]) {}
+    fn lane_constants<L: Lanes>(&self, lanes: L, shift: &[u32]) -> L::Real {
+        let least = self.least * power_of_two(shift[0] as i32 - shift[1] as i32);
+        // Rows of less than four units of weight are not shifted; others may be half a unit off.
+        let rounded = if shift.iter().any(|&s| s > 0) { 0.25 } else { 1e-6 };
+        lanes.splat_real(L::R::from_f64(least - rounded * (1.0 + least.abs())))
+    }
 
     #[inline(always)]
     fn lane_start<L: Lanes>(&self, lanes: L) -> [L::Int; 2] {
@@ -314,11 +326,49 @@ impl LaneTask for Regression {
     }
 
     #[inline(always)]
-    fn lane_loss<L: Lanes>(&self, lanes: L, (): (), [weight, target]: [L::Int; 2]) -> L::Real {
+    fn lane_loss<L: Lanes>(&self, lanes: L, _: L::Real, [weight, target]: [L::Int; 2]) -> L::Real {
         // An empty cell has a target of 0 as well.
         let weight = L::to_real(L::max(weight, lanes.splat(L::I::from_i64(1))));
         let target = L::to_real(target);
         target * target / weight * lanes.splat_real(L::R::from_f64(-1.0))
+    }
+}
+
+impl Swept for Regression {
+    /// The corners of the box of weight and of what targets are above the least one, of which no row
+    /// has less than nothing. Parts that are not empty weigh a unit at least.
+    #[inline(always)]
+    fn lane_least<L: Lanes>(
+        &self,
+        lanes: L,
+        least: &L::Real,
+        from: &[L::Int],
+        to: &[L::Int],
+        whole: &[L::Int],
+    ) -> L::Real {
+        let one = lanes.splat(L::I::from_i64(1));
+        let minus = lanes.splat_real(L::R::from_f64(-1.0));
+        let whole_target = L::to_real(whole[1]);
+        let mut bound = lanes.splat_real(L::R::INFINITY);
+        for (weight, end) in [(from[0], to), (to[0], from)] {
+            let weight = L::max(L::min(weight, whole[0] - one), one);
+            let rest = L::to_real(L::max(whole[0] - weight, one));
+            // What the targets are above the least is that of the end.
+            let target = L::to_real(end[1]) + *least * L::to_real(weight - end[0]);
+            let (weight, others) = (L::to_real(weight), whole_target - target);
+            let both = (target * target / weight + others * others / rest) * minus;
+            bound = L::min_real(bound, both);
+        }
+        bound
+    }
+
+    fn least_error(&self, rows: &[i64], shift: &[u32], roundoff: f64, _: f64) -> f64 {
+        let records = Regression::record(rows, shift);
+        let farthest = records.iter().filter(|r| r.0 > 0.0).map(|r| (r.1 / r.0).abs());
+        let farthest = farthest.fold(0.0, f64::max) + 1.0;
+        let total: f64 = records.iter().map(|r| r.1.abs() + 1.0).sum();
+        let weight: f64 = records.iter().map(|r| r.0).sum();
+        32.0 * roundoff * farthest * (total + farthest * weight)
     }
 }
 

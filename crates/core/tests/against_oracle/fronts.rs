@@ -170,7 +170,7 @@ fn weights_of_a_wide_range_are_proven_or_refused() {
 /// By how much a difference of two groups may exceed its limit because rows are rounded, and how far
 /// beyond that a search by rounded shares may look.
 fn rounding(case: &Case) -> [f64; 2] {
-    let Case { instance, question } = case;
+    let Case { instance, question, .. } = case;
     let rows = instance.rows().len() as f64;
     if !question.task.starts_with("fair") {
         return [2.0 * f64::EPSILON, rows * 2f64.powi(-58)];
@@ -190,7 +190,7 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
         for_each(&[task], counts(task) * SCALE, |case| {
             let random = &mut Random::new(case.instance.rows().len() as u64);
             let mut case = wide(case, random);
-            let Case { instance, question } = &case;
+            let Case { instance, question, .. } = &case;
             let lists = all_costs(
                 &instance.features,
                 &instance.rows(),

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bristlecone_core::data::BinaryMatrix;
+use bristlecone_core::data::{BinaryMatrix, RankMatrix};
 use bristlecone_core::error::Error;
 use bristlecone_core::registry::{
     self, Column, Columns, Entry, Outside, Prepared, Problem, Visitor,
@@ -139,12 +139,34 @@ pub enum Until {
 pub struct Case {
     pub instance: Instance,
     pub question: Question,
+    /// Columns whose thresholds the features are, if the search is to be told these.
+    pub ranks: Option<RankMatrix>,
 }
 
 impl Case {
     pub fn new(instance: &Instance, question: &Question) -> Case {
         let instance = tasks::suited(instance.clone(), question.task);
-        Case { instance, question: question.clone() }
+        Case { instance, question: question.clone(), ranks: None }
+    }
+
+    /// The same rows with a number for every so many features, how many of them are true: features
+    /// are its thresholds, and the search is told the numbers.
+    pub fn of_ranks(&self, together: usize) -> Case {
+        let n = self.instance.rows().len();
+        let (mut ranks, mut features) = (Vec::new(), vec![Vec::new(); n]);
+        for first in (0..self.instance.n_features()).step_by(together) {
+            let of_row =
+                |row: &Vec<bool>| row[first..].iter().take(together).filter(|v| **v).count();
+            let column: Vec<usize> = self.instance.features.iter().map(of_row).collect();
+            for r in 0..column.iter().copied().max().unwrap_or(0) {
+                features.iter_mut().zip(&column).for_each(|(row, &rank)| row.push(rank <= r));
+            }
+            ranks.extend(column.iter().map(|&rank| rank as u32));
+        }
+        let n_columns = ranks.len() / n;
+        let instance = Instance { features, ..self.instance.clone() };
+        let ranks = RankMatrix::new(n, n_columns, ranks).expect("an entry per row and column");
+        Case { instance, ranks: Some(ranks), ..self.clone() }
     }
 
     pub fn entry(&self) -> Entry {
@@ -167,7 +189,7 @@ impl Case {
     pub fn select(&self, rows: &[usize], features: &[usize]) -> Case {
         let mut question = self.question.clone();
         question.parameters.prices = question.parameters.prices.select(features);
-        Case { instance: self.instance.select(rows, features), question }
+        Case { instance: self.instance.select(rows, features), question, ranks: None }
     }
 
     /// Prepares the task by its name, and asks it.
@@ -236,6 +258,12 @@ impl Case {
     /// The best tree, under a monitor of one's own.
     pub fn on(&self, settings: &Settings, monitor: &Monitor) -> Result<Answer, Error> {
         let by_fronts = self.entry().asks.contains(&"front");
+        if let Some(ranks) = &self.ranks {
+            let ask = |task: &Prepared, _: &BinaryMatrix, m: &Monitor| {
+                task.over_thresholds(ranks, settings, m).map(Answer::from)
+            };
+            return self.ask(monitor, ask);
+        }
         self.ask(monitor, |task, x, m| match by_fronts {
             true => task.front(x, settings, m).map(Answer::from),
             false => task.solve(x, settings, m).map(Answer::from),

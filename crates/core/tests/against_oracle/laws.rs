@@ -2,7 +2,7 @@
 
 use bristlecone_core::registry::{SUMS, Visitor};
 use bristlecone_core::search::Allowed;
-use bristlecone_core::task::{FreeQuestions, LaneTask, Placed, Task};
+use bristlecone_core::task::{LaneTask, Placed, Swept, Task};
 use bristlecone_oracle::instances::Random;
 
 use crate::harness::{Case, EVALUATED, SCALE, agree, ensure, for_each_of};
@@ -23,7 +23,7 @@ fn sums<T: LaneTask>(task: &T, rows: &[usize]) -> Vec<i64> {
 
 impl Visitor for Laws<'_> {
     type Output = Result<(), String>;
-    fn visit<T: FreeQuestions + 'static>(self, task: T) -> Self::Output {
+    fn visit<T: Swept + 'static>(self, task: T) -> Self::Output {
         let task = &task;
         let Laws(case) = self;
         let rows = case.instance.rows();

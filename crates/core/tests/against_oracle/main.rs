@@ -21,4 +21,5 @@ mod stopped;
 mod switches;
 mod tasks;
 mod threads;
+mod thresholds;
 mod watch;

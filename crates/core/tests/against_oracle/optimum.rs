@@ -55,6 +55,7 @@ fn every_task_is_asked_here() {
             ("near_optimal", case.near_optimal((0.0, 9)).is_ok()),
             ("alternatives", case.alternatives(&Tree::leaf()).is_ok()),
             ("front", case.front(&case.settings(), Until::End).is_ok()),
+            ("over_thresholds", case.of_ranks(1).solve(&case.settings()).is_ok()),
         ];
         for (ask, answered) in answered {
             assert_eq!(answered, entry.asks.contains(&ask), "{ask} of {}", entry.name);

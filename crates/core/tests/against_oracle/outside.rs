@@ -25,7 +25,7 @@ fn random(seed: u64, n: usize, n_features: usize) -> Instance {
 fn case(instance: &Instance, user: usize, leaf_penalty: f64) -> Case {
     let mut question = Question { leaf_penalty, ..Question::of(OUTSIDE, 3) };
     question.parameters.user = user;
-    Case { instance: instance.clone(), question }
+    Case { instance: instance.clone(), question, ranks: None }
 }
 
 fn solve(task: &dyn BatchTask, instance: &Instance, settings: &Settings) -> Solution {

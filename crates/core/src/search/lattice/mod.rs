@@ -135,11 +135,16 @@ pub fn is_exact<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: 
 
 /// Low bits each channel drops so that the sum of any rows, rounded row by row, fits the lanes.
 fn shifts<T: LaneTask>(task: &T, single: bool, sample: &Sample) -> Vec<u32> {
-    let most = task.max_lane_sum(single);
-    let n_rows = sample.n_rows() as i64;
+    shifts_of(task, single, &sample.sums)
+}
+
+/// The same for records of statistics.
+pub fn shifts_of<T: LaneTask>(task: &T, single: bool, records: &[i64]) -> Vec<u32> {
+    let (most, channels) = (task.max_lane_sum(single), task.channels());
+    let n_rows = (records.len() / channels.max(1)) as i64;
     // Sums of the positive and of the negative values.
-    let mut largest = vec![[0i64; 2]; sample.channels];
-    for record in sample.sums.chunks_exact(sample.channels) {
+    let mut largest = vec![[0i64; 2]; channels];
+    for record in records.chunks_exact(channels.max(1)) {
         for (sums, &v) in largest.iter_mut().zip(record) {
             sums[usize::from(v < 0)] += v.abs();
         }
@@ -329,7 +334,7 @@ fn lane_error<T: LaneTask, I: LaneInt, R: LaneReal>(
 }
 
 /// An exact statistic as the lanes see it.
-fn lane_value(exact: i64, shift: u32) -> i64 {
+pub(super) fn lane_value(exact: i64, shift: u32) -> i64 {
     if shift == 0 { exact } else { (exact + (1 << (shift - 1))) >> shift }
 }
 

@@ -1,0 +1,69 @@
+//! Costs of trees and, beside them, of those whose leaves may be of any size.
+
+use crate::search::nodes::Cost;
+use std::cmp::Ordering;
+
+/// A cost, or a bound, of the trees that are allowed, and a bound on the cost of all trees of the same
+/// depth and number of leaves, however few rows their leaves have. Only the latter is true of more
+/// rows as well. Costs are compared by the former.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    /// Of the trees that are allowed.
+    pub value: i64,
+    /// No tree costs less; never above `value`.
+    pub free: i64,
+}
+
+impl Pair {
+    /// A bound on all trees, or a cost that no tree is below.
+    pub fn of(value: i64) -> Pair {
+        Pair { value, free: value }
+    }
+
+    fn both(self, other: Pair, f: impl Fn(i64, i64) -> i64) -> Pair {
+        Pair { value: f(self.value, other.value), free: f(self.free, other.free) }
+    }
+}
+
+impl PartialEq for Pair {
+    fn eq(&self, other: &Pair) -> bool {
+        self.value == other.value
+    }
+}
+
+impl PartialOrd for Pair {
+    fn partial_cmp(&self, other: &Pair) -> Option<Ordering> {
+        self.value.partial_cmp(&other.value)
+    }
+}
+
+impl Cost for Pair {
+    const MOST: Pair = Pair { value: i64::MAX, free: i64::MAX };
+    const NONE: Pair = Pair { value: 0, free: 0 };
+    const UNIT: Pair = Pair { value: 1, free: 1 };
+
+    #[inline]
+    fn plus(self, other: Pair) -> Pair {
+        self.both(other, Cost::plus)
+    }
+
+    #[inline]
+    fn minus(self, other: Pair) -> Pair {
+        self.both(other, Cost::minus)
+    }
+
+    #[inline]
+    fn lesser(self, other: Pair) -> Pair {
+        self.both(other, i64::min)
+    }
+
+    #[inline]
+    fn greater(self, other: Pair) -> Pair {
+        self.both(other, i64::max)
+    }
+
+    #[inline]
+    fn beside(self, others: Pair) -> Pair {
+        Pair { free: self.free.min(others.free), ..self }
+    }
+}

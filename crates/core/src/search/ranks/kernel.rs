@@ -1,0 +1,415 @@
+//! The best splits of both sides of many root thresholds at once.
+//!
+//! A lane is a threshold of the root. One pass over the rows in the order of a column adds, in every
+//! lane, the rows on its left side up to each threshold of that column; what is up to the threshold
+//! but not on the left side is on the right one. So a pass evaluates every split of both sides of all
+//! lanes. Runs of thresholds that cannot hold the best split are left out; see
+//! docs/maths/thresholds.md.
+
+use super::losses::{Losses, States};
+use super::rows::{Cuts, Rows, Table};
+use crate::data::rows_of;
+use crate::simd::{Job, LaneInt, LaneReal, Lanes, Vector};
+
+/// Most lanes of any backend.
+pub const LANES: usize = 16;
+
+/// Columns with fewer thresholds are evaluated whole.
+const LEAST_RUNS: usize = 48;
+
+/// Thresholds whose sums are evaluated together, which fit into the fastest cache.
+const TOGETHER: usize = 64;
+
+/// Most numbers per row: channels, rows and events.
+const MOST: usize = 34;
+
+/// Rows of a node as lanes add them.
+#[derive(Debug, Default)]
+pub struct Scan<I> {
+    /// Numbers per row: the channels, and with smallest leaves the rows and events.
+    width: usize,
+    /// `[column][place][number]`, in the order of the column.
+    records: Vec<I>,
+    /// Sums of the rows not above each threshold, `[threshold][number]`.
+    pub below: Vec<I>,
+    /// Sums of all rows.
+    total: Vec<I>,
+}
+
+impl<I: LaneInt> Scan<I> {
+    /// Of these rows, whose numbers are `lanes[row]`; O(rows · columns).
+    pub fn fill(&mut self, lanes: &[I], width: usize, table: &Table, rows: &Rows, cuts: &Cuts) {
+        self.width = width;
+        self.records.clear();
+        self.below.clear();
+        self.total.clear();
+        self.total.resize(width, I::default());
+        let mut sums = vec![0i64; width];
+        for k in 0..table.n_columns() {
+            let range = cuts.of(k);
+            let mut next = range.start;
+            sums.fill(0);
+            for (at, &r) in rows.in_order(k).iter().enumerate() {
+                if next < range.end && cuts.below[next] as usize == at {
+                    self.below.extend(sums.iter().map(|&v| I::from_i64(v)));
+                    next += 1;
+                }
+                let record = &lanes[r as usize * width..][..width];
+                self.records.extend_from_slice(record);
+                sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v.to_i64());
+            }
+        }
+        for (total, &sum) in self.total.iter_mut().zip(&sums) {
+            *total = I::from_i64(sum);
+        }
+    }
+}
+
+/// Least lane losses of a batch.
+#[derive(Debug, Default)]
+pub struct Minima<R> {
+    /// The sides as leaves: left, right.
+    pub leaf: [[R; LANES]; 2],
+    /// No split of the side loses less, whatever the sizes of its leaves.
+    pub free: [[R; LANES]; 2],
+    /// Least loss of the splits into two leaves that are allowed.
+    pub best: [[R; LANES]; 2],
+    /// The same by column, `[column][side][lane]`.
+    pub columns: Vec<[[R; LANES]; 2]>,
+}
+
+/// Buffers of a pass.
+#[derive(Debug, Default)]
+pub struct Scratch<I, R> {
+    runs: Vec<Run>,
+    /// Sums at the begin of each run, `[run][number][lane]`.
+    begins: Vec<I>,
+    /// Bounds of both sides, `[run][side][lane]`.
+    bounds: Vec<R>,
+    /// Sums of both sides, `[side][number][lane]`.
+    whole: Vec<I>,
+    /// Sums at thresholds, `[threshold][number][lane]`.
+    left: Vec<I>,
+    /// All rows at thresholds, `[threshold][number]`.
+    below: Vec<I>,
+    losses: Vec<R>,
+    between: Vec<R>,
+}
+
+/// Thresholds of a column without the last, which was evaluated.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    column: usize,
+    first: usize,
+    last: usize,
+    /// Rows before the first.
+    place: usize,
+}
+
+/// Evaluates a batch; lanes that are not needed repeat others.
+pub struct Batch<'a, I, R> {
+    pub task: &'a dyn Losses<I, R>,
+    pub scan: &'a Scan<I>,
+    pub rows: &'a Rows,
+    pub cuts: &'a Cuts,
+    pub n_columns: usize,
+    /// By row, the lanes whose left side it is on.
+    pub mask: &'a [u16],
+    /// The threshold of each lane.
+    pub lanes: &'a [usize],
+    /// Fewest rows and events of a leaf, where that is to be checked.
+    pub smallest: Option<[i64; 2]>,
+    /// Splits that lose so little more than the best are evaluated, too.
+    pub margin: f64,
+    pub scratch: &'a mut Scratch<I, R>,
+    pub out: &'a mut Minima<R>,
+}
+
+impl<L: Lanes> Job<L> for Batch<'_, L::I, L::R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, lanes: L) {
+        match self.scan.width {
+            2 => Pass::<L, 2>::new(self, lanes).run(),
+            4 => Pass::<L, 4>::new(self, lanes).run(),
+            _ => Pass::<L, MOST>::new(self, lanes).run(),
+        }
+    }
+}
+
+/// Least losses so far of both sides: of all splits, and of those that are allowed.
+#[derive(Clone, Copy)]
+struct Least<V> {
+    free: [V; 2],
+    best: [V; 2],
+}
+
+struct Pass<'a, L: Lanes, const W: usize> {
+    batch: Batch<'a, L::I, L::R>,
+    lanes: L,
+    width: usize,
+    smallest: [L::Int; 2],
+    scratch: Scratch<L::I, L::R>,
+}
+
+impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
+    #[inline(always)]
+    fn new(batch: Batch<'a, L::I, L::R>, lanes: L) -> Self {
+        let width = if W < MOST { W } else { batch.scan.width };
+        let mut scratch = std::mem::take(batch.scratch);
+        scratch.runs.clear();
+        scratch.begins.clear();
+        scratch.bounds.clear();
+        scratch.whole.clear();
+        for side in 0..2 {
+            for v in 0..width {
+                for &cut in batch.lanes {
+                    let left = batch.scan.below[cut * width + v];
+                    let right = batch.scan.total[v].minus(left);
+                    scratch.whole.push(if side == 0 { left } else { right });
+                }
+            }
+        }
+        let least = batch.smallest.unwrap_or_default();
+        let mut smallest = [lanes.splat(L::I::default()); 2];
+        for c in 0..2 {
+            smallest[c] = lanes.splat(L::I::from_i64(least[c].min(L::I::MAX_SUM)));
+        }
+        Pass { batch, lanes, width, smallest, scratch }
+    }
+
+    /// Adds the rows from `from` to before `to` of a column.
+    #[inline(always)]
+    fn advance(&self, k: usize, (from, to): (usize, usize), sums: &mut [L::Int; W]) {
+        let width = if W < MOST { W } else { self.width };
+        let order = &self.batch.rows.in_order(k)[from..to];
+        let begin = (k * self.batch.rows.count + from) * width;
+        let records = &self.batch.scan.records[begin..begin + (to - from) * width];
+        let mask = self.batch.mask;
+        for (at, &r) in order.iter().enumerate() {
+            let bits = u64::from(mask[r as usize]);
+            for v in 0..width {
+                sums[v] = L::add_where(sums[v], bits, records[at * width + v]);
+            }
+        }
+    }
+
+    /// Keeps the sums at a threshold to be evaluated.
+    #[inline(always)]
+    fn keep(&mut self, cut: usize, sums: &[L::Int; W]) {
+        let width = if W < MOST { W } else { self.width };
+        let Scratch { left, below, .. } = &mut self.scratch;
+        let begin = left.len();
+        left.resize(begin + width * L::N, L::I::default());
+        for (v, sum) in sums[..width].iter().enumerate() {
+            sum.store(&mut left[begin + v * L::N..]);
+        }
+        below.extend_from_slice(&self.batch.scan.below[cut * width..][..width]);
+    }
+
+    fn forget(&mut self) {
+        self.scratch.left.clear();
+        self.scratch.below.clear();
+    }
+
+    /// Evaluates the thresholds that were kept, from the `first` on.
+    #[inline(always)]
+    fn evaluate(&mut self, first: usize, least: &mut Least<L::Real>) {
+        let (width, lanes) = (self.width, self.lanes);
+        let Scratch { left, below, whole, losses, .. } = &mut self.scratch;
+        let n = below.len() / width;
+        losses.resize(2 * n * L::N, L::R::default());
+        let states = States { lanes: L::N, width, left, below, whole };
+        self.batch.task.splits(&states, losses);
+        let never = lanes.splat_real(L::R::INFINITY);
+        for at in first..n {
+            for side in 0..2 {
+                let loss = lanes.load_real(&losses[(2 * at + side) * L::N..]);
+                least.free[side] = L::min_real(least.free[side], loss);
+                let mut allowed = loss;
+                if self.batch.smallest.is_some() {
+                    for c in 0..2 {
+                        let v = width - 2 + c;
+                        let mut part = lanes.load(&left[(at * width + v) * L::N..]);
+                        if side == 1 {
+                            part = lanes.splat(below[at * width + v]) - part;
+                        }
+                        let whole = lanes.load(&whole[(side * width + v) * L::N..]);
+                        let fewer = L::min(part, whole - part);
+                        allowed = L::if_less(fewer, self.smallest[c], never, allowed);
+                    }
+                }
+                least.best[side] = L::min_real(least.best[side], allowed);
+            }
+        }
+    }
+
+    /// Evaluates thresholds one by one, after which the sums are those at the last.
+    #[inline(always)]
+    fn each(
+        &mut self,
+        k: usize,
+        cuts: std::ops::Range<usize>,
+        mut place: usize,
+        sums: &mut [L::Int; W],
+        least: &mut Least<L::Real>,
+    ) {
+        let mut next = cuts.start;
+        while next < cuts.end {
+            self.forget();
+            let end = (next + TOGETHER).min(cuts.end);
+            for cut in next..end {
+                let to = self.batch.cuts.below[cut] as usize;
+                self.advance(k, (place, to), sums);
+                place = to;
+                self.keep(cut, sums);
+            }
+            self.evaluate(0, least);
+            next = end;
+        }
+    }
+
+    /// Evaluates the last threshold of every run, and bounds the others.
+    #[inline(always)]
+    fn runs(&mut self, k: usize, size: usize, least: &mut Least<L::Real>) {
+        let zero = self.lanes.splat(L::I::default());
+        let cuts = self.batch.cuts.of(k);
+        let mut sums = [zero; W];
+        let (mut next, mut place) = (cuts.start, 0);
+        while next < cuts.end {
+            self.forget();
+            // What is before the first run, whose loss is that of one leaf or of the run before.
+            self.keep(next, &sums);
+            let before = self.scratch.below.len() - self.width;
+            for (v, sum) in self.scratch.below[before..].iter_mut().enumerate() {
+                *sum = match next == cuts.start {
+                    true => L::I::default(),
+                    false => self.batch.scan.below[(next - 1) * self.width + v],
+                };
+            }
+            let first_run = self.scratch.runs.len();
+            for _ in 0..TOGETHER {
+                if next == cuts.end {
+                    break;
+                }
+                let last = (next + size).min(cuts.end) - 1;
+                self.scratch.runs.push(Run { column: k, first: next, last, place });
+                let to = self.batch.cuts.below[last] as usize;
+                self.advance(k, (place, to), &mut sums);
+                place = to;
+                self.keep(last, &sums);
+                next = last + 1;
+            }
+            self.evaluate(1, least);
+            let width = self.width;
+            let Scratch { left, below, whole, losses, between, bounds, begins, runs, .. } =
+                &mut self.scratch;
+            between.resize(losses.len(), L::R::default());
+            let states = States { lanes: L::N, width, left, below, whole };
+            self.batch.task.between(&states, losses, between);
+            let n = runs.len() - first_run;
+            bounds.extend_from_slice(&between[..2 * n * L::N]);
+            begins.extend_from_slice(&left[..n * width * L::N]);
+        }
+    }
+
+    #[inline(always)]
+    fn run(mut self) {
+        let lanes = self.lanes;
+        let never = lanes.splat_real(L::R::INFINITY);
+        let zero = lanes.splat(L::I::default());
+        let (width, n_rows) = (self.width, self.batch.rows.count);
+        let nothing = Least { free: [never; 2], best: [never; 2] };
+        let mut all = nothing;
+        let mut columns = std::mem::take(&mut self.batch.out.columns);
+        columns.clear();
+        columns.resize(self.batch.n_columns, [[L::R::INFINITY; LANES]; 2]);
+        for (k, column) in columns.iter_mut().enumerate() {
+            let range = self.batch.cuts.of(k);
+            let mut here = nothing;
+            let size = run_length(range.len());
+            let place = self.batch.cuts.below.get(range.start).map_or(0, |&place| place as usize);
+            if range.len() == 1 && place > n_rows / 2 {
+                // The rows above are fewer.
+                let mut above = [zero; W];
+                self.advance(k, (place, n_rows), &mut above);
+                let mut sums = [zero; W];
+                for v in 0..width {
+                    sums[v] = lanes.load(&self.scratch.whole[v * L::N..]) - above[v];
+                }
+                self.forget();
+                self.keep(range.start, &sums);
+                self.evaluate(0, &mut here);
+            } else if size == 0 {
+                self.each(k, range, 0, &mut [zero; W], &mut here);
+            } else {
+                self.runs(k, size, &mut here);
+            }
+            for side in 0..2 {
+                all.free[side] = L::min_real(all.free[side], here.free[side]);
+                all.best[side] = L::min_real(all.best[side], here.best[side]);
+                here.best[side].store(&mut column[side]);
+            }
+        }
+        let margin = lanes.splat_real(L::R::from_f64(self.batch.margin));
+        let runs = std::mem::take(&mut self.scratch.runs);
+        for (b, run) in runs.iter().enumerate() {
+            if run.first == run.last {
+                continue;
+            }
+            let bounds = &self.scratch.bounds[2 * b * L::N..];
+            let mut bound = [margin; 2];
+            let mut open = 0;
+            for side in 0..2 {
+                bound[side] = lanes.load_real(&bounds[side * L::N..]) - margin;
+                open |= L::less_bits(bound[side], all.best[side]);
+            }
+            if open == 0 {
+                for side in 0..2 {
+                    all.free[side] = L::min_real(all.free[side], bound[side]);
+                }
+                continue;
+            }
+            let mut sums = [zero; W];
+            for (v, sum) in sums[..width].iter_mut().enumerate() {
+                *sum = lanes.load(&self.scratch.begins[(b * width + v) * L::N..]);
+            }
+            let column = &mut columns[run.column];
+            let mut here = nothing;
+            self.each(run.column, run.first..run.last, run.place, &mut sums, &mut here);
+            for side in 0..2 {
+                all.free[side] = L::min_real(all.free[side], here.free[side]);
+                all.best[side] = L::min_real(all.best[side], here.best[side]);
+                let least = L::min_real(here.best[side], lanes.load_real(&column[side]));
+                least.store(&mut column[side]);
+            }
+        }
+        self.scratch.runs = runs;
+        let Scratch { whole, losses, .. } = &mut self.scratch;
+        losses.resize(2 * L::N, L::R::default());
+        let states = States { lanes: L::N, width, left: &[], below: &[], whole };
+        self.batch.task.leaves(&states, losses);
+        let out = &mut *self.batch.out;
+        for side in 0..2 {
+            lanes.load_real(&losses[side * L::N..]).store(&mut out.leaf[side]);
+            all.free[side].store(&mut out.free[side]);
+            all.best[side].store(&mut out.best[side]);
+        }
+        out.columns = columns;
+        *self.batch.scratch = self.scratch;
+    }
+}
+
+/// Thresholds of a run of which only the last is evaluated at first; 0 for all.
+fn run_length(n_cuts: usize) -> usize {
+    if n_cuts < LEAST_RUNS {
+        return 0;
+    }
+    ((0.4 * (n_cuts as f64).sqrt()) as usize + 4).clamp(8, 128)
+}
+
+/// Rows and events of a size.
+pub fn counts_of(size: i64) -> [i64; 2] {
+    [rows_of(size), size >> 32]
+}

@@ -1,0 +1,346 @@
+//! Search over every threshold of columns of ranks.
+//!
+//! [`rows`] holds a node's rows in the order of every column, [`nodes`] tells the branch and bound of
+//! them: intervals of thresholds are bisected, best first. Trees of two levels are found at once:
+//! [`pairs`] chooses the thresholds of the root of which [`kernel`] evaluates many at a time, with the
+//! [`losses`] of the task. Of equally good trees [`ties`] finds the first. See docs/maths/thresholds.md.
+
+mod cost;
+mod kernel;
+mod losses;
+mod nodes;
+mod pairs;
+mod rows;
+mod ties;
+
+use super::branch::Branch;
+use super::certificate::EVALUATED;
+use super::lattice;
+use super::memo::Memo;
+use super::nodes::full_leaves;
+use super::root::{About, Scale, Search};
+use super::{
+    Allowed, Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop, too_wide,
+};
+use crate::data::{RankMatrix, Smallest};
+use crate::error::Error;
+use crate::simd::{LaneInt, LaneReal};
+use crate::task::{Placed, Swept};
+use crate::tree::Tree;
+use cost::Pair;
+use nodes::{Node, RankNodes};
+use rows::Table;
+
+/// Trees this share cheaper than a known one are not worth finding with finer numbers.
+const WORTH: f64 = 0.25 * super::certificate::MEET;
+
+/// Share of the total that single lanes may be off by.
+const BLURRED: f64 = 1e-4;
+
+/// Rows as the lanes add them.
+enum Width {
+    Single(Vec<i32>),
+    Double(Vec<i64>),
+}
+
+/// Data in the form that searches share.
+struct Problem<'a, T> {
+    task: &'a T,
+    matrix: &'a RankMatrix,
+    monitor: &'a Monitor<'a>,
+    settings: &'a Settings,
+    table: Table,
+    memo: Option<Memo<Pair, i32>>,
+    width: Width,
+    /// Low bits that lanes drop of every channel.
+    shift: Vec<u32>,
+    /// Cost units per lane unit.
+    unit: f64,
+    /// Lane losses of trees of two leaves are off by less, in lane units.
+    error: f64,
+    /// See [`Swept::least_error`].
+    least_error: f64,
+    /// Price of a split with what tells trees of equal cost apart.
+    price: i64,
+    /// Of this, what only tells them apart.
+    tie: i64,
+    /// What rounding may raise the cost of fewer rows above that of more.
+    slack: i64,
+    smallest: Smallest,
+    /// Whether not all rows may be leaves.
+    limited: bool,
+}
+
+impl<'a, T: Swept> Problem<'a, T> {
+    fn new(
+        task: &'a T,
+        matrix: &'a RankMatrix,
+        settings: &'a Settings,
+        monitor: &'a Monitor<'a>,
+    ) -> Self {
+        let table = Table::new(task, matrix);
+        // Rows without weight change no sum.
+        let weighed = table.sums.chunks_exact(table.channels.max(1));
+        let weighed: Vec<i64> =
+            weighed.filter(|row| row.iter().any(|&v| v != 0)).flatten().copied().collect();
+        let of_width = |single: bool, roundoff: f64, ln_error: f64| {
+            let shift = lattice::shifts_of(task, single, &weighed);
+            let error = task.lane_error(&weighed, &shift, 4, roundoff, ln_error);
+            let total = task.leaf_cost(&sum(&table)) as f64 / task.lane_unit(&shift);
+            let least = task.least_error(&weighed, &shift, roundoff, ln_error);
+            (shift, error.of(total), least)
+        };
+        let single = of_width(true, f32::ROUNDOFF, f32::LN_ERROR);
+        let blurred = single.1 > BLURRED * task.lane_scale(&weighed, &single.0);
+        let precision = settings.switches.precision.unwrap_or(match blurred {
+            true => Precision::Double,
+            false => Precision::Single,
+        });
+        let (shift, error, least_error) = match precision {
+            Precision::Single => single,
+            Precision::Double | Precision::Exact => of_width(false, f64::ROUNDOFF, f64::LN_ERROR),
+        };
+        let Smallest { rows, events } = settings.limits.smallest();
+        let limited = rows > 1 || events > 0;
+        let width = match precision {
+            Precision::Single => Width::Single(lanes_of(&table, &shift, limited)),
+            Precision::Double | Precision::Exact => {
+                Width::Double(lanes_of(&table, &shift, limited))
+            }
+        };
+        let memo = settings.switches.cache.then(|| Memo::new(settings.bytes()));
+        let leaves = full_leaves(settings.limits.max_depth).min(table.n_rows) as i64;
+        let tie = if task.orders_sizes() { 0 } else { 1 };
+        Problem {
+            unit: task.lane_unit(&shift),
+            price: task.split_price() + tie,
+            tie: task.tie_price() + tie,
+            slack: 2 * leaves * task.cost_rounding(),
+            smallest: settings.limits.smallest(),
+            task,
+            matrix,
+            monitor,
+            settings,
+            table,
+            memo,
+            width,
+            shift,
+            error,
+            least_error,
+            limited,
+        }
+    }
+
+    /// A search over the nodes of these data.
+    fn branch(&self) -> Branch<'_, RankNodes<'_, T>> {
+        Branch { nodes: RankNodes::new(self), memo: self.memo.as_ref(), monitor: self.monitor }
+    }
+}
+
+/// Statistics of all rows.
+fn sum(table: &Table) -> Vec<i64> {
+    let mut total = vec![0; table.channels];
+    table.sums.chunks_exact(table.channels.max(1)).for_each(|row| rows::add(&mut total, row));
+    total
+}
+
+/// Records of the rows in lanes, with rows and events where these are counted.
+fn lanes_of<I: LaneInt>(table: &Table, shift: &[u32], limited: bool) -> Vec<I> {
+    let mut lanes = Vec::new();
+    for (record, &size) in table.sums.chunks_exact(table.channels).zip(&table.sizes) {
+        let of_channel = |(&v, &s): (&i64, &u32)| I::from_i64(lattice::lane_value(v, s));
+        lanes.extend(record.iter().zip(shift).map(of_channel));
+        if limited {
+            lanes.extend(kernel::counts_of(size).map(I::from_i64));
+        }
+    }
+    lanes
+}
+
+/// The best tree for `task` over all thresholds of the ranks, or on a limit the best found and a bound.
+///
+/// # Errors
+/// Where no numbers of the search resolve the optimum, for what spans too wide a range.
+pub fn over_thresholds<T: Swept>(
+    task: &T,
+    matrix: &RankMatrix,
+    settings: &Checked,
+    monitor: &Monitor,
+) -> Result<Solution, Error> {
+    if !lattice::fits_channels(task.channels()) {
+        return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
+    }
+    let mut found = solve_once((task, task), matrix, settings, monitor, None);
+    let mut finest: Option<T> = None;
+    while found.status == Status::Unresolved {
+        let Some(finer) = finest.as_ref().unwrap_or(task).finer(found.objective) else { break };
+        found = solve_once((&finer, task), matrix, settings, monitor, Some(found));
+        finest = Some(finer);
+    }
+    if found.status == Status::Unresolved {
+        return Err(too_wide(task.widest(), found.objective, found.lower_bound));
+    }
+    Ok(found)
+}
+
+/// One search by a task that stands for the one given; where a tree is known only for those that
+/// are enough better to matter.
+fn solve_once<T: Swept>(
+    (task, given): (&T, &T),
+    matrix: &RankMatrix,
+    settings: &Checked,
+    monitor: &Monitor,
+    known: Option<Solution>,
+) -> Solution {
+    let problem = Problem::new(task, matrix, settings, monitor);
+    let mut branch = problem.branch();
+    let root = branch.nodes.node(problem.table.all());
+    let scale = RankScale::new(&problem, given, root.rows.floor);
+    let best = match &known {
+        None => (Pair::of(root.any_leaf), Tree::leaf()),
+        Some(known) => {
+            let cost = scale.cost(&known.tree);
+            let magnitude = scale.objective(Pair::of(cost), &known.tree).magnitude;
+            let units = magnitude / task.unit_value();
+            let worth = WORTH * units.min((cost + root.rows.floor).abs() as f64);
+            let worth = if scale.is_exact() { 0 } else { worth as i64 };
+            (Pair::of(cost - worth), known.tree.clone())
+        }
+    };
+    let lower = branch.nodes.least(&root).min(best.0.value);
+    let mut search =
+        Search::new(&scale, settings, monitor, best, Pair::of(lower)).keeping_the_first();
+    if let Some(known) = &known {
+        search = search.after(known);
+    }
+    search.record();
+    let mut stop = run(&problem, &mut search, &mut branch, &root).err();
+    if stop.is_none() && known.is_none() {
+        stop = settle(&mut search, &mut branch, &root, settings.limits.allowed()).err();
+    }
+    let about = About {
+        n_distinct_rows: problem.table.n_rows,
+        n_columns: problem.table.n_columns(),
+        kernel: format!(
+            "{}-{}",
+            settings.backend().name(),
+            if matches!(problem.width, Width::Single(_)) { "single" } else { "double" }
+        ),
+    };
+    // A search that has ended has proven its tree, whatever comes after.
+    search.finish(stop, about)
+}
+
+/// Shallow trees first, then all.
+fn run<T: Swept>(
+    problem: &Problem<T>,
+    search: &mut Search<Pair>,
+    branch: &mut Branch<RankNodes<T>>,
+    root: &Node,
+) -> Result<(), Stop> {
+    let allowed = problem.settings.limits.allowed();
+    if search.is_closed() {
+        return Ok(());
+    }
+    for depth in 1..allowed.depth.min(3) {
+        // Its tree is there when a limit ends the search.
+        search.at_root(branch, root, allowed.at_most(depth, usize::MAX), false)?;
+    }
+    search.at_root(branch, root, allowed, true)
+}
+
+/// Of the best trees takes the first; those that are as good have been found by the search.
+fn settle<T: Swept>(
+    search: &mut Search<Pair>,
+    branch: &mut Branch<RankNodes<T>>,
+    root: &Node,
+    allowed: Allowed,
+) -> Result<(), Stop> {
+    let value = search.best.0.value;
+    if let Some(tree) = ties::first(branch, root, allowed, value)? {
+        search.replace(tree);
+    }
+    Ok(())
+}
+
+/// Costs as objectives.
+struct RankScale<'a, T> {
+    problem: &'a Problem<'a, T>,
+    given: &'a T,
+    /// What costs are counted from.
+    floor: i64,
+    /// Most splits of a tree that may be best.
+    splits: i64,
+    rounds_prices: bool,
+    resolution: f64,
+    at_no_cost: f64,
+}
+
+impl<'a, T: Swept> RankScale<'a, T> {
+    fn new(problem: &'a Problem<'a, T>, given: &'a T, floor: i64) -> Self {
+        let (task, allowed) = (problem.task, problem.settings.limits.allowed());
+        let by_price = match task.split_price() {
+            ..=0 => i64::MAX,
+            price => task.leaf_cost(&sum(&problem.table)).saturating_sub(floor) / price + 1,
+        };
+        let by_leaves = i64::try_from(allowed.leaves.min(problem.table.n_rows)).unwrap_or(i64::MAX);
+        let splits = by_price.min(by_leaves - 1).max(0);
+        let resolution = task.resolution(allowed);
+        let rounds_prices = resolution == 0.0 && task.split_price() > 0;
+        let at_no_cost = task.objective_of_cost(0);
+        RankScale { problem, given, floor, splits, rounds_prices, resolution, at_no_cost }
+    }
+
+    /// Cost of a tree, counted from the floor.
+    fn cost(&self, tree: &Tree) -> i64 {
+        let Problem { task, matrix, price, .. } = *self.problem;
+        let leaf_of = tree.partition_by(matrix.n_rows(), |row, q| matrix.holds(row, q));
+        let channels = task.channels();
+        let mut sums = vec![0i64; channels * tree.n_leaves()];
+        for (&leaf, record) in leaf_of.iter().zip(task.statistics().chunks_exact(channels)) {
+            rows::add(&mut sums[leaf * channels..][..channels], record);
+        }
+        let leaves: i64 = sums.chunks_exact(channels).map(|sums| task.leaf_cost(sums)).sum();
+        leaves + (tree.n_leaves() as i64 - 1) * price - self.floor
+    }
+
+    /// Most that what tells trees of equal cost apart may add to a cost of so many splits.
+    fn ties(&self, splits: i64) -> i64 {
+        let rounded = if self.rounds_prices { splits / 2 + 1 } else { 0 };
+        (self.problem.tie.max(0) * splits).saturating_add(rounded)
+    }
+}
+
+impl<T: Swept> Scale<Pair> for RankScale<'_, T> {
+    fn least(&self) -> f64 {
+        self.problem.task.least_objective(1)
+    }
+
+    fn objective(&self, _cost: Pair, tree: &Tree) -> Measured {
+        let matrix = self.problem.matrix;
+        let leaf_of = tree.partition_by(matrix.n_rows(), |row, q| matrix.holds(row, q));
+        self.given.objective(Placed::rows(&leaf_of, tree.n_leaves()))
+    }
+
+    fn at_most(&self, cost: Pair, tree: &Tree) -> Option<f64> {
+        let task = self.problem.task;
+        let splits = tree.n_leaves() as i64 - 1;
+        let rounded = if self.rounds_prices { splits / 2 + 1 } else { 0 };
+        let cost = cost.value + self.floor - self.problem.tie * splits + rounded;
+        let value = task.objective_of_cost(cost);
+        let most = value + self.resolution + EVALUATED * task.addends(value, self.at_no_cost);
+        most.is_finite().then_some(most)
+    }
+
+    fn bound(&self, lower: Pair) -> f64 {
+        let task = self.problem.task;
+        let cost = lower.value.saturating_add(self.floor).saturating_sub(self.ties(self.splits));
+        let value = task.objective_of_cost(cost);
+        let evaluated = EVALUATED * task.addends(value, self.at_no_cost);
+        (value - self.resolution - evaluated).max(task.least_objective(1))
+    }
+
+    fn is_exact(&self) -> bool {
+        self.resolution == 0.0 && self.problem.task.orders_sizes()
+    }
+}

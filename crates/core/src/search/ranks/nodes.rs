@@ -1,0 +1,339 @@
+//! Nodes over ranks: intervals of thresholds, bisected best first.
+
+use super::Problem;
+use super::cost::Pair;
+use super::pairs::Solver;
+use super::rows::{Cuts, Rows};
+use crate::search::Stop;
+use crate::search::branch::Branch;
+use crate::search::nodes::{
+    Allowed, Below, Bounded, Cost, Known, KnownOf, Look, Nodes, Parent, Pending, Rooted,
+    splits_that_pay,
+};
+use crate::task::Swept;
+use crate::tree::Tree;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// What is kept of a best tree that is a leaf, in the place of the question at its root.
+pub const LEAF: i32 = -1;
+
+/// Rows, and what they cost as a leaf.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    /// The rows.
+    pub rows: Rows,
+    /// Cost as a leaf, counted from the floor of the rows, were it allowed.
+    pub any_leaf: i64,
+}
+
+/// The nodes of one problem, for one thread.
+pub struct RankNodes<'a, T> {
+    pub problem: &'a Problem<'a, T>,
+    /// Finds trees of two levels.
+    pub solver: Solver,
+    pool: Vec<[Node; 2]>,
+}
+
+/// The thresholds of a node.
+pub struct Open {
+    pub cuts: Cuts,
+}
+
+/// Thresholds strictly between two of one column, of which the one in the middle is next.
+#[derive(Clone, Copy, Debug)]
+pub struct Split {
+    pub column: usize,
+    /// Numbers of the thresholds in the node: before the first, of the next, behind the last.
+    pub cuts: [usize; 3],
+    /// Largest rank on the true side.
+    pub rank: u32,
+    /// What no tree on the false and on the true side costs less than.
+    pub sides: [i64; 2],
+    pub bound: i64,
+}
+
+impl Bounded<Pair> for Split {
+    #[inline]
+    fn bound(&self) -> Pair {
+        Pair::of(self.bound)
+    }
+}
+
+impl Split {
+    /// Of the thresholds from `first` to before `end`; none if there are none.
+    pub fn between(
+        (column, cuts): (usize, &Cuts),
+        (first, end): (usize, usize),
+        sides: [i64; 2],
+        price: i64,
+    ) -> Option<Split> {
+        if first >= end {
+            return None;
+        }
+        let next = first + (end - first) / 2;
+        let bound = sides[0].plus(sides[1]).plus(price);
+        Some(Split { column, cuts: [first, next, end], rank: cuts.rank[next], sides, bound })
+    }
+
+    /// What remains before and behind the threshold, given what was proven of its sides.
+    pub fn rest(&self, cuts: &Cuts, proven: [i64; 2], price: i64) -> [Option<Split>; 2] {
+        let [first, next, end] = self.cuts;
+        let column = (self.column, cuts);
+        let [no, yes] = [0, 1].map(|side| proven[side].max(self.sides[side]));
+        [
+            Split::between(column, (first, next), [no, self.sides[1]], price),
+            Split::between(column, (next + 1, end), [self.sides[0], yes], price),
+        ]
+    }
+}
+
+/// Intervals by bound, then by place.
+struct Waiting(Split);
+
+impl Waiting {
+    fn key(&self) -> (i64, usize) {
+        (self.0.bound, self.0.cuts[0])
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Waiting {}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// The intervals that are left.
+pub struct Queue {
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    /// Questions taken so far.
+    taken: usize,
+    /// Thresholds in all, and in intervals that are left.
+    thresholds: [usize; 2],
+}
+
+impl Queue {
+    fn push(&mut self, split: Option<Split>) {
+        if let Some(split) = split {
+            self.thresholds[1] += split.cuts[2] - split.cuts[0];
+            self.waiting.push(Reverse(Waiting(split)));
+        }
+    }
+}
+
+impl Pending<Open, Split, Pair> for Queue {
+    /// Questions are numbered as they are taken: those that are as good as one before are left out,
+    /// and [`ties`](super::ties) finds the first at last.
+    fn next(&mut self, _open: &Open) -> Option<(usize, Split)> {
+        let Reverse(Waiting(split)) = self.waiting.pop()?;
+        self.thresholds[1] -= split.cuts[2] - split.cuts[0];
+        self.taken += 1;
+        Some((self.taken, split))
+    }
+
+    fn still_open(&self) -> Pair {
+        self.waiting.peek().map_or(Pair::MOST, |Reverse(Waiting(split))| split.bound())
+    }
+
+    fn done(&self) -> f64 {
+        1.0 - self.thresholds[1] as f64 / self.thresholds[0].max(1) as f64
+    }
+}
+
+impl<'a, T: Swept> RankNodes<'a, T> {
+    pub fn new(problem: &'a Problem<'a, T>) -> Self {
+        RankNodes { problem, solver: Solver::new(problem), pool: Vec::new() }
+    }
+
+    /// A node of these rows.
+    pub fn node(&self, rows: Rows) -> Node {
+        let any_leaf = self.problem.task.leaf_cost(&rows.total) - rows.floor;
+        Node { rows, any_leaf }
+    }
+
+    /// Cost as a leaf; [`i64::MAX`] where it may not be one.
+    pub fn leaf_cost(&self, node: &Node) -> i64 {
+        let allowed = self.problem.smallest.allows_leaf(node.rows.size);
+        if allowed { node.any_leaf } else { i64::MAX }
+    }
+
+    /// No tree costs less: neither the leaf nor any with a split.
+    pub fn least(&self, node: &Node) -> i64 {
+        node.any_leaf.min(self.problem.price) - self.problem.slack
+    }
+
+    /// The node's intervals, one for each column.
+    pub fn intervals(&self, node: &Node) -> (Open, Vec<Split>) {
+        let Problem { table, price, slack, .. } = self.problem;
+        let mut cuts = Cuts::default();
+        cuts.fill(table, &node.rows);
+        let whole = |k: usize| {
+            let range = cuts.of(k);
+            Split::between((k, &cuts), (range.start, range.end), [-slack; 2], *price)
+        };
+        let splits = (0..table.n_columns()).filter_map(whole).collect();
+        (Open { cuts }, splits)
+    }
+
+    /// Number of a question for the caller.
+    pub fn question(&self, k: usize, rank: u32) -> usize {
+        self.problem.matrix.question(self.problem.table.columns[k], rank)
+    }
+}
+
+impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
+    type Cost = Pair;
+    type Node = Node;
+    type Open = Open;
+    type Queue = Queue;
+    type Split = Split;
+    /// The question at the root.
+    type Subtree = i32;
+
+    const ALL_SIZES: bool = true;
+
+    fn leaf(&self, node: &Node) -> KnownOf<Self> {
+        Known::exact(Pair { value: self.leaf_cost(node), free: node.any_leaf }, LEAF)
+    }
+
+    /// Splits that do not pay are of no use to trees with leaves of any size, either.
+    fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
+        let Problem { price, slack, .. } = *self.problem;
+        let mut leaves = node.rows.count.max(1);
+        if price > 0 && !self.problem.limited {
+            let saved = i128::from(node.any_leaf) + i128::from(slack);
+            leaves = leaves.min(splits_that_pay(saved, price.into()).saturating_add(1));
+        }
+        allowed.at_most(usize::MAX, leaves)
+    }
+
+    fn bound(&self, node: &Node) -> Pair {
+        Pair::of(self.least(node))
+    }
+
+    fn key(&self, node: &Node) -> u128 {
+        node.rows.hash
+    }
+
+    fn look(
+        &mut self,
+        node: &Node,
+        _parent: Option<Parent<Self>>,
+        allowed: Allowed,
+        cut: Pair,
+    ) -> Result<Look<Self>, Stop> {
+        let problem = self.problem;
+        if problem.limited && !problem.smallest.allows_split(node.rows.size) {
+            let (value, free) = (self.leaf_cost(node), self.least(node));
+            let tree = (value < i64::MAX).then_some(LEAF);
+            return Ok(Look::solved(Known { value: Pair { value, free }, tree }));
+        }
+        if allowed.depth <= 2 {
+            let known = self.solver.solve(problem, node, allowed, cut.value)?;
+            return Ok(Look::solved(known));
+        }
+        let (open, splits) = self.intervals(node);
+        let n = open.cuts.len();
+        let mut queue = Queue { waiting: BinaryHeap::new(), taken: 0, thresholds: [n, 0] };
+        splits.into_iter().for_each(|split| queue.push(Some(split)));
+        Ok(Look::Open(open, queue))
+    }
+
+    fn price(&self, _split: &Split) -> Pair {
+        Pair::of(self.problem.price)
+    }
+
+    fn sides(&mut self, node: &Node, _open: &Open, split: &Split) -> Result<[Node; 2], Stop> {
+        let mut sides = self.pool.pop().unwrap_or_default();
+        let mut rows = sides.each_mut().map(|side| std::mem::take(&mut side.rows));
+        node.rows.split(&self.problem.table, split.column, split.rank, &mut rows);
+        Ok(rows.map(|rows| self.node(rows)))
+    }
+
+    fn give_back(&mut self, sides: [Node; 2]) {
+        self.pool.push(sides);
+    }
+
+    fn bound_of_side(&self, split: &Split, node: &Node, side: usize) -> Pair {
+        Pair::of(self.least(node).max(split.sides[side]))
+    }
+
+    fn first_side(&self, sides: &[Node; 2]) -> usize {
+        usize::from(sides[1].rows.count >= sides[0].rows.count)
+    }
+
+    /// What is proven of a side holds, whatever the sizes of leaves, for all sides with more rows.
+    fn learn(
+        &self,
+        _node: &Node,
+        open: &Open,
+        queue: &mut Queue,
+        split: &Split,
+        below: &Below<Pair, i32>,
+        _allowed: Allowed,
+    ) {
+        let Problem { price, slack, .. } = *self.problem;
+        let proven = below.sides.map(|side| side.free.minus(slack));
+        split.rest(&open.cuts, proven, price).into_iter().for_each(|rest| queue.push(rest));
+    }
+
+    fn join(&mut self, _node: &Node, split: &Split, _trees: [&i32; 2]) -> i32 {
+        self.question(split.column, split.rank) as i32
+    }
+}
+
+impl<T: Swept> Rooted for RankNodes<'_, T> {
+    fn workers(&self, _node: &Node, _allowed: Allowed) -> Vec<Self> {
+        let n_threads = self.problem.settings.threads();
+        let n_threads = if n_threads < 2 { 0 } else { n_threads };
+        (0..n_threads).map(|_| RankNodes::new(self.problem)).collect()
+    }
+
+    fn whole(
+        branch: &mut Branch<Self>,
+        node: &Node,
+        allowed: Allowed,
+        known: &KnownOf<Self>,
+    ) -> Result<Tree, Stop> {
+        let question = known.tree.expect("the tree of an exact value");
+        let Ok(question) = usize::try_from(question) else { return Ok(Tree::leaf()) };
+        let allowed = branch.nodes.useful(node, allowed);
+        let split = split_on(&branch.nodes, question);
+        let (open, _) = branch.nodes.intervals(node);
+        let sides = branch.nodes.sides(node, &open, &split)?;
+        let enough = known.value;
+        let cut = enough.plus(Pair::UNIT);
+        let share = branch.best_share(node, &sides, &split, allowed, cut, enough)?;
+        let share = share.expect("the best tree has a share");
+        let mut below = Vec::with_capacity(2);
+        for (side, share) in sides.iter().zip(share) {
+            let known = branch.solve(side, None, share, Pair::MOST)?;
+            below.push(RankNodes::whole(branch, side, share, &known)?);
+        }
+        branch.nodes.give_back(sides);
+        Ok(Tree::split(question, &below[1], &below[0]))
+    }
+}
+
+/// A question, of whose sides nothing is known.
+pub fn split_on<T: Swept>(nodes: &RankNodes<T>, question: usize) -> Split {
+    let Problem { matrix, table, slack, price, .. } = nodes.problem;
+    let (column, rank) = matrix.place(question);
+    let column = table.columns.binary_search(&column).expect("a column of the search");
+    let bound = price - 2 * slack;
+    Split { column, cuts: [0, 0, 1], rank, sides: [-slack; 2], bound }
+}

@@ -1,0 +1,541 @@
+//! Best trees of two levels: which thresholds of the root to evaluate, and what their values say of the
+//! others.
+
+use super::cost::Pair;
+use super::kernel::{Batch, LANES, Minima, Scan, Scratch};
+use super::losses::{Losses, OfTask};
+use super::nodes::{LEAF, Node};
+use super::rows::{Cuts, add};
+use super::{Problem, Width};
+use crate::data::size;
+use crate::search::Stop;
+use crate::search::nodes::{Allowed, Cost, Known};
+use crate::simd::{Backend, LaneInt, LaneReal, with_token};
+use crate::task::Swept;
+
+/// Thresholds that an interval offers in a round, at least.
+const OFFERED: usize = 3;
+
+/// Below every cost, with room to add such bounds.
+const NOTHING: i64 = i64::MIN / 16;
+
+/// Finds trees of two levels, on one thread.
+pub struct Solver {
+    cuts: Cuts,
+    bench: Bench,
+}
+
+/// Buffers by width.
+#[expect(clippy::large_enum_variant, reason = "there is one per thread")]
+enum Bench {
+    Single(Buffers<i32, f32>),
+    Double(Buffers<i64, f64>),
+}
+
+#[derive(Default)]
+struct Buffers<I, R> {
+    scan: Scan<I>,
+    minima: Minima<R>,
+    scratch: Scratch<I, R>,
+    mask: Vec<u16>,
+    /// Floors of the rows not above each threshold.
+    floors: Vec<i64>,
+}
+
+/// What no tree of a side costs less than: a leaf, and trees with one split, its price included.
+type Side = [i64; 2];
+
+/// Least sum of both sides where the tree may have so many leaves.
+fn least(left: Side, right: Side, leaves: usize) -> i64 {
+    let any = |side: Side| side[0].min(side[1]);
+    match leaves {
+        ..=2 => left[0].plus(right[0]),
+        3 => left[0].plus(any(right)).min(any(left).plus(right[0])),
+        _ => any(left).plus(any(right)),
+    }
+}
+
+/// A bound less so much; what is not allowed stays so.
+fn lowered(bound: i64, by: i64) -> i64 {
+    if bound == i64::MAX { bound } else { bound - by }
+}
+
+/// Thresholds from `first` to before `end`, of one column, and bounds on the left sides of those from
+/// `first` on and on the right sides of those before `end`.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    column: usize,
+    first: usize,
+    end: usize,
+    left: Side,
+    right: Side,
+    bound: i64,
+}
+
+/// A threshold of the root to be evaluated, and what came of it.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    interval: usize,
+    cut: usize,
+    sides: Option<[Side; 2]>,
+}
+
+/// What a search for a tree of two levels has found.
+struct Found {
+    /// Trees must cost less, or as much where ties are wanted.
+    limit: i64,
+    /// Question at the root of the best tree.
+    best: Option<i32>,
+    /// No tree whose leaves may be of any size costs less.
+    free: i64,
+    /// The first question is wanted among those of trees that cost this.
+    ties: bool,
+}
+
+impl Found {
+    /// Whether a tree with this question, or a later one, that costs no less than `bound` is wanted.
+    fn wants(&self, bound: i64, question: usize) -> bool {
+        if !self.ties {
+            return bound < self.limit;
+        }
+        bound <= self.limit && self.best.is_none_or(|best| (question as i64) < i64::from(best))
+    }
+}
+
+impl Solver {
+    pub fn new<T: Swept>(problem: &Problem<T>) -> Self {
+        let bench = match problem.width {
+            Width::Single(_) => Bench::Single(Buffers::default()),
+            Width::Double(_) => Bench::Double(Buffers::default()),
+        };
+        Solver { cuts: Cuts::default(), bench }
+    }
+
+    /// Least cost of the trees of at most two levels, if below `cut`.
+    pub fn solve<T: Swept>(
+        &mut self,
+        problem: &Problem<T>,
+        node: &Node,
+        allowed: Allowed,
+        cut: i64,
+    ) -> Result<Known<Pair, i32>, Stop> {
+        let allows_leaf = problem.smallest.allows_leaf(node.rows.size);
+        let leaf = if allows_leaf { node.any_leaf } else { i64::MAX };
+        let limit = cut.min(leaf);
+        let best = (leaf < cut).then_some(LEAF);
+        let mut found = Found { limit, best, free: node.any_leaf, ties: false };
+        self.search(problem, node, allowed, &mut found)?;
+        let Found { limit, best, free, .. } = found;
+        let free = if problem.limited { free.min(limit) } else { limit };
+        Ok(Known { value: Pair { value: limit, free }, tree: best })
+    }
+
+    /// The first question at the root of a tree of at most two levels that costs `value`, the least.
+    pub fn first<T: Swept>(
+        &mut self,
+        problem: &Problem<T>,
+        node: &Node,
+        allowed: Allowed,
+        value: i64,
+    ) -> Result<Option<i32>, Stop> {
+        let mut found = Found { limit: value, best: None, free: value, ties: true };
+        self.search(problem, node, allowed, &mut found)?;
+        Ok(found.best)
+    }
+
+    fn search<T: Swept>(
+        &mut self,
+        problem: &Problem<T>,
+        node: &Node,
+        allowed: Allowed,
+        found: &mut Found,
+    ) -> Result<(), Stop> {
+        problem.monitor.check()?;
+        if node.rows.count < 2 {
+            return Ok(());
+        }
+        let Solver { cuts, bench } = self;
+        cuts.fill(&problem.table, &node.rows);
+        if allowed.leaves <= 2 {
+            one_level(problem, node, cuts, found);
+            return Ok(());
+        }
+        let backend = problem.settings.backend();
+        let losses = OfTask { task: problem.task, shift: &problem.shift, backend };
+        match (bench, &problem.width) {
+            (Bench::Single(buffers), Width::Single(lanes)) => {
+                let run: Run<i32, f32> = |backend, batch| {
+                    with_token!(backend, token => crate::simd::Lanes::run(token.single(), batch));
+                };
+                let n = with_token!(backend, token => lanes_of(token.single()));
+                let losses = &losses;
+                let leaves = allowed.leaves;
+                let pass = Pass { problem, node, cuts, lanes, run, losses, n, leaves };
+                pass.search(buffers, found)
+            }
+            (Bench::Double(buffers), Width::Double(lanes)) => {
+                let run: Run<i64, f64> = |backend, batch| {
+                    with_token!(backend, token => crate::simd::Lanes::run(token.double(), batch));
+                };
+                let n = with_token!(backend, token => lanes_of(token.double()));
+                let losses = &losses;
+                let leaves = allowed.leaves;
+                let pass = Pass { problem, node, cuts, lanes, run, losses, n, leaves };
+                pass.search(buffers, found)
+            }
+            _ => unreachable!("buffers have the width of the problem"),
+        }
+    }
+}
+
+fn lanes_of<L: crate::simd::Lanes>(_: L) -> usize {
+    L::N
+}
+
+type Run<I, R> = fn(Backend, Batch<'_, I, R>);
+
+/// The best single split, all costs exact.
+fn one_level<T: Swept>(problem: &Problem<T>, node: &Node, cuts: &Cuts, found: &mut Found) {
+    let Problem { task, table, smallest, price, .. } = problem;
+    let rows = &node.rows;
+    let mut sums = vec![0i64; table.channels];
+    let mut rest = vec![0i64; table.channels];
+    for k in 0..table.n_columns() {
+        sums.fill(0);
+        let (mut at, mut size) = (0, 0);
+        for cut in cuts.of(k) {
+            for &r in &rows.in_order(k)[at..cuts.below[cut] as usize] {
+                add(&mut sums, table.record(r));
+                size += table.sizes[r as usize];
+            }
+            at = cuts.below[cut] as usize;
+            rest.iter_mut().zip(&rows.total).zip(&sums).for_each(|((r, all), v)| *r = all - v);
+            let cost = task.leaf_cost(&sums) + task.leaf_cost(&rest) - rows.floor + price;
+            found.free = found.free.min(cost);
+            let allowed = smallest.allows_leaf(size) && smallest.allows_leaf(rows.size - size);
+            let question = question(problem, k, cuts.rank[cut]);
+            if allowed && found.wants(cost, question) {
+                (found.limit, found.best) = (cost, Some(question as i32));
+            }
+        }
+    }
+}
+
+fn question<T: Swept>(problem: &Problem<T>, k: usize, rank: u32) -> usize {
+    problem.matrix.question(problem.table.columns[k], rank)
+}
+
+/// A search for one node.
+struct Pass<'a, 'p, T, I, R> {
+    problem: &'a Problem<'p, T>,
+    node: &'a Node,
+    cuts: &'a Cuts,
+    /// Numbers of all rows.
+    lanes: &'a [I],
+    run: Run<I, R>,
+    losses: &'a dyn Losses<I, R>,
+    /// Lanes of the backend.
+    n: usize,
+    leaves: usize,
+}
+
+impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
+    fn width(&self) -> usize {
+        self.problem.table.channels + if self.problem.limited { 2 } else { 0 }
+    }
+
+    fn search(&self, buffers: &mut Buffers<I, R>, found: &mut Found) -> Result<(), Stop> {
+        let Pass { problem, node, cuts, .. } = self;
+        let table = &problem.table;
+        buffers.scan.fill(self.lanes, self.width(), table, &node.rows, cuts);
+        buffers.mask.resize(table.n_rows, 0);
+        self.fill_floors(&mut buffers.floors);
+        let nothing = [-problem.slack, problem.price - problem.slack];
+        let mut open: Vec<Interval> = Vec::new();
+        for column in 0..table.n_columns() {
+            let range = cuts.of(column);
+            let sides = (nothing, nothing);
+            self.push(&mut open, (column, range.start, range.end), sides, found);
+        }
+        let mut lanes: Vec<Lane> = Vec::new();
+        while !open.is_empty() {
+            open.sort_by_key(|interval| (interval.bound, interval.first));
+            self.offer(&open, &mut lanes);
+            let mut next = 0;
+            while next < lanes.len() {
+                problem.monitor.check()?;
+                let mut batch = Vec::with_capacity(self.n);
+                while next < lanes.len() && batch.len() < self.n {
+                    let interval = &open[lanes[next].interval];
+                    if found.wants(interval.bound, self.question(interval.column, interval.first)) {
+                        batch.push(next);
+                    }
+                    next += 1;
+                }
+                if !batch.is_empty() {
+                    self.evaluate(&batch, &open, &mut lanes, buffers, found);
+                }
+            }
+            open = self.rest(&open, &lanes, found);
+        }
+        Ok(())
+    }
+
+    fn question(&self, column: usize, cut: usize) -> usize {
+        question(self.problem, column, self.cuts.rank[cut])
+    }
+
+    fn fill_floors(&self, floors: &mut Vec<i64>) {
+        floors.clear();
+        let table = &self.problem.table;
+        for k in 0..table.n_columns() {
+            let (mut at, mut floor) = (0, 0);
+            for cut in self.cuts.of(k) {
+                let below = self.cuts.below[cut] as usize;
+                let rows = &self.node.rows.in_order(k)[at..below];
+                floor += rows.iter().map(|&r| table.floors[r as usize]).sum::<i64>();
+                at = below;
+                floors.push(floor);
+            }
+        }
+    }
+
+    fn push(
+        &self,
+        open: &mut Vec<Interval>,
+        (column, first, end): (usize, usize, usize),
+        (left, right): (Side, Side),
+        found: &Found,
+    ) {
+        if first >= end {
+            return;
+        }
+        let bound = least(left, right, self.leaves).plus(self.problem.price);
+        if found.wants(bound, self.question(column, first)) {
+            open.push(Interval { column, first, end, left, right, bound });
+        }
+    }
+
+    /// A few thresholds of every interval, evenly spaced, those of the best first.
+    fn offer(&self, open: &[Interval], lanes: &mut Vec<Lane>) {
+        lanes.clear();
+        let mut of_column = vec![0usize; self.problem.table.n_columns()];
+        open.iter().for_each(|interval| of_column[interval.column] += 1);
+        for (at, interval) in open.iter().enumerate() {
+            let n = interval.end - interval.first;
+            let share = (LANES / of_column[interval.column]).max(OFFERED).min(n);
+            for x in 0..share {
+                // Of all of them each.
+                let place = if share == n { x } else { (x + 1) * (n + 1) / (share + 1) - 1 };
+                lanes.push(Lane { interval: at, cut: interval.first + place, sides: None });
+            }
+        }
+    }
+
+    /// Evaluates the thresholds of a batch.
+    fn evaluate(
+        &self,
+        batch: &[usize],
+        open: &[Interval],
+        lanes: &mut [Lane],
+        buffers: &mut Buffers<I, R>,
+        found: &mut Found,
+    ) {
+        let Pass { problem, node, cuts, .. } = self;
+        let (rows, price) = (&node.rows, problem.price);
+        // Lanes of one column side by side, their thresholds ascending.
+        let mut batch: Vec<usize> = batch.to_vec();
+        batch.sort_by_key(|&lane| lanes[lane].cut);
+        let column = |lane: &Lane| open[lane.interval].column;
+        self.fill_mask(
+            batch.iter().map(|&at| (column(&lanes[at]), lanes[at].cut)),
+            &mut buffers.mask,
+        );
+        let of_lane = |l: usize| lanes[batch[l.min(batch.len() - 1)]].cut;
+        let thresholds: Vec<usize> = (0..self.n).map(of_lane).collect();
+        let run = self.run;
+        run(
+            problem.settings.backend(),
+            Batch {
+                task: self.losses,
+                scan: &buffers.scan,
+                rows,
+                cuts,
+                n_columns: problem.table.n_columns(),
+                mask: &buffers.mask,
+                lanes: &thresholds,
+                smallest: problem
+                    .limited
+                    .then_some([problem.smallest.rows, problem.smallest.events]),
+                margin: 2.0 * problem.error + problem.least_error,
+                scratch: &mut buffers.scratch,
+                out: &mut buffers.minima,
+            },
+        );
+        problem.monitor.count(4 * (cuts.len() * batch.len()) as u64);
+        let minima = &buffers.minima;
+        for (l, &at) in batch.iter().enumerate() {
+            let Lane { interval, cut, .. } = lanes[at];
+            let interval = &open[interval];
+            let floors = [buffers.floors[cut], rows.floor - buffers.floors[cut]];
+            let lower = |side: usize, loss: R| lowered(self.lower(loss), floors[side]);
+            let (mut free, mut allowed) = ([[0; 2]; 2], [[i64::MAX; 2]; 2]);
+            for side in 0..2 {
+                let before = if side == 0 { interval.left } else { interval.right };
+                let leaf = lower(side, minima.leaf[side][l]);
+                let split = lower(side, minima.free[side][l]).plus(price);
+                free[side] = [leaf.max(before[0]), split.max(before[1])];
+                if problem.smallest.allows_leaf(self.size_of(buffers, cut, side)) {
+                    allowed[side][0] = leaf;
+                }
+                allowed[side][1] = lower(side, minima.best[side][l]).plus(price);
+            }
+            lanes[at].sides = Some(free.map(|side| side.map(|v| lowered(v, problem.slack))));
+            found.free = found.free.min(least(free[0], free[1], self.leaves).plus(price));
+            let question = self.question(interval.column, cut);
+            let bound = least(allowed[0], allowed[1], self.leaves).plus(price);
+            if !found.wants(bound, question) {
+                continue;
+            }
+            let cost = if problem.error == 0.0 {
+                bound
+            } else {
+                let sides = [0, 1].map(|side| self.exactly(l, interval.column, cut, side, buffers));
+                least(sides[0], sides[1], self.leaves).plus(price)
+            };
+            if cost < i64::MAX && found.wants(cost, question) {
+                (found.limit, found.best) = (cost, Some(question as i32));
+            }
+        }
+    }
+
+    /// What no cost is below whose lane loss is this.
+    fn lower(&self, loss: R) -> i64 {
+        let loss = loss.to_f64();
+        if loss == f64::INFINITY {
+            return i64::MAX;
+        }
+        let Problem { unit, error, .. } = *self.problem;
+        if error == 0.0 {
+            // Whole numbers.
+            return (loss * unit) as i64;
+        }
+        // Costs are rounded, too: by less than eight units for each of two leaves.
+        let cost = ((loss - error) * unit).floor() as i64;
+        cost.max(NOTHING) - 16 * self.problem.task.cost_rounding()
+    }
+
+    /// Size of a side, as far as it is counted.
+    fn size_of(&self, buffers: &Buffers<I, R>, cut: usize, side: usize) -> i64 {
+        let width = self.width();
+        if !self.problem.limited {
+            return size(1, 0);
+        }
+        let counts = &buffers.scan.below[cut * width + width - 2..][..2];
+        let left = size(counts[0].to_i64(), counts[1].to_i64());
+        if side == 0 { left } else { self.node.rows.size - left }
+    }
+
+    /// The lanes whose left side each row is on; lanes of one column are side by side, ascending.
+    fn fill_mask(&self, lanes: impl Iterator<Item = (usize, usize)>, mask: &mut [u16]) {
+        let lanes: Vec<(usize, usize)> = lanes.collect();
+        let mut first = 0;
+        while first < lanes.len() {
+            let column = lanes[first].0;
+            let n = lanes[first..].iter().take_while(|lane| lane.0 == column).count();
+            let order = self.node.rows.in_order(column);
+            let mut at = 0;
+            for l in first..=first + n {
+                // Those of the lanes whose thresholds are not below.
+                let bits = ((1u32 << (first + n)) - (1u32 << l)) as u16;
+                let end =
+                    if l < first + n { self.cuts.below[lanes[l].1] as usize } else { order.len() };
+                for &r in &order[at..end] {
+                    let entry = &mut mask[r as usize];
+                    *entry = if first == 0 { bits } else { *entry | bits };
+                }
+                at = end;
+            }
+            first += n;
+        }
+    }
+
+    /// Least cost of a side of a lane as a leaf and with one split, by exact costs: of the columns that
+    /// may have the best split.
+    fn exactly(
+        &self,
+        lane: usize,
+        column: usize,
+        cut: usize,
+        side: usize,
+        buffers: &Buffers<I, R>,
+    ) -> Side {
+        let Pass { problem, node, cuts, .. } = self;
+        let Problem { task, table, smallest, price, error, .. } = problem;
+        let (order, below) = (node.rows.in_order(column), cuts.below[cut] as usize);
+        let rows = if side == 0 { &order[..below] } else { &order[below..] };
+        let (mut total, mut all, mut floor) = (vec![0i64; table.channels], 0, 0);
+        for &r in rows {
+            add(&mut total, table.record(r));
+            all += table.sizes[r as usize];
+            floor += table.floors[r as usize];
+        }
+        let leaf =
+            if smallest.allows_leaf(all) { task.leaf_cost(&total) - floor } else { i64::MAX };
+        let best = buffers.minima.best[side][lane].to_f64();
+        let mut split = i64::MAX;
+        let (mut sums, mut rest) = (total.clone(), total.clone());
+        for (k, of_column) in buffers.minima.columns.iter().enumerate() {
+            let loss = of_column[side][lane].to_f64();
+            if loss == f64::INFINITY || loss > best + 2.0 * error {
+                continue;
+            }
+            sums.fill(0);
+            let (mut at, mut part) = (0, 0);
+            for cut in cuts.of(k) {
+                let before = part;
+                for &r in &node.rows.in_order(k)[at..cuts.below[cut] as usize] {
+                    let left = buffers.mask[r as usize] >> lane & 1 == 1;
+                    if left == (side == 0) {
+                        add(&mut sums, table.record(r));
+                        part += table.sizes[r as usize];
+                    }
+                }
+                at = cuts.below[cut] as usize;
+                if part == before
+                    || !smallest.allows_leaf(part)
+                    || !smallest.allows_leaf(all - part)
+                {
+                    continue;
+                }
+                rest.iter_mut().zip(&total).zip(&sums).for_each(|((r, all), v)| *r = all - v);
+                split = split.min(task.leaf_cost(&sums) + task.leaf_cost(&rest) - floor);
+            }
+        }
+        [leaf, split.plus(*price)]
+    }
+
+    /// The thresholds that are left between those that were evaluated.
+    fn rest(&self, open: &[Interval], lanes: &[Lane], found: &Found) -> Vec<Interval> {
+        let mut rest = Vec::new();
+        let mut lanes = lanes.iter().peekable();
+        for (at, interval) in open.iter().enumerate() {
+            let Interval { column, mut first, end, mut left, .. } = *interval;
+            let mut is_left_out = false;
+            while let Some(lane) = lanes.next_if(|lane| lane.interval == at) {
+                let Some([one, two]) = lane.sides else {
+                    is_left_out = true;
+                    continue;
+                };
+                let max = |a: Side, b: Side| [a[0].max(b[0]), a[1].max(b[1])];
+                let right = max(two, interval.right);
+                self.push(&mut rest, (column, first, lane.cut), (left, right), found);
+                (first, left) = (lane.cut + 1, max(one, left));
+            }
+            if !is_left_out {
+                self.push(&mut rest, (column, first, end), (left, interval.right), found);
+            }
+        }
+        rest
+    }
+}

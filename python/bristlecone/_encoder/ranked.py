@@ -1,0 +1,162 @@
+"""Columns as ranks for a search over every threshold, and the thresholds of the tree it finds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.cuts import RankedColumns
+from bristlecone._encoder.features import ROUNDING, Feature, Threshold, tell_apart
+from bristlecone._encoder.thresholds import format_threshold, midpoints
+
+
+def awaits_search(encoder: Any) -> bool:
+    """Whether a fitted encoder leaves the thresholds of some columns to the search."""
+    return isinstance(encoder, BinaryEncoder) and encoder._awaits_search
+
+
+class RankedFeatures:
+    """Features of a search over every threshold, which are never written out.
+
+    Question r of a column is ``rank <= r``. Questions are numbered column by column.
+
+    Parameters
+    ----------
+    columns : RankedColumns
+    weight : float64 ndarray of shape (n,) or None
+        Weights of the rows.
+    min_support : float
+        Thresholds with a smaller share of the weight on one side are left out.
+
+    Attributes
+    ----------
+    ranks : uint32 ndarray of shape (k, n), C-contiguous
+        Ranks by column, without the thresholds that are left out. A binary feature is a column of
+        rank 0 where it is true and 1 elsewhere.
+    shape : (int, int)
+        Rows and questions.
+    n_side : int
+        Fewest rows on a side of any threshold.
+    """
+
+    def __init__(
+        self, columns: RankedColumns, weight: NDArray[np.float64] | None, min_support: float
+    ) -> None:
+        self._columns = columns
+        self.ranks = np.zeros((len(columns.ranks), columns.n_rows), dtype=np.uint32)
+        # The threshold that question 0 of every column asks for.
+        self._offset = np.zeros(len(columns.ranks), dtype=np.int64)
+        sides = []
+        for k, (values, ranks) in enumerate(zip(columns.values, columns.ranks, strict=True)):
+            if values is None:
+                self.ranks[k] = ~ranks.astype(bool)
+                continue
+            # Rows without a value are above every threshold, as those of the largest value are.
+            place = np.minimum(ranks, np.uint32(len(values) - 1))
+            below = np.cumsum(np.bincount(place, weight, len(values)))
+            share = below[:-1] / below[-1]
+            allowed = np.flatnonzero(np.minimum(share, 1 - share) >= min_support - ROUNDING)
+            if not len(allowed):
+                continue
+            first, last = int(allowed[0]), int(allowed[-1])
+            self._offset[k] = first
+            self.ranks[k] = np.clip(place, first, last + 1) - np.uint32(first)
+            rows = np.cumsum(np.bincount(place, minlength=len(values)))
+            sides += [int(rows[first]), int(columns.n_rows - rows[last])]
+        most = self.ranks.max(axis=1, initial=0).astype(np.int64)
+        self._first = np.append(0, np.cumsum(most))
+        self.shape = columns.n_rows, int(self._first[-1])
+        self.n_side = min(sides, default=1)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def count_distinct(self, most: int) -> int:
+        """Number of distinct rows, or ``most`` if there are that many or more."""
+        if not len(self.ranks):
+            return min(1, most)
+        return min(len(np.unique(self.ranks, axis=1).T), most)
+
+    def settle(
+        self, encoder: BinaryEncoder, left: Any, right: Any, question: NDArray[np.int64]
+    ) -> tuple[BinaryEncoder, NDArray[np.int64]]:
+        """The encoder with the thresholds of a tree, and the feature of every node.
+
+        ``left``, ``right`` and ``question`` are the arrays of the tree in preorder. A threshold is
+        midway between the values that the rows of the node have on both sides.
+        """
+        asked = self._asked(left, right, question)
+        schemas = {schema.name: schema for schema in encoder.columns_}
+        cuts: dict[str, set[tuple[float, float, float]]] = defaultdict(set)
+        for _, cut in asked.values():
+            if cut is not None:
+                cuts[cut[0]].add(cut[1:])
+        others = defaultdict(list)
+        for feature in encoder.features_:
+            others[feature.column].append(feature)
+        features: list[Feature] = []
+        place: dict[Any, int] = {}
+        for schema in encoder.columns_:
+            fill = schemas[schema.name].fill
+            for value, low, high in sorted(cuts[schema.name]):
+                # Nodes with the same threshold may have other values beside it.
+                if (schema.name, value) in place:
+                    continue
+                place[schema.name, value] = len(features)
+                condition = f"<= {format_threshold(value, low, high)}"
+                missing = fill is not None and fill <= value
+                features.append(
+                    Threshold(column=schema.name, condition=condition, value=value, missing=missing)
+                )
+            for feature in others[schema.name]:
+                place[id(feature)] = len(features)
+                features.append(feature)
+        chosen = copy(encoder)
+        chosen._remember(
+            encoder.columns_,
+            tell_apart(features),
+            encoder.constant_features_in_,
+            named=hasattr(encoder, "feature_names_in_"),
+        )
+        chosen._awaits_search = False
+        feature_of = question.copy()
+        plain = [one for schema in encoder.columns_ for one in others[schema.name]]
+        for node, (column, cut) in asked.items():
+            if cut is None:
+                number = sum(self._columns.values[k] is None for k in range(column))
+                feature_of[node] = place[id(plain[number])]
+            else:
+                feature_of[node] = place[cut[0], cut[1]]
+        return chosen, feature_of
+
+    def _asked(
+        self, left: Any, right: Any, question: NDArray[np.int64]
+    ) -> dict[int, tuple[int, tuple[str, float, float, float] | None]]:
+        """Column of every split, and the name, value and neighbours of its threshold."""
+        asked: dict[int, tuple[int, tuple[str, float, float, float] | None]] = {}
+        waiting = [(0, np.arange(len(self)))]
+        while waiting:
+            node, rows = waiting.pop()
+            if question[node] < 0:
+                continue
+            column = int(np.searchsorted(self._first, question[node], side="right")) - 1
+            gap = int(question[node] - self._first[column] + self._offset[column])
+            values, ranks = self._columns.values[column], self._columns.ranks[column][rows]
+            cut = None
+            if values is None:
+                yes = ranks.astype(bool)
+            else:
+                yes = ranks <= gap
+                low, above = int(ranks[yes].max()), ranks[~yes]
+                above = above[above < len(values)]
+                high = int(above.min()) if len(above) else gap + 1
+                ends = float(values[low]), float(values[high])
+                cut = self._columns.names[column], float(midpoints(np.array(ends))[0]), *ends
+            asked[node] = column, cut
+            waiting += [(int(left[node]), rows[yes]), (int(right[node]), rows[~yes])]
+        return asked

@@ -1,0 +1,214 @@
+"""Trees over every threshold of numeric columns, against those over all midpoints as features."""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import nullcontext
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+from bristlecone import (
+    BinaryEncoder,
+    CompetingRisksTree,
+    CostSensitiveTreeClassifier,
+    OptimalSurvivalTree,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+)
+from bristlecone.exceptions import (
+    ConstantFeatureWarning,
+    InvalidParameterError,
+    SearchLimitWarning,
+)
+from bristlecone.trust import threshold_gap, verify
+
+# Objective and bound of a proven tree, and so two optima, differ by no more than this share.
+CERTIFIED = 1e-9
+
+
+def table(rng, n):
+    """Columns of numbers with and without ties, flags, categories and missing values."""
+    number = rng.normal(size=n)
+    holes = np.where(rng.uniform(size=n) < 0.2, np.nan, rng.integers(0, 9, n))
+    return pd.DataFrame(
+        {
+            "number": number,
+            "holes": holes,
+            "flag": rng.uniform(size=n) < 0.5,
+            "stage": rng.choice(["I", "II", "III"], n),
+        }
+    )
+
+
+def survival(rng, X):
+    rate = np.exp(0.8 * X["number"].to_numpy() + 0.3 * X["flag"].to_numpy())
+    time = np.ceil(10 * rng.exponential(1 / rate)) / 10
+    return rng.uniform(size=len(X)) < 0.7, time
+
+
+def labels(rng, X):
+    noisy = X["number"].to_numpy() + rng.normal(scale=0.5, size=len(X))
+    return np.digitize(noisy, [-0.5, 0.8])
+
+
+SUBJECTS = {
+    "survival": (OptimalSurvivalTree, survival),
+    "classes": (OptimalTreeClassifier, labels),
+    "gini": (lambda **p: OptimalTreeClassifier(objective="gini", **p), labels),
+    "numbers": (OptimalTreeRegressor, lambda rng, X: labels(rng, X) + rng.normal(size=len(X))),
+    "counts": (lambda **p: OptimalTreeRegressor(objective="poisson", **p), labels),
+    "causes": (
+        CompetingRisksTree,
+        lambda rng, X: (rng.integers(0, 3, len(X)), survival(rng, X)[1]),
+    ),
+}
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_the_optimum_is_that_over_all_midpoints(subject):
+    make, outcome = SUBJECTS[subject]
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = table(rng, int(rng.integers(30, 70)))
+        y = outcome(rng, X)
+        encoder = {
+            "missing": ["impute", "branch"][seed % 2],
+            "min_support": [0.0, 0.1, 0.2][seed % 3],
+        }
+        limits = {
+            "max_depth": 1 + seed % 3,
+            "min_samples_leaf": [1, 3][seed // 3],
+            "max_leaf_nodes": [None, 3][seed % 2],
+        }
+        found = [
+            make(encoder=BinaryEncoder(thresholds=thresholds, **encoder), **limits).fit(X, y)
+            for thresholds in ("all", "midpoints")
+        ]
+        every, features = found
+        assert every.status_ == features.status_ == "optimal"
+        size = max(1.0, abs(features.objective_value_))
+        assert abs(every.objective_value_ - features.objective_value_) <= CERTIFIED * size
+        # The thresholds that were put midway in their nodes part the rows as those searched.
+        leaf = every.tree_.leaf_index(every.encoder_.transform(X).view(np.uint8))
+        assert np.bincount(leaf).min() >= limits["min_samples_leaf"]
+        assert np.array_equal(np.asarray(every.apply(X)), every.tree_.leaves[leaf])
+
+
+def test_thresholds_are_midway_between_values_of_their_node():
+    x = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 20.0])
+    z = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+    y = np.array([0, 0, 0, 1, 1, 2])
+    X = pd.DataFrame({"z": z + 0.5, "x": x})
+    tree = OptimalTreeClassifier(
+        max_depth=2, encoder=BinaryEncoder(thresholds="all", min_support=0)
+    ).fit(X, y)
+    assert tree.objective_value_ == 0
+    names = tree.encoder_.get_feature_names_out().tolist()
+    # The root takes the first column; below it x has the values 10, 11 and 20.
+    assert names == ["z <= 1", "x <= 15.5"]
+    assert tree.tree_.threshold[tree.tree_.feature >= 0].tolist() == [1.0, 15.5]
+
+
+def test_certificate_and_tree_are_those_of_any_other_tree(tmp_path):
+    rng = np.random.default_rng(3)
+    X = table(rng, 120)
+    y = survival(rng, X)
+    encoder = BinaryEncoder(thresholds="all", min_support=0.05)
+    tree = OptimalSurvivalTree(max_depth=2, encoder=encoder, n_jobs=2).fit(X, y)
+    assert tree.certificate_.sentence == (
+        "optimal among all trees of depth 2 over every threshold of the numeric columns and the "
+        "categories as encoded (at least 6 rows a side)"
+    )
+    assert dict(tree.certificate_.numbers)["thresholds"] == str(
+        tree.certificate_.facts["thresholds"]
+    )
+    assert verify(tree, X, y).ok
+    again = pickle.loads(pickle.dumps(tree))
+    assert np.array_equal(again.predict(X), tree.predict(X))
+    path = OptimalSurvivalTree(max_depth=2, encoder=encoder).size_path(X, y)
+    assert path[-1].objective_value_ == pytest.approx(tree.objective_value_, rel=CERTIFIED)
+    values = [one.objective_value_ for one in path]
+    assert values == sorted(values, reverse=True)
+
+
+def test_it_is_an_encoder_like_any_other():
+    rng = np.random.default_rng(4)
+    X = table(rng, 80)
+    y = labels(rng, X)
+    tree = OptimalTreeClassifier(max_depth=2, encoder=BinaryEncoder())
+    grid = GridSearchCV(tree, {"encoder__thresholds": ["quantiles", "all"]}, cv=2).fit(X, y)
+    assert set(grid.cv_results_["param_encoder__thresholds"]) == {"quantiles", "all"}
+    encoder = BinaryEncoder(thresholds="all").fit(X)
+    with pytest.raises(ValueError, match="chosen by the search of a tree"):
+        encoder.transform(X)
+    # Without numbers there is nothing to choose.
+    assert BinaryEncoder(thresholds="all").fit_transform(X[["flag"]]).shape == (80, 1)
+
+
+def test_objectives_without_sums_say_why():
+    rng = np.random.default_rng(5)
+    X = table(rng, 40)
+    encoder = BinaryEncoder(thresholds="all")
+    tree = OptimalSurvivalTree(objective="brier", max_depth=2, encoder=encoder)
+    with pytest.raises(InvalidParameterError, match="Brier score of a leaf is no function of sums"):
+        tree.fit(X, survival(rng, X))
+    costs = CostSensitiveTreeClassifier(encoder=encoder, feature_costs={"number": 1.0})
+    with pytest.raises(InvalidParameterError, match="features have prices"):
+        costs.fit(X, labels(rng, X))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_few_rows_and_constant_columns(n):
+    X = pd.DataFrame({"x": np.arange(n) + 0.5, "same": np.ones(n)})
+    tree = OptimalTreeClassifier(encoder=BinaryEncoder(thresholds="all"))
+    with pytest.warns(ConstantFeatureWarning) if n == 1 else nullcontext():
+        tree.fit(X, np.arange(n))
+    assert (tree.n_leaves_, tree.objective_value_) == (n, 0)
+
+
+def test_infinite_values_name_their_column():
+    X = pd.DataFrame({"x": [1.0, np.inf]})
+    with pytest.raises(ValueError, match="column 'x' is infinite"):
+        OptimalTreeClassifier(encoder=BinaryEncoder(thresholds="all")).fit(X, [0, 1])
+
+
+def test_the_gap_of_quantiles_is_that_to_all_thresholds():
+    rng = np.random.default_rng(6)
+    X = table(rng, 150)
+    y = survival(rng, X)
+    tree = OptimalSurvivalTree(max_depth=2).fit(X, y)
+    gap, bound, own, status = threshold_gap(tree, X, y, time_limit=None)
+    every = OptimalSurvivalTree(
+        max_depth=2, encoder=BinaryEncoder(thresholds="all", min_support=0)
+    ).fit(X, y)
+    assert status == "optimal"
+    assert own == tree.objective_value_
+    assert bound == pytest.approx(every.objective_value_, rel=CERTIFIED)
+    assert gap == own - bound
+    stopped = threshold_gap(tree, X, y, time_limit=0)
+    assert stopped.lower_bound <= bound
+    assert stopped.gap >= gap
+
+
+def test_a_limit_keeps_a_tree_and_a_bound():
+    rng = np.random.default_rng(7)
+    X = pd.DataFrame(rng.normal(size=(400, 4)))
+    y = rng.integers(0, 2, 400)
+    encoder = BinaryEncoder(thresholds="all")
+    tree = OptimalTreeClassifier(max_depth=3, encoder=encoder, time_limit=0)
+    with pytest.warns(SearchLimitWarning):
+        tree.fit(X, y)
+    assert tree.status_ == "time_limit"
+    assert 0 <= tree.lower_bound_ <= tree.objective_value_
+
+
+def test_the_methods_text_says_that_every_threshold_was_searched():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    tree = OptimalTreeRegressor(max_depth=1, encoder=BinaryEncoder(thresholds="all")).fit(X, y)
+    text = " ".join(tree.describe().split())
+    assert "searched all trees of depth at most 1 over every threshold of the numeric" in text
+    assert "The search chose the thresholds of numeric columns among all of them" in text

@@ -1,0 +1,106 @@
+"""``PartialSums``: parts of the rows give the tree of all of them."""
+
+import numpy as np
+import pytest
+
+from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier
+from bristlecone.exceptions import InvalidParameterError
+from bristlecone.scale import PartialSums
+
+NEUTRAL = {"min_events_leaf": None, "prior": 0, "shrinkage": 0}
+
+
+def rows(seed, n=200, n_features=8):
+    rng = np.random.default_rng(seed)
+    features = rng.random((n, n_features)) < rng.random(n_features)
+    time = np.ceil(rng.exponential(10 * np.exp(-1.0 * features[:, 0])))
+    return features, time, rng.random(n) < 0.6
+
+
+def in_parts(objective, columns, counts, features, place, **settings):
+    """Sums of three parts, two of which travel as bytes."""
+    found = None
+    for part in np.array_split(np.arange(len(place)), 3):
+        sums = PartialSums(objective, columns, counts, n_features=features.shape[1], **settings)
+        sums.add(features[part], place[part])
+        if found is None:
+            found = sums
+        else:
+            found.merge(PartialSums.from_bytes(sums.to_bytes()))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parts_of_a_survival_study_give_its_tree(seed):
+    features, time, event = rows(seed)
+    key, place, counts = np.unique(
+        np.c_[time, event], axis=0, return_inverse=True, return_counts=True
+    )
+    columns = {"time": key[:, 0].copy(), "event": key[:, 1] > 0}
+    depth, settings = 1 + seed % 4, {"min_samples_leaf": 1 + seed, "leaf_penalty": 0.002 * seed}
+    place = place.ravel()
+    sums = in_parts("likelihood", columns, counts, features, place, max_depth=depth, **settings)
+    found = sums.solve()
+    whole = OptimalSurvivalTree(max_depth=depth, **settings, **NEUTRAL).fit(features, (event, time))
+    assert sums.n_rows == 200
+    assert found.status == whole.status_ == "optimal"
+    assert abs(found.objective_value - whole.objective_value_) < 1e-12
+    assert found.lower_bound <= whole.objective_value_
+    np.testing.assert_array_equal(found.children_left, whole.tree_.children_left)
+
+
+def test_parts_of_classes_give_the_tree_whatever_features_are_negated():
+    features, _, label = rows(3)
+    settings = {"max_depth": 2, "max_leaf_nodes": 3, "flipped": features.mean(axis=0) > 0.5}
+    columns = {"labels": np.array([0, 1]), "n_classes": 2}
+    counts = np.bincount(label.astype(int))
+    sums = in_parts("accuracy", columns, counts, features, label.astype(int), **settings)
+    whole = OptimalTreeClassifier(max_depth=2, max_leaf_nodes=3).fit(features, label)
+    assert sums.solve().objective_value == whole.objective_value_
+
+
+def small():
+    columns = {"labels": np.array([0, 1]), "n_classes": 2}
+    return PartialSums("accuracy", columns, [2, 1], n_features=2, max_depth=2)
+
+
+def test_what_is_wrong_is_named():
+    with pytest.raises(InvalidParameterError, match=r"objective must be one of .*; got 'brier'"):
+        PartialSums("brier", {}, [1], n_features=1)
+    with pytest.raises(InvalidParameterError, match="max_depth must be at most 4"):
+        PartialSums("accuracy", {}, [1], n_features=1, max_depth=5)
+    sums = small()
+    with pytest.raises(ValueError, match="outcome of row 1 is -1, not a position"):
+        sums.add(np.zeros((2, 2)), [0, -1])
+    with pytest.raises(ValueError, match="row 0 has outcome 2 of 2"):
+        sums.add(np.zeros((1, 2)), [2])
+    with pytest.raises(ValueError, match="hold 0 rows, the outcomes are those of 3"):
+        sums.solve()
+    other = PartialSums(
+        "accuracy", {"labels": np.array([0, 1]), "n_classes": 2}, [2, 1], n_features=3
+    )
+    with pytest.raises(ValueError, match="are of depth 3, not 2"):
+        sums.merge(other)
+    with pytest.raises(ValueError, match="max_depth=3 fits"):
+        columns = {"labels": np.array([0, 1]), "n_classes": 2}
+        PartialSums(
+            "accuracy", columns, [1, 1], n_features=150, max_depth=4, memory_limit=200_000_000
+        )
+
+
+def test_damaged_bytes_are_refused():
+    sums = small()
+    sums.add([[0, 1], [1, 0], [1, 1]], [0, 0, 1])
+    content = sums.to_bytes()
+    assert PartialSums.from_bytes(content).n_rows == 3
+    for wrong in (b"", b"something else", content[:-40]):
+        with pytest.raises(ValueError, match="are no partial sums, or are damaged"):
+            PartialSums.from_bytes(wrong)
+
+
+def test_cells_of_few_rows_are_not_written():
+    sums = small()
+    sums.add([[0, 1], [1, 0], [1, 1]], [0, 0, 1])
+    with pytest.raises(ValueError, match=r"1 rows have feature . = . and feature . = ., fewer"):
+        sums.to_bytes(min_cell_count=2)
+    assert sums.to_bytes(min_cell_count=1)
