@@ -298,26 +298,30 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         if self.keep_all {
             return Ok(());
         }
-        if (1..K).all(|k| self.task.exact(k)) {
+        if K == 2 && !budget {
+            points.sort_unstable_by_key(|p| (p.cost[1], p.cost[0], p.leaves));
+            if self.task.exact(1) {
+                points.dedup_by_key(|p| p.cost[1]);
+            } else {
+                let mut least = i64::MAX;
+                points.retain(|p| {
+                    let better = p.cost[0] < least;
+                    least = least.min(p.cost[0]);
+                    better
+                });
+            }
+        } else if (1..K).all(|k| self.task.exact(k)) {
             points.sort_unstable_by(|p, q| {
                 let by_rest = p.cost[1..].cmp(&q.cost[1..]);
                 by_rest.then(p.cost[0].cmp(&q.cost[0])).then(p.leaves.cmp(&q.leaves))
             });
-            // The last one kept has the fewest leaves of those before it with equal rests.
+            // Of those with equal rests, each one kept has fewer leaves than the last.
             let mut last: Option<Point<K>> = None;
             points.retain(|p| {
                 let same = last.filter(|last| last.cost[1..] == p.cost[1..]);
                 let keep = same.is_none_or(|last| budget && p.leaves < last.leaves);
                 last = if keep { Some(*p) } else { last };
                 keep
-            });
-        } else if K == 2 && !budget {
-            points.sort_unstable_by_key(|p| (p.cost[1], p.cost[0], p.leaves));
-            let mut least = i64::MAX;
-            points.retain(|p| {
-                let better = p.cost[0] < least;
-                least = least.min(p.cost[0]);
-                better
             });
         } else {
             points.sort_unstable_by_key(|p| (p.cost, p.leaves));
