@@ -380,6 +380,12 @@ pub trait Nodes: Sized {
         Ok(None)
     }
 
+    /// The cut up to which a side is searched where what is proven of it bounds other questions, even if
+    /// the other side has ruled this one out.
+    fn reach(&self, _split: &Self::Split, _side: usize, _cut: Self::Cost) -> Option<Self::Cost> {
+        None
+    }
+
     /// Takes over to the queue what was learned of a question.
     fn learn(
         &self,

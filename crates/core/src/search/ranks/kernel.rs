@@ -88,9 +88,11 @@ pub struct Scratch<I, R> {
     bounds: Vec<R>,
     /// Sums of both sides, `[side][number][lane]`.
     whole: Vec<I>,
-    /// Sums at thresholds, `[threshold][number][lane]`.
+    /// Thresholds that are kept to be evaluated together.
+    kept: usize,
+    /// Sums at these, `[threshold][number][lane]`.
     left: Vec<I>,
-    /// All rows at thresholds, `[threshold][number]`.
+    /// All rows at these, `[threshold][number]`.
     below: Vec<I>,
     losses: Vec<R>,
     between: Vec<R>,
@@ -162,6 +164,12 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
         scratch.begins.clear();
         scratch.bounds.clear();
         scratch.whole.clear();
+        // One more than are evaluated: what is before them.
+        let most = TOGETHER + 1;
+        scratch.left.resize(most * width * L::N, L::I::default());
+        scratch.below.resize(most * width, L::I::default());
+        scratch.losses.resize(2 * most * L::N, L::R::default());
+        scratch.between.resize(2 * most * L::N, L::R::default());
         for side in 0..2 {
             for v in 0..width {
                 for &cut in batch.lanes {
@@ -187,40 +195,38 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
         let begin = (k * self.batch.rows.count + from) * width;
         let records = &self.batch.scan.records[begin..begin + (to - from) * width];
         let mask = self.batch.mask;
-        for (at, &r) in order.iter().enumerate() {
+        // Of its own, so that it stays in registers.
+        let mut inside = *sums;
+        for (&r, record) in order.iter().zip(records.chunks_exact(width)) {
             let bits = u64::from(mask[r as usize]);
             for v in 0..width {
-                sums[v] = L::add_where(sums[v], bits, records[at * width + v]);
+                inside[v] = L::add_where(inside[v], bits, record[v]);
             }
         }
+        *sums = inside;
     }
 
-    /// Keeps the sums at a threshold to be evaluated.
+    /// Keeps the sums at a threshold to be evaluated, and those of all rows.
     #[inline(always)]
     fn keep(&mut self, cut: usize, sums: &[L::Int; W]) {
         let width = if W < MOST { W } else { self.width };
-        let Scratch { left, below, .. } = &mut self.scratch;
-        let begin = left.len();
-        left.resize(begin + width * L::N, L::I::default());
+        let Scratch { left, below, kept, .. } = &mut self.scratch;
+        let left = &mut left[*kept * width * L::N..][..width * L::N];
         for (v, sum) in sums[..width].iter().enumerate() {
-            sum.store(&mut left[begin + v * L::N..]);
+            sum.store(&mut left[v * L::N..]);
         }
-        below.extend_from_slice(&self.batch.scan.below[cut * width..][..width]);
-    }
-
-    fn forget(&mut self) {
-        self.scratch.left.clear();
-        self.scratch.below.clear();
+        below[*kept * width..][..width]
+            .copy_from_slice(&self.batch.scan.below[cut * width..][..width]);
+        *kept += 1;
     }
 
     /// Evaluates the thresholds that were kept, from the `first` on.
     #[inline(always)]
     fn evaluate(&mut self, first: usize, least: &mut Least<L::Real>) {
         let (width, lanes) = (self.width, self.lanes);
-        let Scratch { left, below, whole, losses, .. } = &mut self.scratch;
-        let n = below.len() / width;
-        losses.resize(2 * n * L::N, L::R::default());
-        let states = States { lanes: L::N, width, left, below, whole };
+        let Scratch { left, below, whole, losses, kept, .. } = &mut self.scratch;
+        let n = *kept;
+        let states = States { n, lanes: L::N, width, left, below, whole };
         self.batch.task.splits(&states, losses);
         let never = lanes.splat_real(L::R::INFINITY);
         for at in first..n {
@@ -257,7 +263,7 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
     ) {
         let mut next = cuts.start;
         while next < cuts.end {
-            self.forget();
+            self.scratch.kept = 0;
             let end = (next + TOGETHER).min(cuts.end);
             for cut in next..end {
                 let to = self.batch.cuts.below[cut] as usize;
@@ -278,11 +284,10 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
         let mut sums = [zero; W];
         let (mut next, mut place) = (cuts.start, 0);
         while next < cuts.end {
-            self.forget();
+            self.scratch.kept = 0;
             // What is before the first run, whose loss is that of one leaf or of the run before.
             self.keep(next, &sums);
-            let before = self.scratch.below.len() - self.width;
-            for (v, sum) in self.scratch.below[before..].iter_mut().enumerate() {
+            for (v, sum) in self.scratch.below[..self.width].iter_mut().enumerate() {
                 *sum = match next == cuts.start {
                     true => L::I::default(),
                     false => self.batch.scan.below[(next - 1) * self.width + v],
@@ -303,10 +308,9 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
             }
             self.evaluate(1, least);
             let width = self.width;
-            let Scratch { left, below, whole, losses, between, bounds, begins, runs, .. } =
+            let Scratch { left, below, whole, losses, between, bounds, begins, runs, kept } =
                 &mut self.scratch;
-            between.resize(losses.len(), L::R::default());
-            let states = States { lanes: L::N, width, left, below, whole };
+            let states = States { n: *kept, lanes: L::N, width, left, below, whole };
             self.batch.task.between(&states, losses, between);
             let n = runs.len() - first_run;
             bounds.extend_from_slice(&between[..2 * n * L::N]);
@@ -338,7 +342,7 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
                 for v in 0..width {
                     sums[v] = lanes.load(&self.scratch.whole[v * L::N..]) - above[v];
                 }
-                self.forget();
+                self.scratch.kept = 0;
                 self.keep(range.start, &sums);
                 self.evaluate(0, &mut here);
             } else if size == 0 {
@@ -387,8 +391,7 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
         }
         self.scratch.runs = runs;
         let Scratch { whole, losses, .. } = &mut self.scratch;
-        losses.resize(2 * L::N, L::R::default());
-        let states = States { lanes: L::N, width, left: &[], below: &[], whole };
+        let states = States { n: 0, lanes: L::N, width, left: &[], below: &[], whole };
         self.batch.task.leaves(&states, losses);
         let out = &mut *self.batch.out;
         for side in 0..2 {

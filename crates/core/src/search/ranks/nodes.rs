@@ -281,6 +281,15 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         usize::from(sides[1].rows.count >= sides[0].rows.count)
     }
 
+    /// The true side bounds the thresholds behind, the false side those before: enough to leave them
+    /// out, if possible.
+    fn reach(&self, split: &Split, side: usize, cut: Pair) -> Option<Pair> {
+        let [first, next, end] = split.cuts;
+        let others = if side == 1 { next + 1 < end } else { first < next };
+        let Problem { price, slack, .. } = *self.problem;
+        others.then(|| cut.minus(Pair::of(price + split.sides[1 - side] - slack)))
+    }
+
     /// What is proven of a side holds, whatever the sizes of leaves, for all sides with more rows.
     fn learn(
         &self,

@@ -80,25 +80,23 @@ struct Lane {
     sides: Option<[Side; 2]>,
 }
 
-/// What a search for a tree of two levels has found.
+/// What a search for a tree of two levels has found: of equally good trees the first.
 struct Found {
-    /// Trees must cost less, or as much where ties are wanted.
+    /// Cost of the best tree, or what trees must cost less than.
     limit: i64,
     /// Question at the root of the best tree.
     best: Option<i32>,
     /// No tree whose leaves may be of any size costs less.
     free: i64,
-    /// The first question is wanted among those of trees that cost this.
-    ties: bool,
 }
 
 impl Found {
-    /// Whether a tree with this question, or a later one, that costs no less than `bound` is wanted.
+    /// Whether a tree with this question, or a later one, that costs no less than `bound` may come
+    /// before the best one.
     fn wants(&self, bound: i64, question: usize) -> bool {
-        if !self.ties {
-            return bound < self.limit;
-        }
-        bound <= self.limit && self.best.is_none_or(|best| (question as i64) < i64::from(best))
+        bound < self.limit
+            || bound == self.limit
+                && self.best.is_some_and(|best| (question as i64) < i64::from(best))
     }
 }
 
@@ -111,7 +109,7 @@ impl Solver {
         Solver { cuts: Cuts::default(), bench }
     }
 
-    /// Least cost of the trees of at most two levels, if below `cut`.
+    /// Least cost of the trees of at most two levels, if below `cut`, and the first question with it.
     pub fn solve<T: Swept>(
         &mut self,
         problem: &Problem<T>,
@@ -123,24 +121,11 @@ impl Solver {
         let leaf = if allows_leaf { node.any_leaf } else { i64::MAX };
         let limit = cut.min(leaf);
         let best = (leaf < cut).then_some(LEAF);
-        let mut found = Found { limit, best, free: node.any_leaf, ties: false };
+        let mut found = Found { limit, best, free: node.any_leaf };
         self.search(problem, node, allowed, &mut found)?;
         let Found { limit, best, free, .. } = found;
         let free = if problem.limited { free.min(limit) } else { limit };
         Ok(Known { value: Pair { value: limit, free }, tree: best })
-    }
-
-    /// The first question at the root of a tree of at most two levels that costs `value`, the least.
-    pub fn first<T: Swept>(
-        &mut self,
-        problem: &Problem<T>,
-        node: &Node,
-        allowed: Allowed,
-        value: i64,
-    ) -> Result<Option<i32>, Stop> {
-        let mut found = Found { limit: value, best: None, free: value, ties: true };
-        self.search(problem, node, allowed, &mut found)?;
-        Ok(found.best)
     }
 
     fn search<T: Swept>(

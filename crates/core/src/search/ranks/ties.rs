@@ -28,8 +28,7 @@ pub fn first<T: Swept>(
         return Ok(None);
     }
     let question = if allowed.depth <= 2 {
-        let problem = branch.nodes.problem;
-        branch.nodes.solver.first(problem, node, allowed, value)?.filter(|&q| q != LEAF)
+        branch.solve(node, None, allowed, Pair::MOST)?.tree.filter(|&question| question != LEAF)
     } else {
         first_question(branch, node, allowed, value)?
     };
