@@ -109,7 +109,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         // Of all trees but the best.
         let mut least = N::Cost::MOST;
         while let Some((question, split)) = queue.next(open) {
-            let limit = best.value.plus(place.tie(question)).lesser(cut);
+            let limit = best.value.plus(place.tie(split.first(question))).lesser(cut);
             let bound = split.bound();
             if bound >= limit.minus(slack) {
                 least = least.lesser(bound);

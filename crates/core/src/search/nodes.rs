@@ -209,6 +209,12 @@ pub fn kept<C>(known: &Known<C, Arc<Tree>>) -> Tree {
 pub trait Bounded<C>: Copy {
     /// Their bound.
     fn bound(&self) -> C;
+
+    /// Number of the first question that the bound is of; `question` is the one to be tried.
+    #[inline]
+    fn first(&self, question: usize) -> usize {
+        question
+    }
 }
 
 /// Where a tree comes among those that cost the same: fewer leaves first, then the question at the

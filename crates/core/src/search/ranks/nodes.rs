@@ -58,6 +58,10 @@ impl Bounded<Pair> for Split {
     fn bound(&self) -> Pair {
         Pair::of(self.bound)
     }
+
+    fn first(&self, _question: usize) -> usize {
+        self.cuts[0]
+    }
 }
 
 impl Split {
@@ -120,8 +124,6 @@ impl Ord for Waiting {
 /// The intervals that are left.
 pub struct Queue {
     waiting: BinaryHeap<Reverse<Waiting>>,
-    /// Questions taken so far.
-    taken: usize,
     /// Thresholds in all, and in intervals that are left.
     thresholds: [usize; 2],
 }
@@ -129,7 +131,7 @@ pub struct Queue {
 impl Queue {
     /// Of so many thresholds, in these intervals.
     pub fn new(n_cuts: usize, splits: Vec<Split>) -> Self {
-        let mut queue = Queue { waiting: BinaryHeap::new(), taken: 0, thresholds: [n_cuts, 0] };
+        let mut queue = Queue { waiting: BinaryHeap::new(), thresholds: [n_cuts, 0] };
         splits.into_iter().for_each(|split| queue.push(Some(split)));
         queue
     }
@@ -143,13 +145,11 @@ impl Queue {
 }
 
 impl Pending<Open, Split, Pair> for Queue {
-    /// Questions are numbered as they are taken: those that are as good as one before are left out,
-    /// and [`ties`](super::ties) finds the first at last.
+    /// Questions have the numbers of their thresholds in the node.
     fn next(&mut self, _open: &Open) -> Option<(usize, Split)> {
         let Reverse(Waiting(split)) = self.waiting.pop()?;
         self.thresholds[1] -= split.cuts[2] - split.cuts[0];
-        self.taken += 1;
-        Some((self.taken, split))
+        Some((split.cuts[1], split))
     }
 
     fn still_open(&self) -> Pair {
