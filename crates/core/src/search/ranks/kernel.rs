@@ -16,7 +16,7 @@ use std::ops::Range;
 pub const LANES: usize = 16;
 
 /// Columns with fewer thresholds are evaluated whole.
-const LEAST_RUNS: usize = 48;
+const LEAST_RUNS: usize = 80;
 
 /// Thresholds whose sums are evaluated together, which fit into the fastest cache.
 const TOGETHER: usize = 64;
@@ -456,7 +456,7 @@ fn run_length(n_cuts: usize) -> usize {
     if n_cuts < LEAST_RUNS {
         return 0;
     }
-    ((0.4 * (n_cuts as f64).sqrt()) as usize + 4).clamp(8, 128)
+    ((0.6 * (n_cuts as f64).sqrt()) as usize + 8).min(128)
 }
 
 /// Rows and events of a size.
