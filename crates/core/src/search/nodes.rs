@@ -206,7 +206,7 @@ pub fn kept<C>(known: &Known<C, Arc<Tree>>) -> Tree {
 }
 
 /// A question that no tree with it at the root costs less than.
-pub trait Bounded<C>: Copy {
+pub trait Bounded<C>: Clone {
     /// Their bound.
     fn bound(&self) -> C;
 
@@ -277,7 +277,7 @@ impl<O, S: Bounded<C>, C: Cost> Pending<O, S, C> for InOrder<S> {
     #[inline]
     fn next(&mut self, _open: &O) -> Option<(usize, S)> {
         let at = self.next;
-        let split = self.splits.get(at).copied()?;
+        let split = self.splits.get(at).cloned()?;
         self.next += 1;
         Some((at, split))
     }

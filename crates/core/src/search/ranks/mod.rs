@@ -191,7 +191,7 @@ fn solve_once<T: Swept>(
 ) -> Solution {
     let problem = Problem::new(task, matrix, settings, monitor);
     let mut branch = problem.branch();
-    let root = branch.nodes.node(problem.table.all());
+    let root = branch.nodes.node(problem.table.all(), None);
     let scale = RankScale::new(&problem, given, root.rows.floor);
     let best = match &known {
         None => (Pair::of(root.any_leaf), Tree::leaf()),

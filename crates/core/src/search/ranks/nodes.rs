@@ -2,7 +2,7 @@
 
 use super::Problem;
 use super::cost::Pair;
-use super::pairs::Solver;
+use super::pairs::{Proofs, Solver};
 use super::rows::{Cuts, Rows};
 use crate::search::Stop;
 use crate::search::branch::Branch;
@@ -14,6 +14,7 @@ use crate::task::Swept;
 use crate::tree::Tree;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::sync::{Arc, OnceLock};
 
 /// What is kept of a best tree that is a leaf, in the place of the question at its root.
 pub const LEAF: i32 = -1;
@@ -25,6 +26,10 @@ pub struct Node {
     pub rows: Rows,
     /// Cost as a leaf, counted from the floor of the rows, were it allowed.
     pub any_leaf: i64,
+    /// What was proven of some of these rows, and so of all.
+    pub before: Option<Arc<Proofs>>,
+    /// What was proven when the node was searched.
+    pub found: OnceLock<Arc<Proofs>>,
 }
 
 /// The nodes of one problem, for one thread.
@@ -33,6 +38,8 @@ pub struct RankNodes<'a, T> {
     /// Finds trees of two levels.
     pub solver: Solver,
     pool: Vec<[Node; 2]>,
+    /// What was proven of the sides that were given back last: those of the question to learn of.
+    proofs: [Option<Arc<Proofs>>; 2],
 }
 
 /// The thresholds of a node.
@@ -41,7 +48,7 @@ pub struct Open {
 }
 
 /// Thresholds strictly between two of one column, of which the one in the middle is next.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Split {
     pub column: usize,
     /// Numbers of the thresholds in the node: before the first, of the next, behind the last.
@@ -51,6 +58,8 @@ pub struct Split {
     /// What no tree on the false and on the true side costs less than.
     pub sides: [i64; 2],
     pub bound: i64,
+    /// What else was proven of the sides at the ends of the interval.
+    pub proofs: [Option<Arc<Proofs>>; 2],
 }
 
 impl Bounded<Pair> for Split {
@@ -77,17 +86,30 @@ impl Split {
         }
         let next = first + (end - first) / 2;
         let bound = sides[0].plus(sides[1]).plus(price);
-        Some(Split { column, cuts: [first, next, end], rank: cuts.rank[next], sides, bound })
+        let (cuts, rank) = ([first, next, end], cuts.rank[next]);
+        Some(Split { column, cuts, rank, sides, bound, proofs: [None, None] })
     }
 
     /// What remains before and behind the threshold, given what was proven of its sides.
-    pub fn rest(&self, cuts: &Cuts, proven: [i64; 2], price: i64) -> [Option<Split>; 2] {
+    pub fn rest(
+        self,
+        cuts: &Cuts,
+        proven: [i64; 2],
+        proofs: [Option<Arc<Proofs>>; 2],
+        price: i64,
+    ) -> [Option<Split>; 2] {
         let [first, next, end] = self.cuts;
         let column = (self.column, cuts);
         let [no, yes] = [0, 1].map(|side| proven[side].max(self.sides[side]));
+        let [no_proofs, yes_proofs] = proofs;
+        let [no_end, yes_end] = self.proofs;
+        let before = Split::between(column, (first, next), [no, self.sides[1]], price);
+        let behind = Split::between(column, (next + 1, end), [self.sides[0], yes], price);
         [
-            Split::between(column, (first, next), [no, self.sides[1]], price),
-            Split::between(column, (next + 1, end), [self.sides[0], yes], price),
+            before
+                .map(|it| Split { proofs: [no_proofs.or(no_end.clone()), yes_end.clone()], ..it }),
+            behind
+                .map(|it| Split { proofs: [no_end.clone(), yes_proofs.or(yes_end.clone())], ..it }),
         ]
     }
 }
@@ -163,13 +185,14 @@ impl Pending<Open, Split, Pair> for Queue {
 
 impl<'a, T: Swept> RankNodes<'a, T> {
     pub fn new(problem: &'a Problem<'a, T>) -> Self {
-        RankNodes { problem, solver: Solver::new(problem), pool: Vec::new() }
+        let (solver, pool) = (Solver::new(problem), Vec::new());
+        RankNodes { problem, solver, pool, proofs: [None, None] }
     }
 
     /// A node of these rows.
-    pub fn node(&self, rows: Rows) -> Node {
+    pub fn node(&self, rows: Rows, before: Option<Arc<Proofs>>) -> Node {
         let any_leaf = self.problem.task.leaf_cost(&rows.total) - rows.floor;
-        Node { rows, any_leaf }
+        Node { rows, any_leaf, before, found: OnceLock::new() }
     }
 
     /// Cost as a leaf; [`i64::MAX`] where it may not be one.
@@ -266,10 +289,13 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         let mut sides = self.pool.pop().unwrap_or_default();
         let mut rows = sides.each_mut().map(|side| std::mem::take(&mut side.rows));
         node.rows.split(&self.problem.table, split.column, split.rank, &mut rows);
-        Ok(rows.map(|rows| self.node(rows)))
+        let [no, yes] = rows;
+        let [of_no, of_yes] = split.proofs.clone();
+        Ok([self.node(no, of_no), self.node(yes, of_yes)])
     }
 
-    fn give_back(&mut self, sides: [Node; 2]) {
+    fn give_back(&mut self, mut sides: [Node; 2]) {
+        self.proofs = sides.each_mut().map(|side| side.found.take());
         self.pool.push(sides);
     }
 
@@ -302,7 +328,8 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
     ) {
         let Problem { price, slack, .. } = *self.problem;
         let proven = below.sides.map(|side| side.free.minus(slack));
-        split.rest(&open.cuts, proven, price).into_iter().for_each(|rest| queue.push(rest));
+        let rest = split.clone().rest(&open.cuts, proven, self.proofs.clone(), price);
+        rest.into_iter().for_each(|rest| queue.push(rest));
     }
 
     fn join(&mut self, _node: &Node, split: &Split, _trees: [&i32; 2]) -> i32 {
@@ -349,5 +376,5 @@ pub fn split_on<T: Swept>(nodes: &RankNodes<T>, question: usize) -> Split {
     let (column, rank) = matrix.place(question);
     let column = table.columns.binary_search(&column).expect("a column of the search");
     let bound = price - 2 * slack;
-    Split { column, cuts: [0, 0, 1], rank, sides: [-slack; 2], bound }
+    Split { column, cuts: [0, 0, 1], rank, sides: [-slack; 2], bound, proofs: [None, None] }
 }

@@ -12,6 +12,7 @@ use crate::search::Stop;
 use crate::search::nodes::{Allowed, Cost, Known};
 use crate::simd::{Backend, LaneInt, LaneReal, with_token};
 use crate::task::Swept;
+use std::sync::Arc;
 
 /// Thresholds that an interval offers in a round, at least.
 const OFFERED: usize = 3;
@@ -40,6 +41,7 @@ struct Buffers<I, R> {
     mask: Vec<u16>,
     /// Floors of the rows not above each threshold.
     floors: Vec<i64>,
+    proofs: Vec<Proof>,
 }
 
 /// What no tree of a side costs less than: a leaf, and trees with one split, its price included.
@@ -58,6 +60,60 @@ fn least(left: Side, right: Side, leaves: usize) -> i64 {
 /// A bound less so much; what is not allowed stays so.
 fn lowered(bound: i64, by: i64) -> i64 {
     if bound == i64::MAX { bound } else { bound - by }
+}
+
+/// What a search of a node has proven of its sides: it holds for nodes with more rows as well.
+#[derive(Clone, Debug, Default)]
+pub struct Proofs {
+    /// By column and rank.
+    all: Vec<Proof>,
+}
+
+/// Bounds on the sides at a rank of a column.
+#[derive(Clone, Copy, Debug)]
+struct Proof {
+    column: u32,
+    rank: u32,
+    left: Side,
+    right: Side,
+}
+
+impl Proof {
+    fn place(&self) -> u64 {
+        u64::from(self.column) << 32 | u64::from(self.rank)
+    }
+}
+
+impl Proofs {
+    /// With those from before. A side has more rows at a higher rank, its other one at a lower.
+    fn new(mut all: Vec<Proof>, before: Option<&Proofs>) -> Proofs {
+        if let Some(before) = before {
+            all.extend_from_slice(&before.all);
+        }
+        all.sort_unstable_by_key(Proof::place);
+        for at in 1..all.len() {
+            if all[at].column == all[at - 1].column {
+                all[at].left = greater(all[at].left, all[at - 1].left);
+            }
+        }
+        for at in (1..all.len()).rev() {
+            if all[at].column == all[at - 1].column {
+                all[at - 1].right = greater(all[at - 1].right, all[at].right);
+            }
+        }
+        all.dedup_by_key(|proof| proof.place());
+        Proofs { all }
+    }
+
+    fn of_column(&self, k: usize) -> &[Proof] {
+        let from = self.all.partition_point(|proof| (proof.column as usize) < k);
+        let n = self.all[from..].partition_point(|proof| proof.column as usize == k);
+        &self.all[from..][..n]
+    }
+}
+
+fn greater(a: Side, b: Side) -> Side {
+    [a[0].max(b[0]), a[1].max(b[1])]
 }
 
 /// Thresholds from `first` to before `end`, of one column, and bounds on the left sides of those from
@@ -235,17 +291,18 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         buffers.scan.fill(self.lanes, self.width(), table, &node.rows, cuts);
         buffers.mask.resize(table.n_rows, 0);
         self.fill_floors(&mut buffers.floors);
-        let nothing = [-problem.slack, problem.price - problem.slack];
+        buffers.proofs.clear();
+        let before = node.before.as_deref();
         let mut open: Vec<Interval> = Vec::new();
         for column in 0..table.n_columns() {
-            let range = cuts.of(column);
-            let sides = (nothing, nothing);
-            self.push(&mut open, (column, range.start, range.end), sides, found);
+            self.begin(column, before, &mut open, found);
         }
+        let mut is_first = before.is_some();
         let mut lanes: Vec<Lane> = Vec::new();
         while !open.is_empty() {
             open.sort_by_key(|interval| (interval.bound, interval.first));
-            self.offer(&open, &mut lanes);
+            self.offer(&open, is_first, &mut lanes);
+            is_first = false;
             let mut next = 0;
             while next < lanes.len() {
                 problem.monitor.check()?;
@@ -263,7 +320,50 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
             }
             open = self.rest(&open, &lanes, found);
         }
+        let proofs = Proofs::new(std::mem::take(&mut buffers.proofs), before);
+        // Of searches for other numbers of leaves one is enough.
+        let _ = node.found.set(Arc::new(proofs));
         Ok(())
+    }
+
+    /// The thresholds of a column that may be better than what was found, by what is known of fewer
+    /// rows.
+    fn begin(
+        &self,
+        column: usize,
+        before: Option<&Proofs>,
+        open: &mut Vec<Interval>,
+        found: &Found,
+    ) {
+        let Pass { problem, cuts, .. } = self;
+        let range = cuts.of(column);
+        let nothing = [-problem.slack, problem.price - problem.slack];
+        let proofs = before.map_or(&[][..], |before| before.of_column(column));
+        if proofs.is_empty() {
+            self.push(open, (column, range.start, range.end), (nothing, nothing), found);
+            return;
+        }
+        let mut next = 0;
+        let mut run: Option<(usize, Side, Side)> = None;
+        for cut in range.clone() {
+            let rank = cuts.rank[cut];
+            next += proofs[next..].iter().take_while(|proof| proof.rank < rank).count();
+            let above = proofs.get(next);
+            let here = above.filter(|proof| proof.rank == rank);
+            let below = here.or(next.checked_sub(1).map(|at| &proofs[at]));
+            let left = below.map_or(nothing, |proof| greater(proof.left, nothing));
+            let right = above.map_or(nothing, |proof| greater(proof.right, nothing));
+            let bound = least(left, right, self.leaves).plus(problem.price);
+            if found.wants(bound, self.question(column, cut)) {
+                let (first, of_first, _) = run.unwrap_or((cut, left, right));
+                run = Some((first, of_first, right));
+            } else if let Some((first, left, right)) = run.take() {
+                self.push(open, (column, first, cut), (left, right), found);
+            }
+        }
+        if let Some((first, left, right)) = run {
+            self.push(open, (column, first, range.end), (left, right), found);
+        }
     }
 
     fn question(&self, column: usize, cut: usize) -> usize {
@@ -301,14 +401,23 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         }
     }
 
-    /// A few thresholds of every interval, evenly spaced, those of the best first.
-    fn offer(&self, open: &[Interval], lanes: &mut Vec<Lane>) {
+    /// A few thresholds of every interval, evenly spaced, those of the best first. Intervals that follow
+    /// from other rows may be many, and share those of a column by their width.
+    fn offer(&self, open: &[Interval], by_width: bool, lanes: &mut Vec<Lane>) {
         lanes.clear();
-        let mut of_column = vec![0usize; self.problem.table.n_columns()];
-        open.iter().for_each(|interval| of_column[interval.column] += 1);
+        let mut of_column = vec![(0usize, 0usize); self.problem.table.n_columns()];
+        for interval in open {
+            let (n, width) = &mut of_column[interval.column];
+            (*n, *width) = (*n + 1, *width + interval.end - interval.first);
+        }
         for (at, interval) in open.iter().enumerate() {
             let n = interval.end - interval.first;
-            let share = (LANES / of_column[interval.column]).max(OFFERED).min(n);
+            let (intervals, width) = of_column[interval.column];
+            let share = match by_width {
+                true => (LANES * n / width).max(1),
+                false => (LANES / intervals).max(OFFERED),
+            };
+            let share = share.min(n);
             for x in 0..share {
                 // Of all of them each.
                 let place = if share == n { x } else { (x + 1) * (n + 1) / (share + 1) - 1 };
@@ -375,7 +484,10 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
                 }
                 allowed[side][1] = lower(side, minima.best[side][l]).plus(price);
             }
-            lanes[at].sides = Some(free.map(|side| side.map(|v| lowered(v, problem.slack))));
+            let proven = free.map(|side| side.map(|v| lowered(v, problem.slack)));
+            lanes[at].sides = Some(proven);
+            let (column, rank) = (interval.column as u32, cuts.rank[cut]);
+            buffers.proofs.push(Proof { column, rank, left: proven[0], right: proven[1] });
             found.free = found.free.min(least(free[0], free[1], self.leaves).plus(price));
             let question = self.question(interval.column, cut);
             let bound = least(allowed[0], allowed[1], self.leaves).plus(price);
@@ -512,10 +624,9 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
                     is_left_out = true;
                     continue;
                 };
-                let max = |a: Side, b: Side| [a[0].max(b[0]), a[1].max(b[1])];
-                let right = max(two, interval.right);
+                let right = greater(two, interval.right);
                 self.push(&mut rest, (column, first, lane.cut), (left, right), found);
-                (first, left) = (lane.cut + 1, max(one, left));
+                (first, left) = (lane.cut + 1, greater(one, left));
             }
             if !is_left_out {
                 self.push(&mut rest, (column, first, end), (left, interval.right), found);
