@@ -2,7 +2,7 @@
 
     python -m benchmarks.every_threshold                        # all parts
     python -m benchmarks.every_threshold survival normal --out benchmarks/records
-    python -m benchmarks.every_threshold labels --limit 60      # needs pycontree and the shared data
+    python -m benchmarks.every_threshold labels --limit 60      # needs pycontree and ../shared/data
     python -m benchmarks.every_threshold threads
 
 Every fit is a process of its own on one processor, with the settings of the papers (no prior, no
@@ -32,11 +32,9 @@ from benchmarks.label_data import DATA
 from benchmarks.machine import machine
 from bristlecone.exceptions import BristleconeWarning
 
-SURVIVAL = (
-    "veteran cancer pbc whas500 uis GBSG2 LeukSurv rott2 UnempDur acath nwtco Framingham dataDIVAT1"
-    " oldmort Dialysis flchain"
-).split()
-LABELS = "bank raisin rice wilt page bidding fault occupancy htru".split()
+SURVIVAL = ("veteran", "cancer", "pbc", "whas500", "uis", "GBSG2", "LeukSurv", "rott2", "UnempDur")
+SURVIVAL += ("acath", "nwtco", "Framingham", "dataDIVAT1", "oldmort", "Dialysis", "flchain")
+LABELS = ("bank", "raisin", "rice", "wilt", "page", "bidding", "fault", "occupancy", "htru")
 # Kind, rows, depths.
 NORMAL = (
     ("signal", 1_000, (2, 3)),
@@ -80,7 +78,7 @@ def fit(job: dict[str, Any]) -> dict[str, Any]:
     X, y = sources[job["part"]](*job["data"])
     depth, limit = job["depth"], job["limit"]
     if job["program"] == "pycontree":
-        from pycontree import ConTree
+        from pycontree import ConTree  # type: ignore[import-untyped]
 
         tree = ConTree(max_depth=depth, time_limit=limit)
         start = time.perf_counter()
@@ -197,8 +195,8 @@ def report(runs: list[dict[str, Any]]) -> str:
         for ours, other in zip(of_labels[::2], of_labels[1::2], strict=True):
             ratio = other["seconds"] / ours["seconds"]
             ratios.setdefault(ours["depth"], []).append(ratio)
-            cells = (ours["data"][0], ours["depth"], ours["errors"], shown(ours))
-            cells += (other["errors"], shown(other), f"{ratio:.1f}")
+            cells = [ours["data"][0], ours["depth"], ours["errors"], shown(ours)]
+            cells += [other["errors"], shown(other), f"{ratio:.1f}"]
             lines.append("| " + " | ".join(map(str, cells)) + " |")
         medians = (
             f"depth {depth}: {statistics.median(all_):.1f}" for depth, all_ in ratios.items()
