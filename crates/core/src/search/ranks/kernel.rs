@@ -351,7 +351,7 @@ impl<'a, L: Lanes> Pass<'a, L> {
 
     /// Evaluates a threshold above which there are few rows: the sums are those of all less these.
     #[inline(always)]
-    fn from_above(&mut self, k: usize, cut: usize, least: &mut Least<L::Real>) {
+    fn evaluate_from_above(&mut self, k: usize, cut: usize, least: &mut Least<L::Real>) {
         let Batch { scan, rows, cuts, mask, .. } = &self.batch;
         let (width, lanes) = (self.width, self.lanes);
         let begin = k * rows.count * width;
@@ -393,7 +393,7 @@ impl<'a, L: Lanes> Pass<'a, L> {
             let size = run_length(range.len());
             let few_above = |cut: usize| self.batch.cuts.below[cut] as usize > n_rows / 2;
             if range.len() == 1 && few_above(range.start) {
-                self.from_above(k, range.start, &mut here);
+                self.evaluate_from_above(k, range.start, &mut here);
             } else if size == 0 {
                 self.each(k, range, &mut here);
             } else {

@@ -10,6 +10,7 @@ mod kernel;
 mod losses;
 mod nodes;
 mod pairs;
+mod proofs;
 mod rows;
 
 use super::branch::Branch;

@@ -2,7 +2,8 @@
 
 use super::Problem;
 use super::cost::Pair;
-use super::pairs::{Proofs, Solver};
+use super::pairs::Solver;
+use super::proofs::Proofs;
 use super::rows::{Cuts, Rows};
 use crate::search::Stop;
 use crate::search::branch::Branch;

@@ -5,6 +5,7 @@ use super::cost::Pair;
 use super::kernel::{Batch, LANES, Minima, Scan, Scratch};
 use super::losses::{Losses, OfTask};
 use super::nodes::{LEAF, Node};
+use super::proofs::{Proof, Proofs, Side, greater};
 use super::rows::{Cuts, add};
 use super::{Problem, Width};
 use crate::data::size;
@@ -44,9 +45,6 @@ struct Buffers<I, R> {
     proofs: Vec<Proof>,
 }
 
-/// What no tree of a side costs less than: a leaf, and trees with one split, its price included.
-type Side = [i64; 2];
-
 /// Least sum of both sides where the tree may have so many leaves.
 fn least(left: Side, right: Side, leaves: usize) -> i64 {
     let any = |side: Side| side[0].min(side[1]);
@@ -60,60 +58,6 @@ fn least(left: Side, right: Side, leaves: usize) -> i64 {
 /// A bound less so much; what is not allowed stays so.
 fn lowered(bound: i64, by: i64) -> i64 {
     if bound == i64::MAX { bound } else { bound - by }
-}
-
-/// What a search of a node has proven of its sides: it holds for nodes with more rows as well.
-#[derive(Clone, Debug, Default)]
-pub struct Proofs {
-    /// By column and rank.
-    all: Vec<Proof>,
-}
-
-/// Bounds on the sides at a rank of a column.
-#[derive(Clone, Copy, Debug)]
-struct Proof {
-    column: u32,
-    rank: u32,
-    left: Side,
-    right: Side,
-}
-
-impl Proof {
-    fn place(&self) -> u64 {
-        u64::from(self.column) << 32 | u64::from(self.rank)
-    }
-}
-
-impl Proofs {
-    /// With those from before. A side has more rows at a higher rank, its other one at a lower.
-    fn new(mut all: Vec<Proof>, before: Option<&Proofs>) -> Proofs {
-        if let Some(before) = before {
-            all.extend_from_slice(&before.all);
-        }
-        all.sort_unstable_by_key(Proof::place);
-        for at in 1..all.len() {
-            if all[at].column == all[at - 1].column {
-                all[at].left = greater(all[at].left, all[at - 1].left);
-            }
-        }
-        for at in (1..all.len()).rev() {
-            if all[at].column == all[at - 1].column {
-                all[at - 1].right = greater(all[at - 1].right, all[at].right);
-            }
-        }
-        all.dedup_by_key(|proof| proof.place());
-        Proofs { all }
-    }
-
-    fn of_column(&self, k: usize) -> &[Proof] {
-        let from = self.all.partition_point(|proof| (proof.column as usize) < k);
-        let n = self.all[from..].partition_point(|proof| proof.column as usize == k);
-        &self.all[from..][..n]
-    }
-}
-
-fn greater(a: Side, b: Side) -> Side {
-    [a[0].max(b[0]), a[1].max(b[1])]
 }
 
 /// Thresholds from `first` to before `end`, of one column, and bounds on the left sides of those from
