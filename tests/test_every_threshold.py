@@ -212,3 +212,17 @@ def test_the_methods_text_says_that_every_threshold_was_searched():
     text = " ".join(tree.describe().split())
     assert "searched all trees of depth at most 1 over every threshold of the numeric" in text
     assert "The search chose the thresholds of numeric columns among all of them" in text
+
+
+def test_the_forecast_grows_with_depth_and_with_noise():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 4))
+    signal = X[:, 0] > 0.3
+    noise = rng.uniform(size=300) < 0.5
+
+    def seconds(y, depth):
+        tree = OptimalTreeClassifier(max_depth=depth, encoder=BinaryEncoder(thresholds="all"))
+        return tree.estimate_cost(X, y).seconds
+
+    assert seconds(noise, 2) < seconds(noise, 3) < seconds(noise, 4)
+    assert seconds(signal, 4) < seconds(noise, 4)

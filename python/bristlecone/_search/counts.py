@@ -7,6 +7,8 @@ three to five, one thread (``benchmarks/records/2026-11-22-fallback.md``).
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,9 +24,13 @@ _CURVE, _PAIR, _CELL = 1e-9, 4e-9, 2e-8
 # Weighted searches that a measure takes, and a search under limits.
 _OF_MEASURE, _OF_LIMITS = 10, 5
 
-# Seconds per row, column and threshold of a search over all thresholds to depth two, and the share
-# of the thresholds of a node that are tried on every level above (docs/maths/thresholds.md).
-_THRESHOLD, _TRIED = 6e-11, 0.02
+# Seconds per row, column and threshold of a search over all thresholds to depth two, where it takes
+# longer than the seconds or the share of the time limit after these. The roots that it tries, over
+# the number last named, are the factor by which every further level takes longer
+# (``benchmarks/records/2026-11-25-every-threshold.md``).
+_THRESHOLD, _TRIAL, _SHARE_OF_LIMIT, _TRIED = 6e-11, 1.0, 0.1, 2.2
+# Quick ones are repeated as often, since the first in a process is slower.
+_QUICK = 3
 
 # Share of a search under limits that threads do not share.
 _SERIAL = 0.2
@@ -45,16 +51,33 @@ def curve_forecast(features: NDArray[np.uint8], **settings: Any) -> dict[str, fl
     return {**counts, **_by_rows(seconds), "bytes": n_rows * (n_features / 4 + 64)}
 
 
-def ranked_forecast(ranked: RankedFeatures, **settings: Any) -> dict[str, float]:
-    """Forecast of a search over every threshold: what it took on data with some signal.
+def ranked_forecast(
+    solve: Callable[..., Any], ranked: RankedFeatures, **settings: Any
+) -> dict[str, float]:
+    """Forecast of a search over every threshold, from one to depth two.
 
-    Trees of two levels take one pass over rows and columns for each of the thresholds that are
-    tried at their root. On every level above, each threshold that is tried parts the rows.
+    On every level above two, about as many roots are tried as in that search, and on both sides of
+    each it is repeated.
     """
     (n_rows, n_questions), n_columns = ranked.shape, len(ranked.ranks)
-    above = max(0, settings["max_depth"] - 2)
-    seconds = _THRESHOLD * n_rows * n_columns * n_questions
-    seconds *= _exp(above * _log(max(1.0, _TRIED * n_questions)))
+    depth, leaves = settings["max_depth"], settings["max_leaf_nodes"]
+    limit = _TRIAL if settings["time_limit"] is None else _SHARE_OF_LIMIT * settings["time_limit"]
+    settings |= {"max_depth": min(depth, 2), "max_leaf_nodes": leaves and min(leaves, 4)}
+    settings |= {"time_limit": min(limit, _TRIAL)}
+    seconds = math.inf
+    for _ in range(_QUICK):
+        start = time.perf_counter()
+        found = solve(**settings | {"n_threads": 1})
+        seconds = min(seconds, time.perf_counter() - start)
+        if seconds > _TRIAL / 10:
+            break
+    # Four leaf values for each question below each root.
+    tried = found.n_nodes_explored / (4 * max(1, n_questions))
+    if found.status == "time_limit":
+        whole = _THRESHOLD * n_rows * n_columns * n_questions
+        tried, seconds = tried * max(1.0, whole / seconds), max(whole, seconds)
+    above = max(0, depth - 2)
+    seconds *= _exp(above * _log(max(1.0, tried / _TRIED)))
     if above:
         seconds /= max(1, settings["n_threads"])
     counts = {"n_distinct_rows": float(n_rows), "n_active_features": float(n_questions)}

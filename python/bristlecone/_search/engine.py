@@ -226,7 +226,7 @@ def _over_thresholds(task: Task, ranked: RankedFeatures) -> Engine:
             "choose other thresholds, such as 'midpoints'"
         )
     solve = partial(_core.over_thresholds, *task, ranked.ranks)
-    return Engine(solve, partial(ranked_forecast, ranked))
+    return Engine(solve, partial(ranked_forecast, solve, ranked))
 
 
 def _forecast(task: Task, features: NDArray[np.uint8]) -> Callable[..., dict[str, float]]:
