@@ -1,0 +1,485 @@
+"""OSST: training loss by leaves, run times, new rows, a million rows, the reference bound."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
+
+from benchmarks import problems
+from benchmarks.adapters.bristlecone_estimator import PAPERS
+from benchmarks.objectives import brier
+from benchmarks.problems import Problem
+from benchmarks.studies import page as pages
+from benchmarks.studies.cells import Cells, Key, Scores, installed, timed
+from bristlecone import GreedySurvivalTree, OptimalSurvivalTree
+from bristlecone.exceptions import BristleconeWarning
+from bristlecone.metrics import concordance_index_censored, ibs_ratio
+from bristlecone.reference import brier_reference_loss
+
+TITLE = "OSST: survival trees by Brier score"
+SOURCE = (
+    "The experiments of the paper by Zhang, Xin, Seltzer and Rudin, “Optimal Sparse Survival "
+    "Trees” (AISTATS 2024)."
+)
+DIFFERENCES = [
+    "CTree and RPART are R programs and do not run here. `GreedySurvivalTree` (log-rank) and "
+    "scikit-survival's tree take their place.",
+    "The sets credit, servo, real-estate and uissurv are not at hand in the paper's encoding. The "
+    "others are the published 0/1 files.",
+    "The paper averages the seconds of tables 3–5 over twelve penalties from 0.1 to 0.00001, we "
+    "over two, 0.01 and 0.0025. The paper used a reference forest on airfoil, insurance, sync and "
+    "flchain and, from depth 5 on, on churn and employee, and then proves less; both programs run "
+    "without one here. Its machine is another one, too: compare the two columns of this run.",
+    "The published program counts the root as depth 1. We pass it one more than the depth of the "
+    "table, so that both programs search the same trees. The paper does not say which it means.",
+    "The published program computes in single precision; agreement to 1e-5 is what can be asked.",
+    "Tables 6 and 7: the paper names the tuned parameters, but neither their grids nor its halves. "
+    "Halves, folds and grids are ours. Its forests and boosted models have up to 500 trees, ours "
+    "100. PAMM is an R program.",
+    "The household set is not at hand. A generator of its shape takes its place: 15 binary "
+    "features, seven of which act on the hazard, and times without ties.",
+    "Ablation of the reference bound: without the set servo. The time of the forest counts, as in "
+    "the paper.",
+]
+SETS = (
+    *("aids", "aids_death", "maintenance", "veterans", "whas500", "gbsg2", "insurance", "sync"),
+    *("churn", "employee", "airfoil", "flchain"),
+)
+CURVES = ("aids_death", "veterans", "whas500", "churn")
+PENALTIES = (0.05, 0.025, 0.01, 0.005, 0.0025, 0.001, 0.0005, 0.00025, 0.0001)
+TUNED = ("churn", "employee", "maintenance")
+HOUSEHOLD = (100, 1000, 10_000, 100_000, 1_000_000, 2_049_280)
+# Rows above which a program surely reaches the limit.
+MOST_ROWS = {"osst": 100_000, "sksurv": 100_000}
+# Set, depth and penalty of figure 33.
+REFERENCES = (("churn", 6, 0.0025), ("employee", 6, 0.01), ("sync", 5, 0.01))
+PROGRAMS = ("bristlecone", "osst")
+LIMIT = 20.0
+
+
+@lru_cache(maxsize=2)
+def load(name: str) -> Problem:
+    """A published 0/1 set."""
+    X, event, when = problems.osst(name)
+    return Problem(name, np.ascontiguousarray(X), {"event": event == 1, "time": when})
+
+
+def small() -> Problem:
+    """A generated set for the quick run."""
+    X, event, when = problems.bernoulli(150, 6, 0)
+    return Problem("bernoulli", X, {"event": event, "time": when})
+
+
+def household(rows: int, censored: float) -> Problem:
+    """A set of the shape of household."""
+    X, event, when = problems.household(rows, 15, censored, 0)
+    return Problem("household", X, {"event": event, "time": when})
+
+
+def tree(depth: int, penalty: float, **given: Any) -> OptimalSurvivalTree:
+    """The estimator with the objective of the paper."""
+    return OptimalSurvivalTree(
+        objective="brier", max_depth=depth, leaf_penalty=penalty, n_jobs=1, **given, **PAPERS
+    )
+
+
+def program(problem: Problem, name: str, depth: int, penalty: float, least: int = 7) -> Scores:
+    """Seconds of a program, and its IBS ratio on the training rows."""
+    scores = timed(
+        problem, name, "brier", depth, penalty=penalty, min_samples_leaf=least, timeout=LIMIT
+    )
+    return scores | {"alone": brier(problem, np.zeros(len(problem.X), dtype=int))}
+
+
+def by_leaves(problem: Problem, method: str) -> Iterator[tuple[float, int]]:
+    """IBS ratio and leaves of the trees of a method, on the training rows, depth five at most."""
+    X, y = problem.X, (problem.target["event"], problem.target["time"])
+    alone = brier(problem, np.zeros(len(X), dtype=int))
+    for leaves in leaves_of(X, y, method):
+        yield 1 - brier(problem, leaves) / alone, len(np.unique(leaves))
+
+
+def leaves_of(X: np.ndarray, y: tuple[np.ndarray, np.ndarray], method: str) -> Iterator[np.ndarray]:
+    """Leaf of each row, tree by tree."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BristleconeWarning)
+        if method == "bristlecone":
+            for penalty in PENALTIES:
+                found = tree(5, penalty, min_samples_leaf=7, time_limit=LIMIT).fit(X == 1, y)
+                if found.status_ == "optimal":
+                    yield found.apply(X == 1)
+        elif method == "greedy":
+            grown = GreedySurvivalTree(max_depth=5, min_samples_leaf=7, encoder=None, **PAPERS)
+            for size in grown.size_path(X, y):
+                yield size.apply(X)
+        else:
+            from sksurv.tree import SurvivalTree
+            from sksurv.util import Surv
+
+            for size in range(2, 31):
+                model = SurvivalTree(
+                    max_depth=5, max_leaf_nodes=size, min_samples_leaf=7, random_state=0
+                ).fit(X.astype(np.float32), Surv.from_arrays(*y))
+                yield model.apply(X.astype(np.float32))
+
+
+def curve(problem: Problem, method: str) -> Scores:
+    """Best ratio of every number of leaves: a metric "ratio K" each."""
+    best: Scores = {}
+    for ratio, leaves in by_leaves(problem, method):
+        key = f"ratio {leaves}"
+        best[key] = max(ratio, best.get(key, -np.inf))
+    return best
+
+
+# New rows
+
+
+def candidates(method: str) -> tuple[Any, dict[str, list[Any]]]:
+    """A model and the grid that is tuned on five folds of the training half."""
+    if method == "bristlecone":
+        grid = {"max_depth": [3, 4], "leaf_penalty": [0.01, 0.005, 0.0025, 0.001, 0.0005]}
+        return tree(4, 0.01, min_samples_leaf=7, time_limit=LIMIT), grid
+    if method == "greedy":
+        grid = {"max_depth": [3, 4], "max_leaf_nodes": [4, 6, 8, 12, 16]}
+        return GreedySurvivalTree(min_samples_leaf=7, encoder=None, **PAPERS), grid
+    from sksurv.ensemble import GradientBoostingSurvivalAnalysis, RandomSurvivalForest
+    from sksurv.linear_model import CoxPHSurvivalAnalysis
+
+    if method == "Cox":
+        return CoxPHSurvivalAnalysis(), {"alpha": [0.1, 1.0, 5.0, 20.0]}
+    if method == "RSF":
+        forest = RandomSurvivalForest(100, max_features="sqrt", random_state=0)
+        return forest, {"max_depth": [5, 9]}
+    boosted = GradientBoostingSurvivalAnalysis(max_features="log2", random_state=0)
+    return boosted, {"max_depth": [3, 6]}
+
+
+METHODS = ("bristlecone", "greedy", "Cox", "RSF", "GB-Cox")
+
+
+def ratio_of(model: Any, X: np.ndarray, y: Any, train: Any) -> float:
+    """IBS ratio of a fitted model on rows; the censoring curve is that of the training rows."""
+    event, when = y["event"], y["time"]
+    times = np.unique(train["time"])
+    times = times[:: max(1, len(times) // 200)]
+    # A step function of the other packages is not defined outside its training times.
+    curves = np.array(
+        [f(np.clip(times, f.x[0], f.x[-1])) for f in model.predict_survival_function(X)]
+    )
+    last = min(when.max(), train["time"].max())
+    given = (train["event"], train["time"]), (event, when)
+    return ibs_ratio(*given, curves, times, method="step", limits=(0.0, last))
+
+
+def halves(problem: Problem, method: str, seed: int) -> Scores:
+    """IBS ratio of the tuned model on both halves, and C on the test half."""
+    from sksurv.util import Surv
+
+    y = Surv.from_arrays(problem.target["event"], problem.target["time"])
+    rows, held = train_test_split(
+        np.arange(len(y)), test_size=0.5, stratify=y["event"], random_state=seed
+    )
+    X = problem.X.astype(float)
+    model, grid = candidates(method)
+    begun = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        splits = StratifiedKFold(5, shuffle=True, random_state=seed)
+        search = GridSearchCV(
+            model,
+            grid,
+            cv=list(splits.split(X[rows], y["event"][rows])),
+            scoring=lambda m, X, part: ratio_of(m, X, part, y[rows]),
+            error_score="raise",
+        )
+        chosen = search.fit(X[rows], y[rows]).best_estimator_
+    scores = {
+        "seconds": time.perf_counter() - begun,
+        "train": ratio_of(chosen, X[rows], y[rows], y[rows]),
+        "test": ratio_of(chosen, X[held], y[held], y[rows]),
+        "c": float(
+            concordance_index_censored(
+                y["event"][held], y["time"][held], chosen.predict(X[held])
+            ).cindex
+        ),
+    }
+    return scores | ({"leaves": chosen.n_leaves_} if hasattr(chosen, "n_leaves_") else {})
+
+
+def reference(problem: Problem, depth: int, penalty: float, forest: bool) -> Scores:
+    """Seconds with and without the losses of a forest as bounds."""
+    y = problem.target["event"], problem.target["time"]
+    X = problem.X == 1
+    search = tree(depth, penalty, min_samples_leaf=7, time_limit=120.0)
+    found: Scores = {}
+    losses = None
+    begun = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if forest:
+            from sksurv.ensemble import RandomSurvivalForest
+            from sksurv.util import Surv
+
+            model = RandomSurvivalForest(100, max_depth=9, random_state=0)
+            model.fit(problem.X.astype(np.float32), Surv.from_arrays(*y))
+            losses = brier_reference_loss(model, problem.X.astype(np.float32), y)
+            found["forest seconds"] = time.perf_counter() - begun
+            found["reference loss"] = float(losses.sum())
+        begun = time.perf_counter()
+        search.fit(X, y, reference_loss=losses)
+    return found | {
+        "seconds": time.perf_counter() - begun,
+        "objective": search.objective_value_,
+        "bound": search.lower_bound_,
+        "leaves": search.n_leaves_,
+        "nodes": search.n_nodes_explored_,
+        "ended": float(search.status_ in ("optimal", "reference_optimal")),
+    }
+
+
+def cells(quick: bool) -> Cells:
+    """All cells; ``x`` is the penalty per leaf, or the rows of household."""
+    found: Cells = {}
+    sets, depths, rows = SETS, (2, 3, 4, 5), HOUSEHOLD
+    if quick:
+        sets, depths, rows = ("bernoulli",), (2,), (100,)
+    for name in sets:
+        for depth in depths:
+            for penalty in (0.01,) if quick else (0.01, 0.0025):
+                for method in installed(PROGRAMS):
+                    run = partial(of_set, program, name, quick, method, depth, penalty)
+                    found[Key("time", name, method, depth, penalty)] = run
+    for name in sets if quick else CURVES:
+        for method in installed(("bristlecone", "greedy", "sksurv")):
+            run = partial(of_set, curve, name, quick, method)
+            found[Key("leaves", name, method, 5)] = run
+    for name in sets if quick else TUNED:
+        for method in METHODS[:2] if quick else METHODS:
+            for seed in range(1 if quick else 3):
+                run = partial(of_set, halves, name, quick, method, seed)
+                if installed(["sksurv"]):
+                    found[Key("halves", name, method, 4, fold=seed)] = run
+    for censored in (0.5,) if quick else (0.2, 0.5, 0.8):
+        for n in rows:
+            for method in installed(("bristlecone", "osst", "sksurv")):
+                if n > MOST_ROWS.get(method, n) or (censored != 0.5 and method != "bristlecone"):
+                    continue
+                key = Key("household", f"{censored:.0%} censored", method, 5, n)
+                found[key] = partial(big, n, censored, method)
+    for name, depth, penalty in (("bernoulli", 2, 0.01),) if quick else REFERENCES:
+        for forest in (False, True) if installed(["sksurv"]) else (False,):
+            key = Key("reference", name, "forest" if forest else "none", depth, penalty)
+            found[key] = partial(of_set, reference, name, quick, depth, penalty, forest)
+    return found
+
+
+def of_set(measure: Any, name: str, quick: bool, *given: Any) -> Scores:
+    """A measurement on a set that is read when its turn has come."""
+    return measure(small() if quick else load(name), *given)
+
+
+def big(n: int, censored: float, method: str) -> Scores:
+    """Seconds on a household set; greedy trees have no penalty."""
+    problem, objective = household(n, censored), "brier"
+    penalty = 0.0 if method == "sksurv" else 0.01
+    if method == "sksurv":
+        objective = "likelihood"
+    return timed(problem, method, objective, 5, penalty=penalty, min_samples_leaf=7, timeout=60.0)
+
+
+# The page
+
+
+def page(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
+    """Headline and sections."""
+    lines = leaves_section(rows[rows["experiment"] == "leaves"], folder)
+    section, headline = time_section(rows[rows["experiment"] == "time"])
+    lines += section
+    section, more = halves_section(rows[rows["experiment"] == "halves"])
+    lines += section
+    lines += household_section(rows[rows["experiment"] == "household"], folder)
+    lines += reference_section(rows[rows["experiment"] == "reference"])
+    return f"{headline} {more}".strip(), lines
+
+
+def leaves_section(rows: pd.DataFrame, folder: Path) -> list[str]:
+    """Figures 1 and 7 to 14."""
+    lines = ["## Training score by leaves (figures 1 and 7–14)", ""]
+    own = rows[rows["metric"].str.startswith("ratio")]
+    if own.empty:
+        return [*lines, "Not run.", ""]
+    own = own.assign(leaves=own["metric"].str.removeprefix("ratio ").astype(int))
+    own = own[(own["leaves"] > 1) & (own["leaves"] <= 30)]
+    panels = list(dict.fromkeys(own["set"]))
+    methods = [m for m in ("bristlecone", "greedy", "sksurv") if m in set(own["method"])]
+
+    def draw(axes: Any) -> None:
+        for ax, name in zip(axes, panels, strict=True):
+            pages.lines_by_method(ax, own[own["set"] == name], "leaves", methods)
+            ax.set(title=name, xlabel="leaves")
+        axes[0].set_ylabel("IBS ratio, training rows")
+
+    pages.picture(folder / "osst-leaves.png", len(panels), draw)
+    lines += [
+        "IBS ratio is 1 − IBS / IBS of Kaplan–Meier on the training rows. Depth five at most, "
+        "seven rows in a leaf. The optimal trees are those of nine penalties.",
+        "",
+        "![IBS ratio by leaves](osst-leaves.png)",
+        "",
+    ]
+    ours = own[own["method"] == "bristlecone"].set_index(["set", "leaves"])["value"]
+    body = []
+    for name in panels:
+        for size, value in ours[name].items():
+            other = own[(own["set"] == name) & (own["leaves"] <= size)]
+            others = other.groupby("method")["value"].max()
+            body.append([name, str(size), value, *(others.get(m, np.nan) for m in methods[1:])])
+    heads = ["set", "leaves", "optimal", *(f"{m}, at most as many" for m in methods[1:])]
+    lines += pages.table(heads, body)
+    paper = pages.published("osst", "figures 5-6, 36")
+    texts = [f"{r.set} {r.value}% with {r.setting}" for r in paper.itertuples()]
+    return [*lines, f"Published IBS ratios of optimal trees: {', '.join(texts)}.", ""]
+
+
+def time_section(rows: pd.DataFrame) -> tuple[list[str], str]:
+    """Tables 3 to 5, and whether both programs find the same loss."""
+    lines = ["## Run times (tables 3–5)", ""]
+    if rows.empty:
+        return [*lines, "Not run.", ""], ""
+    paper = {
+        (r.set, int(r.setting), r.method): float(r.value)
+        for r in pages.published("osst", "tables 3-5").itertuples()
+    }
+    wide = rows.pivot_table(
+        index=["set", "depth", "x"], columns=["metric", "method"], values="value"
+    )
+    lines += [
+        "Seconds on one thread with a penalty of 0.01 and 0.0025 per leaf, seven rows in a leaf. A "
+        "run ends after 20 seconds. The published column averages twelve penalties.",
+    ]
+    body, ratios, equal, searches = [], [], 0, 0
+    for (name, depth), own in wide.groupby(level=["set", "depth"], sort=False):
+        row: list[Any] = [name, str(depth)]
+        for method in PROGRAMS:
+            for _, at in own.iterrows():
+                value, limit = (at.get((m, method), np.nan) for m in ("seconds", "timeout"))
+                row.append(f"> {limit:g}" if limit > 0 else value)
+        body.append([*row, paper.get((name, depth, "OSST")), paper.get((name, depth, "SkSurv"))])
+        for _, at in own.iterrows():
+            pair = [at.get(("seconds", m), np.nan) for m in PROGRAMS]
+            if np.isnan(pair).any():
+                continue
+            if pair[1] >= 0.1:
+                ratios.append(pair[1] / pair[0])
+            searches += 1
+            equal += abs(at["loss", "bristlecone"] - at["loss", "osst"]) <= 1e-5
+    penalties = sorted(set(rows["x"]), reverse=True)
+    heads = ["set", "depth", *(f"{m}, {p:g}" for m in ("ours", "osst") for p in sorted(penalties))]
+    lines += pages.table([*heads, "OSST, published", "SkSurv, published"], body)
+    text = ""
+    if searches:
+        text = (
+            f"Both programs find the same objective (to 1e-5) in {equal} of {searches} searches "
+            "that both end."
+        )
+        if ratios:
+            text += (
+                f" Ours is {pages.geometric_mean(ratios):.0f} times as fast as osst (geometric "
+                f"mean of {len(ratios)} searches in which osst takes 0.1 s)."
+            )
+    timeouts = rows[rows["metric"] == "timeout"].groupby("method").size()
+    counts = ", ".join(f"{m} {n}" for m, n in timeouts.items()) or "none"
+    return [*lines, text, "", f"Runs that reached the limit: {counts}.", ""], text
+
+
+def halves_section(rows: pd.DataFrame) -> tuple[list[str], str]:
+    """Tables 6 and 7."""
+    lines = ["## New rows, beside Cox models and forests (tables 6 and 7)", ""]
+    if rows.empty:
+        return [*lines, "Not run.", ""], ""
+    paper = {
+        (r.set, r.method, r.metric): float(r.value)
+        for r in pages.published("osst", "tables 6-7").itertuples()
+    }
+    names = {"bristlecone": "OSST"}
+    found = {m: pages.means(rows, ("set", "method"), m) for m in ("train", "test", "c", "leaves")}
+    body = []
+    for name in dict.fromkeys(rows["set"]):
+        for method in METHODS:
+            if (name, method) in found["test"]:
+                theirs = names.get(method, method)
+                ours = [of_metric.get((name, method)) for of_metric in found.values()]
+                other = [paper.get((name, theirs, m)) for m in ("train", "test")]
+                body.append([name, method, *ours, *other])
+    lines += [
+        "Each set is split into halves, three times. Parameters are tuned on five folds of the "
+        "training half, by IBS ratio. Means over the divisions.",
+    ]
+    heads = ["set", "method", "train", "test", "C, test", "leaves"]
+    heads += ["published train", "published test"]
+    scores = pd.Series(found["test"])
+    best = {name: scores[name].idxmax() for name in dict.fromkeys(rows["set"])}
+    text = "Best IBS ratio on new rows: " + ", ".join(f"{m} on {n}" for n, m in best.items()) + "."
+    return [*lines, *pages.table(heads, body), text, ""], text
+
+
+def household_section(rows: pd.DataFrame, folder: Path) -> list[str]:
+    """Figures 4 and 32."""
+    lines = ["## Two million rows (figures 4 and 32)", ""]
+    if rows.empty:
+        return [*lines, "Not run.", ""]
+    panels = list(dict.fromkeys(rows["set"]))
+    methods = [m for m in ("bristlecone", "osst", "sksurv") if m in set(rows["method"])]
+
+    def draw(axes: Any) -> None:
+        for ax, name in zip(axes, panels, strict=True):
+            own = rows[(rows["set"] == name) & (rows["metric"] == "seconds")]
+            pages.lines_by_method(ax, own, "x", methods)
+            ax.set(title=name, xscale="log", yscale="log", xlabel="rows")
+        axes[0].set_ylabel("seconds")
+
+    pages.picture(folder / "osst-household.png", len(panels), draw)
+    lines += [
+        "Depth five, penalty 0.01, 15 binary features, distinct times, one thread. The programs "
+        "beside ours ran with 50% censored only, and end after 60 seconds. The paper's program, "
+        "with a reference forest, took more than an hour above 100,000 rows."
+    ]
+    lines += ["", "![Seconds by rows](osst-household.png)", ""]
+    seconds = pages.means(rows, ("set", "x", "method"), "seconds")
+    limits = pages.means(rows, ("set", "x", "method"), "timeout")
+    body = [
+        [name, f"{n:,.0f}"]
+        + [pages.seconds_or_limit(seconds, limits, (name, n, m)) for m in methods]
+        for name in panels
+        for n in sorted(set(rows["x"]))
+    ]
+    return lines + pages.table(["censored", "rows", *methods], body)
+
+
+def reference_section(rows: pd.DataFrame) -> list[str]:
+    """Figure 33."""
+    lines = ["## The bound of a reference model (figure 33)", ""]
+    lines += [
+        "With the losses of a forest as bounds, a tree is *optimal with respect to the reference*: "
+        "no other tree is better by more than the loss of the forest. This is not a proof of "
+        "optimality. A search ends after 120 seconds.",
+    ]
+    wide = rows.pivot_table(index=["set", "depth", "x", "method"], columns="metric", values="value")
+    wide = wide.reindex(columns=[*wide.columns.union(["forest seconds"], sort=False)])
+    body = [
+        [name, str(depth), f"{penalty:g}", method, at["seconds"], at["forest seconds"],
+         f"{at['objective']:.6f}", pages.number(at["nodes"], 6), str(int(at["leaves"])),
+         "yes" if at["ended"] else "no"]
+        for (name, depth, penalty, method), at in wide.iterrows()
+    ]  # fmt: skip
+    heads = ["set", "depth", "penalty", "reference", "search, s", "forest, s", "objective", "nodes"]
+    return lines + pages.table([*heads, "leaves", "ended"], body)
