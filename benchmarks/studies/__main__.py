@@ -92,7 +92,7 @@ def write_page(study: Any, path: Path, pages: Path) -> None:
         f"`benchmarks/records/studies/{name}.csv`, last run on {record['date']}: {_about(record)}",
         "",
         *body,
-        "## Differences from the paper" if "paper" in study.SOURCE else "## What to know",
+        "## Differences from the paper" if "of the paper by" in study.SOURCE else "## What to know",
         "",
         *(f"* {difference}" for difference in study.DIFFERENCES),
     ]
