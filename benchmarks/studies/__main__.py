@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 import benchmarks.studies
 from benchmarks.machine import machine
 from benchmarks.soft import _about
-from benchmarks.studies import cells, page
+from benchmarks.studies import cells
+from benchmarks.studies.page import table
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ("surtree", "osst", "osdt", "streed", "soft", "growth", "optimality")
@@ -80,7 +81,14 @@ def write_page(study: Any, path: Path, pages: Path) -> None:
     name = path.stem
     record = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     rows = cells.read(path)
-    headline, body = study.page(rows, pages)
+    headlines, body = [], list(getattr(study, "ABOUT", []))
+    for experiment, (title, section) in study.SECTIONS.items():
+        own = rows[rows["experiment"].isin(experiment.split())]
+        if len(own):
+            text, lines = section(own, pages)
+            headlines.append(text)
+            body += [f"## {title}", "", *lines]
+    headline = " ".join(filter(None, headlines))
     n_cells = int((rows["metric"] == cells.END).sum())
     record |= {"headline": headline, "cells": n_cells}
     path.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -116,7 +124,7 @@ def write_index(records: Path, pages: Path) -> None:
         "Each page repeats the experiments of one paper: ours beside the published numbers and",
         "beside the programs that run here. Nothing was tuned towards a published number. Each",
         "page ends with the differences from the paper and their reasons.",
-        *page.table(["study", "result", "date"], rows),
+        *table(["study", "result", "date"], rows),
         "```{toctree}",
         ":hidden:",
         ":maxdepth: 1",

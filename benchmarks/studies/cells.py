@@ -52,7 +52,7 @@ class Key(NamedTuple):
 Scores = dict[str, float]
 Cells = dict[Key, Callable[[], Scores]]
 COLUMNS = [*Key._fields, "metric", "value"]
-TYPES = dict.fromkeys(("experiment", "set", "method", "metric"), str)
+TYPES = {"depth": int, "x": float, "fold": int, "value": float}
 
 
 def installed(methods: Iterable[str]) -> list[str]:
@@ -61,13 +61,20 @@ def installed(methods: Iterable[str]) -> list[str]:
     return [m for m, package in needed.items() if importlib.util.find_spec(package)]
 
 
+def finished(path: Path) -> list[list[str]]:
+    """Rows of the finished cells as they stand in the file."""
+    if not path.exists():
+        return []
+    # A line without its end was cut off.
+    whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
+    rows = list(csv.reader(whole.splitlines()))[1:]
+    ended = {tuple(row[:-2]) for row in rows if row[-2] == END}
+    return [row for row in rows if tuple(row[:-2]) in ended]
+
+
 def read(path: Path) -> pd.DataFrame:
     """Rows of the finished cells."""
-    if not path.exists():
-        return pd.DataFrame(columns=COLUMNS)
-    rows = pd.read_csv(path, dtype=TYPES, keep_default_na=False, na_values={"value": ["nan", ""]})
-    finished = rows[rows["metric"] == END][list(Key._fields)]
-    return rows.merge(finished, on=list(Key._fields))
+    return pd.DataFrame(finished(path), columns=COLUMNS).astype(TYPES)
 
 
 def run(cells: Cells, path: Path) -> int:
@@ -75,16 +82,16 @@ def run(cells: Cells, path: Path) -> int:
 
     A cell that fails is logged and left out; the next run tries it again.
     """
-    have = read(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Without what an interrupted run left of a cell.
-    have.to_csv(path, index=False, lineterminator="\n")
-    keys = have[list(Key._fields)].drop_duplicates()
-    done = {Key(*row) for row in keys.itertuples(index=False)}
-    missing = [key for key in cells if key not in done]
+    have = finished(path)
+    done = {tuple(row[:-2]) for row in have}
+    missing = [key for key in cells if text_of(key) not in done]
     failed = 0
-    with path.open("a", newline="", encoding="utf-8") as file:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
+        # Without what an interrupted run left of a cell.
+        writer.writerows([COLUMNS, *have])
+        file.flush()
         for count, key in enumerate(missing, 1):
             begun = time.perf_counter()
             try:
@@ -94,11 +101,16 @@ def run(cells: Cells, path: Path) -> int:
                 failed += 1
                 continue
             scores = scores | {END: round(time.perf_counter() - begun, 3)}
-            writer.writerows([*key, metric, shortened(v)] for metric, v in scores.items())
+            writer.writerows([*text_of(key), metric, shortened(v)] for metric, v in scores.items())
             file.flush()
             shown = ", ".join(f"{metric} {value:.4g}" for metric, value in scores.items())
             log.info("%d/%d %s: %s", count, len(missing), describe(key), shown)
     return failed
+
+
+def text_of(key: Key) -> tuple[str, ...]:
+    """A key as it stands in the file."""
+    return tuple(map(str, key._replace(x=float(key.x))))
 
 
 def shortened(value: float) -> str:

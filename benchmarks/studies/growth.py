@@ -144,120 +144,83 @@ def cells(quick: bool) -> Cells:
     return found
 
 
-def exponent(sizes: np.ndarray, seconds: np.ndarray) -> float:
-    """Slope through the last three points that are not overhead; NaN of fewer than two."""
-    counted = seconds >= 0.02
-    sizes, seconds = sizes[counted][-3:], seconds[counted][-3:]
-    if len(sizes) < 2:
-        return float("nan")
-    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-
-
-def page(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
-    """Headline and sections."""
-    lines: list[str] = []
-    exponents: dict[tuple[str, str], float] = {}
-    wide = rows.pivot_table(
-        index=["experiment", "x", "method"], columns="metric", values="value"
-    ).reindex(columns=["seconds", "timeout", "megabytes", "forecast", "forecast megabytes"])
-    for experiment, (title, others, _) in SIZES.items():
-        if experiment not in wide.index.get_level_values(0):
+def section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
+    """Pictures and table of what grows."""
+    experiment = rows["experiment"].iloc[0]
+    title, others, _ = SIZES[experiment]
+    lines = [f"{others[0].upper()}{others[1:]}.", ""]
+    shown = rows[rows["metric"].isin(["seconds", "megabytes"]) & (rows["value"] > 0)]
+    log = "y" if experiment == "depth" else "xy"
+    path = folder / f"growth-{experiment}.png"
+    lines += pages.curves(path, shown, "x", (title, "seconds, MB"), panels="metric", log=log)
+    methods = list(dict.fromkeys(rows["method"]))
+    lines += ["Seconds of a fit:", *pages.times(rows, ["x"], methods, [title])]
+    lines += ["Seconds of the forecast:"]
+    lines += pages.grid(pages.wide(rows, "forecast", ["x"]).rename_axis(title))
+    lines += ["Megabytes:", *pages.grid(pages.wide(rows, "megabytes", ["x"]).rename_axis(title), 1)]
+    texts, headline = [], ""
+    seconds = pages.wide(rows, "seconds", ["x"])
+    for method, series in seconds.items():
+        slope = exponent(series.dropna(), exponential=experiment == "depth")
+        if np.isnan(slope):
             continue
-        own = wide.loc[experiment]
-        methods = [m for m in (*KINDS, "pystreed") if m in own.index.get_level_values(1)]
-        lines += [f"## {title.capitalize()}", "", f"{others[0].upper()}{others[1:]}.", ""]
-        lines += [f"![Seconds and megabytes by {title}](growth-{experiment}.png)", ""]
-
-        def draw(axes: Any, own: Any = own, methods: Any = methods, title: str = title) -> None:
-            for ax, metric in zip(axes, ("seconds", "megabytes"), strict=True):
-                shown = own[metric].rename("value").reset_index()
-                pages.lines_by_method(ax, shown.dropna(), "x", methods)
-                log = "linear" if title == "depth" else "log"
-                ax.set(xscale=log, yscale="log", xlabel=title, ylabel=metric)
-
-        pages.picture(folder / f"growth-{experiment}.png", 2, draw, 3.0)
-        body = []
-        for x in sorted(set(own.index.get_level_values(0))):
-            row: list[Any] = [f"{x:,.0f}"]
-            for method in methods:
-                if (x, method) not in own.index:
-                    row.append("–")
-                    continue
-                at = own.loc[x, method]
-                limit = f"> {at['timeout']:g}"
-                text = limit if at["timeout"] > 0 else pages.number(at["seconds"], 2)
-                text += f" s, {pages.number(max(at['megabytes'], 0.0), 2)} MB"
-                if not np.isnan(at["forecast"]):
-                    text += f" (forecast {pages.number(at['forecast'], 2)} s)"
-                row.append(text)
-            body.append(row)
-        lines += pages.table([title, *methods], body)
-        for method in methods:
-            series = own.xs(method, level="method")["seconds"].dropna()
-            if experiment == "depth":
-                steps = series[series >= 0.02].to_numpy()
-                grown = (steps[-1] / steps[0]) ** (1 / (len(steps) - 1)) if len(steps) > 1 else None
-                if grown is not None:
-                    lines += [f"* {method}: {grown:.1f} times as long per level.", ""]
-                continue
-            slope = exponent(series.index.to_numpy(float), series.to_numpy())
-            exponents[experiment, method] = slope
-            if not np.isnan(slope):
-                lines += [f"* {method}: seconds grow like {title} to the power of {slope:.2f}.", ""]
-    lines += threads_section()
-    section, agreement = forecast_section(wide)
-    shown = [
-        f"{e} to the power of {v:.1f}"
-        for (e, m), v in exponents.items()
-        if m == "likelihood" and e in ("rows", "features") and not np.isnan(v)
-    ]
-    headline = f"Likelihood: seconds grow like {' and '.join(shown)}. " if shown else ""
-    return headline + agreement, lines + section
+        words = f"to the power of {slope:.1f}"
+        if experiment == "depth":
+            words = f"by a factor of {np.exp(slope):.0f} per level"
+        texts.append(f"{method} {words}")
+        if method == "likelihood" and experiment in ("rows", "features", "depth"):
+            headline = f"Likelihood: seconds grow with {title} {words}."
+    if texts:
+        lines += [f"Seconds grow with {title}: {', '.join(texts)}.", ""]
+    return headline, lines
 
 
-def forecast_section(wide: pd.DataFrame) -> tuple[list[str], str]:
+def exponent(seconds: pd.Series, *, exponential: bool) -> float:
+    """Slope through the last three points that are not overhead; NaN of fewer than two."""
+    counted = seconds[seconds >= 0.02].iloc[-3:]
+    if len(counted) < 2:
+        return float("nan")
+    sizes = counted.index.to_numpy(float)
+    return float(np.polyfit(sizes if exponential else np.log(sizes), np.log(counted), 1)[0])
+
+
+def forecast_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     """How near ``estimate_cost`` comes."""
-    ours = wide.dropna(subset=["forecast", "seconds"])
-    ours = ours[ours["seconds"] >= 0.05]
-    lines = ["## Agreement with `estimate_cost`", ""]
-    if ours.empty:
-        return [*lines, "No fit took 0.05 seconds.", ""], ""
-    ratio = ours["forecast"] / ours["seconds"]
-    within = (ratio <= 3) & (ratio >= 1 / 3)
+    by = ["experiment", "method", "x"]
+    frame = rows.pivot_table(index=by, columns="metric", values="value", sort=False)
+    own = frame.dropna(subset=["forecast", "seconds"])
+    own = own[own["seconds"] >= 0.05]
+    if own.empty:
+        return "", ["No fit took 0.05 seconds.", ""]
+    ratio = own["forecast"] / own["seconds"]
+    far = ratio[(ratio > 3) | (ratio < 1 / 3)]
     agreement = (
-        f"The forecast of `estimate_cost` is within a factor of three for {within.sum()} of "
-        f"{len(ratio)} fits of at least 0.05 seconds."
+        f"The forecast of `estimate_cost` is within a factor of three for {len(ratio) - len(far)} "
+        f"of {len(ratio)} fits of at least 0.05 seconds."
     )
-    lines += [agreement, "Forecast divided by measured seconds:", ""]
-    body = []
-    for (experiment, method), own in ratio.groupby(level=["experiment", "method"]):
-        body.append([experiment, method, str(len(own)), own.min(), own.median(), own.max()])
-    lines += pages.table(["growing", "method", "fits", "least", "median", "greatest"], body)
-    outside = [
-        f"{e} {x:,.0f}, {m}: {pages.number(r, 2)}" for (e, x, m), r in ratio[~within].items()
-    ]
-    if outside:
-        lines += [f"Outside the factor: {'; '.join(outside)}.", ""]
-    return lines, agreement
+    lines = [agreement, "", "Forecast divided by measured seconds:"]
+    groups = ratio.groupby(level=["experiment", "method"], sort=False)
+    lines += pages.grid(groups.agg(["size", "min", "median", "max"]))
+    texts = [f"{e} {x:,.0f}, {m}: {pages.number(r, 2)}" for (e, m, x), r in far.items()]
+    return agreement, [*lines, f"Outside the factor: {'; '.join(texts) or 'none'}.", ""]
 
 
-def threads_section() -> list[str]:
+def threads_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     """Ratios of the newest records of two threads; the machine of this page need not have two."""
-    lines = [
-        "## Threads",
-        "",
-        "Searches of at least 0.5 seconds on one thread, from the records of",
-    ]
-    lines += ["`python -m benchmarks.run threads` and `threads-deep` (two cores).", ""]
+    lines = ["Searches of at least 0.5 seconds on one thread, from the records of"]
+    lines += ["`python -m benchmarks.run threads` and `threads-deep` (two cores)."]
     body = []
     for study in ("threads", "threads-deep"):
         record = json.loads(sorted(RECORDS.glob(f"*-{study}.json"))[-1].read_text("utf-8"))
-        runs = {(r["problem"], r["max_depth"], r["library"]): r for r in record["runs"]}
-        for (problem, depth, library), run in runs.items():
+        runs = {(r["problem"], r["max_depth"], r["library"]): r["seconds"] for r in record["runs"]}
+        for (problem, depth, library), seconds in runs.items():
             two = runs.get((problem, depth, f"{library}:2-threads"))
-            if two is None or not (run["seconds"] and two["seconds"]):
-                continue
-            one, both = (statistics.median(r["seconds"]) for r in (run, two))
-            if one >= 0.5:
+            if seconds and two and statistics.median(seconds) >= 0.5:
+                one, both = statistics.median(seconds), statistics.median(two)
                 body.append([problem, str(depth), one, both, one / both])
-    return lines + pages.table(["set", "depth", "one thread, s", "two threads, s", "ratio"], body)
+    return "", lines + pages.table(["set", "depth", "one thread", "two threads", "ratio"], body)
+
+
+SECTIONS = {experiment: (of[0].capitalize(), section) for experiment, of in SIZES.items()}
+SECTIONS["rows depth"] = ("Threads", threads_section)
+SECTIONS[" ".join(SIZES)] = ("Agreement with `estimate_cost`", forecast_section)

@@ -67,7 +67,7 @@ def cells(quick: bool) -> Cells:
             for model in (*TREES, *MODELS):
                 divisions = record["results"].get(f"{name} {model}")
                 if divisions:
-                    key = Key(f"group {group}", name, model, 3)
+                    key = Key(group, name, model, 3)
                     found[key] = lambda of=divisions: {
                         metric: statistics.fmean(d[metric] for d in of) for metric in of[0]
                     }
@@ -82,38 +82,39 @@ def frame_of(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     return wide[list(names)].rename(columns=names)
 
 
-def page(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
-    """Headline and sections."""
-    lines = ["The cells are those of this command, which resumes:", "", "```sh", COMMAND, "```", ""]
-    parts: dict[str, pd.DataFrame] = {"All sets": rows}
-    if "group C" in set(rows["experiment"]):
-        parts["Group C, not used for any choice"] = rows[rows["experiment"] == "group C"]
-    headlines = []
-    for title, own in parts.items():
-        lines += [f"## {title}", ""]
-        for metric, (name, better) in METRICS.items():
-            frame = frame_of(own, metric)
-            lines += [f"### {name}", *pages.compared(frame, greater_is_better=better)]
-            if title == "All sets" and metric in ("c", "ibs"):
-                headlines.append(f"{name}: {verdict(frame, better)}")
+def scores_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
+    """Comparisons by metric."""
+    lines, headlines = [], []
+    for metric, (name, better) in METRICS.items():
+        frame = frame_of(rows, metric)
+        lines += [f"### {name}", *pages.compared(frame, greater_is_better=better)]
+        if metric in ("c", "ibs"):
+            headlines.append(f"{name}: {verdict(frame, better)}")
+    names = ["leaves", "stability", "proven", "seconds"]
+    costs = pd.concat([frame_of(rows, m).mean() for m in names], axis=1).set_axis(names, axis=1)
+    lines += ["### Leaves, stability, proven searches and CPU seconds", *pages.grid(costs)]
+    return " ".join(headlines), lines
+
+
+def all_sets(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
+    """The comparisons, and mean ranks."""
+    headline, lines = scores_section(rows, folder)
     draw_ranks(rows, folder)
-    lines += ["## Mean ranks", ""]
     lines += [
+        "### Mean ranks",
+        "",
         "Rank 1 is the best model of a set. The bar is the critical difference of the Nemenyi test "
         "at 5%: models whose mean ranks differ by less cannot be told apart by it.",
         "",
         "![Mean ranks by metric](optimality-ranks.png)",
         "",
-        "## Leaves, seconds and stability",
     ]
-    body = []
-    for model in frame_of(rows, "c").columns:
-        values = [
-            frame_of(rows, m).get(model) for m in ("leaves", "stability", "proven", "seconds")
-        ]
-        body.append([model, *(np.nan if v is None else v.mean() for v in values)])
-    lines += pages.table(["model", "leaves", "stability", "proven", "CPU s per fold"], body)
-    return " ".join(headlines), lines
+    return headline, lines
+
+
+def group_c(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
+    """The comparisons without a headline."""
+    return "", scores_section(rows, folder)[1]
 
 
 def verdict(frame: pd.DataFrame, greater_is_better: bool) -> str:
@@ -150,3 +151,10 @@ def draw_ranks(rows: pd.DataFrame, folder: Path) -> None:
             ax.set_yticks(range(k), ranks.index, fontsize=6)
 
     pages.picture(folder / "optimality-ranks.png", 3, draw)
+
+
+ABOUT = ["The scores are those of this command, which resumes:", "", "```sh", COMMAND, "```", ""]
+SECTIONS = {
+    "A B C": ("All sets", all_sets),
+    "C": ("Group C, which was not used for any choice", group_c),
+}

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import wilcoxon
 
+from benchmarks.studies.cells import Key
+
 PUBLISHED = Path(__file__).with_name("published.csv")
 PICTURES: dict[str, Any] = {
     "font.size": 8,
@@ -55,17 +57,67 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[float | str | None]]) ->
     return [*lines, ""]
 
 
+def grid(frame: pd.DataFrame, decimals: int | None = None) -> list[str]:
+    """A table of a frame: its index, and numbers with so many decimals (significant digits)."""
+    body = [
+        [*(key if isinstance(key, tuple) else (key,)), *values]
+        for key, values in zip(frame.index, frame.to_numpy(), strict=True)
+    ]
+    n_keys = frame.index.nlevels
+    rows = [
+        [k if isinstance(k, str) else f"{k:,g}" for k in row[:n_keys]]
+        + [
+            v if decimals is None or isinstance(v, str) else fixed(v, decimals)
+            for v in row[n_keys:]
+        ]
+        for row in body
+    ]
+    return table([*(name or "" for name in frame.index.names), *map(str, frame.columns)], rows)
+
+
+def wide(rows: pd.DataFrame, metric: str, by: Sequence[str] = ("set",)) -> pd.DataFrame:
+    """Mean of a metric by some columns of the key, a column per method, in their order."""
+    own = rows[rows["metric"] == metric]
+    frame = own.pivot_table(index=list(by), columns="method", values="value", sort=False)
+    return frame.reindex(columns=list(dict.fromkeys(own["method"])))
+
+
 def means(rows: pd.DataFrame, by: Sequence[str], metric: str) -> dict[Any, float]:
-    """Mean of a metric by some columns of the key; a single column gives plain keys."""
-    of_metric = rows[rows["metric"] == metric]
-    return of_metric.groupby(by[0] if len(by) == 1 else list(by))["value"].mean().to_dict()
+    """Mean of a metric by several columns of the key."""
+    return rows[rows["metric"] == metric].groupby(list(by))["value"].mean().to_dict()
 
 
-def seconds_or_limit(found: dict[Any, float], limits: dict[Any, float], key: Any) -> str:
-    """Seconds, the limit that was reached ("> 60"), or – if it was not run."""
-    if key in limits:
-        return f"> {limits[key]:g}"
-    return number(found.get(key))
+def times(
+    rows: pd.DataFrame, by: Sequence[str], methods: Sequence[str], heads: Sequence[str]
+) -> list[str]:
+    """A table of seconds by some columns of the key and by method.
+
+    A limit that was reached is shown as "> 60", and – what was not run. ``heads`` are the titles of
+    the columns before those of the methods.
+    """
+    keys = [*by, "method"]
+    seconds, limits = means(rows, keys, "seconds"), means(rows, keys, "timeout")
+    body = []
+    for key in dict.fromkeys(k[:-1] for k in [*seconds, *limits]):
+        row: list[Any] = [k if isinstance(k, str) else f"{k:,g}" for k in key]
+        for method in methods:
+            limit = limits.get((*key, method))
+            row.append(f"> {limit:g}" if limit else seconds.get((*key, method)))
+        body.append(row)
+    return table([*heads, *methods], body)
+
+
+def ratios(rows: pd.DataFrame, other: str, least: float = 0.1) -> list[float]:
+    """Seconds of another method divided by ours, where both ended and it took so many seconds."""
+    keys = [*Key._fields]
+    wide = rows[rows["metric"] == "seconds"].pivot_table(
+        index=[k for k in keys if k != "method"], columns="method", values="value"
+    )
+    if other not in wide:
+        return []
+    both = wide[[min(m for m in wide if m.startswith("bristlecone")), other]].dropna()
+    both = both[both[other] >= least]
+    return (both[other] / both.iloc[:, 0]).tolist()
 
 
 def geometric_mean(ratios: Iterable[float]) -> float:
@@ -104,6 +156,18 @@ def compared(scores: pd.DataFrame, *, greater_is_better: bool) -> list[str]:
     ]
 
 
+def versus(frame: pd.DataFrame) -> str:
+    """The first method against the second in a few words; greater is better."""
+    first, second = frame.columns[:2]
+    both = frame[[first, second]].dropna()
+    difference = both[first] - both[second]
+    return (
+        f"{'better' if difference.mean() > 0 else 'worse'} than {second} by "
+        f"{abs(difference.mean()):.3f} on average, on {(difference > 0).sum()} of {len(both)} sets "
+        f"(p = {signed_rank(both[first], both[second]):.2f})"
+    )
+
+
 def signed_rank(one: pd.Series, other: pd.Series) -> float:
     """Two-sided p of Wilcoxon's signed-rank test; 1 if nothing differs."""
     difference = (one - other).round(12)
@@ -138,9 +202,32 @@ def picture(path: Path, panels: int, draw: Callable[[Any], None], height: float 
         plt.close(figure)
 
 
-def lines_by_method(axes: Any, rows: pd.DataFrame, along: str, methods: Sequence[str]) -> None:
-    """A line per method: mean of ``value`` along a column of the key."""
-    for look, method in zip(LOOKS, methods, strict=False):
-        own = rows[rows["method"] == method].groupby(along)["value"].mean()
-        if len(own):
-            axes.plot(own.index, own.values, look, label=method, markersize=3, linewidth=1)
+def curves(
+    path: Path,
+    rows: pd.DataFrame,
+    along: str,
+    labels: tuple[str, str],
+    *,
+    panels: str = "set",
+    log: str = "",
+) -> list[str]:
+    """Draw the mean of ``value`` along a column, a line per method and a panel per set.
+
+    ``labels`` are those of the axes, ``log`` names the axes with a logarithmic scale. Returns the
+    lines that show the picture.
+    """
+    names = list(dict.fromkeys(rows[panels]))
+    methods = list(dict.fromkeys(rows["method"]))
+
+    def draw(axes: Any) -> None:
+        for ax, name in zip(axes, names, strict=True):
+            for look, method in zip(LOOKS, methods, strict=False):
+                own = rows[(rows[panels] == name) & (rows["method"] == method)]
+                mean = own.groupby(along)["value"].mean()
+                ax.plot(mean.index, mean.values, look, label=method, markersize=3, linewidth=1)
+            scales = {f"{axis}scale": "log" for axis in log}
+            ax.set(title=name, xlabel=labels[0], **scales)
+        axes[0].set_ylabel(labels[1])
+
+    picture(path, len(names), draw)
+    return [f"![{labels[1]} by {labels[0]}]({path.name})", ""]

@@ -16,6 +16,7 @@ from benchmarks.label_data import DATA
 from benchmarks.soft import CATALOGUE, completed, load, scores
 from benchmarks.studies import page as pages
 from benchmarks.studies.cells import Cells, Key, Scores, installed
+from benchmarks.studies.surtree import leaf_curves
 from bristlecone import CurveParity, OptimalSurvivalTree, SoftSurvivalTree
 from bristlecone.exceptions import BristleconeWarning
 
@@ -65,12 +66,7 @@ class Curves:
 
     def predict_survival_function(self, X: pd.DataFrame, times: np.ndarray) -> np.ndarray:
         """Of every row at the times."""
-        numbers = self._numbers(X)
-        _, first, leaf = np.unique(
-            self._tree.apply(numbers), return_index=True, return_inverse=True
-        )
-        curves = self._tree.predict_survival_function(numbers[first])
-        return np.array([f(np.clip(times, *f.domain)) for f in curves])[leaf]
+        return leaf_curves(self._tree, self._numbers(X), times)
 
 
 @lru_cache(maxsize=1)
@@ -149,67 +145,47 @@ def cells(quick: bool) -> Cells:
     return found
 
 
-def page(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
-    """Headline and sections."""
+def scores_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
+    """Tables 3 and 4."""
     path = sorted(RECORDS.glob("*-soft.json"))[-1]
     record = json.loads(path.read_text(encoding="utf-8"))["results"]
-    lines = [f"Soft trees: record `{path.stem}`, log-logistic leaves and clustered starts.", ""]
-    headline = ""
-    own = rows[rows["experiment"] == "hard"]
+    lines = [f"Soft trees: record `{path.stem}`, log-logistic leaves, clustered starts.", ""]
+    headlines = []
     for place, metric, title, better in (
         ("table 3", "harrell", "Harrell's C", True),
         ("table 4", "ibs", "Integrated Brier score", False),
     ):
-        theirs = {
-            (r.set, r.method): float(r.value) for r in pages.published("soft", place).itertuples()
-        }
-        ours = pages.means(own, ("set", "method"), metric)
-        frame = pd.DataFrame(
-            {
-                "soft, depth 2": {
-                    name: record[f"{name} log-logistic depth 2"]["selected"][metric]
-                    for name in dict.fromkeys(own["set"])
-                },
-                **{m: {n: v for (n, of), v in ours.items() if of == m} for m in HARD},
-            }
-        )
-        others = ("Llog-init", "SkSurv", "RPART", "CTree")
-        body = [
-            [name, *(pages.fixed(v, 3) for v in values)]
-            + [pages.fixed(theirs.get((name, m), np.nan), 3) for m in others]
-            for name, values in zip(frame.index, frame.to_numpy(), strict=True)
-        ]
-        lines += [f"## {title} ({place})"]
-        lines += pages.table(["set", *frame.columns, *(f"{m}, published" for m in others)], body)
+        frame = pages.wide(rows, metric)
+        found = [record[f"{n} log-logistic depth 2"]["selected"][metric] for n in frame.index]
+        frame.insert(0, "soft, depth 2", found)
+        paper = pages.published("soft", place)
+        paper = paper.assign(value=paper["value"].astype(float))
+        theirs = paper.pivot(index="set", columns="method", values="value")
+        theirs = theirs[["Llog-init", "SkSurv", "RPART", "CTree"]].add_suffix(", published")
+        lines += [f"### {title} ({place})", *pages.grid(frame.join(theirs), 3)]
         lines += pages.compared(frame, greater_is_better=better)
-        means = frame.mean()
-        headline += f"{title}: " + ", ".join(f"{m} {means[m]:.3f}" for m in frame.columns) + ". "
-    return headline.strip(), lines + fairness_section(
-        rows[rows["experiment"] == "fairness"], folder
-    )
+        texts = [f"{method} {value:.3f}" for method, value in frame.mean().items()]
+        headlines.append(f"{title}: {', '.join(texts)}.")
+    return " ".join(headlines), lines
 
 
-def fairness_section(rows: pd.DataFrame, folder: Path) -> list[str]:
+def fairness_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     """Figures 7 and 11."""
-    lines = ["## Fairness penalty (figures 7 and 11)", ""]
-    panels = ("train", "test")
-
-    def draw(axes: Any) -> None:
-        for ax, part in zip(axes, panels, strict=True):
-            kinds = (f"gini {part}", f"weighted gini {part}", f"distance {part}")
-            shown = rows[rows["metric"].isin(kinds)]
-            shown = shown.assign(method=shown["metric"].str.removesuffix(f" {part}"))
-            pages.lines_by_method(ax, shown, "x", ("gini", "weighted gini", "distance"))
-            ax.set(title=part, xlabel="penalty, times men × women")
-
-    pages.picture(folder / "soft-fairness.png", 2, draw)
-    lines += [
+    parts = rows["metric"].str.extract("(?P<method>.*) (?P<set>train|test)")
+    shown = rows.assign(method=parts["method"], set=parts["set"]).dropna(subset=["set"])
+    labels = ("penalty, times men × women", "Gini index, distance")
+    lines = [
         "Unemployment of SurvSet, log-logistic leaves, depth two, mean over five folds. Gini is 1 "
         "if a leaf has as many men as women, 0 if it has only one sex; sex itself is no feature.",
         "",
-        "![Gini index and distance of the curves by penalty](soft-fairness.png)",
+        *pages.curves(folder / "soft-fairness.png", shown, "x", labels),
     ]
-    metrics = ["gini train", "gini test", "distance train", "distance test", "harrell", "ibs"]
-    wide = rows.pivot_table(index="x", columns="metric", values="value")
-    body = [[f"{x:g}", *(pages.fixed(at[m], 4) for m in metrics)] for x, at in wide.iterrows()]
-    return lines + pages.table(["penalty", *metrics[:4], "C, test", "IBS, test"], body)
+    frame = rows.pivot_table(index="x", columns="metric", values="value").rename_axis("penalty")
+    names = ["gini train", "gini test", "distance train", "distance test", "harrell", "ibs"]
+    return "", lines + pages.grid(frame[names], 4)
+
+
+SECTIONS = {
+    "hard": ("Scores on new rows (tables 3 and 4)", scores_section),
+    "fairness": ("Fairness penalty (figures 7 and 11)", fairness_section),
+}

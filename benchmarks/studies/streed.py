@@ -68,7 +68,9 @@ Target = dict[str, np.ndarray]
 
 @lru_cache(maxsize=1)
 def whole(name: str) -> tuple[np.ndarray, Target]:
-    """Rows of both parts of a set, and what its questions cost."""
+    """Rows of both parts of a set, and what its questions cost; "generated" for the quick run."""
+    if name == "generated":
+        return label_data.labels(120, 6, 3, 0)
     X, target = label_data.cost_sensitive(name, "middle")
     test = np.loadtxt(label_data.DATA / "cost-sensitive" / f"{name}-test-1.csv")
     rows = np.vstack([X, test[:, 1:].astype(np.uint8)])
@@ -265,7 +267,7 @@ def cells(quick: bool) -> Cells:
     found: Cells = {}
     sets, splits, folds, depths, n_test = DATA_SETS, 10, 5, (1, 2, 3), 10_000
     if quick:
-        sets, splits, folds, depths, n_test = ("iris",), 1, 2, (1,), 100
+        sets, splits, folds, depths, n_test = ("generated",), 1, 2, (1,), 100
     for name in sets:
         for level, factor in LEVELS.items():
             for method in installed(METHODS):
@@ -279,8 +281,8 @@ def cells(quick: bool) -> Cells:
                     for program in installed(PROGRAMS):
                         key = Key("policy", f"f = {f}, {teacher}", program, depth, p)
                         found[key] = partial(policy, program, f, p, teacher, depth, n_test)
-    for name in WARFARIN[: 1 if quick else 4]:
-        for depth in depths if quick else range(1, 6):
+    for name in () if quick else WARFARIN:
+        for depth in range(1, 6):
             for program in installed(PROGRAMS):
                 key = Key("warfarin", name, program, depth)
                 found[key] = partial(warfarin, program, name, depth)
@@ -290,149 +292,111 @@ def cells(quick: bool) -> Cells:
 # The page
 
 
-def page(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
-    """Headline and sections."""
-    lines, first = costs_section(rows[rows["experiment"] == "costs"])
-    lines += policy_section(rows[rows["experiment"] == "policy"])
-    lines += warfarin_section(rows[rows["experiment"] == "warfarin"])
-    ratios: list[float] = []
-    for place, title, study in (
-        ("table 7", "F1", "f1"),
-        ("table 8", "Demographic parity", "demographic-parity"),
-        ("table 9", "Equality of opportunity", "equality-of-opportunity"),
-        ("table 10", "Accuracy", "accuracy"),
-    ):
-        lines += times_section(place, title, study, ratios)
-    second = (
-        f"F1, fairness and accuracy: {pages.geometric_mean(ratios):.0f} times as fast as pystreed "
-        f"(geometric mean of {len(ratios)} searches in which it takes 0.1 s)."
-    )
-    return f"{first} {second}".strip(), lines
-
-
-def costs_section(rows: pd.DataFrame) -> tuple[list[str], str]:
+def costs_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     """Tables 2 and 3."""
-    lines = ["## Costs of errors and questions (tables 2 and 3)", ""]
-    if rows.empty:
-        return [*lines, "Not run.", ""], ""
-    methods = [m for m in METHODS if m in set(rows["method"])]
-    found = pages.means(rows, ("set", "x", "method"), "cost")
-    paper = {
-        (r.set, r.setting, r.method): float(r.value)
-        for place in ("table 2", "table 3")
-        for r in pages.published("streed", place).itertuples()
-    }
-    lines += ["Normalised cost on test rows in percent, mean over the divisions; less is better."]
-    body = []
-    for name in dict.fromkeys(rows["set"]):
-        for level, factor in LEVELS.items():
-            own = [found.get((name, round(factor, 3), m), np.nan) for m in methods]
-            other = [paper.get((name, level, m), np.nan) for m in ("STreeD", "TMDP")]
-            body.append([name, level, *(pages.fixed(v, 1) for v in (*own, *other))])
-    heads = ["set", "costs of errors", *methods, "STreeD, published", "TMDP, published"]
-    lines += ["", "### By level (table 3)", *pages.table(heads, body)]
-    frame = pd.Series(pages.means(rows, ("set", "method"), "cost")).unstack()[methods]
-    others = ("STreeD", "TMDP", "C4.5", "EG2", "MetaCost")
-    body = [
-        [name, *(pages.fixed(frame.loc[name, m], 1) for m in methods)]
-        + [pages.fixed(paper.get((name, "", m), np.nan), 1) for m in others]
-        for name in dict.fromkeys(rows["set"])
+    paper = pd.concat([pages.published("streed", place) for place in ("table 2", "table 3")])
+    paper = paper.assign(value=paper["value"].astype(float))
+    levels = {round(factor, 3): level for level, factor in LEVELS.items()}
+    own = rows.assign(setting=rows["x"].map(levels))
+    lines = [
+        "Normalised cost on test rows in percent, mean over the divisions; less is better.",
+        "",
     ]
-    lines += ["### Mean over the levels (table 2)"]
-    lines += pages.table(["set", *methods, *(f"{m}, published" for m in others)], body)
+    frame = pages.wide(own, "cost")
+    for title, ours, others in (
+        ("By level (table 3)", pages.wide(own, "cost", ["set", "setting"]), ["STreeD", "TMDP"]),
+        ("Mean over the levels (table 2)", frame, ["STreeD", "TMDP", "C4.5", "EG2", "MetaCost"]),
+    ):
+        by = list(ours.index.names)
+        of_table = paper[(paper["setting"] != "") == ("setting" in by)]
+        theirs = of_table.pivot(index=by, columns="method", values="value")[others]
+        lines += [f"### {title}", *pages.grid(ours.join(theirs.add_suffix(", published")), 1)]
     lines += pages.compared(frame, greater_is_better=False)
-    seconds = pages.means(rows, ("method",), "seconds")
-    texts = [f"{m} {pages.number(seconds[m])}" for m in methods]
+    seconds = pages.wide(rows, "seconds").mean()
+    texts = [f"{method} {pages.number(value)}" for method, value in seconds.items()]
     lines += [f"Mean seconds of tuning and fitting: {', '.join(texts)}.", ""]
-    means = ", ".join(f"{m} {frame[m].mean():.1f}" for m in methods)
-    return lines, f"Normalised costs on new rows, in percent: {means}."
+    means = ", ".join(f"{method} {value:.1f}" for method, value in frame.mean().items())
+    return f"Normalised costs on new rows, in percent: {means}.", lines
 
 
-def policy_section(rows: pd.DataFrame) -> list[str]:
+def policy_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     """Table 5 and figure 5."""
-    lines = ["## Synthetic policies (table 5 and figure 5)", ""]
-    if rows.empty:
-        return [*lines, "Not run.", ""]
-    wide = rows.pivot_table(
-        index=["set", "depth", "x"], columns=["metric", "method"], values="value", sort=False
-    )
-    programs = [p for p in PROGRAMS if ("value", p) in wide]
-    lines += [
+    by = ["set", "depth"]
+    seconds, regret = (pages.wide(rows, m, by).add_prefix(f"{m}, ") for m in ("seconds", "regret"))
+    lines = [
         "500 training rows. Means over five probabilities of the better treatment in the training "
         "data. Regret: mean loss on 10,000 new rows against the better treatment of each row.",
+        *pages.grid(seconds.join(regret)),
     ]
-    body = []
-    for (name, depth), own in wide.groupby(level=["set", "depth"], sort=False):
-        seconds = [own["seconds", p].mean() for p in programs]
-        regret = [own["regret", p].mean() for p in programs]
-        body.append([name, str(depth), *seconds, *regret])
-    heads = ["set", "depth", *(f"s, {p}" for p in programs), *(f"regret, {p}" for p in programs)]
-    lines += pages.table(heads, body)
-    if len(programs) == 2:
-        value = wide["value"]
-        equal = (value[programs[0]] - value[programs[1]]).abs() <= 1e-9
-        lines += [f"Both programs reach the same value in {equal.sum()} of {len(equal)} searches."]
-    return [*lines, ""]
+    return "", lines + equal_values(pages.wide(rows, "value", [*by, "x"]))
 
 
-def warfarin_section(rows: pd.DataFrame) -> list[str]:
+def equal_values(value: pd.DataFrame) -> list[str]:
+    """How often two programs reach the same value."""
+    if value.shape[1] < 2:
+        return []
+    equal = (value.iloc[:, 0] - value.iloc[:, 1]).abs() <= 1e-9
+    return [f"Both programs reach the same value in {equal.sum()} of {len(equal)} searches.", ""]
+
+
+def warfarin_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     """Table 6."""
-    lines = ["## Warfarin dosing (table 6)", ""]
-    if rows.empty:
-        return [*lines, "Not run.", ""]
-    programs = [p for p in PROGRAMS if p in set(rows["method"])]
-    seconds, correct, value = (
-        pages.means(rows, ("depth", "method"), metric) for metric in ("seconds", "correct", "value")
-    )
-    paper = {
-        (int(r.setting), r.metric): r.value
-        for r in pages.published("streed", "table 6").itertuples()
-    }
-    body = []
-    for d in sorted(set(rows["depth"])):
-        row: list[Any] = [str(d), *(seconds[d, p] for p in programs)]
-        row += [pages.fixed(correct[d, p], 1) for p in programs]
-        row += [pages.fixed(value[d, p], 6) for p in programs]
-        body.append([*row, paper.get((d, "seconds")), paper.get((d, "correct"))])
-    heads = ["depth"]
-    for metric in ("s", "correct, %", "value"):
-        heads += [f"{metric}, {p}" for p in programs]
-    heads += ["s, published", "correct, published"]
-    lines += ["Means over four training sets. correct: share of the test rows that get the right "]
-    lines[-1] += "dose. value: the objective on the training rows, which both programs maximise."
-    return lines + pages.table(heads, body)
+    paper = pages.published("streed", "table 6").assign(depth=lambda f: f["setting"].astype(int))
+    theirs = paper.pivot(index="depth", columns="metric", values="value")[["seconds", "correct"]]
+    ours = [pages.wide(rows, m, ["depth"]).add_prefix(f"{m}, ") for m in ("seconds", "correct")]
+    lines = [
+        "Means over four training sets. correct: percentage of the test rows that get the right "
+        "dose, by policies of equal value on the training rows.",
+        *pages.grid(pd.concat(ours, axis=1).join(theirs.add_suffix(", published"))),
+    ]
+    return "", lines + equal_values(pages.wide(rows, "value", ["set", "depth"]))
 
 
-def times_section(place: str, title: str, study: str, ratios: list[float]) -> list[str]:
-    """Tables 7 to 10 from the newest record of a study."""
-    path = sorted(RECORDS.glob(f"*-{study}.json"))[-1]
-    runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
-    if study == "accuracy":
-        dl85 = sorted(RECORDS.glob("*-accuracy-dl85.json"))[-1]
-        runs += [r for r in json.loads(dl85.read_text("utf-8"))["runs"] if r["library"] == "pydl85"]
-    found = {(r["problem"], r["max_depth"], r["library"]): r for r in runs}
-    paper = {
-        (r.set, int(r.setting), r.method): r.value
-        for r in pages.published("streed", place).itertuples()
-    }
-    others = list(dict.fromkeys(m for _, _, m in paper))
-    programs = list(dict.fromkeys(r["library"] for r in runs))
-    body, differ = [], 0
-    for name, depth in dict.fromkeys((p, d) for p, d, _ in found):
-        own = [found.get((name, depth, p)) for p in programs]
-        medians = [statistics.median(r["seconds"]) if r and r["seconds"] else None for r in own]
-        row: list[Any] = [name, str(depth), *medians]
-        row += [paper.get((name, depth, m)) for m in others]
-        body.append(row)
-        if medians[0] is None or medians[1] is None:
-            continue
-        if medians[1] >= 0.1:
-            ratios.append(medians[1] / medians[0])
-        losses = [r["loss"] for r in own[:2] if r]
-        differ += abs(losses[0] - losses[1]) > 1e-9
-    lines = [f"## {title}: run times ({place})", "", f"Seconds, from the record `{path.stem}`. "]
-    lines[-1] += "The losses of ours and pystreed " + (
-        f"differ in {differ} searches." if differ else "are equal in every search that both end."
-    )
-    heads = ["set", "depth", *programs, *(f"{m}, published" for m in others)]
-    return lines + pages.table(heads, body)
+def recorded(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
+    """Tables 7 to 10, from the newest records of ``benchmarks.run``."""
+    lines: list[str] = []
+    ratios: list[float] = []
+    for place, title, studies in (
+        ("table 7", "F1", ["f1"]),
+        ("table 8", "Demographic parity", ["demographic-parity"]),
+        ("table 9", "Equality of opportunity", ["equality-of-opportunity"]),
+        ("table 10", "Accuracy", ["accuracy", "accuracy-dl85"]),
+    ):
+        paths = [sorted(RECORDS.glob(f"*-{study}.json"))[-1] for study in studies]
+        runs = [r for p in paths for r in json.loads(p.read_text(encoding="utf-8"))["runs"]]
+        own = pd.DataFrame(
+            {
+                "set": run["problem"],
+                "method": run["library"],
+                "depth": run["max_depth"],
+                "seconds": statistics.median(run["seconds"]) if run["seconds"] else np.nan,
+                "loss": run.get("loss", np.nan),
+            }
+            for run in runs
+        ).drop_duplicates(["set", "method", "depth"])
+        by = ["set", "depth"]
+        seconds, loss = (
+            own.pivot(index=by, columns="method", values=m) for m in ("seconds", "loss")
+        )
+        paper = pages.published("streed", place).assign(depth=lambda f: f["setting"].astype(int))
+        theirs = paper.pivot(index=by, columns="method", values="value")
+        ours, other = (seconds[p] for p in PROGRAMS)
+        ratios += (other / ours)[other >= 0.1].dropna().tolist()
+        differ = ((loss[PROGRAMS[0]] - loss[PROGRAMS[1]]).abs() > 1e-9).sum()
+        lines += [f"### {title} ({place})", ""]
+        lines += [f"Seconds, from {' and '.join(f'`{p.stem}`' for p in paths)}. "
+                  f"The losses of the first two programs differ in {differ} searches."]  # fmt: skip
+        lines += pages.grid(seconds.join(theirs.add_suffix(", published")))
+    return (
+        f"F1, fairness and accuracy: {pages.geometric_mean(ratios):.0f} times as fast as pystreed "
+        f"(geometric mean of {len(ratios)} searches in which it takes 0.1 s)."
+    ), lines
+
+
+SECTIONS = {
+    "costs": ("Costs of errors and questions (tables 2 and 3)", costs_section),
+    "policy": ("Synthetic policies (table 5 and figure 5)", policy_section),
+    "warfarin": ("Warfarin dosing (table 6)", warfarin_section),
+    # Whatever was computed.
+    "costs policy": ("Run times of F1, fairness and accuracy (tables 7–10)", recorded),
+}
