@@ -229,10 +229,17 @@ def test_published_numbers_are_unique_and_those_of_the_papers(study):
     assert len(study("page").published("streed", "table 8")) == 5 * 8
 
 
-def test_pages_of_the_site_are_those_of_the_records(study, tmp_path):
+def test_pages_of_the_site_are_those_of_the_records(study, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import site_pages
+
     pages, records = ROOT / "docs" / "studies", ROOT / "benchmarks" / "records" / "studies"
-    main = importlib.import_module("benchmarks.studies.__main__")
-    for path in sorted(records.glob("*.csv")):
-        assert (pages / f"{path.stem}.md").exists()
-        assert path.stat().st_size < 600_000
-    assert {path.stem for path in records.glob("*.csv")} <= set(main.STUDIES)
+    names = [path.stem for path in records.glob("*.csv")]
+    assert set(names) <= set(STUDIES)
+    for name in [*names, "index"]:
+        text = (pages / f"{name}.md").read_text(encoding="utf-8")
+        # Raises where a link leads nowhere.
+        assert site_pages.relink(text, f"docs/studies/{name}.md").startswith("# ")
+        assert "mean nothing" not in text
+        assert name == "index" or f"\n{name}\n" in (pages / "index.md").read_text("utf-8")
+    assert all(path.stat().st_size < 100_000 for path in pages.iterdir())

@@ -55,12 +55,13 @@ DIFFERENCES = [
     "Tests are of the means of the sets. Sets are not independent samples of all data sets, so the "
     "p values describe these sets.",
 ]
-RECORDS = Path(__file__).parents[1] / "records"
 
 
 def cells(quick: bool) -> Cells:
     """One cell per set and model: the means of a record, which ``generalise`` computes."""
-    record = json.loads(sorted(RECORDS.glob(f"*-{NAME}.json"))[-1].read_text(encoding="utf-8"))
+    record = json.loads(
+        sorted(pages.RECORDS.glob(f"*-{NAME}.json"))[-1].read_text(encoding="utf-8")
+    )
     found: Cells = {}
     for group, names in record["catalogue"]["groups"].items():
         for name in names[:2] if quick else names:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import wilcoxon
 
-from benchmarks.studies.cells import Key
+from benchmarks.studies.cells import COLUMNS, Key
 
 PUBLISHED = Path(__file__).with_name("published.csv")
+RECORDS = Path(__file__).parents[1] / "records"
 PICTURES: dict[str, Any] = {
     "font.size": 8,
     "axes.spines.top": False,
@@ -31,6 +34,21 @@ def published(study: str, place: str) -> pd.DataFrame:
     """Numbers of a table of a paper: set, method, setting, metric, value."""
     rows = pd.read_csv(PUBLISHED, dtype={"setting": str}, keep_default_na=False)
     return rows[(rows["study"] == study) & (rows["place"] == place)]
+
+
+def recorded(study: str) -> tuple[str, pd.DataFrame]:
+    """Name of the newest record of ``benchmarks.run``, and its runs as rows of cells."""
+    path = sorted(RECORDS.glob(f"????-??-??-{study}.json"))[-1]
+    record = json.loads(path.read_text(encoding="utf-8"))
+    rows: list[Any] = []
+    for run in record["runs"]:
+        about = study, run["problem"], run["library"], run["max_depth"] or 0, run["leaf_penalty"], 0
+        if run["seconds"]:
+            rows.append((*about, "seconds", statistics.median(run["seconds"])))
+            rows.append((*about, "loss", run["loss"]))
+        else:
+            rows.append((*about, "timeout", float(record["timeout"])))
+    return path.stem, pd.DataFrame(rows, columns=COLUMNS)
 
 
 def number(value: float | str | None, digits: int = 3) -> str:

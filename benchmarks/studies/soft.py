@@ -39,7 +39,6 @@ DIFFERENCES = [
     "paper prints no numbers. It states a censoring of 56.6%, which is the share of events in "
     "SurvSet's version.",
 ]
-RECORDS = Path(__file__).parents[1] / "records"
 HARD = ("OptimalSurvivalTree, depth 3", "scikit-survival, depth 5")
 MULTIPLES = (0.0, 1.0, 5.0, 10.0, 15.0, 20.0)
 
@@ -147,7 +146,7 @@ def cells(quick: bool) -> Cells:
 
 def scores_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     """Tables 3 and 4."""
-    path = sorted(RECORDS.glob("*-soft.json"))[-1]
+    path = sorted(pages.RECORDS.glob("*-soft.json"))[-1]
     record = json.loads(path.read_text(encoding="utf-8"))["results"]
     lines = [f"Soft trees: record `{path.stem}`, log-logistic leaves, clustered starts.", ""]
     headlines = []
