@@ -113,8 +113,9 @@ def write_index(records: Path, pages: Path) -> None:
     rows, entries = [], []
     for name in STUDIES:
         file = records / f"{name}.json"
-        if file.exists():
-            record = json.loads(file.read_text(encoding="utf-8"))
+        record = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        # A study that was stopped has no page yet.
+        if "headline" in record:
             title = importlib.import_module(f"benchmarks.studies.{name}").TITLE
             rows.append([f"[{title}]({name}.md)", record["headline"], record["date"]])
             entries.append(name)

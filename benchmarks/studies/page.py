@@ -83,7 +83,7 @@ def grid(frame: pd.DataFrame, decimals: int | None = None) -> list[str]:
     ]
     n_keys = frame.index.nlevels
     rows = [
-        [k if isinstance(k, str) else f"{k:,g}" for k in row[:n_keys]]
+        [k if isinstance(k, str) else f"{k:,.10g}" for k in row[:n_keys]]
         + [
             v if decimals is None or isinstance(v, str) else fixed(v, decimals)
             for v in row[n_keys:]
@@ -116,8 +116,9 @@ def times(
     keys = [*by, "method"]
     seconds, limits = means(rows, keys, "seconds"), means(rows, keys, "timeout")
     body = []
-    for key in dict.fromkeys(k[:-1] for k in [*seconds, *limits]):
-        row: list[Any] = [k if isinstance(k, str) else f"{k:,g}" for k in key]
+    shown = rows[rows["metric"].isin(["seconds", "timeout"])]
+    for key in dict.fromkeys(shown[list(by)].itertuples(index=False, name=None)):
+        row: list[Any] = [k if isinstance(k, str) else f"{k:,.10g}" for k in key]
         for method in methods:
             limit = limits.get((*key, method))
             row.append(f"> {limit:g}" if limit else seconds.get((*key, method)))
