@@ -35,6 +35,9 @@ DIFFERENCES = [
     "which are joined and divided anew. There are 3 divisions, the paper has 100. The matrices "
     "follow equation 59 with the class frequencies of the training rows; the classes' frequencies "
     "in equation 60 are those of the test rows, as in the paper.",
+    "Our tree has no numbers for nursery: its rarest class is missing in some folds, where `fit` "
+    "rejects the cost matrix of all classes. mushroom, and annealing with high costs, take long "
+    "and are not part of this record.",
     "Nursery has 6,000 rows here and 8,703 in the paper's table 1. C4.5, CSID3, EG2, IDX, MetaCost "
     "and TMDP are Java programs; scikit-learn's CART, with the classes' costs as weights, stands "
     "for the greedy methods. It ignores what questions cost.",
@@ -49,8 +52,9 @@ DIFFERENCES = [
     "fits each. MurTree and DPF do not run here; pydl8.5 does, at depth four. "
     "The published times are of another machine: compare the columns of this run.",
 ]
-DATA_SETS = ("annealing", "breast", "car", "diabetes", "flare", "heart", "iris", "mushroom")
-DATA_SETS += ("nursery", "tictactoe")
+# The slowest come last.
+DATA_SETS = ("breast", "car", "diabetes", "flare", "heart", "iris", "tictactoe", "nursery")
+DATA_SETS += ("mushroom", "annealing")
 LEVELS = {"low": 1 / 6, "middle": 1 / 3, "high": 1.0}
 METHODS = ("bristlecone", "pystreed", "CART")
 PROBABILITIES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -313,7 +317,7 @@ def costs_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     seconds = pages.wide(rows, "seconds").mean()
     texts = [f"{method} {pages.number(value)}" for method, value in seconds.items()]
     lines += [f"Mean seconds of tuning and fitting: {', '.join(texts)}.", ""]
-    means = ", ".join(f"{method} {value:.1f}" for method, value in frame.mean().items())
+    means = ", ".join(f"{method} {value:.1f}" for method, value in frame.dropna().mean().items())
     return f"Normalised costs on new rows, in percent: {means}.", lines
 
 
