@@ -109,7 +109,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         // Of all trees but the best.
         let mut least = N::Cost::MOST;
         while let Some((question, split)) = queue.next(open) {
-            let limit = best.value.plus(place.tie(question)).lesser(cut);
+            let limit = best.value.plus(place.tie(split.first(question))).lesser(cut);
             let bound = split.bound();
             if bound >= limit.minus(slack) {
                 least = least.lesser(bound);
@@ -233,15 +233,21 @@ impl<'a, N: Nodes> Branch<'a, N> {
         let price = self.nodes.price(split);
         let parent = |side: usize| open.map(|open| Parent { open, sibling: &nodes[1 - side] });
         let left = cut.minus(price);
-        let one =
-            self.solve(&nodes[first], parent(first), share[first], left.minus(bounds[other]))?;
+        let reach = [0, 1].map(|side| self.nodes.reach(split, side, cut));
+        let of_side = |side: usize, beside: N::Cost| {
+            let needed = left.minus(beside);
+            reach[side].map_or(needed, |reach| reach.greater(needed))
+        };
+        let most = of_side(first, bounds[other]);
+        let one = self.solve(&nodes[first], parent(first), share[first], most)?;
         sides.prove(first, one.value.greater(bounds[first]));
         let bound = one.value.plus(bounds[other]);
-        if !one.is_exact() || bound >= left {
+        if (!one.is_exact() || bound >= left) && reach[other].is_none() {
             sides.prove(other, bounds[other]);
             return Ok(Known::bound(bound.plus(price)));
         }
-        let two = self.solve(&nodes[other], parent(other), share[other], left.minus(one.value))?;
+        let most = of_side(other, one.value);
+        let two = self.solve(&nodes[other], parent(other), share[other], most)?;
         sides.prove(other, two.value.greater(bounds[other]));
         let value = one.value.plus(two.value).plus(price);
         let (Some(one), Some(two)) = (one.tree, two.tree) else { return Ok(Known::bound(value)) };

@@ -206,9 +206,15 @@ pub fn kept<C>(known: &Known<C, Arc<Tree>>) -> Tree {
 }
 
 /// A question that no tree with it at the root costs less than.
-pub trait Bounded<C>: Copy {
+pub trait Bounded<C>: Clone {
     /// Their bound.
     fn bound(&self) -> C;
+
+    /// Number of the first question that the bound is of; `question` is the one to be tried.
+    #[inline]
+    fn first(&self, question: usize) -> usize {
+        question
+    }
 }
 
 /// Where a tree comes among those that cost the same: fewer leaves first, then the question at the
@@ -271,7 +277,7 @@ impl<O, S: Bounded<C>, C: Cost> Pending<O, S, C> for InOrder<S> {
     #[inline]
     fn next(&mut self, _open: &O) -> Option<(usize, S)> {
         let at = self.next;
-        let split = self.splits.get(at).copied()?;
+        let split = self.splits.get(at).cloned()?;
         self.next += 1;
         Some((at, split))
     }
@@ -378,6 +384,12 @@ pub trait Nodes: Sized {
         _cut: Self::Cost,
     ) -> Result<Option<[Self::Cost; 2]>, Stop> {
         Ok(None)
+    }
+
+    /// The cut up to which a side is searched where what is proven of it bounds other questions, even if
+    /// the other side has ruled this one out.
+    fn reach(&self, _split: &Self::Split, _side: usize, _cut: Self::Cost) -> Option<Self::Cost> {
+        None
     }
 
     /// Takes over to the queue what was learned of a question.

@@ -129,12 +129,6 @@ impl<'a, C: Cost> Search<'a, C> {
         self.record();
     }
 
-    /// Takes a tree that costs the same in place of the best one.
-    pub fn replace(&mut self, tree: Tree) {
-        self.best.1 = tree;
-        self.measured = None;
-    }
-
     /// Takes over a bound on all trees.
     pub fn raise(&mut self, lower: C) {
         let lower = lower.lesser(self.best.0);
@@ -328,7 +322,7 @@ impl<N: Rooted> Shared<'_, '_, N> {
             // Ties with a tree that would come later are still looked at, so that the tree does
             // not depend on which thread was first.
             let best = self.search.best.0;
-            let ties = self.place.is_some_and(|place| place.may_follow(question));
+            let ties = self.place.is_some_and(|place| place.may_follow(split.first(question)));
             let cut = if ties { best.plus(slack).plus(slack).plus(N::Cost::UNIT) } else { best };
             let bound = split.bound();
             if bound < cut.minus(slack) {

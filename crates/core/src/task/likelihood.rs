@@ -545,14 +545,24 @@ impl Swept for Likelihood {
 
     /// As in [`lane_error`](LaneTask::lane_error), with the logarithms that sums of lanes can have.
     fn least_error(&self, rows: &[i64], shift: &[u32], roundoff: f64, ln_error: f64) -> f64 {
-        let unit = power_of_two(-(shift[0] as i32));
-        let events = (rows.iter().step_by(2).sum::<i64>() as f64 + rows.len() as f64) * unit
-            + 2.0 * self.prior()[0] * unit;
-        let baseline = (self.total[0] as f64 / self.total[1] as f64).ln().abs()
-            + f64::from(shift[0].abs_diff(shift[1])) * std::f64::consts::LN_2;
-        // Of ratios of sums below 2^51.
-        let logarithm = 51.0 * std::f64::consts::LN_2 + baseline + 1.0;
-        events * (ln_error + roundoff * (6.0 * logarithm + 3.0 * baseline))
+        let prior = self.prior();
+        let most = |c: usize| {
+            let unit = power_of_two(-(shift[c] as i32));
+            let rounded = if shift[c] > 0 { rows.len() as f64 / 4.0 } else { 0.0 };
+            let sum = rows[c..].iter().step_by(2).sum::<i64>() as f64;
+            (sum + 2.0 * prior[c]) * unit + rounded
+        };
+        let (events, hazard) = (most(0), most(1));
+        // A corner has an event or that of the prior, and a unit of hazard at least.
+        let least = match self.prior > 0.0 {
+            true => (prior[0] * power_of_two(-(shift[0] as i32))).min(1.0),
+            false => 1.0,
+        };
+        let log_unit = (shift[1] as f64 - shift[0] as f64) * std::f64::consts::LN_2;
+        let baseline = (self.total[0] as f64 / self.total[1] as f64).ln() + log_unit;
+        let logarithm =
+            ((hazard / least).ln() + baseline).abs().max((baseline - events.ln()).abs());
+        events * (ln_error + roundoff * (6.0 * logarithm + 3.0 * baseline.abs()))
     }
 }
 

@@ -10,12 +10,13 @@ use super::losses::{Losses, States};
 use super::rows::{Cuts, Rows, Table};
 use crate::data::rows_of;
 use crate::simd::{Job, LaneInt, LaneReal, Lanes, Vector};
+use std::ops::Range;
 
 /// Most lanes of any backend.
 pub const LANES: usize = 16;
 
 /// Columns with fewer thresholds are evaluated whole.
-const LEAST_RUNS: usize = 48;
+const LEAST_RUNS: usize = 80;
 
 /// Thresholds whose sums are evaluated together, which fit into the fastest cache.
 const TOGETHER: usize = 64;
@@ -88,9 +89,11 @@ pub struct Scratch<I, R> {
     bounds: Vec<R>,
     /// Sums of both sides, `[side][number][lane]`.
     whole: Vec<I>,
-    /// Sums at thresholds, `[threshold][number][lane]`.
+    /// Sums of the column so far, `[number][lane]`.
+    sums: Vec<I>,
+    /// Sums at thresholds that are evaluated together, `[threshold][number][lane]`.
     left: Vec<I>,
-    /// All rows at thresholds, `[threshold][number]`.
+    /// All rows at these, `[threshold][number]`.
     below: Vec<I>,
     losses: Vec<R>,
     between: Vec<R>,
@@ -102,8 +105,6 @@ struct Run {
     column: usize,
     first: usize,
     last: usize,
-    /// Rows before the first.
-    place: usize,
 }
 
 /// Evaluates a batch; lanes that are not needed repeat others.
@@ -130,10 +131,74 @@ impl<L: Lanes> Job<L> for Batch<'_, L::I, L::R> {
 
     #[inline(always)]
     fn run(self, lanes: L) {
-        match self.scan.width {
-            2 => Pass::<L, 2>::new(self, lanes).run(),
-            4 => Pass::<L, 4>::new(self, lanes).run(),
-            _ => Pass::<L, MOST>::new(self, lanes).run(),
+        Pass::<L>::new(self, lanes).run();
+    }
+}
+
+/// Adds the rows of a column, and keeps the sums at the last threshold of every run.
+struct Gather<'a, I> {
+    /// Rows and their numbers, in the order of the column.
+    order: &'a [u32],
+    records: &'a [I],
+    mask: &'a [u16],
+    /// Rows that are not above each threshold, and their sums, `[threshold][number]`.
+    ends: &'a [u32],
+    all: &'a [I],
+    /// Thresholds of a run.
+    size: usize,
+    /// Rows before the first.
+    place: usize,
+    width: usize,
+    /// Sums before the first, then up to the last, `[number][lane]`.
+    sums: &'a mut [I],
+    /// Sums at the last threshold of every run, `[run][number][lane]`, and of all rows.
+    left: &'a mut [I],
+    below: &'a mut [I],
+}
+
+impl<I: LaneInt> Gather<'_, I> {
+    /// With a width that is known when this is compiled, the sums stay in registers.
+    #[inline(always)]
+    fn of_width<L: Lanes<I = I>, const W: usize>(self, lanes: L) {
+        let width = if W < MOST { W } else { self.width };
+        let mut sums = [lanes.splat(I::default()); W];
+        for (v, sum) in sums[..width].iter_mut().enumerate() {
+            *sum = lanes.load(&self.sums[v * L::N..]);
+        }
+        let (mut place, mut next, mut run) = (self.place, 0, 0);
+        while next < self.ends.len() {
+            let last = (next + self.size).min(self.ends.len()) - 1;
+            let to = self.ends[last] as usize;
+            let records = self.records[place * width..to * width].chunks_exact(width);
+            for (&r, record) in self.order[place..to].iter().zip(records) {
+                let bits = u64::from(self.mask[r as usize]);
+                for v in 0..width {
+                    sums[v] = L::add_where(sums[v], bits, record[v]);
+                }
+            }
+            for (v, sum) in sums[..width].iter().enumerate() {
+                sum.store(&mut self.left[(run * width + v) * L::N..]);
+            }
+            self.below[run * width..][..width].copy_from_slice(&self.all[last * width..][..width]);
+            (place, next, run) = (to, last + 1, run + 1);
+        }
+        for (v, sum) in sums[..width].iter().enumerate() {
+            sum.store(&mut self.sums[v * L::N..]);
+        }
+    }
+}
+
+impl<L: Lanes> Job<L> for Gather<'_, L::I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, lanes: L) {
+        match self.width {
+            1 => self.of_width::<L, 1>(lanes),
+            2 => self.of_width::<L, 2>(lanes),
+            3 => self.of_width::<L, 3>(lanes),
+            4 => self.of_width::<L, 4>(lanes),
+            _ => self.of_width::<L, MOST>(lanes),
         }
     }
 }
@@ -145,7 +210,7 @@ struct Least<V> {
     best: [V; 2],
 }
 
-struct Pass<'a, L: Lanes, const W: usize> {
+struct Pass<'a, L: Lanes> {
     batch: Batch<'a, L::I, L::R>,
     lanes: L,
     width: usize,
@@ -153,15 +218,22 @@ struct Pass<'a, L: Lanes, const W: usize> {
     scratch: Scratch<L::I, L::R>,
 }
 
-impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
+impl<'a, L: Lanes> Pass<'a, L> {
     #[inline(always)]
     fn new(batch: Batch<'a, L::I, L::R>, lanes: L) -> Self {
-        let width = if W < MOST { W } else { batch.scan.width };
+        let width = batch.scan.width;
         let mut scratch = std::mem::take(batch.scratch);
         scratch.runs.clear();
         scratch.begins.clear();
         scratch.bounds.clear();
         scratch.whole.clear();
+        // One more than are evaluated: what is before them.
+        let most = TOGETHER + 1;
+        scratch.sums.resize(width * L::N, L::I::default());
+        scratch.left.resize(most * width * L::N, L::I::default());
+        scratch.below.resize(most * width, L::I::default());
+        scratch.losses.resize(2 * most * L::N, L::R::default());
+        scratch.between.resize(2 * most * L::N, L::R::default());
         for side in 0..2 {
             for v in 0..width {
                 for &cut in batch.lanes {
@@ -179,48 +251,36 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
         Pass { batch, lanes, width, smallest, scratch }
     }
 
-    /// Adds the rows from `from` to before `to` of a column.
+    /// Goes on with the sums of column `k` to the last of these thresholds, and keeps those at the end
+    /// of every run of `size`, from `slot` on.
     #[inline(always)]
-    fn advance(&self, k: usize, (from, to): (usize, usize), sums: &mut [L::Int; W]) {
-        let width = if W < MOST { W } else { self.width };
-        let order = &self.batch.rows.in_order(k)[from..to];
-        let begin = (k * self.batch.rows.count + from) * width;
-        let records = &self.batch.scan.records[begin..begin + (to - from) * width];
-        let mask = self.batch.mask;
-        for (at, &r) in order.iter().enumerate() {
-            let bits = u64::from(mask[r as usize]);
-            for v in 0..width {
-                sums[v] = L::add_where(sums[v], bits, records[at * width + v]);
-            }
-        }
+    fn gather(&mut self, k: usize, cuts: Range<usize>, size: usize, slot: usize) {
+        let Batch { scan, rows, cuts: all, mask, .. } = &self.batch;
+        let width = self.width;
+        let begin = k * rows.count * width;
+        let first_of_column = cuts.start == all.of(k).start;
+        let Scratch { sums, left, below, .. } = &mut self.scratch;
+        self.lanes.run(Gather {
+            order: rows.in_order(k),
+            records: &scan.records[begin..][..rows.count * width],
+            mask,
+            ends: &all.below[cuts.clone()],
+            all: &scan.below[cuts.start * width..cuts.end * width],
+            size,
+            place: if first_of_column { 0 } else { all.below[cuts.start - 1] as usize },
+            width,
+            sums,
+            left: &mut left[slot * width * L::N..],
+            below: &mut below[slot * width..],
+        });
     }
 
-    /// Keeps the sums at a threshold to be evaluated.
+    /// Evaluates `n` thresholds whose sums were kept, but for those before `first`.
     #[inline(always)]
-    fn keep(&mut self, cut: usize, sums: &[L::Int; W]) {
-        let width = if W < MOST { W } else { self.width };
-        let Scratch { left, below, .. } = &mut self.scratch;
-        let begin = left.len();
-        left.resize(begin + width * L::N, L::I::default());
-        for (v, sum) in sums[..width].iter().enumerate() {
-            sum.store(&mut left[begin + v * L::N..]);
-        }
-        below.extend_from_slice(&self.batch.scan.below[cut * width..][..width]);
-    }
-
-    fn forget(&mut self) {
-        self.scratch.left.clear();
-        self.scratch.below.clear();
-    }
-
-    /// Evaluates the thresholds that were kept, from the `first` on.
-    #[inline(always)]
-    fn evaluate(&mut self, first: usize, least: &mut Least<L::Real>) {
+    fn evaluate(&mut self, first: usize, n: usize, least: &mut Least<L::Real>) {
         let (width, lanes) = (self.width, self.lanes);
         let Scratch { left, below, whole, losses, .. } = &mut self.scratch;
-        let n = below.len() / width;
-        losses.resize(2 * n * L::N, L::R::default());
-        let states = States { lanes: L::N, width, left, below, whole };
+        let states = States { n, lanes: L::N, width, left, below, whole };
         self.batch.task.splits(&states, losses);
         let never = lanes.splat_real(L::R::INFINITY);
         for at in first..n {
@@ -245,27 +305,14 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
         }
     }
 
-    /// Evaluates thresholds one by one, after which the sums are those at the last.
+    /// Evaluates thresholds one by one, going on with the sums before them.
     #[inline(always)]
-    fn each(
-        &mut self,
-        k: usize,
-        cuts: std::ops::Range<usize>,
-        mut place: usize,
-        sums: &mut [L::Int; W],
-        least: &mut Least<L::Real>,
-    ) {
+    fn each(&mut self, k: usize, cuts: Range<usize>, least: &mut Least<L::Real>) {
         let mut next = cuts.start;
         while next < cuts.end {
-            self.forget();
             let end = (next + TOGETHER).min(cuts.end);
-            for cut in next..end {
-                let to = self.batch.cuts.below[cut] as usize;
-                self.advance(k, (place, to), sums);
-                place = to;
-                self.keep(cut, sums);
-            }
-            self.evaluate(0, least);
+            self.gather(k, next..end, 1, 0);
+            self.evaluate(0, end - next, least);
             next = end;
         }
     }
@@ -273,52 +320,66 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
     /// Evaluates the last threshold of every run, and bounds the others.
     #[inline(always)]
     fn runs(&mut self, k: usize, size: usize, least: &mut Least<L::Real>) {
-        let zero = self.lanes.splat(L::I::default());
         let cuts = self.batch.cuts.of(k);
-        let mut sums = [zero; W];
-        let (mut next, mut place) = (cuts.start, 0);
+        let width = self.width;
+        let mut next = cuts.start;
         while next < cuts.end {
-            self.forget();
+            let end = (next + TOGETHER * size).min(cuts.end);
             // What is before the first run, whose loss is that of one leaf or of the run before.
-            self.keep(next, &sums);
-            let before = self.scratch.below.len() - self.width;
-            for (v, sum) in self.scratch.below[before..].iter_mut().enumerate() {
-                *sum = match next == cuts.start {
+            self.scratch.left[..width * L::N].copy_from_slice(&self.scratch.sums);
+            for v in 0..width {
+                self.scratch.below[v] = match next == cuts.start {
                     true => L::I::default(),
-                    false => self.batch.scan.below[(next - 1) * self.width + v],
+                    false => self.batch.scan.below[(next - 1) * width + v],
                 };
             }
-            let first_run = self.scratch.runs.len();
-            for _ in 0..TOGETHER {
-                if next == cuts.end {
-                    break;
-                }
-                let last = (next + size).min(cuts.end) - 1;
-                self.scratch.runs.push(Run { column: k, first: next, last, place });
-                let to = self.batch.cuts.below[last] as usize;
-                self.advance(k, (place, to), &mut sums);
-                place = to;
-                self.keep(last, &sums);
-                next = last + 1;
-            }
-            self.evaluate(1, least);
-            let width = self.width;
+            self.gather(k, next..end, size, 1);
+            let n = (end - next).div_ceil(size);
+            self.evaluate(1, n + 1, least);
             let Scratch { left, below, whole, losses, between, bounds, begins, runs, .. } =
                 &mut self.scratch;
-            between.resize(losses.len(), L::R::default());
-            let states = States { lanes: L::N, width, left, below, whole };
+            let states = States { n: n + 1, lanes: L::N, width, left, below, whole };
             self.batch.task.between(&states, losses, between);
-            let n = runs.len() - first_run;
             bounds.extend_from_slice(&between[..2 * n * L::N]);
             begins.extend_from_slice(&left[..n * width * L::N]);
+            for first in (next..end).step_by(size) {
+                runs.push(Run { column: k, first, last: (first + size).min(end) - 1 });
+            }
+            next = end;
         }
+    }
+
+    /// Evaluates a threshold above which there are few rows: the sums are those of all less these.
+    #[inline(always)]
+    fn evaluate_from_above(&mut self, k: usize, cut: usize, least: &mut Least<L::Real>) {
+        let Batch { scan, rows, cuts, mask, .. } = &self.batch;
+        let (width, lanes) = (self.width, self.lanes);
+        let begin = k * rows.count * width;
+        let Scratch { sums, left, below, whole, .. } = &mut self.scratch;
+        lanes.run(Gather {
+            order: rows.in_order(k),
+            records: &scan.records[begin..][..rows.count * width],
+            mask,
+            ends: &[rows.count as u32],
+            all: &scan.below[cut * width..][..width],
+            size: 1,
+            place: cuts.below[cut] as usize,
+            width,
+            sums,
+            left,
+            below,
+        });
+        for v in 0..width {
+            let above = lanes.load(&left[v * L::N..]);
+            (lanes.load(&whole[v * L::N..]) - above).store(&mut left[v * L::N..]);
+        }
+        self.evaluate(0, 1, least);
     }
 
     #[inline(always)]
     fn run(mut self) {
         let lanes = self.lanes;
         let never = lanes.splat_real(L::R::INFINITY);
-        let zero = lanes.splat(L::I::default());
         let (width, n_rows) = (self.width, self.batch.rows.count);
         let nothing = Least { free: [never; 2], best: [never; 2] };
         let mut all = nothing;
@@ -328,21 +389,13 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
         for (k, column) in columns.iter_mut().enumerate() {
             let range = self.batch.cuts.of(k);
             let mut here = nothing;
+            self.scratch.sums.fill(L::I::default());
             let size = run_length(range.len());
-            let place = self.batch.cuts.below.get(range.start).map_or(0, |&place| place as usize);
-            if range.len() == 1 && place > n_rows / 2 {
-                // The rows above are fewer.
-                let mut above = [zero; W];
-                self.advance(k, (place, n_rows), &mut above);
-                let mut sums = [zero; W];
-                for v in 0..width {
-                    sums[v] = lanes.load(&self.scratch.whole[v * L::N..]) - above[v];
-                }
-                self.forget();
-                self.keep(range.start, &sums);
-                self.evaluate(0, &mut here);
+            let few_above = |cut: usize| self.batch.cuts.below[cut] as usize > n_rows / 2;
+            if range.len() == 1 && few_above(range.start) {
+                self.evaluate_from_above(k, range.start, &mut here);
             } else if size == 0 {
-                self.each(k, range, 0, &mut [zero; W], &mut here);
+                self.each(k, range, &mut here);
             } else {
                 self.runs(k, size, &mut here);
             }
@@ -371,13 +424,11 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
                 }
                 continue;
             }
-            let mut sums = [zero; W];
-            for (v, sum) in sums[..width].iter_mut().enumerate() {
-                *sum = lanes.load(&self.scratch.begins[(b * width + v) * L::N..]);
-            }
+            let Scratch { sums, begins, .. } = &mut self.scratch;
+            sums.copy_from_slice(&begins[b * width * L::N..][..width * L::N]);
             let column = &mut columns[run.column];
             let mut here = nothing;
-            self.each(run.column, run.first..run.last, run.place, &mut sums, &mut here);
+            self.each(run.column, run.first..run.last, &mut here);
             for side in 0..2 {
                 all.free[side] = L::min_real(all.free[side], here.free[side]);
                 all.best[side] = L::min_real(all.best[side], here.best[side]);
@@ -387,8 +438,7 @@ impl<'a, L: Lanes, const W: usize> Pass<'a, L, W> {
         }
         self.scratch.runs = runs;
         let Scratch { whole, losses, .. } = &mut self.scratch;
-        losses.resize(2 * L::N, L::R::default());
-        let states = States { lanes: L::N, width, left: &[], below: &[], whole };
+        let states = States { n: 0, lanes: L::N, width, left: &[], below: &[], whole };
         self.batch.task.leaves(&states, losses);
         let out = &mut *self.batch.out;
         for side in 0..2 {
@@ -406,7 +456,7 @@ fn run_length(n_cuts: usize) -> usize {
     if n_cuts < LEAST_RUNS {
         return 0;
     }
-    ((0.4 * (n_cuts as f64).sqrt()) as usize + 4).clamp(8, 128)
+    ((0.6 * (n_cuts as f64).sqrt()) as usize + 8).min(128)
 }
 
 /// Rows and events of a size.

@@ -1,6 +1,6 @@
 //! Lane losses of splits: all of the kernel that is compiled for each task.
 
-use crate::simd::{Backend, Job, LaneInt, Lanes, Vector, with_token};
+use crate::simd::{Backend, Job, Lanes, Vector, with_token};
 use crate::task::Swept;
 
 /// Most channels.
@@ -8,6 +8,8 @@ const MOST: usize = 32;
 
 /// Sums of one column at some of its thresholds.
 pub struct States<'a, I> {
+    /// How many thresholds.
+    pub n: usize,
     /// Lanes of the backend.
     pub lanes: usize,
     /// Numbers per row, of which the first are the channels of the task.
@@ -18,12 +20,6 @@ pub struct States<'a, I> {
     pub below: &'a [I],
     /// Of all rows of both sides, `[side][number][lane]`.
     pub whole: &'a [I],
-}
-
-impl<I: LaneInt> States<'_, I> {
-    fn len(&self) -> usize {
-        self.below.len() / self.width
-    }
 }
 
 /// The losses of a task in lanes.
@@ -113,7 +109,7 @@ impl<L: Lanes, T: Swept> Job<L> for Evaluate<'_, T, L::I, L::R> {
                 }
             }
             What::Splits => {
-                for at in 0..states.len() {
+                for at in 0..states.n {
                     let start = task.lane_start(lanes);
                     let (mut left, mut left_rest) = (start, start);
                     let (mut right, mut right_rest) = (start, start);
@@ -142,7 +138,7 @@ impl<L: Lanes, T: Swept> Job<L> for Evaluate<'_, T, L::I, L::R> {
                     for v in 0..n {
                         whole[v] = lanes.load(&states.whole[(side * states.width + v) * L::N..]);
                     }
-                    for at in 0..states.len() {
+                    for at in 0..states.n {
                         for v in 0..n {
                             from[v] = to[v];
                             to[v] = lanes.load(&states.left[(at * states.width + v) * L::N..]);

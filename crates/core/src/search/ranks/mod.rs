@@ -3,15 +3,15 @@
 //! [`rows`] holds a node's rows in the order of every column, [`nodes`] tells the branch and bound of
 //! them: intervals of thresholds are bisected, best first. Trees of two levels are found at once:
 //! [`pairs`] chooses the thresholds of the root of which [`kernel`] evaluates many at a time, with the
-//! [`losses`] of the task. Of equally good trees [`ties`] finds the first. See docs/maths/thresholds.md.
+//! [`losses`] of the task. See docs/maths/thresholds.md.
 
 mod cost;
 mod kernel;
 mod losses;
 mod nodes;
 mod pairs;
+mod proofs;
 mod rows;
-mod ties;
 
 use super::branch::Branch;
 use super::certificate::EVALUATED;
@@ -19,9 +19,7 @@ use super::lattice;
 use super::memo::Memo;
 use super::nodes::full_leaves;
 use super::root::{About, Scale, Search};
-use super::{
-    Allowed, Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop, too_wide,
-};
+use super::{Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop, too_wide};
 use crate::data::{RankMatrix, Smallest};
 use crate::error::Error;
 use crate::simd::{LaneInt, LaneReal};
@@ -35,7 +33,7 @@ use rows::Table;
 const WORTH: f64 = 0.25 * super::certificate::MEET;
 
 /// Share of the total that single lanes may be off by.
-const BLURRED: f64 = 1e-4;
+const BLURRED: f64 = 1e-3;
 
 /// Rows as the lanes add them.
 enum Width {
@@ -194,7 +192,7 @@ fn solve_once<T: Swept>(
 ) -> Solution {
     let problem = Problem::new(task, matrix, settings, monitor);
     let mut branch = problem.branch();
-    let root = branch.nodes.node(problem.table.all());
+    let root = branch.nodes.node(problem.table.all(), None);
     let scale = RankScale::new(&problem, given, root.rows.floor);
     let best = match &known {
         None => (Pair::of(root.any_leaf), Tree::leaf()),
@@ -214,10 +212,7 @@ fn solve_once<T: Swept>(
         search = search.after(known);
     }
     search.record();
-    let mut stop = run(&problem, &mut search, &mut branch, &root).err();
-    if stop.is_none() && known.is_none() {
-        stop = settle(&mut search, &mut branch, &root, settings.limits.allowed()).err();
-    }
+    let stop = run(&problem, &mut search, &mut branch, &root).err();
     let about = About {
         n_distinct_rows: problem.table.n_rows,
         n_columns: problem.table.n_columns(),
@@ -247,20 +242,6 @@ fn run<T: Swept>(
         search.at_root(branch, root, allowed.at_most(depth, usize::MAX), false)?;
     }
     search.at_root(branch, root, allowed, true)
-}
-
-/// Of the best trees takes the first; those that are as good have been found by the search.
-fn settle<T: Swept>(
-    search: &mut Search<Pair>,
-    branch: &mut Branch<RankNodes<T>>,
-    root: &Node,
-    allowed: Allowed,
-) -> Result<(), Stop> {
-    let value = search.best.0.value;
-    if let Some(tree) = ties::first(branch, root, allowed, value)? {
-        search.replace(tree);
-    }
-    Ok(())
 }
 
 /// Costs as objectives.

@@ -3,6 +3,7 @@
 use super::Problem;
 use super::cost::Pair;
 use super::pairs::Solver;
+use super::proofs::Proofs;
 use super::rows::{Cuts, Rows};
 use crate::search::Stop;
 use crate::search::branch::Branch;
@@ -14,6 +15,7 @@ use crate::task::Swept;
 use crate::tree::Tree;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::sync::{Arc, OnceLock};
 
 /// What is kept of a best tree that is a leaf, in the place of the question at its root.
 pub const LEAF: i32 = -1;
@@ -25,6 +27,10 @@ pub struct Node {
     pub rows: Rows,
     /// Cost as a leaf, counted from the floor of the rows, were it allowed.
     pub any_leaf: i64,
+    /// What was proven of some of these rows, and so of all.
+    pub before: Option<Arc<Proofs>>,
+    /// What was proven when the node was searched.
+    pub found: OnceLock<Arc<Proofs>>,
 }
 
 /// The nodes of one problem, for one thread.
@@ -33,6 +39,8 @@ pub struct RankNodes<'a, T> {
     /// Finds trees of two levels.
     pub solver: Solver,
     pool: Vec<[Node; 2]>,
+    /// What was proven of the sides that were given back last: those of the question to learn of.
+    proofs: [Option<Arc<Proofs>>; 2],
 }
 
 /// The thresholds of a node.
@@ -41,7 +49,7 @@ pub struct Open {
 }
 
 /// Thresholds strictly between two of one column, of which the one in the middle is next.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Split {
     pub column: usize,
     /// Numbers of the thresholds in the node: before the first, of the next, behind the last.
@@ -51,12 +59,18 @@ pub struct Split {
     /// What no tree on the false and on the true side costs less than.
     pub sides: [i64; 2],
     pub bound: i64,
+    /// What else was proven of the sides at the ends of the interval.
+    pub proofs: [Option<Arc<Proofs>>; 2],
 }
 
 impl Bounded<Pair> for Split {
     #[inline]
     fn bound(&self) -> Pair {
         Pair::of(self.bound)
+    }
+
+    fn first(&self, _question: usize) -> usize {
+        self.cuts[0]
     }
 }
 
@@ -73,17 +87,30 @@ impl Split {
         }
         let next = first + (end - first) / 2;
         let bound = sides[0].plus(sides[1]).plus(price);
-        Some(Split { column, cuts: [first, next, end], rank: cuts.rank[next], sides, bound })
+        let (cuts, rank) = ([first, next, end], cuts.rank[next]);
+        Some(Split { column, cuts, rank, sides, bound, proofs: [None, None] })
     }
 
     /// What remains before and behind the threshold, given what was proven of its sides.
-    pub fn rest(&self, cuts: &Cuts, proven: [i64; 2], price: i64) -> [Option<Split>; 2] {
+    pub fn rest(
+        self,
+        cuts: &Cuts,
+        proven: [i64; 2],
+        proofs: [Option<Arc<Proofs>>; 2],
+        price: i64,
+    ) -> [Option<Split>; 2] {
         let [first, next, end] = self.cuts;
         let column = (self.column, cuts);
         let [no, yes] = [0, 1].map(|side| proven[side].max(self.sides[side]));
+        let [no_proofs, yes_proofs] = proofs;
+        let [no_end, yes_end] = self.proofs;
+        let before = Split::between(column, (first, next), [no, self.sides[1]], price);
+        let behind = Split::between(column, (next + 1, end), [self.sides[0], yes], price);
         [
-            Split::between(column, (first, next), [no, self.sides[1]], price),
-            Split::between(column, (next + 1, end), [self.sides[0], yes], price),
+            before
+                .map(|it| Split { proofs: [no_proofs.or(no_end.clone()), yes_end.clone()], ..it }),
+            behind
+                .map(|it| Split { proofs: [no_end.clone(), yes_proofs.or(yes_end.clone())], ..it }),
         ]
     }
 }
@@ -120,13 +147,18 @@ impl Ord for Waiting {
 /// The intervals that are left.
 pub struct Queue {
     waiting: BinaryHeap<Reverse<Waiting>>,
-    /// Questions taken so far.
-    taken: usize,
     /// Thresholds in all, and in intervals that are left.
     thresholds: [usize; 2],
 }
 
 impl Queue {
+    /// Of so many thresholds, in these intervals.
+    pub fn new(n_cuts: usize, splits: Vec<Split>) -> Self {
+        let mut queue = Queue { waiting: BinaryHeap::new(), thresholds: [n_cuts, 0] };
+        splits.into_iter().for_each(|split| queue.push(Some(split)));
+        queue
+    }
+
     fn push(&mut self, split: Option<Split>) {
         if let Some(split) = split {
             self.thresholds[1] += split.cuts[2] - split.cuts[0];
@@ -136,13 +168,11 @@ impl Queue {
 }
 
 impl Pending<Open, Split, Pair> for Queue {
-    /// Questions are numbered as they are taken: those that are as good as one before are left out,
-    /// and [`ties`](super::ties) finds the first at last.
+    /// Questions have the numbers of their thresholds in the node.
     fn next(&mut self, _open: &Open) -> Option<(usize, Split)> {
         let Reverse(Waiting(split)) = self.waiting.pop()?;
         self.thresholds[1] -= split.cuts[2] - split.cuts[0];
-        self.taken += 1;
-        Some((self.taken, split))
+        Some((split.cuts[1], split))
     }
 
     fn still_open(&self) -> Pair {
@@ -156,13 +186,14 @@ impl Pending<Open, Split, Pair> for Queue {
 
 impl<'a, T: Swept> RankNodes<'a, T> {
     pub fn new(problem: &'a Problem<'a, T>) -> Self {
-        RankNodes { problem, solver: Solver::new(problem), pool: Vec::new() }
+        let (solver, pool) = (Solver::new(problem), Vec::new());
+        RankNodes { problem, solver, pool, proofs: [None, None] }
     }
 
     /// A node of these rows.
-    pub fn node(&self, rows: Rows) -> Node {
+    pub fn node(&self, rows: Rows, before: Option<Arc<Proofs>>) -> Node {
         let any_leaf = self.problem.task.leaf_cost(&rows.total) - rows.floor;
-        Node { rows, any_leaf }
+        Node { rows, any_leaf, before, found: OnceLock::new() }
     }
 
     /// Cost as a leaf; [`i64::MAX`] where it may not be one.
@@ -247,9 +278,7 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
             return Ok(Look::solved(known));
         }
         let (open, splits) = self.intervals(node);
-        let n = open.cuts.len();
-        let mut queue = Queue { waiting: BinaryHeap::new(), taken: 0, thresholds: [n, 0] };
-        splits.into_iter().for_each(|split| queue.push(Some(split)));
+        let queue = Queue::new(open.cuts.len(), splits);
         Ok(Look::Open(open, queue))
     }
 
@@ -261,10 +290,13 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         let mut sides = self.pool.pop().unwrap_or_default();
         let mut rows = sides.each_mut().map(|side| std::mem::take(&mut side.rows));
         node.rows.split(&self.problem.table, split.column, split.rank, &mut rows);
-        Ok(rows.map(|rows| self.node(rows)))
+        let [no, yes] = rows;
+        let [of_no, of_yes] = split.proofs.clone();
+        Ok([self.node(no, of_no), self.node(yes, of_yes)])
     }
 
-    fn give_back(&mut self, sides: [Node; 2]) {
+    fn give_back(&mut self, mut sides: [Node; 2]) {
+        self.proofs = sides.each_mut().map(|side| side.found.take());
         self.pool.push(sides);
     }
 
@@ -274,6 +306,15 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
 
     fn first_side(&self, sides: &[Node; 2]) -> usize {
         usize::from(sides[1].rows.count >= sides[0].rows.count)
+    }
+
+    /// The true side bounds the thresholds behind, the false side those before: enough to leave them
+    /// out, if possible.
+    fn reach(&self, split: &Split, side: usize, cut: Pair) -> Option<Pair> {
+        let [first, next, end] = split.cuts;
+        let others = if side == 1 { next + 1 < end } else { first < next };
+        let Problem { price, slack, .. } = *self.problem;
+        others.then(|| cut.minus(Pair::of(price + split.sides[1 - side] - slack)))
     }
 
     /// What is proven of a side holds, whatever the sizes of leaves, for all sides with more rows.
@@ -288,7 +329,8 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
     ) {
         let Problem { price, slack, .. } = *self.problem;
         let proven = below.sides.map(|side| side.free.minus(slack));
-        split.rest(&open.cuts, proven, price).into_iter().for_each(|rest| queue.push(rest));
+        let rest = split.clone().rest(&open.cuts, proven, self.proofs.clone(), price);
+        rest.into_iter().for_each(|rest| queue.push(rest));
     }
 
     fn join(&mut self, _node: &Node, split: &Split, _trees: [&i32; 2]) -> i32 {
@@ -335,5 +377,5 @@ pub fn split_on<T: Swept>(nodes: &RankNodes<T>, question: usize) -> Split {
     let (column, rank) = matrix.place(question);
     let column = table.columns.binary_search(&column).expect("a column of the search");
     let bound = price - 2 * slack;
-    Split { column, cuts: [0, 0, 1], rank, sides: [-slack; 2], bound }
+    Split { column, cuts: [0, 0, 1], rank, sides: [-slack; 2], bound, proofs: [None, None] }
 }

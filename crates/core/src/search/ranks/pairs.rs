@@ -5,6 +5,7 @@ use super::cost::Pair;
 use super::kernel::{Batch, LANES, Minima, Scan, Scratch};
 use super::losses::{Losses, OfTask};
 use super::nodes::{LEAF, Node};
+use super::proofs::{Proof, Proofs, Side, greater};
 use super::rows::{Cuts, add};
 use super::{Problem, Width};
 use crate::data::size;
@@ -12,6 +13,7 @@ use crate::search::Stop;
 use crate::search::nodes::{Allowed, Cost, Known};
 use crate::simd::{Backend, LaneInt, LaneReal, with_token};
 use crate::task::Swept;
+use std::sync::Arc;
 
 /// Thresholds that an interval offers in a round, at least.
 const OFFERED: usize = 3;
@@ -40,10 +42,8 @@ struct Buffers<I, R> {
     mask: Vec<u16>,
     /// Floors of the rows not above each threshold.
     floors: Vec<i64>,
+    proofs: Vec<Proof>,
 }
-
-/// What no tree of a side costs less than: a leaf, and trees with one split, its price included.
-type Side = [i64; 2];
 
 /// Least sum of both sides where the tree may have so many leaves.
 fn least(left: Side, right: Side, leaves: usize) -> i64 {
@@ -80,25 +80,23 @@ struct Lane {
     sides: Option<[Side; 2]>,
 }
 
-/// What a search for a tree of two levels has found.
+/// What a search for a tree of two levels has found: of equally good trees the first.
 struct Found {
-    /// Trees must cost less, or as much where ties are wanted.
+    /// Cost of the best tree, or what trees must cost less than.
     limit: i64,
     /// Question at the root of the best tree.
     best: Option<i32>,
     /// No tree whose leaves may be of any size costs less.
     free: i64,
-    /// The first question is wanted among those of trees that cost this.
-    ties: bool,
 }
 
 impl Found {
-    /// Whether a tree with this question, or a later one, that costs no less than `bound` is wanted.
+    /// Whether a tree with this question, or a later one, that costs no less than `bound` may come
+    /// before the best one.
     fn wants(&self, bound: i64, question: usize) -> bool {
-        if !self.ties {
-            return bound < self.limit;
-        }
-        bound <= self.limit && self.best.is_none_or(|best| (question as i64) < i64::from(best))
+        bound < self.limit
+            || bound == self.limit
+                && self.best.is_some_and(|best| (question as i64) < i64::from(best))
     }
 }
 
@@ -111,7 +109,7 @@ impl Solver {
         Solver { cuts: Cuts::default(), bench }
     }
 
-    /// Least cost of the trees of at most two levels, if below `cut`.
+    /// Least cost of the trees of at most two levels, if below `cut`, and the first question with it.
     pub fn solve<T: Swept>(
         &mut self,
         problem: &Problem<T>,
@@ -123,24 +121,11 @@ impl Solver {
         let leaf = if allows_leaf { node.any_leaf } else { i64::MAX };
         let limit = cut.min(leaf);
         let best = (leaf < cut).then_some(LEAF);
-        let mut found = Found { limit, best, free: node.any_leaf, ties: false };
+        let mut found = Found { limit, best, free: node.any_leaf };
         self.search(problem, node, allowed, &mut found)?;
         let Found { limit, best, free, .. } = found;
         let free = if problem.limited { free.min(limit) } else { limit };
         Ok(Known { value: Pair { value: limit, free }, tree: best })
-    }
-
-    /// The first question at the root of a tree of at most two levels that costs `value`, the least.
-    pub fn first<T: Swept>(
-        &mut self,
-        problem: &Problem<T>,
-        node: &Node,
-        allowed: Allowed,
-        value: i64,
-    ) -> Result<Option<i32>, Stop> {
-        let mut found = Found { limit: value, best: None, free: value, ties: true };
-        self.search(problem, node, allowed, &mut found)?;
-        Ok(found.best)
     }
 
     fn search<T: Swept>(
@@ -250,17 +235,18 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         buffers.scan.fill(self.lanes, self.width(), table, &node.rows, cuts);
         buffers.mask.resize(table.n_rows, 0);
         self.fill_floors(&mut buffers.floors);
-        let nothing = [-problem.slack, problem.price - problem.slack];
+        buffers.proofs.clear();
+        let before = node.before.as_deref();
         let mut open: Vec<Interval> = Vec::new();
         for column in 0..table.n_columns() {
-            let range = cuts.of(column);
-            let sides = (nothing, nothing);
-            self.push(&mut open, (column, range.start, range.end), sides, found);
+            self.begin(column, before, &mut open, found);
         }
+        let mut is_first = before.is_some();
         let mut lanes: Vec<Lane> = Vec::new();
         while !open.is_empty() {
             open.sort_by_key(|interval| (interval.bound, interval.first));
-            self.offer(&open, &mut lanes);
+            self.offer(&open, is_first, &mut lanes);
+            is_first = false;
             let mut next = 0;
             while next < lanes.len() {
                 problem.monitor.check()?;
@@ -278,7 +264,50 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
             }
             open = self.rest(&open, &lanes, found);
         }
+        let proofs = Proofs::new(std::mem::take(&mut buffers.proofs), before);
+        // Of searches for other numbers of leaves one is enough.
+        let _ = node.found.set(Arc::new(proofs));
         Ok(())
+    }
+
+    /// The thresholds of a column that may be better than what was found, by what is known of fewer
+    /// rows.
+    fn begin(
+        &self,
+        column: usize,
+        before: Option<&Proofs>,
+        open: &mut Vec<Interval>,
+        found: &Found,
+    ) {
+        let Pass { problem, cuts, .. } = self;
+        let range = cuts.of(column);
+        let nothing = [-problem.slack, problem.price - problem.slack];
+        let proofs = before.map_or(&[][..], |before| before.of_column(column));
+        if proofs.is_empty() {
+            self.push(open, (column, range.start, range.end), (nothing, nothing), found);
+            return;
+        }
+        let mut next = 0;
+        let mut run: Option<(usize, Side, Side)> = None;
+        for cut in range.clone() {
+            let rank = cuts.rank[cut];
+            next += proofs[next..].iter().take_while(|proof| proof.rank < rank).count();
+            let above = proofs.get(next);
+            let here = above.filter(|proof| proof.rank == rank);
+            let below = here.or(next.checked_sub(1).map(|at| &proofs[at]));
+            let left = below.map_or(nothing, |proof| greater(proof.left, nothing));
+            let right = above.map_or(nothing, |proof| greater(proof.right, nothing));
+            let bound = least(left, right, self.leaves).plus(problem.price);
+            if found.wants(bound, self.question(column, cut)) {
+                let (first, of_first, _) = run.unwrap_or((cut, left, right));
+                run = Some((first, of_first, right));
+            } else if let Some((first, left, right)) = run.take() {
+                self.push(open, (column, first, cut), (left, right), found);
+            }
+        }
+        if let Some((first, left, right)) = run {
+            self.push(open, (column, first, range.end), (left, right), found);
+        }
     }
 
     fn question(&self, column: usize, cut: usize) -> usize {
@@ -316,14 +345,23 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         }
     }
 
-    /// A few thresholds of every interval, evenly spaced, those of the best first.
-    fn offer(&self, open: &[Interval], lanes: &mut Vec<Lane>) {
+    /// A few thresholds of every interval, evenly spaced, those of the best first. Intervals that follow
+    /// from other rows may be many, and share those of a column by their width.
+    fn offer(&self, open: &[Interval], by_width: bool, lanes: &mut Vec<Lane>) {
         lanes.clear();
-        let mut of_column = vec![0usize; self.problem.table.n_columns()];
-        open.iter().for_each(|interval| of_column[interval.column] += 1);
+        let mut of_column = vec![(0usize, 0usize); self.problem.table.n_columns()];
+        for interval in open {
+            let (n, width) = &mut of_column[interval.column];
+            (*n, *width) = (*n + 1, *width + interval.end - interval.first);
+        }
         for (at, interval) in open.iter().enumerate() {
             let n = interval.end - interval.first;
-            let share = (LANES / of_column[interval.column]).max(OFFERED).min(n);
+            let (intervals, width) = of_column[interval.column];
+            let share = match by_width {
+                true => (LANES * n / width).max(1),
+                false => (LANES / intervals).max(OFFERED),
+            };
+            let share = share.min(n);
             for x in 0..share {
                 // Of all of them each.
                 let place = if share == n { x } else { (x + 1) * (n + 1) / (share + 1) - 1 };
@@ -390,7 +428,10 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
                 }
                 allowed[side][1] = lower(side, minima.best[side][l]).plus(price);
             }
-            lanes[at].sides = Some(free.map(|side| side.map(|v| lowered(v, problem.slack))));
+            let proven = free.map(|side| side.map(|v| lowered(v, problem.slack)));
+            lanes[at].sides = Some(proven);
+            let (column, rank) = (interval.column as u32, cuts.rank[cut]);
+            buffers.proofs.push(Proof { column, rank, left: proven[0], right: proven[1] });
             found.free = found.free.min(least(free[0], free[1], self.leaves).plus(price));
             let question = self.question(interval.column, cut);
             let bound = least(allowed[0], allowed[1], self.leaves).plus(price);
@@ -527,10 +568,9 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
                     is_left_out = true;
                     continue;
                 };
-                let max = |a: Side, b: Side| [a[0].max(b[0]), a[1].max(b[1])];
-                let right = max(two, interval.right);
+                let right = greater(two, interval.right);
                 self.push(&mut rest, (column, first, lane.cut), (left, right), found);
-                (first, left) = (lane.cut + 1, max(one, left));
+                (first, left) = (lane.cut + 1, greater(one, left));
             }
             if !is_left_out {
                 self.push(&mut rest, (column, first, end), (left, interval.right), found);
