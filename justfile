@@ -44,6 +44,10 @@ format:
 bench *args: build
     python -m benchmarks.run {{ args }}
 
+# The experiments of the papers, resumable: surtree osst osdt streed soft growth optimality.
+study *args: build
+    python -m benchmarks.studies {{ args }}
+
 # README, guide and docstring examples.
 docs: build
     python -m pytest tests/test_documentation.py

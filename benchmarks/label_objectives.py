@@ -62,15 +62,21 @@ def policy(problem: Problem, outcome: Outcome) -> float:
 
     van der Linden et al. (NeurIPS 2023), eq. 63.
     """
+    of_rows = rewards(problem)
+    value = 0.0
+    for leaf in np.unique(outcome.leaves):
+        value += of_rows[outcome.leaves == leaf].sum(axis=0).max()
+    return -value / len(of_rows)
+
+
+def rewards(problem: Problem) -> np.ndarray:
+    """Return the doubly robust reward of each treatment for each row, of shape (n, treatments)."""
     target = problem.target
     rows = np.arange(len(problem.X))
     given = target["treatment"]
-    rewards = target["predicted"].copy()
-    rewards[rows, given] += (target["outcome"] - rewards[rows, given]) / target["propensity"]
-    value = 0.0
-    for leaf in np.unique(outcome.leaves):
-        value += rewards[outcome.leaves == leaf].sum(axis=0).max()
-    return -value / len(rows)
+    of_rows = target["predicted"].copy()
+    of_rows[rows, given] += (target["outcome"] - of_rows[rows, given]) / target["propensity"]
+    return of_rows
 
 
 def f1(problem: Problem, outcome: Outcome) -> float:

@@ -58,7 +58,8 @@ def load(definition: dict[str, Any], folder: Path) -> Arrays:
         features = table.drop(columns=["pid", "event", "time", "time2"], errors="ignore")
         X = pd.DataFrame({name: _plain(features[name]) for name in features.columns})
         return X, table["event"].to_numpy() == 1, table["time"].to_numpy(float)
-    frame = pd.read_csv(folder / definition["file"], **correctly_rounded())
+    separator = definition.get("separator", ",")
+    frame = pd.read_csv(folder / definition["file"], sep=separator, **correctly_rounded())
     if definition.get("distinct_rows"):
         frame = frame.drop_duplicates(ignore_index=True)
     event, when = definition["event"], definition["time"]

@@ -221,7 +221,9 @@ def benchmarks(shown: list[Path]) -> str:
         "",
         "This page is made of the newest record of each study. A record names the machine, the",
         "versions and every single run. [How the studies are made](method.md) describes what is",
-        "measured, and how to repeat a study.",
+        "measured, and how to repeat a study. [The papers' experiments](/studies/index.md) are a",
+        "section of their own, as are [how cost grows](/studies/growth.md) and",
+        "[what optimality buys](/studies/optimality.md).",
         "",
         "## Speed compared with other programs",
         "",
@@ -254,7 +256,7 @@ def benchmarks(shown: list[Path]) -> str:
         title = record.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
         title = title.removesuffix(f", {record.stem[:10]}")
         lines.append(f"| [{study}](records/{record.name}): {title} | {record.stem[:10]} |")
-    return "\n".join([*lines, _toctree("", ["method"])])
+    return "\n".join([*lines, _toctree("", ["/studies/index", "method"])])
 
 
 if __name__ == "__main__":
