@@ -379,3 +379,13 @@ def test_no_tree_that_is_worse_is_listed_for_wide_weights():
         for tree in trees:
             value = plain.score_of_partition(time, event, tree.apply(X), weight)
             assert value == pytest.approx(trees[0].objective_value_, rel=1.1e-9)
+
+
+def test_many_distinct_rows_do_not_blur_the_certificate():
+    # What equal costs may hide is counted for the leaves a tree can have, not for all groups of rows.
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(4000, 14)).astype(bool)
+    time = np.ceil(20 * rng.exponential(np.where(X[:, 0], 1.0, 2.0)))
+    tree = OptimalSurvivalTree(objective="brier", max_depth=2)
+    tree.fit(X, (rng.uniform(size=4000) < 0.8, time))
+    assert tree.objective_value_ - tree.lower_bound_ < 1e-10 * tree.objective_value_

@@ -226,8 +226,7 @@ impl<'a> Prepared<'a> {
     }
 
     fn scale(&self, settings: &Settings) -> CurveScale<'_, 'a> {
-        let allowed = settings.limits.allowed();
-        let mut most = (allowed.budget() as f64).min(self.tables.n_groups as f64);
+        let mut most = settings.limits.most_leaves().min(self.tables.n_groups) as f64;
         let price = self.task.leaf_penalty();
         if price > 0.0 {
             // With more no tree is as good as a leaf.
