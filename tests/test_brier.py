@@ -382,7 +382,7 @@ def test_no_tree_that_is_worse_is_listed_for_wide_weights():
 
 
 def test_many_distinct_rows_do_not_blur_the_certificate():
-    # What equal costs may hide is counted for the leaves a tree can have, not for all groups of rows.
+    # What equal costs may hide is counted for the leaves a tree can have, not for groups of rows.
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, size=(4000, 14)).astype(bool)
     time = np.ceil(20 * rng.exponential(np.where(X[:, 0], 1.0, 2.0)))
