@@ -56,4 +56,7 @@ def refused(capsys, folder, *arguments):
 def table_of(out):
     """The lines "name   value" at the end of the output of fit and show."""
     lines = out.rstrip("\n").rpartition("\n\n")[2].splitlines()
-    return dict(re.split(r"\s{2,}|(?<=binary features)\s", line, maxsplit=1) for line in lines)
+    return dict(
+        re.split(r"\s{2,}|(?<=binary features|false positives|false negatives)\s", line, maxsplit=1)
+        for line in lines
+    )

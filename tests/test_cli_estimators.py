@@ -265,6 +265,9 @@ def test_what_differs_between_two_groups_is_told(capsys, folder, name):
     tree = CASES[name].fitted()
     values = tree.group_rmst_ if name.startswith("survival") else tree.group_rates_
     assert table_of(out)["by group"] == f"f: {values[0]:.6g}, m: {values[1]:.6g}"
+    if name == "fair":
+        women, men = tree.group_confusion_[:, 1, 0]
+        assert table_of(out)["false negatives"] == f"f: {women:.6g}, m: {men:.6g}"
 
 
 def test_costs_of_errors_may_stand_in_a_file(capsys, folder):

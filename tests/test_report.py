@@ -16,6 +16,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import OneHotEncoder
 
 from bristlecone import (
+    EqualizedOdds,
+    FairTreeClassifier,
     GreedySurvivalTree,
     OptimalTree,
     OptimalTreeClassifier,
@@ -457,6 +459,16 @@ def test_settings_tell_what_auto_meant_and_how_columns_became_questions(tree, ve
     assert f"prior auto: {tree.leaves_.prior:g}" in words
     assert "Encoder: from columns to binary features" in words and "n_thresholds" in words
     assert "verbose" not in words.partition("Settings")[2].partition("Text for")[0]
+
+
+def test_a_constraint_is_a_setting_that_meant_itself(veterans):
+    group = np.arange(len(veterans.X)) % 2
+    limit = EqualizedOdds(limit=0.5)
+    tree = FairTreeClassifier(max_depth=1, fairness=limit)
+    tree.fit(veterans.X, veterans.y["event"], sensitive_features=group)
+    words = Page(html_report(tree)).words
+    assert words.count("EqualizedOdds(limit=0.5)") == 1
+    assert "true positives" in words
 
 
 def test_the_size_path_is_a_section_of_its_own(veterans):

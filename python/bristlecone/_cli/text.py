@@ -47,13 +47,18 @@ def _leaves(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _proof(found: Certificate) -> list[tuple[str, str]]:
-    """Objective, lower bound, gap, status, binary features, seconds and remarks."""
+    """Objective, lower bound, gap, status, binary features, seconds, groups and remarks."""
     if found.is_searched:
         lines = [*found.numbers[:3], ("status", found.sentence), *found.numbers[3:]]
     else:
         objective, *_ = found.numbers
         lines = [objective, ("status", found.sentence), ("seconds", f"{found.seconds:.3g}")]
     if found.groups is not None:
-        pairs = (f"{shown(name)}: {values}" for name, values in found.groups.lines)
-        lines.append(("by group", ", ".join(pairs)))
+        rows = [["by group", *(values for _, values in found.groups.lines)]]
+        # The rates are above, or follow from these.
+        rows += [row for row in found.groups.table if row[0].endswith(("positives", "negatives"))]
+        names = [shown(name) for name, _ in found.groups.lines]
+        for what, *values in rows:
+            of_groups = zip(names, values, strict=True)
+            lines.append((what, ", ".join(f"{name}: {value}" for name, value in of_groups)))
     return lines

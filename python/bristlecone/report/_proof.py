@@ -197,6 +197,8 @@ def _settings(parameters: Mapping[str, Any], kind: type, meant: Mapping[str, Any
 
 
 def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
     if type(one) is not type(other):
         return False
     return isinstance(one, (str, int, float, bool, type(None))) and one == other
