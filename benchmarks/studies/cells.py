@@ -83,8 +83,8 @@ def run(cells: Cells, path: Path) -> int:
     A cell that fails is logged and left out; the next run tries it again.
     """
     have = finished(path)
-    done = {tuple(row[:-2]) for row in have}
-    missing = [key for key in cells if text_of(key) not in done]
+    done = {key_of(row) for row in have}
+    missing = [key for key in cells if key not in done]
     failed = 0
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -111,6 +111,12 @@ def run(cells: Cells, path: Path) -> int:
 def text_of(key: Key) -> tuple[str, ...]:
     """A key as it stands in the file."""
     return tuple(map(str, key._replace(x=float(key.x))))
+
+
+def key_of(row: list[str]) -> Key:
+    """The key of a row of the file, however its numbers are written."""
+    experiment, name, method, depth, x, fold = row[:-2]
+    return Key(experiment, name, method, int(depth), float(x), int(fold))
 
 
 def shortened(value: float) -> str:

@@ -36,9 +36,6 @@ DIFFERENCES = [
     "The exponent is the slope of log seconds over log size through the last three sizes that take "
     "at least 0.02 seconds; below, the fixed costs of a fit dominate.",
     "The forecast is that of `estimate_cost`. It assumes that nothing can be pruned.",
-    "Distinct times were first measured on 100,000 rows. There, fits by Brier score with 10 to "
-    "10,000 distinct times raised an error: the objective was certain to 3e-10 only, which is not "
-    "enough for a certificate.",
 ]
 KINDS = ("likelihood", "brier", "accuracy")
 LIMIT = 20.0
@@ -219,7 +216,9 @@ def threads_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     lines += ["`python -m benchmarks.run threads` and `threads-deep` (two cores)."]
     body = []
     for study in ("threads", "threads-deep"):
-        record = json.loads(sorted(pages.RECORDS.glob(f"*-{study}.json"))[-1].read_text("utf-8"))
+        record = json.loads(
+            sorted(pages.RECORDS.glob(f"????-??-??-{study}.json"))[-1].read_text("utf-8")
+        )
         runs = {(r["problem"], r["max_depth"], r["library"]): r["seconds"] for r in record["runs"]}
         for (problem, depth, library), seconds in runs.items():
             two = runs.get((problem, depth, f"{library}:2-threads"))
