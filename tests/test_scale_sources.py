@@ -150,7 +150,10 @@ def test_missing_files(tmp_path):
     [
         (lambda part: part.drop(columns="age"), "no column 'age'"),
         # Which of two checks is first depends on the threads.
-        (lambda part: part.assign(age=part["age"].astype(str)), "column 'age' (has type|holds text)"),
+        (
+            lambda part: part.assign(age=part["age"].astype(str)),
+            "column 'age' (has type|holds text)",
+        ),
         (lambda part: part.assign(time=-part["time"]), r"column 'time' is -\d+.* in row 0"),
         (lambda part: part.assign(event=3), "column 'event'"),
         (lambda part: part.assign(age=np.inf), "column 'age' is infinite"),
