@@ -73,7 +73,7 @@ impl<'a> BrierScore<'a> {
             price: (task.leaf_penalty() * SCALE).round() as i64,
             codes: keyed.iter().map(|row| row.0).collect(),
             event: keyed.iter().map(|row| timeline.event[row.2 as usize]).collect(),
-            integrals: timeline.suffix_integrals(weights.iter().sum()),
+            integrals: timeline.integrals(weights.iter().sum()),
             places: vec![0; keyed.len()],
             rows: Vec::new(),
             weights,
@@ -86,8 +86,9 @@ impl<'a> BrierScore<'a> {
     #[inline(always)]
     fn advance(&self, leaf: &mut Leaf, k: Option<usize>) {
         let (plain, censoring) = &self.integrals;
-        let until = |integral: &[f64]| integral[leaf.last] - k.map_or(0.0, |k| integral[k]);
-        let (p, q) = (leaf.happened * until(plain), leaf.at_risk * until(censoring));
+        let k_or_end = k.unwrap_or(plain.len() - 1);
+        let p = leaf.happened * (plain[leaf.last] - plain[k_or_end]);
+        let q = leaf.at_risk * (censoring[k_or_end] - censoring[leaf.last]);
         match self.curve {
             LeafCurve::KaplanMeier => {
                 let died = 1.0 - leaf.survival;

@@ -28,6 +28,24 @@ pub struct Timeline {
     /// Integral of 1/G from the first time of the grid to each, over the largest time: 1/G never
     /// falls before it is 0, so that little cancels in a difference of two.
     censoring: Vec<Precise>,
+    /// What rounding depends on.
+    pub extent: Extent,
+}
+
+/// What the rounding of a pass over the rows depends on: most that can be lost, and how often
+/// running values change. Derived in docs/maths/brier.md, "Numbers".
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extent {
+    /// Loss where rows with an event are given a survival of 1 after it, and rows at risk one of 0,
+    /// per unit of weight: no tree loses more, whatever its curves.
+    pub most_loss: f64,
+    /// Times with an event.
+    pub event_times: f64,
+    /// Stretches of censorings between two events, plus one.
+    pub stretches: f64,
+    /// Mean over the stretches so far, squared, of the weight at risk over G, per unit of weight and
+    /// over `stretches`.
+    pub at_risk: f64,
 }
 
 impl Timeline {
@@ -77,14 +95,30 @@ impl Timeline {
             grid,
             inverse_censoring,
             total_weight: at_risk[0].value(),
-            censoring: Vec::new(),
+            censoring: vec![Precise::default()],
+            extent: Extent::default(),
         };
-        let mut censoring = vec![Precise::default(); timeline.grid.len()];
-        for k in 1..censoring.len() {
-            censoring[k] = censoring[k - 1];
-            censoring[k].add_product(timeline.share(k - 1, k), timeline.inverse_censoring[k - 1]);
+        let (mut happened, mut censored_since, total) = (0.0, false, at_risk[0].value());
+        let mut extent = Extent { stretches: 1.0, ..Extent::default() };
+        for (k, [events, censored]) in leaving.iter().enumerate() {
+            if events.value() > 0.0 {
+                extent.event_times += 1.0;
+                extent.stretches += f64::from(std::mem::take(&mut censored_since));
+            }
+            censored_since |= censored.value() > 0.0;
+            if k + 1 < leaving.len() {
+                let (share, inverse) = (timeline.share(k, k + 1), timeline.inverse_censoring[k]);
+                happened += events.value() / total * inverse;
+                let beyond = at_risk[k + 1].value() / total * inverse;
+                extent.most_loss += share * (happened + beyond);
+                extent.at_risk += share * beyond * extent.stretches.powi(2);
+                let mut censoring = timeline.censoring[k];
+                censoring.add_product(share, inverse);
+                timeline.censoring.push(censoring);
+            }
         }
-        timeline.censoring = censoring;
+        extent.at_risk /= extent.stretches;
+        timeline.extent = extent;
         Ok(timeline)
     }
 
@@ -109,11 +143,6 @@ impl Timeline {
     /// The integral of 1/G from one time of the grid to another, over the largest time.
     pub fn censoring_share(&self, from: usize, to: usize) -> f64 {
         self.censoring[to].minus(self.censoring[from]).value()
-    }
-
-    /// Mean of 1/G over time: no unit of weight loses more.
-    pub fn mean_censoring_weight(&self) -> f64 {
-        self.censoring[self.censoring.len() - 1].value()
     }
 
     /// By what share of itself any weight is moved by rounding to whole numbers, at most.
@@ -152,16 +181,15 @@ impl Timeline {
         self.weight.iter().map(|weight| (weight * scale).round()).collect()
     }
 
-    /// For every time of the grid: the time from it to the end, and its integral of 1/G, both
-    /// over the largest time and over `weight`.
-    pub fn suffix_integrals(&self, weight: f64) -> (Vec<f64>, Vec<f64>) {
+    /// For every time of the grid: the time from it to the end, and the integral of 1/G up to it,
+    /// both over the largest time and over `weight`.
+    ///
+    /// Rows with an event are lost after their time, others before: in this way little is lost to
+    /// rounding where many differences of two such integrals are added up.
+    pub fn integrals(&self, weight: f64) -> (Vec<f64>, Vec<f64>) {
         let last = self.grid.len() - 1;
         let plain = (0..=last).map(|k| self.share(k, last) / weight).collect();
-        let (mut sum, mut censoring) = (Precise::default(), vec![0.0; last + 1]);
-        for k in (0..last).rev() {
-            sum.add_product(self.share(k, k + 1), self.inverse_censoring[k]);
-            censoring[k] = sum.value() / weight;
-        }
+        let censoring = self.censoring.iter().map(|integral| integral.value() / weight).collect();
         (plain, censoring)
     }
 

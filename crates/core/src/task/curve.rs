@@ -54,14 +54,18 @@ pub trait ScalarCurveTask: CurveTask {
 pub struct Rounding {
     /// Share of the loss,
     pub relative: f64,
-    /// of its square root,
-    pub of_root: f64,
     /// and the rest.
     pub absolute: f64,
 }
 
 /// Largest relative error of one operation.
 const UNIT: f64 = 0.5 * f64::EPSILON;
+
+/// Relative error of a survival for every stretch of censorings: a reciprocal and two products.
+const STRETCH: f64 = 3.5 * UNIT;
+
+/// Terms of a stretch of censorings that passes add up one by one.
+pub const BLOCK: usize = 256;
 
 impl Rounding {
     /// Of passes over nodes up to `depth` levels down that read whole weights in f64; floors are
@@ -73,46 +77,49 @@ impl Rounding {
         floors: usize,
     ) -> Rounding {
         let (times, depth) = (timeline.grid.len() as f64, depth as f64);
-        let (mean, weights) = (timeline.mean_censoring_weight(), timeline.weight_error());
+        let (extent, weights) = (timeline.extent, timeline.weight_error());
         if weights > 1e-3 {
-            return Rounding { relative: 1.0, of_root: 0.0, absolute: f64::INFINITY };
+            return Rounding { relative: 1.0, absolute: f64::INFINITY };
         }
-        let relative = UNIT * (16.0 * times + depth * floors as f64 + 32.0);
-        let chain = match curve {
-            // Blocks of 32 terms.
-            LeafCurve::KaplanMeier => 36.0 + times / 32.0,
-            LeafCurve::BrierOptimal => times,
+        let (terms, chain, survival) = match curve {
+            LeafCurve::KaplanMeier => {
+                let floor = 2.0 * (times + extent.event_times);
+                let leaf = 3.0 * extent.event_times + 2.0 * STRETCH / UNIT * extent.stretches;
+                let chain = times.min(BLOCK as f64 + times / BLOCK as f64);
+                (leaf.max(floor), chain, 0.5 * STRETCH * extent.at_risk)
+            }
+            LeafCurve::BrierOptimal => (16.0 * times, times, 0.0),
         };
+        let most =
+            extent.most_loss * (UNIT * ((depth + 1.0) * (chain + 4.0) + 32.0) + 1.2 * weights);
         Rounding {
-            relative: relative + 2.1 * weights,
-            of_root: UNIT * 13.0 * (times + 1.0) * mean.sqrt(),
-            absolute: (UNIT * ((depth + 1.0) * chain + 32.0) + 1.2 * weights) * mean,
+            relative: UNIT * (terms + depth * floors as f64 + 32.0) + 2.1 * weights,
+            absolute: most + survival,
         }
     }
 
     /// By what share of the horizon passes may be off of a leaf's restricted mean.
     pub fn of_means(timeline: &Timeline) -> f64 {
-        let weights = timeline.weight_error();
-        let passes = UNIT * (7.0 * timeline.grid.len() as f64 + 14.0);
+        let (extent, weights) = (timeline.extent, timeline.weight_error());
+        let passes = STRETCH * extent.stretches + UNIT * (extent.event_times + 14.0);
         if weights > 1e-3 { 1.0 } else { passes + 0.74 * weights }
     }
 
     /// Of losses [leaf by leaf](super::brier::exact::leaf_loss) from the weights as they are.
     pub fn of_leaves(timeline: &Timeline, depth: usize, floors: usize) -> Rounding {
         let (times, sums) = (timeline.grid.len() as f64, depth as f64 * floors as f64);
-        Rounding { relative: UNIT * (2.0 * times + sums + 64.0), of_root: 0.0, absolute: 0.0 }
+        Rounding { relative: UNIT * (2.0 * times + sums + 64.0), absolute: 0.0 }
     }
 
     /// No tree loses more whose loss was computed as `loss`, and none whose loss it is was computed
     /// as more.
     pub fn above(self, loss: f64) -> f64 {
-        (loss + 1.1 * self.of_root * loss.sqrt() + self.of_root.powi(2) + self.absolute)
-            * (1.0 + 2.0 * self.relative)
+        (loss + self.absolute) * (1.0 + 2.0 * self.relative)
     }
 
     /// No tree loses less whose loss was computed as `loss`, if there is one that does.
     pub fn below(self, loss: f64) -> f64 {
-        loss * (1.0 - self.relative) - self.of_root * loss.max(0.0).sqrt() - self.absolute
+        loss * (1.0 - self.relative) - self.absolute
     }
 }
 

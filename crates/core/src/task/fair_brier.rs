@@ -76,7 +76,7 @@ impl FairBrier {
         let [bound, off] = window(most, n, off, SHARE_BITS);
         // No bound of interest is above the loss of a single leaf, which keeps every limit.
         let known = brier.leaf_loss(&(0..n).collect::<Vec<_>>());
-        let largest = brier.timeline().mean_censoring_weight().max(1.0).log2().ceil() as i32;
+        let largest = brier.timeline().extent.most_loss.max(1.0).log2().ceil() as i32;
         let scale = power_of_two(LOSS_BITS.min(MOST_BITS - 1 - largest));
         let penalty = Penalty::new(leaf_penalty, scale, 1 << MOST_BITS);
         Ok(FairBrier {

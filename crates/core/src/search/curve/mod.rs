@@ -120,7 +120,7 @@ impl<'a> Prepared<'a> {
         features: &'a BinaryMatrix,
         settings: &'a Checked,
     ) -> Result<Self, Error> {
-        let slack = 2.0 * f64::EPSILON * task.timeline().mean_censoring_weight();
+        let slack = 2.0 * f64::EPSILON * task.timeline().extent.most_loss;
         Prepared::with(task, features, settings, (slack.max(SLACK), false))
     }
 

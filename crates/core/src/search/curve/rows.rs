@@ -91,7 +91,7 @@ pub struct Tables {
     random: Vec<u128>,
     /// Per time: the time to the end, normalised.
     pub plain: Vec<f64>,
-    /// Per time: integral of 1/G to the end, normalised.
+    /// Per time: integral of 1/G up to it, normalised.
     pub censoring: Vec<f64>,
     /// Per time: 1/G.
     pub inverse_censoring: Vec<f64>,
@@ -180,7 +180,7 @@ impl Tables {
         let mut merged: Vec<(u32, f64, About)> =
             merged.into_iter().map(|(r, weight, about)| (r, weight.value(), about)).collect();
         let total: f64 = merged.iter().map(|row| row.1).sum();
-        let (plain, censoring) = timeline.suffix_integrals(total);
+        let (plain, censoring) = timeline.integrals(total);
         let weighted =
             leaf_by_leaf || merged.iter().any(|(_, weight, about)| *weight != about.count);
         let mut tables = Tables {
@@ -337,7 +337,7 @@ impl Tables {
             if let Some(last) = last.filter(|&last| last != k) {
                 fit.push(
                     v * (self.plain[last] - self.plain[k]),
-                    n * (self.censoring[last] - self.censoring[k]),
+                    n * (self.censoring[k] - self.censoring[last]),
                 );
             }
             last = Some(k);
@@ -347,7 +347,8 @@ impl Tables {
             }
         }
         if let Some(last) = last {
-            fit.push(v * self.plain[last], n * self.censoring[last]);
+            let end = self.censoring.len() - 1;
+            fit.push(v * self.plain[last], n * (self.censoring[end] - self.censoring[last]));
         }
         fit.loss()
     }
@@ -364,7 +365,7 @@ impl Tables {
             let k = (code / 2) as usize;
             let (p, q) = (
                 v * (self.plain[last] - self.plain[k]),
-                n * (self.censoring[last] - self.censoring[k]),
+                n * (self.censoring[k] - self.censoring[last]),
             );
             loss += survival * survival * p + (1.0 - survival) * (1.0 - survival) * q;
             mean += survival * (rest(last) - rest(k));
@@ -380,7 +381,8 @@ impl Tables {
                 ratio = survival / n.max(1.0);
             }
         }
-        let (p, q) = (v * self.plain[last], n * self.censoring[last]);
+        let end = self.censoring.len() - 1;
+        let (p, q) = (v * self.plain[last], n * (self.censoring[end] - self.censoring[last]));
         loss += survival * survival * p + (1.0 - survival) * (1.0 - survival) * q;
         (loss, mean + survival * rest(last))
     }

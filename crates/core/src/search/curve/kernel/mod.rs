@@ -9,14 +9,11 @@ use crate::simd::{Backend, Job, RowLanes, Vector, with_token};
 use crate::survival::timeline::Code;
 use crate::task::brier::antitonic::Fit;
 use crate::task::brier::exact::leaf_loss;
-use crate::task::curve::LeafCurve;
-use side::{Change, Side, Step};
+use crate::task::curve::{BLOCK, LeafCurve};
+use side::{Side, Step, Stretch};
 use source::{
     Collect, Count, CountColumns, FromRows, FromRuns, Listed, Node, Runs, Source, lane_bits,
 };
-
-/// Censorings in a row whose terms are summed one by one; see `Rounding`.
-const BLOCK: usize = 32;
 
 /// Leaf losses of the two sides of the splits on some columns: all that leave enough rows on
 /// either side, and maybe others.
@@ -423,76 +420,82 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
     first: usize,
     out: &mut Splits,
 ) {
+    let (zero, splat) = ([lanes.splat_real(0.0); V], |value| lanes.splat_real(value));
     let mut others = at_risk;
     for v in 0..V {
-        others[v] = lanes.splat_real(weight) - at_risk[v];
+        others[v] = splat(weight) - at_risk[v];
     }
     // Nobody has left before the first time.
     let mut rest = if MEANS { tables.horizon[0] } else { 1.0 };
     let mut yes = Side::<L, V>::new(lanes, at_risk, 1.0 - rest);
     let mut no = Side::<L, V>::new(lanes, others, 1.0 - rest);
-    let mut change = Change::<L, V>::none(lanes);
+    let mut ours = Stretch { at_risk, integral: zero, events: zero };
+    let mut all = Stretch { at_risk: weight, integral: 0.0, events: 0.0 };
     // Sums of many censorings are sums of blocks, so that few roundings add up.
-    let mut blocks = [lanes.splat_real(0.0); V];
-    let (mut of_blocks, mut in_block) = (0.0, 0);
-    let (mut total, mut last) = ([0.0; 3], 0);
+    let (mut blocks, mut of_blocks) = (zero, 0.0);
+    let (mut since, mut at, mut n_censored, end) = (0, 0, 0, tables.plain.len() - 1);
     loop {
         let run = runs.next(lanes);
-        let k = match run {
+        let now = run.as_ref().map_or(end, |&(code, ..)| (code / 2) as usize);
+        let share = tables.censoring[now] - tables.censoring[at];
+        for v in 0..V {
+            ours.integral[v] = L::mul_add(ours.at_risk[v], splat(share), ours.integral[v]);
+        }
+        all.integral += all.at_risk * share;
+        at = now;
+        let is_end = run.is_none();
+        match run {
             Some((code, weight, sums)) if code % 2 == 1 => {
-                let minus_rest = -tables.censoring[(code / 2) as usize];
                 for v in 0..V {
-                    change.censored[v] = change.censored[v] + sums[v];
-                    change.minus_rest[v] =
-                        L::mul_add(sums[v], lanes.splat_real(minus_rest), change.minus_rest[v]);
+                    ours.at_risk[v] = ours.at_risk[v] - sums[v];
                 }
-                total[0] += weight;
-                total[1] += weight * minus_rest;
-                in_block += 1;
-                if in_block % BLOCK == 0 {
+                all.at_risk -= weight;
+                n_censored += 1;
+                if n_censored % BLOCK == 0 {
                     for v in 0..V {
-                        blocks[v] = blocks[v] + change.minus_rest[v];
-                        change.minus_rest[v] = lanes.splat_real(0.0);
+                        blocks[v] = blocks[v] + ours.integral[v];
                     }
-                    of_blocks += std::mem::take(&mut total[1]);
+                    ours.integral = zero;
+                    of_blocks += std::mem::take(&mut all.integral);
                 }
                 continue;
             }
-            Some((code, weight, sums)) => {
-                change.events = sums;
-                total[2] = weight;
-                Some((code / 2) as usize)
-            }
-            None => None,
-        };
-        // At the end of time nothing is left.
-        let at = k.map_or([0.0; 3], |k| {
-            [tables.plain[k], tables.censoring[k], tables.inverse_censoring[k]]
-        });
-        let next = k.map_or(0.0, |k| if MEANS { tables.horizon[k] } else { 0.0 });
-        let step = Step {
-            plain: lanes.splat_real(tables.plain[last] - at[0]),
-            censoring: lanes.splat_real(tables.censoring[last] - at[1]),
-            rest: lanes.splat_real(at[1]),
-            inverse_censoring: lanes.splat_real(at[2]),
-            horizon: lanes.splat_real(rest - next),
-        };
-        rest = next;
-        if in_block >= BLOCK {
-            for v in 0..V {
-                change.minus_rest[v] = change.minus_rest[v] + blocks[v];
-                blocks[v] = lanes.splat_real(0.0);
-            }
-            total[1] += std::mem::take(&mut of_blocks);
+            Some((_, weight, sums)) => (ours.events, all.events) = (sums, weight),
+            None => (ours.events, all.events) = (zero, 0.0),
         }
-        in_block = 0;
-        let any_censored = total[0] > 0.0;
-        no.advance::<MEANS>(lanes, step, &change.rest_of(lanes, total), any_censored);
-        yes.advance::<MEANS>(lanes, step, &change, any_censored);
-        let Some(k) = k else { break };
-        last = k;
-        change = Change::none(lanes);
-        total = [0.0; 3];
+        if n_censored >= BLOCK {
+            for v in 0..V {
+                ours.integral[v] = ours.integral[v] + blocks[v];
+            }
+            blocks = zero;
+            all.integral += std::mem::take(&mut of_blocks);
+        }
+        let until = if MEANS && !is_end { tables.horizon[at] } else { 0.0 };
+        let step = Step {
+            plain: splat(tables.plain[since] - tables.plain[at]),
+            inverse_censoring: splat(tables.inverse_censoring[at]),
+            horizon: splat(rest - until),
+            any_censored: n_censored > 0,
+        };
+        no.advance::<MEANS>(lanes, step, |v| Stretch {
+            at_risk: splat(all.at_risk) - ours.at_risk[v],
+            integral: splat(all.integral) - ours.integral[v],
+            events: splat(all.events) - ours.events[v],
+        });
+        yes.advance::<MEANS>(lanes, step, |v| Stretch {
+            at_risk: ours.at_risk[v],
+            integral: ours.integral[v],
+            events: ours.events[v],
+        });
+        if is_end {
+            break;
+        }
+        for v in 0..V {
+            ours.at_risk[v] = ours.at_risk[v] - ours.events[v];
+        }
+        all.at_risk -= all.events;
+        (ours.integral, all.integral) = (zero, 0.0);
+        (since, rest, n_censored) = (at, until, 0);
     }
     store::<L, V>(&mut out.yes[first..], &yes.loss);
     store::<L, V>(&mut out.no[first..], &no.loss);
@@ -524,8 +527,9 @@ fn fit<L: RowLanes, const V: usize, S: Source<L, V>>(
     loop {
         let run = runs.next(lanes);
         let k = run.as_ref().map(|&(code, ..)| (code / 2) as usize);
-        let (plain, censoring) = k.map_or((0.0, 0.0), |k| (tables.plain[k], tables.censoring[k]));
-        let (plain, censoring) = (tables.plain[last] - plain, tables.censoring[last] - censoring);
+        let until = k.unwrap_or(tables.plain.len() - 1);
+        let plain = tables.plain[last] - tables.plain[until];
+        let censoring = tables.censoring[until] - tables.censoring[last];
         if k != Some(last) {
             for lane in 0..n {
                 yes_fits[lane].push(happened[lane] * plain, yes[lane] * censoring);
