@@ -104,7 +104,7 @@ pub trait RowLanes: Lanes<I = i64, R = f64> {
 
     /// Adds `v` in the lanes whose bit (lowest bit = first lane) is set.
     fn add_real_where(acc: Self::Real, bits: u32, v: f64) -> Self::Real;
-    /// 1/x for 1 ≤ x < 2^53, to within two units of the last place.
+    /// 1/x for 1 ≤ x < 2^53, to within 1.2 · 2^-53 of itself.
     fn reciprocal(x: Self::Real) -> Self::Real;
     fn max_real(a: Self::Real, b: Self::Real) -> Self::Real;
     /// a·b + c, rounded once or twice.

@@ -149,3 +149,39 @@ fn kernels_that_count_runs_agree_with_the_oracle() {
         kernels_agree(&instance).unwrap();
     }
 }
+
+/// Many distinct times and a censoring distribution that falls to almost nothing: 1/G averages
+/// some hundred, and yet what passes may be off by stays below what certificates must resolve.
+#[test]
+fn passes_resolve_many_distinct_times() {
+    let random = &mut Random::new(5);
+    let n = 60_000;
+    let mut sample = Instance::of_labels(vec![vec![]; n], vec![0; n], 2).sample;
+    for i in 0..n {
+        // Exponential, so that the last times are far apart.
+        sample.time[i] = -((random.below(1 << 30) as f64 + 0.5) / (1u64 << 30) as f64).ln();
+        sample.event[i] = random.chance(0.4);
+    }
+    let task = task(&sample, LeafCurve::KaplanMeier).unwrap();
+    let features = (0..n).map(|i| vec![i % 3 == 0, random.chance(0.02), sample.time[i] > 6.0]);
+    let mut instance = Instance::of_labels(features.collect(), vec![0; n], 2);
+    instance.sample = sample;
+    let (root, tables) = rows::Tables::new(&task, &matrix(&instance), false, None, false).unwrap();
+    let passes = Rounding::of_passes(task.timeline(), LeafCurve::KaplanMeier, 6, 0);
+    for backend in Backend::available() {
+        let mut splits = kernel::Splits::default();
+        let kernel = kernel::Kernel { backend, curve: LeafCurve::KaplanMeier, min_leaf: 1 };
+        kernel.splits(&root, &tables, None, false, &mut splits);
+        for (lane, &c) in splits.columns.iter().enumerate() {
+            let column = tables.columns[c];
+            let value = |i: &usize| instance.features[*i][column.feature] != column.flipped;
+            let (yes, no): (Vec<usize>, Vec<usize>) = (0..n).partition(value);
+            let tree = task.leaf_loss(&yes) + task.leaf_loss(&no);
+            assert!(passes.above(tree) - tree < 5e-10 * tree);
+            for (side, loss) in [(yes, splits.yes[lane]), (no, splits.no[lane])] {
+                let exact = task.leaf_loss(&side);
+                assert!((loss - exact).abs() <= passes.above(exact) - exact);
+            }
+        }
+    }
+}
