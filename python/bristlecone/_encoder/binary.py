@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +22,7 @@ from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._encoder.choice import (
     Candidate,
     Chosen,
-    many_levels,
+    has_many_levels,
     replacement,
     rows_divided,
     without_repeats,
@@ -268,8 +268,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         present = None if weight is None or weight.all() else weight > 0
         columns, scores = training_columns(table.one_by_one(), present), None
         risks: dict[str, LevelRisks | None] = {}
-        many = many_levels(columns, self.max_categories) if self.categories == "risk" else []
-        if many and y is not None:
+        many = [one for one in columns if has_many_levels(one, self.max_categories)]
+        if self.categories == "risk" and many and y is not None:
             check_row_labels(X, y=y)
             ratios = outcome_ratios(y, table.n_rows, weight, exposure)
             risks = {column.name: level_risks(column, ratios, weight, present) for column in many}
@@ -488,11 +488,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         risks: Mapping[str, LevelRisks | None],
     ) -> Chosen:
         """What ``fit`` chooses from the rows."""
-        counts = [ValueCounts.of(column, weight) for column in columns]
         unit = 1.0 if weight is None else min(1.0, float(weight.min()))
         guessed = {}
         if scores is not None:
-            guessed = self._guessed(columns, counts, scores, weight, unit, risks)
+            guessed = self._guessed(columns, scores, weight, unit, risks)
         if self.thresholds == "all":
             # The search chooses them.
             numbers = [column for column in columns if isinstance(column, RankedColumn)]
@@ -502,11 +501,13 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         def divided(features: Sequence[Feature]) -> list[bytes]:
             return [rows_divided(one.evaluate(by_name[one.column])) for one in features]
 
+        # One at a time, since the counts of a column may take as much memory as the column.
+        counts = (ValueCounts.of(column, weight) for column in columns)
         return self._choose(counts, unit, divided, guessed, risks)
 
     def _choose(
         self,
-        counts: Sequence[ValueCounts],
+        counts: Iterable[ValueCounts],
         unit: float,
         divided: Callable[[Sequence[Feature]], Sequence[Hashable]],
         guessed: Mapping[str, NDArray[np.int64]] = MappingProxyType({}),
@@ -517,8 +518,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         ``unit`` is the least weight of a row, or 1. ``divided`` is asked only for features that
         may divide the rows alike; it gives the same value for those that do.
         """
-        many = many_levels([one.column for one in counts], self.max_categories)
-        unordered = {column.name for column in many if risks.get(column.name) is None}
         schemas: list[ColumnSchema] = []
         constant: list[str] = []
         doubts: list[str] = []
@@ -548,7 +547,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                     frequent=frequent,
                     min_support=self.min_support,
                     n_rare=0 if risk is None else risk.n_rare,
-                    merged=self.categories == "risk" and column.name in unordered,
+                    merged=self.categories == "risk"
+                    and risk is None
+                    and has_many_levels(column, self.max_categories),
                     tried=column.name in risks,
                 )
         kept = without_repeats(candidates, divided)
@@ -560,7 +561,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     def _guessed(
         self,
         columns: list[TrainingColumn],
-        counts: list[ValueCounts],
         scores: Floats,
         weight: Floats | None,
         unit: float,
@@ -570,8 +570,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         names: list[str | None] = []
         ranks: list[NDArray[np.int64]] = []
         n_gaps: list[int] = []
-        for column, one in zip(columns, counts, strict=True):
-            observed = one.observed
+        for column in columns:
+            observed = ValueCounts.of(column, weight).observed
             fill = replacement(column, self.missing, *observed)
             if isinstance(column, RankedColumn):
                 names.append(column.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,10 +58,11 @@ class Candidate(NamedTuple):
         return cls(feature, n_smaller, rows_divided(answer), support)
 
 
-def many_levels(columns: Sequence[TrainingColumn], most: int | None) -> list[CategoricalColumn]:
-    """Columns without an order of more than ``most`` levels; None means that none has many."""
-    found = [one for one in columns if isinstance(one, CategoricalColumn) and not one.ordered]
-    return [column for column in found if most is not None and len(column.levels) > most]
+def has_many_levels(column: TrainingColumn, most: int | None) -> TypeGuard[CategoricalColumn]:
+    """Whether a column has no order and more than ``most`` levels; None means that none has."""
+    if not isinstance(column, CategoricalColumn) or column.ordered:
+        return False
+    return most is not None and len(column.levels) > most
 
 
 def replacement(

@@ -92,9 +92,10 @@ def _distinct(column: TrainingColumn, found: Integers, is_missing: bool) -> Trai
     missing = np.arange(n + 1) == n if is_missing else None
     if isinstance(column, RankedColumn):
         ranks = np.arange(n + is_missing, dtype=np.uint32)
-        return RankedColumn(
-            column.name, column.distinct[found], column.count[found], ranks, missing
-        )
+        distinct, count = column.distinct, column.count
+        if n < len(distinct):
+            distinct, count = distinct[found], count[found]
+        return RankedColumn(column.name, distinct, count, ranks, missing)
     if isinstance(column, CategoricalColumn):
         return replace(column, codes=np.append(found, -1) if is_missing else found)
     values = found > 0

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from bristlecone._data.arrays import transposed
 from bristlecone._data.mixing import mixed
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.choice import many_levels
+from bristlecone._encoder.choice import has_many_levels
 from bristlecone._encoder.columns import CategoricalColumn, Column, read_table
 from bristlecone._encoder.counts import CountedColumn, ValueCounts
 from bristlecone._encoder.features import Feature
@@ -147,7 +147,7 @@ def fit_counts(
         If the encoder learns from single rows or outcomes.
     """
     fitted: BinaryEncoder = check_for_partitions(encoder)
-    many = many_levels([one.column for one in counts], fitted.max_categories)
+    many = [one.column for one in counts if has_many_levels(one.column, fitted.max_categories)]
     if many and fitted.categories == "risk":
         raise InvalidParameterError(
             f"column {many[0].name!r} has {len(many[0].levels)} levels, and "
