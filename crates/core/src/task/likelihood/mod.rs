@@ -10,17 +10,21 @@
 //! records, and the loss is then half their Poisson deviance. Smoothed events are counts whose
 //! exposure is the hazard.
 
+mod lanes;
+
+pub use lanes::Constants;
+
 use super::fixed::{Fixed, power_of_two};
 use super::weights::Counts;
 use super::{
-    FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
-    Swept, Ties, Weights, check_values, range_of,
+    FreeQuestions, Placed, Questions, ScalarTask, Statistics, Superadditive, Ties, Weights,
+    check_values, range_of,
 };
 use crate::error::{Error, not_negative};
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
-use crate::simd::{LaneInt, LaneReal, Lanes};
 use crate::survival::{Observations, RiskTable, step_value};
+use lanes::rounding_error;
 
 /// Bits of a channel's total: as precise as 64-bit sums allow. Lanes drop what they cannot
 /// hold.
@@ -520,213 +524,6 @@ impl Ties for Likelihood {}
 
 impl Questions for Likelihood {}
 impl FreeQuestions for Likelihood {}
-
-impl Swept for Likelihood {
-    /// The events of one end with the hazard of the other. Parts that are not empty have a unit of
-    /// hazard at least.
-    #[inline(always)]
-    fn lane_least<L: Lanes>(
-        &self,
-        lanes: L,
-        constants: &Self::Constants<L>,
-        from: &[L::Int],
-        to: &[L::Int],
-        whole: &[L::Int],
-    ) -> L::Real {
-        // Without closures, which would not be compiled for the instruction set.
-        let one = lanes.splat(L::I::from_i64(1));
-        let part = self.lane_loss(lanes, *constants, [from[0], L::max(to[1], one)]);
-        let rest = [whole[0] - from[0], L::max(whole[1] - to[1], one)];
-        let first = part + self.lane_loss(lanes, *constants, rest);
-        let part = self.lane_loss(lanes, *constants, [to[0], L::max(from[1], one)]);
-        let rest = [whole[0] - to[0], L::max(whole[1] - from[1], one)];
-        L::min_real(first, part + self.lane_loss(lanes, *constants, rest))
-    }
-
-    /// As in [`lane_error`](LaneTask::lane_error), with the logarithms that sums of lanes can have.
-    fn least_error(&self, rows: &[i64], shift: &[u32], roundoff: f64, ln_error: f64) -> f64 {
-        let prior = self.prior();
-        let most = |c: usize| {
-            let unit = power_of_two(-(shift[c] as i32));
-            let rounded = if shift[c] > 0 { rows.len() as f64 / 4.0 } else { 0.0 };
-            let sum = rows[c..].iter().step_by(2).sum::<i64>() as f64;
-            (sum + 2.0 * prior[c]) * unit + rounded
-        };
-        let (events, hazard) = (most(0), most(1));
-        // A corner has an event or that of the prior, and a unit of hazard at least.
-        let least = match self.prior > 0.0 {
-            true => (prior[0] * power_of_two(-(shift[0] as i32))).min(1.0),
-            false => 1.0,
-        };
-        let log_unit = (shift[1] as f64 - shift[0] as f64) * std::f64::consts::LN_2;
-        let baseline = (self.total[0] as f64 / self.total[1] as f64).ln() + log_unit;
-        let logarithm =
-            ((hazard / least).ln() + baseline).abs().max((baseline - events.ln()).abs());
-        events * (ln_error + roundoff * (6.0 * logarithm + 3.0 * baseline.abs()))
-    }
-}
-
-/// Constants of the loss in lane units.
-#[derive(Clone, Copy)]
-pub struct Constants<R> {
-    /// ln(ES₀/HS₀)
-    baseline: R,
-    /// Events and hazard of the prior, and what the baseline is not to charge on its events.
-    prior: [R; 3],
-}
-
-impl LaneTask for Likelihood {
-    type State<L: Lanes> = [L::Int; 2];
-    type Constants<L: Lanes> = Constants<L::Real>;
-
-    fn max_lane_sum(&self, single: bool) -> i64 {
-        if single { i32::MAX_SUM } else { i64::MAX_SUM }
-    }
-
-    fn lane_unit(&self, shift: &[u32]) -> f64 {
-        power_of_two(shift[0] as i32) / self.events_scale * self.scale
-    }
-
-    fn lane_error(
-        &self,
-        rows: &[i64],
-        shift: &[u32],
-        max_leaves: usize,
-        roundoff: f64,
-        ln_error: f64,
-    ) -> LaneError {
-        let unit = |c: usize| power_of_two(-(shift[c] as i32));
-        let (e_unit, h_unit) = (unit(0), unit(1));
-        let records: Vec<(f64, f64)> =
-            rows.chunks_exact(2).map(|r| (r[0] as f64 * e_unit, r[1] as f64 * h_unit)).collect();
-        let e_total: f64 = records.iter().map(|r| r.0).sum();
-        let h_total: f64 = records.iter().map(|r| r.1).sum();
-        // R bounds |ln| of any leaf's hazard ratio to the whole sample.
-        let with_events = || records.iter().filter(|r| r.0 > 0.0);
-        let least_events = with_events().map(|r| r.0).fold(f64::INFINITY, f64::min);
-        let least_ratio = with_events().map(|r| r.1 / r.0).fold(f64::INFINITY, f64::min);
-        if e_total == 0.0 && self.prior == 0.0 {
-            return LaneError::Fixed(0.0);
-        }
-        let baseline = (self.total[0] as f64 * e_unit) / (self.total[1] as f64 * h_unit);
-        let [prior_events, prior_hazard] = [self.prior()[0] * e_unit, self.prior()[1] * h_unit];
-        let (mut largest, mut smallest) = (h_total / least_events, least_ratio);
-        // Rounding per event, for depth d: four operations of a leaf and 2d − 3 sums, relative
-        // to the loss; three relative to the logarithm that `lane_constants` gives. The prior
-        // adds its events to every leaf, and eleven operations.
-        let (mut events, mut operations) = (e_total, f64::from(2 * max_leaves.ilog2() + 1));
-        if self.prior > 0.0 {
-            largest = (h_total + prior_hazard) / prior_events;
-            smallest = smallest.min(prior_hazard / prior_events);
-            events += max_leaves as f64 * prior_events;
-            operations += 11.0;
-        }
-        let r = (largest * baseline).ln().abs().max((smallest * baseline).ln().abs()) + 1.0;
-        let relative = operations * r + 3.0 * baseline.ln().abs();
-        let mut error = events * (ln_error + roundoff * relative);
-        if shift[0] > 0 {
-            error += 0.5 * records.len() as f64 * (r + 2.0);
-        }
-        if shift[1] > 0 {
-            if records.iter().any(|r| r.1 < 4.0) {
-                return LaneError::Fixed(f64::INFINITY);
-            }
-            // Events that were rounded too may each be half a unit more.
-            let more = if shift[0] > 0 { 0.5 } else { 0.0 };
-            let records = records.into_iter().map(|(e, h)| (e + more, h, 1.0));
-            if self.prior > 0.0 {
-                error += 4.0 / 7.0 * rows.len() as f64 / 2.0 * prior_events / prior_hazard;
-            }
-            error += rounding_error(records, 1.0, max_leaves);
-        }
-        LaneError::Fixed(error)
-    }
-
-    #[inline(always)]
-    fn lane_constants<L: Lanes>(&self, lanes: L, shift: &[u32]) -> Constants<L::Real> {
-        let log_unit = (shift[1] as f64 - shift[0] as f64) * std::f64::consts::LN_2;
-        let baseline = (self.total[0] as f64 / self.total[1] as f64).ln() + log_unit;
-        let events = self.prior * self.events_scale / power_of_two(shift[0] as i32);
-        let hazard = self.prior * self.hazard_scale / power_of_two(shift[1] as i32);
-        let uncharged = -events * self.baseline();
-        let splat = |value| lanes.splat_real(L::R::from_f64(value));
-        let prior = [splat(events), splat(hazard), splat(uncharged)];
-        Constants { baseline: splat(baseline), prior }
-    }
-
-    #[inline(always)]
-    fn lane_start<L: Lanes>(&self, lanes: L) -> [L::Int; 2] {
-        [lanes.splat(L::I::default()); 2]
-    }
-
-    #[inline(always)]
-    fn lane_fold<L: Lanes>(
-        &self,
-        _: L,
-        _: &Self::Constants<L>,
-        mut state: [L::Int; 2],
-        channel: usize,
-        sums: L::Int,
-    ) -> [L::Int; 2] {
-        state[channel] = sums;
-        state
-    }
-
-    #[inline(always)]
-    fn lane_loss<L: Lanes>(
-        &self,
-        _: L,
-        Constants { baseline, prior }: Constants<L::Real>,
-        state: [L::Int; 2],
-    ) -> L::Real {
-        let (events, hazard) = (L::to_real(state[0]), L::to_real(state[1]));
-        // The same for all leaves, so that the test costs nothing.
-        if self.prior == 0.0 {
-            return events * L::ln_ratio(hazard, events, baseline);
-        }
-        let (events, hazard) = (events + prior[0], hazard + prior[1]);
-        // The baseline is charged on the events of the rows only.
-        events * L::ln_ratio(hazard, events, baseline) + prior[2]
-    }
-}
-
-/// Bound on what rounding every row's hazard to a multiple of `unit` does to the summed
-/// loss of any partition into `leaves`, for (events, hazard, number of rows) of at least 4 units.
-///
-/// A leaf of m rows has its hazard off by at most m·unit/2 and its loss by at most
-/// (8/7)·ES·m·(unit/2)/HS. With b = max(events/κ, 1), ES·m ≤ κ(Σ b)²; the subset with the
-/// largest (Σ b)²/(Σ h) is a prefix in the order of h/b. Also m/HS ≤ 1/min h, and
-/// ES/HS ≤ max events/h.
-fn rounding_error(
-    records: impl Iterator<Item = (f64, f64, f64)> + Clone,
-    unit: f64,
-    leaves: usize,
-) -> f64 {
-    let events: f64 = records.clone().map(|r| r.0 * r.2).sum();
-    let least_hazard = records.clone().map(|r| r.1).fold(f64::INFINITY, f64::min);
-    let largest_rate = records.clone().map(|r| r.0 / r.1).fold(0.0, f64::max);
-    let n = records.clone().map(|r| r.2).sum::<f64>();
-    let kappa = (events / n.max(1.0)).max(f64::MIN_POSITIVE);
-    // Records by the first bits of h/b: within a group h is at least b times its least ratio, and
-    // what is convex in how many of them belong to the prefix is largest at an end.
-    const DROPPED: u32 = 46;
-    let scaled = records.map(|(e, h, n)| {
-        let b = (e / kappa).max(1.0);
-        ((h / b).to_bits() >> DROPPED, n * b)
-    });
-    let (mut first, mut last) = (u64::MAX, 0);
-    scaled.clone().for_each(|(key, _)| (first, last) = (first.min(key), last.max(key)));
-    let mut groups = vec![0.0; (last + 1).saturating_sub(first) as usize];
-    scaled.for_each(|(key, b)| groups[(key - first) as usize] += b);
-    let (mut b, mut h, mut worst) = (0.0, 0.0, 0.0f64);
-    for (&more, key) in groups.iter().zip(first..).filter(|group| *group.0 > 0.0) {
-        b += more;
-        h += more * f64::from_bits(key << DROPPED);
-        worst = worst.max(b * b / h);
-    }
-    let bounds = [events / least_hazard, n * largest_rate, leaves as f64 * kappa * worst];
-    8.0 / 7.0 * bounds.into_iter().fold(f64::INFINITY, f64::min) * unit / 2.0
-}
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,8 @@
 //! balanced accuracy, cost matrices, per-instance costs and policies are all of this form
 //! and share these lanes; each has a file of its own that says what its costs are.
 
+mod lanes;
+
 use super::fixed::{Fixed, mean_times_power, power_of_two, times_power, unit_exponent};
 use super::prices::FeaturePrices;
 use super::rewards::{Rewards, in_two_parts};
@@ -11,13 +13,12 @@ use super::split_price::Price;
 use super::weights::Counts;
 use super::wide::{Labels, Wide};
 use super::{
-    FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
-    Swept, Ties, Weights, check_values, range_of,
+    FreeQuestions, LaneError, Placed, Questions, ScalarTask, Statistics, Superadditive, Ties,
+    Weights, check_values, range_of,
 };
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
-use crate::simd::{LaneInt, LaneReal, Lanes};
 
 /// Totals of whole costs that leave double lanes room for fractions of a unit.
 pub(super) const MAX_TOTAL_BITS: u32 = 44;
@@ -61,7 +62,7 @@ struct Source {
 #[derive(Clone, Debug)]
 pub struct LabelCosts {
     source: Source,
-    /// `source.n_labels`, and one more in the task of bounds; see [`LaneTask::relaxed`].
+    /// `source.n_labels`, and one more in the task of bounds; see [`relaxed`](super::LaneTask::relaxed).
     n_labels: usize,
     statistics: Vec<i64>,
     /// Costs are statistics shifted left to leave room for fractional prices.
@@ -72,7 +73,7 @@ pub struct LabelCosts {
     off: f64,
     /// Whether lanes drop bits.
     fine: bool,
-    /// Added to the last label of every leaf: for bounds, which see [`LaneTask::relaxed`].
+    /// Added to the last label of every leaf: for bounds, which see [`relaxed`](super::LaneTask::relaxed).
     last_label: i64,
 }
 
@@ -521,131 +522,6 @@ impl Ties for LabelCosts {
 
 impl Questions for LabelCosts {}
 impl FreeQuestions for LabelCosts {}
-
-impl LaneTask for LabelCosts {
-    fn relaxed(&self) -> Option<Self> {
-        // One more label: the finest partition of a leaf's rows, and a split (rounded down).
-        let (n_labels, last_label) = (self.n_labels + 1, self.price.charged >> self.up);
-        let roomy = self.max_lane_sum(true) > 2 * last_label && !self.fine;
-        roomy.then(|| LabelCosts { n_labels, last_label, ..self.clone() })
-    }
-
-    /// The least of the labels so far.
-    type State<L: Lanes> = L::Int;
-    type Constants<L: Lanes> = ();
-
-    fn max_lane_sum(&self, single: bool) -> i64 {
-        // Room for `last_label`.
-        if single { i32::MAX_SUM / 2 } else { i64::MAX_SUM / 2 }
-    }
-
-    fn lane_unit(&self, shift: &[u32]) -> f64 {
-        self.unit() * (1i64 << shift[0]) as f64
-    }
-
-    const ONE_SHIFT: bool = true;
-
-    fn lane_error(
-        &self,
-        rows: &[i64],
-        shift: &[u32],
-        max_leaves: usize,
-        roundoff: f64,
-        _: f64,
-    ) -> LaneError {
-        let error = self.relative_error(max_leaves, roundoff, true);
-        if shift.iter().all(|&s| s == 0) {
-            return error;
-        }
-        // Fine units are for cuts just below the best cost: single lanes would look at all ties.
-        if !self.fine || self.last_label > 0 || roundoff > f64::from(f32::EPSILON) / 4.0 {
-            return LaneError::Fixed(f64::INFINITY);
-        }
-        // Half a lane unit for every row, whichever label it is charged.
-        let n_rows = (rows.len() / self.n_labels) as f64;
-        let total = rows.iter().step_by(self.n_labels).sum::<i64>() as f64;
-        let total = total / (1u64 << shift[0]) as f64 + n_rows;
-        LaneError::Fixed(0.5 * n_rows + f64::from(3 * max_leaves.ilog2() + 6) * roundoff * total)
-    }
-
-    #[inline(always)]
-    fn lane_constants<L: Lanes>(&self, _: L, _: &[u32]) {}
-
-    #[inline(always)]
-    fn lane_start<L: Lanes>(&self, lanes: L) -> L::Int {
-        lanes.splat(L::I::from_i64(L::I::MAX_SUM))
-    }
-
-    #[inline(always)]
-    fn lane_fold<L: Lanes>(
-        &self,
-        lanes: L,
-        _: &Self::Constants<L>,
-        least: L::Int,
-        label: usize,
-        sums: L::Int,
-    ) -> L::Int {
-        if label + 1 < self.n_labels {
-            return L::min(least, sums);
-        }
-        L::min(least, sums + lanes.splat(L::I::from_i64(self.last_label)))
-    }
-
-    #[inline(always)]
-    fn lane_loss<L: Lanes>(&self, _: L, (): (), least: L::Int) -> L::Real {
-        L::to_real(least)
-    }
-}
-
-impl Swept for LabelCosts {
-    /// One part has the label k, the other j: with k = j the rows cost what they cost as a leaf with
-    /// that label, otherwise the least in the box is at the corner that is lowest in channel k and
-    /// highest in channel j. Classes are counted by their own weights, of which the box is smaller.
-    #[inline(always)]
-    fn lane_least<L: Lanes>(
-        &self,
-        lanes: L,
-        _: &(),
-        from: &[L::Int],
-        to: &[L::Int],
-        whole: &[L::Int],
-    ) -> L::Real {
-        let most = lanes.splat(L::I::from_i64(L::I::MAX_SUM / 2));
-        let classes = self.n_labels > 2 && matches!(self.source.rows, RowCosts::Classes { .. });
-        // Of the part within the box, and of the other.
-        let (low, high) = if classes { (to, from) } else { (from, to) };
-        let (mut same, mut least, mut second) = (most, most, most);
-        for (k, &whole) in whole.iter().enumerate() {
-            let other = whole - high[k];
-            same = L::min(same, whole);
-            second = L::min(second, L::max(least, other));
-            least = L::min(least, other);
-        }
-        let mut different = L::to_real(most);
-        for (k, &whole) in whole.iter().enumerate() {
-            // The least of the other labels.
-            let other = whole - high[k];
-            let (one, two) = (L::to_real(low[k] + least), L::to_real(low[k] + second));
-            different = L::min_real(different, L::if_less(least, other, one, two));
-        }
-        if classes {
-            let mut within = lanes.splat(L::I::default());
-            for (&from, &to) in from.iter().zip(to) {
-                within = within + (to - from);
-            }
-            let share = lanes.splat_real(L::R::from_f64(1.0 / (self.n_labels - 1) as f64));
-            different = different - L::to_real(within) * share;
-        }
-        L::min_real(L::to_real(same), different)
-    }
-
-    fn least_error(&self, rows: &[i64], shift: &[u32], roundoff: f64, _: f64) -> f64 {
-        let total = rows.iter().sum::<i64>() as f64 / (1u64 << shift[0]) as f64;
-        // Whole numbers of single lanes are exact, and two labels take no share.
-        let exact = self.n_labels == 2 && total < 0.5 / roundoff;
-        if exact { 0.0 } else { 4.0 * roundoff * total }
-    }
-}
 
 #[cfg(test)]
 mod tests {
