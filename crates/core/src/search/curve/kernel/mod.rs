@@ -433,16 +433,21 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
     let mut all = Stretch { at_risk: weight, integral: 0.0, events: 0.0 };
     // Sums of many censorings are sums of blocks, so that few roundings add up.
     let (mut blocks, mut of_blocks) = (zero, 0.0);
-    let (mut since, mut at, mut n_censored, end) = (0, 0, 0, tables.plain.len() - 1);
+    // Of one length, so that one look says whether a place is within all of them.
+    let n = tables.plain.len();
+    let (plain, censoring) = (&tables.plain[..n], &tables.censoring[..n]);
+    let inverse_censoring = &tables.inverse_censoring[..n];
+    // Integrals up to the last run, and to the last event.
+    let (mut censoring_before, mut plain_before, mut n_censored) = (censoring[0], plain[0], 0);
     loop {
         let run = runs.next(lanes);
-        let now = run.as_ref().map_or(end, |&(code, ..)| (code / 2) as usize);
-        let share = tables.censoring[now] - tables.censoring[at];
+        let now = run.as_ref().map_or(n - 1, |&(code, ..)| (code / 2) as usize);
+        let share = censoring[now] - censoring_before;
+        censoring_before = censoring[now];
         for v in 0..V {
             ours.integral[v] = L::mul_add(ours.at_risk[v], splat(share), ours.integral[v]);
         }
         all.integral += all.at_risk * share;
-        at = now;
         let is_end = run.is_none();
         match run {
             Some((code, weight, sums)) if code % 2 == 1 => {
@@ -470,10 +475,10 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
             blocks = zero;
             all.integral += std::mem::take(&mut of_blocks);
         }
-        let until = if MEANS && !is_end { tables.horizon[at] } else { 0.0 };
+        let until = if MEANS && !is_end { tables.horizon[now] } else { 0.0 };
         let step = Step {
-            plain: splat(tables.plain[since] - tables.plain[at]),
-            inverse_censoring: splat(tables.inverse_censoring[at]),
+            plain: splat(plain_before - plain[now]),
+            inverse_censoring: splat(inverse_censoring[now]),
             horizon: splat(rest - until),
             any_censored: n_censored > 0,
         };
@@ -495,7 +500,7 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
         }
         all.at_risk -= all.events;
         (ours.integral, all.integral) = (zero, 0.0);
-        (since, rest, n_censored) = (at, until, 0);
+        (plain_before, rest, n_censored) = (plain[now], until, 0);
     }
     store::<L, V>(&mut out.yes[first..], &yes.loss);
     store::<L, V>(&mut out.no[first..], &no.loss);
