@@ -142,6 +142,42 @@ def test_a_saved_model_keeps_costs_and_prices():
     assert CostSensitiveTreeClassifier.from_json(named.to_json()).feature_costs == {2: 0.5}
 
 
+def test_a_mapping_names_the_classes_of_the_costs():
+    X, codes, weight = sample()
+    names = np.array(["ill", "dead", "well"])
+    y = names[codes]
+    order = [2, 0, 1]
+    named = {names[k]: MATRIX[k][order].tolist() for k in order}
+    model = CostSensitiveTreeClassifier(cost_matrix=named, max_depth=2).fit(X, y, weight)
+    ascending = np.argsort(names)
+    plain = MATRIX[np.ix_(ascending, ascending)]
+    same = CostSensitiveTreeClassifier(cost_matrix=plain, max_depth=2).fit(X, y, weight)
+    assert model.objective_value_ == same.objective_value_
+    np.testing.assert_array_equal(model.predict(X), same.predict(X))
+    assert model.mean_cost(X, y, weight) == pytest.approx(model.objective_value_, abs=1e-12)
+    verify(model, X, y, sample_weight=weight)
+    loaded = CostSensitiveTreeClassifier.from_json(model.to_json())
+    assert loaded.cost_matrix == named
+    assert loaded.mean_cost(X, y) == model.mean_cost(X, y)
+
+
+def test_a_fold_may_lack_a_class_that_the_costs_name():
+    X, y, _ = sample()
+    fold = y != 1
+    named = {k: MATRIX[k].tolist() for k in range(3)}
+    model = CostSensitiveTreeClassifier(cost_matrix=named, max_depth=2).fit(X[fold], y[fold])
+    rest = CostSensitiveTreeClassifier(cost_matrix=MATRIX[np.ix_([0, 2], [0, 2])], max_depth=2)
+    assert model.classes_.tolist() == [0, 2]
+    assert model.objective_value_ == rest.fit(X[fold], y[fold]).objective_value_
+    predicted = model.predict(X)
+    assert model.mean_cost(X, y) == pytest.approx(MATRIX[y, predicted].mean(), abs=1e-12)
+    verify(model, X[fold], y[fold])
+    with pytest.raises(ValueError, match="cost_matrix has no class 1; y has"):
+        CostSensitiveTreeClassifier(cost_matrix={0: [0, 1], 2: [1, 0]}).fit(X, y)
+    with pytest.raises(ValueError, match="y holds 3, which is not among those of the fit"):
+        model.mean_cost(X, y + 1)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -149,6 +185,7 @@ def test_a_saved_model_keeps_costs_and_prices():
         ({"cost_matrix": np.eye(4)}, r"cost_matrix has shape \(4, 4\)"),
         ({"cost_matrix": -MATRIX}, r"cost_matrix\[0, 1\] is -5.0"),
         ({"cost_matrix": MATRIX * np.nan}, r"cost_matrix\[0, 0\] is nan"),
+        ({"cost_matrix": {0: [0], 1: [1], 2: [1]}}, r"cost_matrix has shape \(3, 1\)"),
         ({"cost_matrix": "dear"}, "cost_matrix holds something else than numbers"),
         ({"feature_costs": [1.0]}, "feature_costs has 1 entries for 5 columns"),
         ({"feature_costs": {"age": 1.0}}, "feature_costs names 'age'"),

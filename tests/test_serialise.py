@@ -419,3 +419,20 @@ def test_thinned_curves_say_how_far_they_are_off(objective, tmp_path):
     assert again.describe().count("hinned to at most") == 1
     with pytest.raises(InvalidParameterError, match="curve_points"):
         save_model(model, path, curve_points=0)
+
+
+def test_a_thinned_soft_tree_keeps_the_times_of_its_risk():
+    rng = np.random.default_rng(0)
+    X, time = rng.normal(size=(500, 3)), rng.exponential(size=500)
+    model = SoftSurvivalTree(depth=1, n_restarts=1).fit(X, (rng.random(500) < 0.8, time))
+    assert len(model.leaves_.event_times) > 200
+    thinner = loads(dumps(model, curve_points=20))
+    np.testing.assert_array_equal(thinner.leaves_.risk_times, model.leaves_.risk_times)
+    np.testing.assert_array_equal(thinner.predict(X), model.predict(X))
+    for whole, thin in zip(model.leaves_.statistics, thinner.leaves_.statistics, strict=True):
+        # Where the curve has steps it is exact, and so is the error of log S.
+        place = np.searchsorted(whole.event_times, thin.event_times, side="right") - 1
+        np.testing.assert_array_equal(thin.kaplan_meier, whole.kaplan_meier[place])
+        np.testing.assert_allclose(
+            thin.curve.log_variance[:-1], whole.curve.log_variance[place][:-1], rtol=1e-9
+        )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bristlecone._data.arrays import as_array
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
 from bristlecone._data.targets import CostlyData, check_amounts, check_labelled_data, known_codes
 from bristlecone._estimators.base import Taught
@@ -16,6 +18,7 @@ from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
 from bristlecone._objectives.costs import LabelCosts
+from bristlecone.exceptions import InvalidParameterError
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,9 +30,11 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
 
     Parameters
     ----------
-    cost_matrix : array-like of float, shape (n_classes, n_classes), or None, default=None
+    cost_matrix : array-like of float, shape (n_classes, n_classes), mapping or None, default=None
         Entry (i, j) is the cost, not negative, of predicting class j for a row of class i, with the
-        classes in sorted order. None costs 1 per misclassified row.
+        classes in sorted order. A mapping from every class to its row names the classes, with the
+        columns in the order of its keys; it may have classes that the training rows lack, as in
+        a fold of a cross-validation. None costs 1 per misclassified row.
     feature_costs : mapping, sequence or None, default=None
         Cost, not negative, of measuring a column of ``X`` for a row; it is paid at the first split
         on the column. Pass a mapping from names or positions of columns, or one entry per column.
@@ -159,7 +164,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
     (['ill', 'well'], 0.5)
     """
 
-    cost_matrix: ArrayLike | None = None
+    cost_matrix: ArrayLike | Mapping[Any, Any] | None = None
     feature_costs: Any = None
     max_depth: int | None = 3
     max_leaf_nodes: int | None = None
@@ -248,7 +253,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
         y : array-like, shape (n,)
-            Their labels, all among ``classes_``.
+            Their labels, all among ``classes_`` or, if it is a mapping, in ``cost_matrix``.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative.
         costs : array-like of float, shape (n, n_classes), optional
@@ -262,12 +267,15 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         Raises
         ------
         ValueError
-            If a label is not among ``classes_``, and as in ``fit``.
+            If a label has no costs, and as in ``fit``.
         """
         leaves, leaf = self._located(X)
-        labels = known_codes("y", y, leaves.labels, len(leaf))
         matrix = self.certificate_.parameters["cost_matrix"]
-        table = _costs(costs, matrix, labels, len(leaves.labels))
+        known = leaves.labels
+        if costs is None and isinstance(matrix, Mapping):
+            known = np.sort(as_array(list(matrix), "cost_matrix"))
+        codes = known_codes("y", y, known, len(leaf))
+        table = _costs(costs, matrix, known[codes], leaves.labels)
         weight = check_sample_weight(sample_weight, len(leaf))
         paid = table[np.arange(len(leaf)), leaves.label[leaf]] + leaves.prices[leaf]
         return float(np.average(paid, weights=weight))
@@ -281,7 +289,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
             shape = row_count(X), len(data.classes)
             why = f"one row per row of X, one column per class of {data.classes.tolist()}"
             costs = check_amounts("costs", costs, shape, why=why)[data.kept]
-        paid = _costs(costs, self.cost_matrix, data.labels, len(data.classes))
+        paid = _costs(costs, self.cost_matrix, data.classes[data.labels], data.classes)
         return CostlyData(data.X, data.labels, data.classes, data.weight, paid)
 
     def _objective(self) -> LabelCosts:
@@ -292,12 +300,22 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
 
 
 def _costs(
-    given: Any, matrix: Any, labels: NDArray[np.int64], n_classes: int
+    given: Any, matrix: Any, labels: NDArray[Any], classes: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Cost of every label for every row, shape (n, n_classes)."""
+    """Cost of predicting each of the classes for rows with these labels, (n, n_classes)."""
     if given is not None:
-        return check_amounts("costs", given, (len(labels), n_classes))
-    if matrix is None:
-        return (1 - np.eye(n_classes))[labels]
-    shape, why = (n_classes, n_classes), f"a row and a column for each of {n_classes} classes"
-    return check_amounts("cost_matrix", matrix, shape, why=why)[labels]
+        return check_amounts("costs", given, (len(labels), len(classes)))
+    if isinstance(matrix, Mapping):
+        names, n = list(matrix), len(matrix)
+        table = check_amounts("cost_matrix", list(matrix.values()), (n, n), why="a cost per class")
+        for name in np.union1d(classes, labels).tolist():
+            if name not in matrix:
+                raise InvalidParameterError(f"cost_matrix has no class {name!r}; y has")
+        distinct, place = np.unique(labels, return_inverse=True)
+        rows, columns = ([names.index(name) for name in of.tolist()] for of in (distinct, classes))
+        return table[np.ix_(rows, columns)][place]
+    table = 1 - np.eye(len(classes))
+    if matrix is not None:
+        why = f"a row and a column for each of {len(classes)} classes"
+        table = check_amounts("cost_matrix", matrix, table.shape, why=why)
+    return table[np.searchsorted(classes, labels)]

@@ -37,7 +37,7 @@ def thinned(leaves: Kind, points: int) -> tuple[Kind, float]:
 
     With competing risks it is also the largest error of an incidence. Leaves without curves, or
     with few steps, are returned as they are. Rows that left between two times that are kept are
-    counted at the earlier. Smooth leaves keep the times that their risk is a sum over, too.
+    counted at the earlier. Smooth leaves keep the times that their risk is a sum over and no other.
     """
     if isinstance(leaves, StepLeaves):
         return _thinned_steps(leaves, points)  # type: ignore[return-value]
@@ -49,11 +49,37 @@ def thinned(leaves: Kind, points: int) -> tuple[Kind, float]:
 
 
 def _thinned_smooth(leaves: SmoothLeaves, points: int) -> SmoothLeaves:
-    """The predicted curves are formulas; what is known of the rows has fewer steps."""
-    statistics = [_thinned_leaf(leaf, points) for leaf in leaves.statistics]
-    events = np.unique(np.concatenate([leaf.event_times for leaf in statistics]))
-    baseline = _at_times(leaves.baseline, np.union1d(events, leaves.risk_times))
+    """The predicted curves are formulas; what is known of the rows has fewer steps.
+
+    The event times of the result must be those that the risk is a sum over, or the sum would be
+    over other times.
+    """
+    times = leaves.risk_times
+    if all(leaf.event_times.size <= points for leaf in leaves.statistics):
+        return leaves
+    if times.size == leaves.event_times.size:
+        return leaves
+    statistics = [_at_times(leaf, times) for leaf in leaves.statistics]
+    every = np.union1d(times, leaves.baseline.unique_times[[0, -1]])
+    place = np.searchsorted(leaves.baseline.unique_times, every)
+    baseline = Baseline(every, times, leaves.baseline.cumulative_hazard[place])
     return replace(leaves, statistics=_counted(statistics, baseline), baseline=baseline)
+
+
+def _at_times(leaf: LeafStatistics, times: Floats) -> LeafStatistics:
+    """Statistics with steps at these times only, the last of which no event is after."""
+    place = np.searchsorted(leaf.event_times, times, side="right") - 1
+    survival = np.where(place < 0, 1.0, leaf.kaplan_meier[place]) if leaf.event_times.size else 1.0
+    hazard = hazards_of(np.broadcast_to(survival, times.shape))
+    own = hazard > 0
+    at_risk = _at_risk(leaf, place[own], leaf.curve.log_variance[place[own]], hazard[own])
+    return replace(
+        leaf,
+        event_times=times[own],
+        kaplan_meier=leaf.kaplan_meier[place[own]],
+        nelson_aalen=np.cumsum(hazard[own]),
+        at_risk=np.clip(at_risk, 1, leaf.n_samples),
+    )
 
 
 def _counted(statistics: Sequence[LeafStatistics], baseline: Baseline) -> tuple[Any, ...]:
@@ -237,9 +263,16 @@ def _effective(leaf: LeafStatistics, kept: NDArray[np.int64], hazard: Floats) ->
     ends = np.append(kept[1:], variance.size) - 1
     middle = (variance[kept] + variance[ends]) / 2
     middle = np.where(np.isfinite(middle), middle, variance[kept])
+    return _at_risk(leaf, kept, middle, hazard)
+
+
+def _at_risk(
+    leaf: LeafStatistics, place: NDArray[np.int64], variance: Floats, hazard: Floats
+) -> Floats:
+    """Number at risk at steps of this hazard that gives log S this variance after each."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = hazard / ((1 - hazard) * np.diff(middle, prepend=0.0))
-    return np.where(np.isfinite(found), found, leaf.at_risk[kept])
+        found = hazard / ((1 - hazard) * np.diff(variance, prepend=0.0))
+    return np.where(np.isfinite(found), found, leaf.at_risk[place])
 
 
 def _thinned_curves(curves: LeafCurves, points: int) -> LeafCurves:
@@ -277,10 +310,3 @@ def _thinned_hazard(baseline: Baseline, theta: Floats, points: int) -> tuple[Ste
             values.append((max(low, start) + high) / 2)
         times, hazard = times[starts], np.maximum.accumulate(np.array(values))
     return StepFunction(times, hazard, before=0.0), times
-
-
-def _at_times(baseline: Baseline, events: Floats) -> Baseline:
-    """Baseline at some of its event times, the first and the last time."""
-    every = np.union1d(events, baseline.unique_times[[0, -1]])
-    hazard = baseline.cumulative_hazard[np.searchsorted(baseline.unique_times, every)]
-    return Baseline(every, events, hazard)

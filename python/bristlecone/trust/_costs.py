@@ -25,6 +25,10 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
         costs = np.array(more["costs"], dtype=np.float64)[kept]
     elif matrix is None:
         costs = (np.arange(len(classes)) != codes[:, None]).astype(np.float64)
+    elif isinstance(matrix, Mapping):
+        names = list(matrix)
+        place = [names.index(name) for name in classes.tolist()]
+        costs = np.array(list(matrix.values()), dtype=np.float64)[np.ix_(place, place)][codes]
     else:
         costs = np.array(matrix, dtype=np.float64)[codes]
     own = None if weight is None else weight[kept]
