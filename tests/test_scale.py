@@ -22,6 +22,7 @@ from bristlecone.exceptions import (
     ConstantFeatureWarning,
     EventFreeWarning,
     InvalidParameterError,
+    OverlapWarning,
     SearchLimitWarning,
     SmallSampleWarning,
 )
@@ -274,6 +275,17 @@ def test_what_needs_all_rows_is_refused(tree, reason):
 
     with pytest.raises(InvalidParameterError, match=reason):
         fit_partitions(tree, never)
+
+
+def test_rows_without_overlap_are_counted_over_partitions():
+    table = random_table(3).assign(arm=[0, 1] * 150, value=1.0)
+    table["p0"] = np.where(np.arange(300) < 30, 0.001, 0.5)
+    table["p1"] = 1.0 - table["p0"]
+    parts = cut(table, 0, [*FEATURES, "arm", "value", "p0", "p1"])
+    tree = PolicyTree(reward="inverse-propensity", max_depth=1, min_propensity=0.01)
+    roles = {"target": "value", "treatment": "arm", "propensity": ["p0", "p1"]}
+    with pytest.warns(OverlapWarning, match=r"^10% of the rows \(30 of 300\).*30 of treatment 0"):
+        fit_partitions(tree, parts, **roles)
 
 
 def test_order_of_levels_by_outcome_is_refused():

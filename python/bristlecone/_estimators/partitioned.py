@@ -104,6 +104,8 @@ def checked_outcomes(
     copy = clone(estimator)
     if isinstance(getattr(estimator, "class_weight", None), str):
         copy.set_params(class_weight=_balanced(y, weight, count))
+    if isinstance(estimator, PolicyTree):
+        more["count"] = count
     X: NDArray[np.float64] = np.broadcast_to(np.zeros(1), (len(count), 1))
     return copy._training_data(X, y, weight, **more)
 

@@ -328,11 +328,13 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         propensity: Any = None,
         predicted_outcomes: Any = None,
         heard: Any = None,
+        count: NDArray[np.int64] | None = None,
     ) -> PolicyData:
         rows = self._checked(X, y, sample_weight, treatment, propensity, predicted_outcomes)
         self._objective().capacity(rows.classes, 1.0)
         how = self._estimation()
-        data = prepare(how, rows, y, propensity, predicted_outcomes, heard).data
+        given = propensity, predicted_outcomes, heard
+        data = prepare(how, rows, y, *given, count=count).data
         self._objective().check_minimum(data)
         return data
 

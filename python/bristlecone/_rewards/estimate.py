@@ -138,8 +138,9 @@ def prepare(
     heard: Callable[..., object] | None = None,
     *,
     judging: bool = False,
+    count: NDArray[np.int64] | None = None,
 ) -> Prepared:
-    """Rewards of checked rows, whose labels are the treatments.
+    """Rewards of checked rows, whose labels are the treatments; each may stand for ``count``.
 
     Rows that are only ``judging`` a policy may have their last event before the horizon, as long as
     rows of every treatment were under observation until then.
@@ -204,7 +205,8 @@ def prepare(
         uncensored=uncensored,
         min_propensity=how.min_propensity,
     )
-    _warn_of_overlap(estimates)
+    counts = np.ones(len(rewards), dtype=np.int64) if count is None else count[rows.kept]
+    _warn_of_overlap(estimates, counts)
     # What the rewards do not rest on does not belong to the rows of the fit.
     used = predictions if how.reward != "inverse-propensity" else None
     given = scores if needs_scores else None
@@ -318,21 +320,22 @@ def _check_model(model: Any, parameter: str, argument: str, reward: str) -> None
         raise ValueError(f"reward={reward!r} needs {needed}; {parameter} is None")
 
 
-def _warn_of_overlap(found: EstimatedRewards) -> None:
+def _warn_of_overlap(found: EstimatedRewards, count: NDArray[np.int64]) -> None:
     """Warn of rows without overlap: their share, and what is rarest among them."""
-    n, lacking = len(found.rewards), int(found.lacks_overlap.sum())
+    n, lacking = int(count.sum()), int(count[found.lacks_overlap].sum())
     if not lacking:
         return
     least, parts = found.min_propensity, []
     if found.propensity is not None:
-        below = (found.propensity < least).sum(axis=0)
+        below = count @ (found.propensity < least)
         parts += [
             f"{count} of treatment {name!r}"
             for name, count in zip(found.treatments.tolist(), below.tolist(), strict=True)
             if count
         ]
     if found.uncensored is not None and (found.uncensored < least).any():
-        parts.append(f"{int((found.uncensored < least).sum())} of being under observation")
+        unseen = int(count[found.uncensored < least].sum())
+        parts.append(f"{unseen} of being under observation")
     warn(
         f"{100 * lacking / n:.3g}% of the rows ({lacking} of {n}) have no overlap: a probability "
         f"below min_propensity={least:g} ({', '.join(parts)}). What is estimated for them rests on "
