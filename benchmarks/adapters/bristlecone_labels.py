@@ -60,7 +60,8 @@ def _cost_sensitive(problem: Problem) -> Any:
 
     make = partial(
         bristlecone.CostSensitiveTreeClassifier,
-        cost_matrix=target["cost_matrix"],
+        # By class, since a fold may lack one.
+        cost_matrix=dict(enumerate(target["cost_matrix"].tolist())),
         feature_costs=[
             {"cost": cost, "discounted_cost": discount, "origin": origin, "group": group}
             for cost, discount, origin, group in zip(

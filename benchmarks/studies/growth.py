@@ -151,7 +151,7 @@ def section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     shown = rows[rows["metric"].isin(["seconds", "megabytes"]) & (rows["value"] > 0)]
     log = "y" if experiment == "depth" else "xy"
     path = folder / f"growth-{experiment}.png"
-    lines += pages.curves(path, shown, "x", (title, "seconds, MB"), panels="metric", log=log)
+    lines += pages.curves(path, shown, "x", (title, ""), panels="metric", log=log)
     methods = list(dict.fromkeys(rows["method"]))
     lines += ["Seconds of a fit:", *pages.times(rows, ["x"], methods, [title])]
     lines += ["Seconds of the forecast:"]

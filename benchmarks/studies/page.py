@@ -232,8 +232,8 @@ def curves(
 ) -> list[str]:
     """Draw the mean of ``value`` along a column, a line per method and a panel per set.
 
-    ``labels`` are those of the axes, ``log`` names the axes with a logarithmic scale. Returns the
-    lines that show the picture.
+    ``labels`` are those of the axes; the second may be empty where the panels are units. ``log``
+    names the axes with a logarithmic scale. Returns the lines that show the picture.
     """
     names = list(dict.fromkeys(rows[panels]))
     methods = list(dict.fromkeys(rows["method"]))
@@ -249,4 +249,4 @@ def curves(
         axes[0].set_ylabel(labels[1])
 
     picture(path, len(names), draw)
-    return [f"![{labels[1]} by {labels[0]}]({path.name})", ""]
+    return [f"![{labels[1] or ', '.join(names)} by {labels[0]}]({path.name})", ""]

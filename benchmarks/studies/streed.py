@@ -35,9 +35,6 @@ DIFFERENCES = [
     "which are joined and divided anew. There are 3 divisions, the paper has 100. The matrices "
     "follow equation 59 with the class frequencies of the training rows; the classes' frequencies "
     "in equation 60 are those of the test rows, as in the paper.",
-    "Our tree has no numbers for nursery: its rarest class is missing in some folds, where `fit` "
-    "rejects the cost matrix of all classes. mushroom, and annealing with high costs, take long "
-    "and are not part of this record.",
     "Nursery has 6,000 rows here and 8,703 in the paper's table 1. C4.5, CSID3, EG2, IDX, MetaCost "
     "and TMDP are Java programs; scikit-learn's CART, with the classes' costs as weights, stands "
     "for the greedy methods. It ignores what questions cost.",
