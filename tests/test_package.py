@@ -1,6 +1,8 @@
 """What the package exports."""
 
 import inspect
+import subprocess
+import sys
 
 import public_names
 import pytest
@@ -28,3 +30,11 @@ def test_a_star_import_brings_every_public_name():
 def test_the_list_of_public_names_is_current():
     written = public_names.FILE.read_text(encoding="utf-8")
     assert written == public_names.text(), "run: python tests/public_names.py"
+
+
+def test_the_estimators_are_imported_without_what_few_fits_need():
+    heavy = "sklearn.tree", "sklearn.ensemble", "sklearn.pipeline", "sklearn.isotonic"
+    heavy += "matplotlib", "pyarrow.parquet", "dask", "sklearn.cluster"
+    code = "import sys; from bristlecone import OptimalSurvivalTree; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert not set(heavy) & set(found.stdout.split())

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.tree import DecisionTreeRegressor
 
 Floats = NDArray[np.float64]
 Place = tuple[int, int]
@@ -94,6 +93,9 @@ def _distinct_rows(
 
 def _gains(rows: _Rows, min_support: float) -> dict[Place, float]:
     """How much of the squared error every cut (column, gap) takes off in boosting, in all."""
+    # Every tree imports this module, and few encoders grow trees, whose import takes long.
+    from sklearn.tree import DecisionTreeRegressor
+
     residual = rows.scores
     gains: dict[Place, float] = defaultdict(float)
     for _ in range(_ROUNDS):

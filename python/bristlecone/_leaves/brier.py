@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import isotonic_regression
 
 from bristlecone._tree import Tree
 from bristlecone.curves import StepFunction, censoring_survival
@@ -254,6 +253,8 @@ def _antitonic_regression(
     values: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Non-increasing values in [0, 1] nearest to the given ones in weighted squares."""
+    from sklearn.isotonic import isotonic_regression  # here, since it takes long
+
     if not values.size:
         return values
     return np.asarray(

@@ -8,7 +8,6 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from bristlecone._data.rows import CheckedRows
 from bristlecone._data.targets import LabelledData
@@ -68,7 +67,7 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
         return _accuracy(data, "accuracy")
 
     def sklearn_tree(self, data: ClassRowsT) -> SklearnTree | None:
-        return SklearnTree(DecisionTreeClassifier(), data.labels, data.weight, by_label=True)
+        return SklearnTree("gini", data.labels, data.weight, by_label=True)
 
     def leaves(self, tree: Tree, problem: Problem[ClassRowsT], solution: Any) -> ClassLeaves:
         data = problem.data
@@ -184,14 +183,13 @@ class LabelSums(ClassObjective[LabelledData]):
         if data.smoothed is not None:
             # The squared error of shares is their Gini impurity.
             counted = data.smoothed * self._class_scale(data)
-            return SklearnTree(DecisionTreeRegressor(), counted, weight, by_label=False)
+            return SklearnTree("squared_error", counted, weight, by_label=False)
         if self.balanced:
             own = np.ones(len(data.labels)) if weight is None else weight
             weight = own / np.bincount(data.labels, weights=own)[data.labels]
         criterion = "entropy" if self.name == "entropy" else "gini"
         by_label = self.name not in ("gini", "entropy")
-        tree = DecisionTreeClassifier(criterion=criterion)
-        return SklearnTree(tree, data.labels, weight, by_label)
+        return SklearnTree(criterion, data.labels, weight, by_label)
 
     def losses(
         self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.tree import DecisionTreeRegressor
 
 from bristlecone._data.exact import product_sum
 from bristlecone._data.targets import NumericData
@@ -46,7 +45,7 @@ class SquaredError(TaskObjective[NumericData, MeanLeaves]):
 
     def sklearn_tree(self, data: NumericData) -> SklearnTree | None:
         target = data.sought.target
-        return SklearnTree(DecisionTreeRegressor(), target, data.weight, by_label=False)
+        return SklearnTree("squared_error", target, data.weight, by_label=False)
 
     def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> MeanLeaves:
         groups = _Groups.of(tree, problem)

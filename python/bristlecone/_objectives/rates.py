@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
-from sklearn.tree import DecisionTreeRegressor
 
 from bristlecone._data.targets import NumericData
 from bristlecone._leaves.means import MeanLeaves
@@ -46,8 +45,7 @@ class PoissonDeviance(SquaredError):
         data = data.sought
         if not data.target.any():
             return None  # scikit-learn refuses counts that are all zero
-        tree = DecisionTreeRegressor(criterion="poisson")
-        return SklearnTree(tree, data.rates, data.rate_weight, by_label=False)
+        return SklearnTree("poisson", data.rates, data.rate_weight, by_label=False)
 
     def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> MeanLeaves:
         data = problem.data

@@ -38,12 +38,12 @@ class Growth(NamedTuple):
 
 
 class SklearnTree(NamedTuple):
-    """A tree of scikit-learn, not fitted, its target, and what its nodes cost.
+    """What a tree of scikit-learn is fitted to, by which criterion, and what its nodes cost.
 
     ``by_label`` counts the weight that is not of the node's class; else the impurity is summed.
     """
 
-    estimator: Any
+    criterion: str
     target: NDArray[Any]
     weight: Floats | None
     by_label: bool
@@ -77,16 +77,22 @@ def cuts_of_sklearn(tree: SklearnTree, columns: RankedColumns, growth: Growth) -
 
     It rounds numbers to single precision; the cuts are between the ranks that it tells apart.
     """
+    # Every tree imports this module, and few grow one of scikit-learn, whose import takes long.
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
     largest = float(np.finfo(np.float32).max)
     X = np.clip(columns.numbers(), -largest, largest).astype(np.float32)
     budget = growth.max_leaf_nodes
-    tree.estimator.set_params(
+    of_classes = tree.criterion in ("gini", "entropy")
+    kind = DecisionTreeClassifier if of_classes else DecisionTreeRegressor
+    estimator = kind(
+        criterion=tree.criterion,
         max_depth=growth.max_depth,
         max_leaf_nodes=None if budget is None else max(budget, 2),
         min_samples_leaf=growth.min_samples_leaf,
         random_state=0,
     )
-    grown = tree.estimator.fit(X, tree.target, sample_weight=tree.weight).tree_
+    grown = estimator.fit(X, tree.target, sample_weight=tree.weight).tree_
     weight = grown.weighted_n_node_samples
     if tree.by_label:
         share = grown.value[:, 0, :] / grown.value[:, 0, :].sum(axis=1, keepdims=True)

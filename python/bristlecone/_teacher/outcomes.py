@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.base import clone, is_regressor
-from sklearn.linear_model import LinearRegression, PoissonRegressor
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from bristlecone._data.rows import take_rows
@@ -236,6 +234,8 @@ class Rates(Outcomes):
         target = self.target / np.average(self.target, weights=importance)
         # A standard normal prior on the slopes.
         events = float(importance @ self.target)
+        from sklearn.linear_model import PoissonRegressor  # here, since it takes long
+
         model = PoissonRegressor(alpha=1.0 / max(events, 1.0), solver="newton-cholesky")
         kept = np.arange(columns.shape[1])
         while kept.size:
@@ -431,6 +431,8 @@ class Numbers(Outcomes):
         columns = np.column_stack([one.ravel() for one in predictions])
         repeats = self.values.size // len(self.values)
         weight = None if self.weight is None else np.repeat(self.weight, repeats)
+        from sklearn.linear_model import LinearRegression
+
         model = LinearRegression(positive=True)
         model.fit(columns, self.values.ravel(), sample_weight=weight)
         return np.asarray(model.predict(columns)).reshape(self.values.shape)
@@ -480,6 +482,8 @@ def fitted_with_weights(
 
 def _weight_parameter(model: Any) -> str | None:
     """Name under which ``fit`` takes weights."""
+    from sklearn.pipeline import Pipeline
+
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
         return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
