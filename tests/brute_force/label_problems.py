@@ -213,6 +213,10 @@ def costs(rng):
         features = features[:, asks]
     paid, price = prices(rng, columns, ranges)
     amount = shrinkage(rng)
+    if matrix is not None and rng.random() < 0.4:
+        # By name, in any order of the classes.
+        names, order = np.unique(np.asarray(fit["y"])[kept]).tolist(), rng.permutation(n_classes)
+        matrix = {names[k]: matrix[k, order].tolist() for k in order}
     parameters |= {"cost_matrix": matrix, "shrinkage": amount, **paid}
     predicted = shares(amount, X[kept], labels, weight, n_classes)
     (c, cost_unit), (w, weight_unit) = plain.whole(table), plain.whole(weight)
@@ -248,6 +252,7 @@ def prices(rng, columns, ranges):
         return {"feature_costs": None}, lambda asked, column: 0.0
     scale = one_of(rng, 0.02, 0.2, 1.0)
     cost = scale * ranges.values(numbers(rng, columns), offset=False)
+    cost[cost < 1e-280] = 0.0  # `fit` refuses such costs
     discount, group, origin = cost.copy(), [None] * columns, [None] * columns
     given = {"cost": cost.tolist()}
     if rng.random() < 0.7:
