@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -226,3 +228,26 @@ def test_the_forecast_grows_with_depth_and_with_noise():
 
     assert seconds(noise, 2) < seconds(noise, 3) < seconds(noise, 4)
     assert seconds(signal, 4) < seconds(noise, 4)
+
+
+ROOT = Path(__file__).parents[1]
+PUBLISHED = ROOT.parent / "shared" / "data" / "continuous"
+
+
+def counts_of_pycontree():
+    """Set, depth and errors of the trees that pycontree has proven, from the record."""
+    path = max((ROOT / "benchmarks" / "records").glob("*-every-threshold.json"))
+    for run in json.loads(path.read_text(encoding="utf-8"))["runs"]:
+        if run["program"] == "pycontree" and run["status"] == "optimal" and run["seconds"] < 1:
+            yield pytest.param(run["data"][0], run["depth"], run["errors"], id=str(run["data"][0]))
+
+
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="the sets are not beside the repository")
+@pytest.mark.parametrize(("name", "depth", "errors"), list(counts_of_pycontree()))
+def test_errors_are_as_few_as_those_of_pycontree(name, depth, errors):
+    values = np.loadtxt(PUBLISHED / f"{name}.txt.gz")
+    tree = OptimalTreeClassifier(
+        max_depth=depth, min_samples_leaf=1, encoder=BinaryEncoder(thresholds="all", min_support=0)
+    ).fit(values[:, 1:], values[:, 0].astype(int))
+    assert tree.status_ == "optimal"
+    assert round(tree.objective_value_ * len(values)) == errors
