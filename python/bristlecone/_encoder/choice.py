@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._encoder.columns import CategoricalColumn, TrainingColumn
+from bristlecone._encoder.columns import CategoricalColumn, RankedColumn, TrainingColumn
 from bristlecone._encoder.counts import ValueCounts
-from bristlecone._encoder.features import Feature
+from bristlecone._encoder.features import Feature, Threshold
 from bristlecone._encoder.schema import ColumnSchema
 from bristlecone._encoder.thresholds import weighted_mean
 
@@ -33,29 +33,34 @@ class Candidate(NamedTuple):
     feature : Feature
     n_smaller : int
         Rows on the smaller side, the same for a feature and its complement.
-    own : bytes
-        Its answers for the distinct values of its column, likewise.
+    own : hashable
+        Its answers for the distinct values of its column, likewise; of a threshold the number of
+        values that are not above it.
     support : float
         Share of the weight on the lighter side.
     """
 
     feature: Feature
     n_smaller: int
-    own: bytes
+    own: Hashable
     support: float
 
     @classmethod
     def of(cls, feature: Feature, counts: ValueCounts) -> Candidate | None:
         """The candidate; None where the feature is true for all rows or for none."""
-        answer = feature.evaluate(counts.column)
-        n_true = int(counts.rows[answer].sum())
-        n_rows = counts.n_rows
+        own: Hashable
+        if isinstance(feature, Threshold) and isinstance(counts.column, RankedColumn):
+            own = int(counts.column.distinct.searchsorted(feature.value, side="right"))
+            n_true, true = counts.up_to(own, feature.missing)
+        else:
+            answer = feature.evaluate(counts.column)
+            own = rows_divided(answer)
+            n_true, true = int(counts.rows[answer].sum()), float(counts.weight[answer].sum())
+        n_rows, total = counts.totals
         if n_true in (0, n_rows):
             return None
-        total = float(np.sum(counts.weight))
-        true = float(np.sum(counts.weight[answer]))
         n_smaller, support = min(n_true, n_rows - n_true), min(true, total - true) / total
-        return cls(feature, n_smaller, rows_divided(answer), support)
+        return cls(feature, n_smaller, own, support)
 
 
 def has_many_levels(column: TrainingColumn, most: int | None) -> TypeGuard[CategoricalColumn]:

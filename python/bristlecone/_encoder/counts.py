@@ -7,6 +7,7 @@ the same values, rows and weights to the last bit.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,23 @@ class ValueCounts:
     def n_rows(self) -> int:
         """Rows of the data."""
         return int(self.rows.sum())
+
+    @cached_property
+    def totals(self) -> tuple[int, float]:
+        """All rows and their weight."""
+        return self.n_rows, float(np.sum(self.weight))
+
+    @cached_property
+    def _up_to(self) -> tuple[Integers, Floats]:
+        return np.append(0, np.cumsum(self.rows)), np.append(0.0, np.cumsum(self.weight))
+
+    def up_to(self, n_values: int, missing: bool) -> tuple[int, float]:
+        """Rows and weight of the first distinct numbers, and perhaps of the missing values."""
+        rows, weights = self._up_to
+        n_rows, weight = int(rows[n_values]), float(weights[n_values])
+        if missing and self.column.missing is not None:
+            n_rows, weight = n_rows + int(self.rows[-1]), weight + float(self.weight[-1])
+        return n_rows, weight
 
     @property
     def n_missing(self) -> int:
