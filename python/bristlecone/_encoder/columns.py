@@ -385,7 +385,7 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
         values = (series if missing is None else series.fill_null(absent)).to_numpy()
         return _from_integers(name, values.astype(bool) if dtype == nw.Boolean else values, missing)
     if dtype.is_numeric():
-        numbers = series.cast(nw.Float64).to_numpy()
+        numbers = (series if dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
         if numbers.dtype == object:  # pandas 2.0: Arrow's missing values stay objects
             numbers = np.where(series.is_null().to_numpy(), np.nan, series.fill_null(0).to_numpy())
         return _from_floats(name, numbers)

@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 from sklearn.base import clone
 
 from bristlecone._data.rows import CheckedRows
@@ -220,7 +221,10 @@ class SearchedTree(BaseTree):
             rows = problem.data.X
             values = fitted.tree, fitted.leaves, problem.encoder, fitted.certificate
             # Resamples have features only, and nobody asks what was missing in them.
-            self._set_fitted(*values, rows, with_missing=rows is not problem.features)
+            missing = rows is not problem.features and np.any(
+                getattr(problem.encoder, "n_missing_", False)
+            )
+            self._set_fitted(*values, rows, with_missing=bool(missing))
         return fitted
 
 
