@@ -268,11 +268,12 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         present = None if weight is None or weight.all() else weight > 0
         columns, scores = training_columns(table.one_by_one(), present), None
         risks: dict[str, LevelRisks | None] = {}
-        many = [one for one in columns if has_many_levels(one, self.max_categories)]
-        if self.categories == "risk" and many and y is not None:
-            check_row_labels(X, y=y)
-            ratios = outcome_ratios(y, table.n_rows, weight, exposure)
-            risks = {column.name: level_risks(column, ratios, weight, present) for column in many}
+        if self.categories == "risk" and y is not None:
+            many = [one for one in columns if has_many_levels(one, self.max_categories)]
+            if many:
+                check_row_labels(X, y=y)
+                ratios = outcome_ratios(y, table.n_rows, weight, exposure)
+                risks = {one.name: level_risks(one, ratios, weight, present) for one in many}
         if self.thresholds == "ensemble":
             if y is None:
                 raise ValueError(

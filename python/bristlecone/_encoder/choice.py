@@ -56,7 +56,7 @@ class Candidate(NamedTuple):
             answer = feature.evaluate(counts.column)
             own = rows_divided(answer)
             n_true, true = int(counts.rows[answer].sum()), float(counts.weight[answer].sum())
-        n_rows, total = counts.totals
+        n_rows, total = counts.n_rows, counts.total_weight
         if n_true in (0, n_rows):
             return None
         n_smaller, support = min(n_true, n_rows - n_true), min(true, total - true) / total

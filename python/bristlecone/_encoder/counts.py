@@ -65,15 +65,15 @@ class ValueCounts:
         """Name of the column."""
         return self.column.name
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """Rows of the data."""
         return int(self.rows.sum())
 
     @cached_property
-    def totals(self) -> tuple[int, float]:
-        """All rows and their weight."""
-        return self.n_rows, float(np.sum(self.weight))
+    def total_weight(self) -> float:
+        """Their weight."""
+        return float(self.weight.sum())
 
     @cached_property
     def _up_to(self) -> tuple[Integers, Floats]:

@@ -275,7 +275,10 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         if costs is None and isinstance(matrix, Mapping):
             known = np.sort(as_array(list(matrix), "cost_matrix"))
         codes = known_codes("y", y, known, len(leaf))
-        table = _costs(costs, matrix, known[codes], leaves.labels)
+        if costs is None:
+            table = _costs_of_errors(matrix, known, leaves.labels)[codes]
+        else:
+            table = check_amounts("costs", costs, (len(leaf), len(leaves.labels)))
         weight = check_sample_weight(sample_weight, len(leaf))
         paid = table[np.arange(len(leaf)), leaves.label[leaf]] + leaves.prices[leaf]
         return float(np.average(paid, weights=weight))
@@ -289,8 +292,9 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
             shape = row_count(X), len(data.classes)
             why = f"one row per row of X, one column per class of {data.classes.tolist()}"
             costs = check_amounts("costs", costs, shape, why=why)[data.kept]
-        paid = _costs(costs, self.cost_matrix, data.classes[data.labels], data.classes)
-        return CostlyData(data.X, data.labels, data.classes, data.weight, paid)
+        else:
+            costs = _costs_of_errors(self.cost_matrix, data.classes, data.classes)[data.labels]
+        return CostlyData(data.X, data.labels, data.classes, data.weight, costs)
 
     def _objective(self) -> LabelCosts:
         return LabelCosts(
@@ -299,23 +303,22 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         )
 
 
-def _costs(
-    given: Any, matrix: Any, labels: NDArray[Any], classes: NDArray[Any]
+def _costs_of_errors(
+    matrix: Any, true: NDArray[Any], predicted: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Cost of predicting each of the classes for rows with these labels, (n, n_classes)."""
-    if given is not None:
-        return check_amounts("costs", given, (len(labels), len(classes)))
-    if isinstance(matrix, Mapping):
-        names, n = list(matrix), len(matrix)
-        table = check_amounts("cost_matrix", list(matrix.values()), (n, n), why="a cost per class")
-        for name in np.union1d(classes, labels).tolist():
-            if name not in matrix:
-                raise InvalidParameterError(f"cost_matrix has no class {name!r}; y has")
-        distinct, place = np.unique(labels, return_inverse=True)
-        rows, columns = ([names.index(name) for name in of.tolist()] for of in (distinct, classes))
-        return table[np.ix_(rows, columns)][place]
-    table = 1 - np.eye(len(classes))
-    if matrix is not None:
-        why = f"a row and a column for each of {len(classes)} classes"
-        table = check_amounts("cost_matrix", matrix, table.shape, why=why)
-    return table[np.searchsorted(classes, labels)]
+    """Cost of predicting each of these classes for a row of each true class.
+
+    Where the matrix does not name its classes, they are the same.
+    """
+    n = len(predicted)
+    if matrix is None:
+        return 1 - np.eye(n)
+    if not isinstance(matrix, Mapping):
+        why = f"a row and a column for each of {n} classes"
+        return check_amounts("cost_matrix", matrix, (n, n), why=why)
+    shape, place = (len(matrix), len(matrix)), {name: at for at, name in enumerate(matrix)}
+    table = check_amounts("cost_matrix", list(matrix.values()), shape, why="a cost per class")
+    for name in true.tolist():
+        if name not in place:
+            raise InvalidParameterError(f"cost_matrix has no class {name!r}; y has")
+    return table[np.ix_(*([place[name] for name in of.tolist()] for of in (true, predicted)))]

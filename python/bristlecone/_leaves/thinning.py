@@ -55,9 +55,8 @@ def _thinned_smooth(leaves: SmoothLeaves, points: int) -> SmoothLeaves:
     over other times.
     """
     times = leaves.risk_times
-    if all(leaf.event_times.size <= points for leaf in leaves.statistics):
-        return leaves
-    if times.size == leaves.event_times.size:
+    is_short = all(leaf.event_times.size <= points for leaf in leaves.statistics)
+    if is_short or times.size == leaves.event_times.size:
         return leaves
     statistics = [_at_times(leaf, times) for leaf in leaves.statistics]
     every = np.union1d(times, leaves.baseline.unique_times[[0, -1]])
@@ -67,10 +66,11 @@ def _thinned_smooth(leaves: SmoothLeaves, points: int) -> SmoothLeaves:
 
 
 def _at_times(leaf: LeafStatistics, times: Floats) -> LeafStatistics:
-    """Statistics with steps at these times only, the last of which no event is after."""
+    """Statistics with steps at these times only; no event is later than the last of them."""
+    if not leaf.event_times.size:
+        return leaf
     place = np.searchsorted(leaf.event_times, times, side="right") - 1
-    survival = np.where(place < 0, 1.0, leaf.kaplan_meier[place]) if leaf.event_times.size else 1.0
-    hazard = hazards_of(np.broadcast_to(survival, times.shape))
+    hazard = hazards_of(np.where(place < 0, 1.0, leaf.kaplan_meier[place]))
     own = hazard > 0
     at_risk = _at_risk(leaf, place[own], leaf.curve.log_variance[place[own]], hazard[own])
     return replace(

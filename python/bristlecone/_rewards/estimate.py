@@ -329,9 +329,9 @@ def _warn_of_overlap(found: EstimatedRewards, count: NDArray[np.int64]) -> None:
     if found.propensity is not None:
         below = count @ (found.propensity < least)
         parts += [
-            f"{count} of treatment {name!r}"
-            for name, count in zip(found.treatments.tolist(), below.tolist(), strict=True)
-            if count
+            f"{n_below} of treatment {name!r}"
+            for name, n_below in zip(found.treatments.tolist(), below.tolist(), strict=True)
+            if n_below
         ]
     if found.uncensored is not None and (found.uncensored < least).any():
         unseen = int(count[found.uncensored < least].sum())

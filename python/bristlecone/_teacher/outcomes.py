@@ -228,14 +228,15 @@ class Rates(Outcomes):
 
     def _regressed(self, columns: Floats) -> Floats:
         """Fitted rates of a Poisson regression on these columns, with slopes of at least zero."""
+        # Every tree imports this module, and few have a teacher, whose models take long to import.
+        from sklearn.linear_model import PoissonRegressor
+
         importance = self.importance
         spread = columns.std(axis=0)
         columns = (columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
         target = self.target / np.average(self.target, weights=importance)
         # A standard normal prior on the slopes.
         events = float(importance @ self.target)
-        from sklearn.linear_model import PoissonRegressor  # here, since it takes long
-
         model = PoissonRegressor(alpha=1.0 / max(events, 1.0), solver="newton-cholesky")
         kept = np.arange(columns.shape[1])
         while kept.size:
@@ -428,11 +429,11 @@ class Numbers(Outcomes):
         return np.asarray(np.broadcast_to(mean, self.values.shape))
 
     def combined(self, predictions: Sequence[Floats]) -> Floats:
+        from sklearn.linear_model import LinearRegression
+
         columns = np.column_stack([one.ravel() for one in predictions])
         repeats = self.values.size // len(self.values)
         weight = None if self.weight is None else np.repeat(self.weight, repeats)
-        from sklearn.linear_model import LinearRegression
-
         model = LinearRegression(positive=True)
         model.fit(columns, self.values.ravel(), sample_weight=weight)
         return np.asarray(model.predict(columns)).reshape(self.values.shape)

@@ -70,8 +70,8 @@ def fit_partitions(
     """Fit a tree to a table that is read partition by partition.
 
     The table need not fit into memory. Each pass reads all partitions and keeps only counts and
-    sums, which are exact. The result is the tree, objective and lower bound that ``fit`` finds for
-    the whole table, whatever the partitions and their order.
+    sums, which are exact. The result is the tree and objective that ``fit`` finds for the whole
+    table, whatever the partitions and their order; the lower bound is the same up to rounding.
 
     Parameters
     ----------
