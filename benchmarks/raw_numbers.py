@@ -1,7 +1,8 @@
 """Seconds from raw numbers to a tree: everything around the search, and the search beside it.
 
-``python -m benchmarks.raw_numbers`` fits ``OptimalSurvivalTree`` at its defaults to a data frame
-of twenty float columns, each fit in a process of its own; ``--before PYTHON`` names an interpreter
+``python -m benchmarks.raw_numbers`` fits ``OptimalSurvivalTree`` to a data frame of twenty float
+columns, at its defaults and with five thresholds of every column, each fit in a process of its own;
+``--before PYTHON`` names an interpreter
 whose bristlecone is measured in turn with this checkout, ``--out benchmarks/records`` writes a
 dated record. CPU seconds of one thread, and the largest memory beyond that before the fit. Linux
 only.
@@ -28,6 +29,12 @@ import numpy as np
 ROWS = (200_000, 1_000_000)
 DEPTHS = (2, 3)
 COLUMNS = 20
+
+# Thresholds of every column; None for the defaults, which look at every threshold.
+ENCODERS = (None, 5)
+
+# Bytes that a search needs for every row besides its features: time, event, sums, reals.
+STATISTICS = 8 + 1 + 2 * 8 + 3 * 8
 PACKAGE = Path(__file__).parents[1] / "python"
 
 
@@ -37,20 +44,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--before", help="interpreter with another version of bristlecone")
     parser.add_argument("--repeats", type=int, default=3, help="fits of every case and version")
     parser.add_argument("--out", type=Path, help="folder for YYYY-MM-DD-raw-numbers.json and .md")
-    parser.add_argument("--case", nargs=2, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--case", nargs=3, type=int, help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.case is not None:
         print(json.dumps(fitted(*chosen.case)))
         return 0
     versions = {"before": chosen.before} if chosen.before else {}
     runs = []
-    for (rows, depth), _, (version, python) in itertools.product(
-        itertools.product(ROWS, DEPTHS),
+    for (thresholds, rows, depth), _, (version, python) in itertools.product(
+        itertools.product(ENCODERS, ROWS, DEPTHS),
         range(chosen.repeats),
         [*versions.items(), ("after", sys.executable)],
     ):
         path = str(PACKAGE) if version == "after" else ""
-        command = [python, str(Path(__file__)), "--case", str(rows), str(depth)]
+        case = [str(number or 0) for number in (rows, depth, thresholds)]
+        command = [python, str(Path(__file__)), "--case", *case]
         done = subprocess.run(
             command,
             env={**os.environ, "PYTHONPATH": path},
@@ -69,29 +77,37 @@ def main(arguments: list[str] | None = None) -> int:
         stem.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
         stem.with_suffix(".md").write_text(text)
     print(text)
-    found = {(run["rows"], run["depth"]): set() for run in runs}
+    found = {case_of(run): set() for run in runs}
     for run in runs:
-        found[run["rows"], run["depth"]].add((run["tree"], run["objective"]))
+        found[case_of(run)].add((run["tree"], run["objective"]))
     return int(any(len(trees) > 1 for trees in found.values()))
 
 
-def fitted(n_rows: int, depth: int) -> dict[str, Any]:
-    """CPU seconds of a fit without its search, and of the search; its memory and its tree."""
+def case_of(run: dict[str, Any]) -> tuple[int, ...]:
+    """What a run fits: thresholds of every column, rows and depth."""
+    return run["thresholds"], run["rows"], run["depth"]
+
+
+def fitted(n_rows: int, depth: int, thresholds: int) -> dict[str, Any]:
+    """CPU seconds of a fit without its search, and of the search; its memory and its tree.
+
+    With 0 ``thresholds`` the encoder is that of the defaults.
+    """
     import pandas as pd
 
-    from bristlecone import OptimalSurvivalTree
+    from bristlecone import BinaryEncoder, OptimalSurvivalTree
+    from bristlecone._estimators import searched
 
-    class Timed(OptimalSurvivalTree):
-        searching = 0.0
+    solve, searching = searched.solve, []
 
-        def run(self, search: Any, problem: Any, **options: Any) -> Any:
-            began = time.process_time()
+    def timed(*given: Any) -> Any:
+        began = time.process_time()
+        peaks.append(0)
+        try:
+            return solve(*given)
+        finally:
+            searching.append(time.process_time() - began)
             peaks.append(0)
-            try:
-                return super().run(search, problem, **options)
-            finally:
-                self.searching += time.process_time() - began
-                peaks.append(0)
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_rows, COLUMNS))
@@ -100,7 +116,11 @@ def fitted(n_rows: int, depth: int) -> dict[str, Any]:
     censored = rng.exponential(np.quantile(lives, 0.8), n_rows)
     y = lives <= censored, np.minimum(lives, censored)
     frame = pd.DataFrame(X, columns=[f"c{place}" for place in range(COLUMNS)])
-    tree = Timed(max_depth=depth)
+    encoder = BinaryEncoder(n_thresholds=thresholds) if thresholds else "auto"
+    tree = OptimalSurvivalTree(max_depth=depth, encoder=encoder)
+    # What a first fit imports is none of its memory.
+    OptimalSurvivalTree(max_depth=1, encoder=encoder).fit(frame[:200], (y[0][:200], y[1][:200]))
+    searched.solve = timed
     # Before the search, in it, and after it.
     before, peaks, ended = resident(), [0], threading.Event()
 
@@ -118,13 +138,16 @@ def fitted(n_rows: int, depth: int) -> dict[str, Any]:
         ended.set()
         watcher.join()
     questions = "\n".join(tree.certificate_.binary_features) + repr(tree.tree_.threshold.tolist())
+    needed = n_rows * (8 * -(-tree.n_binary_features_ // 64) + STATISTICS)
     return {
+        "thresholds": thresholds,
         "rows": n_rows,
         "depth": depth,
-        "search": round(tree.searching, 3),
-        "else": round(seconds - tree.searching, 3),
+        "search": round(sum(searching), 3),
+        "else": round(seconds - sum(searching), 3),
         "memory": round((peaks[0] - before) / X.nbytes, 2),
         "memory_of_search": round((peaks[1] - before) / X.nbytes, 2),
+        "memory_by_need": round((max(peaks[:2]) - before) / needed, 2),
         "objective": tree.objective_value_,
         "tree": sha256(questions.encode()).hexdigest()[:16],
     }
@@ -141,29 +164,34 @@ def markdown(runs: list[dict[str, Any]]) -> str:
     lines = [
         "# From raw numbers to a tree",
         "",
-        f"`OptimalSurvivalTree` at its defaults on a data frame of {COLUMNS} float columns, all "
-        "values distinct. CPU seconds of one thread (median), and the largest memory beyond that "
-        "before the fit as a multiple of the bytes of the columns: before the search, and in it. "
-        "The search includes packing the features and merging equal rows. Same tree: thresholds, "
-        "features and objective are the same in every fit.",
+        f"`OptimalSurvivalTree` on a data frame of {COLUMNS} float columns, all values distinct: "
+        "at its defaults, which look at every threshold, and with some thresholds of every column "
+        "(`BinaryEncoder(n_thresholds=...)`). CPU seconds of one thread (median), and the largest "
+        "memory beyond that before the fit as a multiple of the bytes of the columns: before the "
+        "search, and in it; and the larger as a multiple of what a search needs, the features as "
+        f"bits and {STATISTICS} bytes of statistics per row. The search includes "
+        "merging equal rows. Same tree: thresholds, features and objective are the same in every "
+        "fit.",
         "",
-        "| rows | depth | version | fits | without the search | search | memory before "
-        "| in the search | same tree |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| thresholds | rows | depth | version | fits | without the search | search "
+        "| memory before | in the search | of what it needs | same tree |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for (rows, depth), cases in itertools.groupby(runs, lambda run: (run["rows"], run["depth"])):
+    for (thresholds, rows, depth), cases in itertools.groupby(runs, case_of):
         own = list(cases)
         same = len({(run["tree"], run["objective"]) for run in own}) == 1
         for version in dict.fromkeys(run["version"] for run in own):
             fits = [run for run in own if run["version"] == version]
             middle = {
                 name: statistics.median(run[name] for run in fits)
-                for name in ("else", "search", "memory", "memory_of_search")
+                for name in ("else", "search", "memory", "memory_of_search", "memory_by_need")
             }
             lines.append(
-                f"| {rows:,} | {depth} | {version} | {len(fits)} | {middle['else']:.2f} "
+                f"| {thresholds or 'defaults'} | {rows:,} | {depth} | {version} | {len(fits)} "
+                f"| {middle['else']:.2f} "
                 f"| {middle['search']:.2f} | {middle['memory']:.2f} "
-                f"| {middle['memory_of_search']:.2f} | {'yes' if same else 'no'} |"
+                f"| {middle['memory_of_search']:.2f} | {middle['memory_by_need']:.2f} "
+                f"| {'yes' if same else 'no'} |"
             )
     return "\n".join(lines) + "\n"
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from bristlecone import BinaryEncoder
+from bristlecone._core import BinaryMatrix
 from bristlecone._data.exact import ExactSums, product_sum
 from bristlecone._encoder.columns import CategoricalColumn, read_table, training_columns
 from bristlecone._encoder.counts import ValueCounts
@@ -185,8 +186,9 @@ def test_row_sums_notice_every_change():
         sums = RowSums(70)
         half = RowSums(70)
         digests = outcome_digests(data)
-        sums.add(features[order][:11], digests[:11])
-        half.add(features[order][11:], digests[11:])
+        rows = BinaryMatrix(features)
+        sums.add(rows.take(order[:11]), digests[:11])
+        half.add(rows.take(order[11:]), digests[11:])
         sums.merge(half)
         return sums.fingerprint(data)
 

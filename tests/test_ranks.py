@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 from bristlecone import _core
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._core import BinaryMatrix
+from bristlecone._encoder import BinaryEncoder, binary
 from bristlecone._encoder import thresholds as cutting
+from bristlecone._encoder.columns import BinnedColumn
 from bristlecone._encoder.cuts import rank_columns
 from bristlecone._estimators.classifier import OptimalTreeClassifier
 from bristlecone._estimators.survival import OptimalSurvivalTree
@@ -48,18 +50,18 @@ def frame(seed, n):
 @pytest.mark.parametrize("seed", range(3))
 def test_ranks_are_those_of_unique(seed, n):
     for name, values in numbers(seed, n).items():
-        ranks, distinct, count = _core.rank_values(values)
-        expected = np.unique(values, return_inverse=True, return_counts=True)
-        for found, plain in zip((distinct, ranks, count), expected, strict=True):
+        ranks, distinct = _core.rank_values(values)
+        expected = np.unique(values, return_inverse=True)
+        for found, plain in zip((distinct, ranks), expected, strict=True):
             np.testing.assert_array_equal(found, plain, err_msg=name)
         assert not np.signbit(distinct[distinct == 0]).any()
 
 
 def test_strided_and_missing_numbers_are_ranked():
     values = np.array([[3.0, 0.0], [np.nan, 0.0], [1.0, 0.0], [3.0, 0.0]])[:, 0]
-    ranks, distinct, count = _core.rank_values(values)
+    ranks, distinct = _core.rank_values(values)
     assert ranks.tolist() == [1, 2, 0, 1]
-    assert (distinct.tolist(), count.tolist()) == ([1.0, 3.0], [1, 2])
+    assert distinct.tolist() == [1.0, 3.0]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -88,15 +90,22 @@ def test_quantiles_are_the_first_midpoints_not_below(seed):
 @pytest.mark.parametrize("missing", ["impute", "branch"])
 @pytest.mark.parametrize("thresholds", ["quantiles", "midpoints", "kmeans"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_features_by_ranks_are_those_of_transform(missing, thresholds, weighted):
+def test_features_by_ranks_are_those_of_transform(missing, thresholds, weighted, monkeypatch):
     X = frame(3, 180).drop(columns=["huge", "ends"] if thresholds == "kmeans" else [])
     rng = np.random.default_rng(1)
     weight = rng.uniform(0.1, 2.0, len(X)) if weighted else None
     encoder = BinaryEncoder(thresholds=thresholds, missing=missing)
-    read = encoder._fit_columns(X, sample_weight=weight)
-    for columns in (rank_columns(encoder, X, read), rank_columns(encoder, X)):
+    monkeypatch.setattr(binary, "_MANY_ROWS", 1)
+    whole = encoder._fit_columns(X, sample_weight=weight, whole=True)
+    names = encoder.get_feature_names_out().tolist()
+    binned = encoder._fit_columns(X, sample_weight=weight)
+    assert encoder.get_feature_names_out().tolist() == names
+    assert not any(isinstance(column, BinnedColumn) for column in whole)
+    assert any(isinstance(column, BinnedColumn) for column in binned)
+    for read in (binned, whole, None):
+        columns = rank_columns(encoder, X, read)
         place, gap = columns.questions(encoder)
-        found = _core.encode_ranks(columns.ranks, place, gap, columns.n_rows)
+        found = BinaryMatrix.of_ranks(columns.ranks, place, gap, columns.n_rows)
         expected = encoder.transform(X)
         np.testing.assert_array_equal(found, expected)
         among = rng.random(len(X)) < 0.4

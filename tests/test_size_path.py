@@ -7,6 +7,7 @@ import pytest
 from papers import PAPERS
 from survival_rows import assert_same_predictions, sample
 
+from bristlecone._core import BinaryMatrix
 from bristlecone._encoder import BinaryEncoder
 from bristlecone._encoder.use import count_distinct
 from bristlecone._estimators.survival import OptimalSurvivalTree
@@ -82,7 +83,7 @@ def test_distinct_rows_are_counted_as_far_as_needed():
             X = X[rng.integers(0, 60, 90)]
             distinct = len({tuple(row) for row in X.tolist()})
             for most in (1, 3, distinct, 1000):
-                assert count_distinct(X, most) == min(distinct, most)
+                assert count_distinct(BinaryMatrix(X), most) == min(distinct, most)
 
 
 def test_the_estimator_is_left_alone_and_the_encoder_is_shared():

@@ -53,6 +53,28 @@ class Front:
     n_active_features: int
     trace: list[tuple[float, float, float]]
 
+class BinaryMatrix:
+    """Binary features of rows, a bit each; ``numpy.asarray`` makes an array of a byte each."""
+
+    shape: tuple[int, int]
+    def __init__(self, values: NDArray[np.uint8]) -> None: ...
+    @staticmethod
+    def of_ranks(
+        columns: Sequence[NDArray[np.uint32] | NDArray[np.uint8] | NDArray[np.bool_]],
+        place: Sequence[int],
+        gap: Sequence[int],
+        n_rows: int,
+    ) -> BinaryMatrix: ...
+    def __len__(self) -> int: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]: ...
+    def words(self) -> NDArray[np.uint64]: ...
+    def column(self, feature: int) -> NDArray[np.bool_]: ...
+    def take(self, rows: NDArray[np.int64]) -> BinaryMatrix: ...
+    def count_true(self, among: NDArray[np.bool_] | None = None) -> NDArray[np.int64]: ...
+    def leaf_index(
+        self, tree: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+    ) -> NDArray[np.int64]: ...
+
 class Solution:
     """Result of a search; arrays describe the tree in preorder, left = feature true."""
 
@@ -73,7 +95,7 @@ def tasks() -> list[tuple[str, list[str], list[str]]]: ...
 def solve(
     task: str,
     data: Mapping[str, Any],
-    features: NDArray[np.uint8],
+    features: BinaryMatrix | NDArray[np.uint8],
     callback: Progress | None = None,
     **limits: Unpack[Limits],
 ) -> Solution: ...
@@ -87,19 +109,19 @@ def over_thresholds(
 def path(
     task: str,
     data: Mapping[str, Any],
-    features: NDArray[np.uint8],
+    features: BinaryMatrix | NDArray[np.uint8],
     **limits: Unpack[Limits],
 ) -> list[Solution]: ...
 def forecast(
     task: str,
     data: Mapping[str, Any],
-    features: NDArray[np.uint8],
+    features: BinaryMatrix | NDArray[np.uint8],
     **limits: Unpack[Limits],
 ) -> dict[str, float]: ...
 def near_optimal(
     task: str,
     data: Mapping[str, Any],
-    features: NDArray[np.uint8],
+    features: BinaryMatrix | NDArray[np.uint8],
     *,
     limit: int,
     slack: float = 0.0,
@@ -108,7 +130,7 @@ def near_optimal(
 def alternatives(
     task: str,
     data: Mapping[str, Any],
-    features: NDArray[np.uint8],
+    features: BinaryMatrix | NDArray[np.uint8],
     *,
     tree: TreeArrays,
     **limits: Unpack[Limits],
@@ -116,7 +138,7 @@ def alternatives(
 def front(
     task: str,
     data: Mapping[str, Any],
-    features: NDArray[np.uint8],
+    features: BinaryMatrix | NDArray[np.uint8],
     callback: Progress | None = None,
     **limits: Unpack[Limits],
 ) -> Front: ...
@@ -133,7 +155,9 @@ class PartialSums:
         flipped: NDArray[np.bool_],
         **limits: Unpack[Limits],
     ) -> None: ...
-    def add(self, features: NDArray[np.uint8], outcome: NDArray[np.uint32]) -> None: ...
+    def add(
+        self, features: BinaryMatrix | NDArray[np.uint8], outcome: NDArray[np.uint32]
+    ) -> None: ...
     def merge(self, other: PartialSums) -> None: ...
     def merge_bytes(self, bytes: bytes) -> None: ...
     def to_bytes(self) -> bytes: ...
@@ -159,7 +183,7 @@ def row_hazard(
     entry: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]: ...
 def grow_greedy(
-    features: NDArray[np.uint8] | NDArray[np.float64],
+    features: BinaryMatrix | NDArray[np.uint8] | NDArray[np.float64],
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
@@ -174,19 +198,10 @@ def grow_greedy(
 ) -> dict[str, Any]: ...
 def rank_values(
     values: NDArray[np.float64],
-) -> tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.uint32]]: ...
-def encode_ranks(
-    columns: Sequence[NDArray[np.uint32] | NDArray[np.bool_]],
-    place: Sequence[int],
-    gap: Sequence[int],
-    n_rows: int,
-) -> NDArray[np.uint8]: ...
-def count_true(
-    features: NDArray[np.uint8], among: NDArray[np.bool_] | None = None
-) -> NDArray[np.int64]: ...
+) -> tuple[NDArray[np.uint32], NDArray[np.float64]]: ...
 def greedy_cuts(
     task: str,
     data: Mapping[str, Any],
-    columns: Sequence[NDArray[np.uint32] | NDArray[np.bool_]],
+    columns: Sequence[NDArray[np.uint32] | NDArray[np.uint8] | NDArray[np.bool_]],
     **limits: Unpack[Limits],
 ) -> dict[str, NDArray[Any]]: ...

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from bristlecone._core import BinaryMatrix
+
 NO_CHILD = -1
 NO_FEATURE = -2
 
@@ -138,7 +140,7 @@ class Tree:
         children_left: NDArray[np.int64],
         children_right: NDArray[np.int64],
         feature: NDArray[np.int64],
-        rows: NDArray[Any],
+        rows: NDArray[Any] | BinaryMatrix,
         weight: NDArray[np.float64] | None = None,
         **more: Any,
     ) -> Tree:
@@ -203,7 +205,9 @@ class Tree:
         gain[split] = loss[split] - (loss[left] + loss[right])
         return self._with(improvement=gain)
 
-    def with_missing(self, rows: NDArray[Any], missing: dict[int, NDArray[np.bool_]]) -> Tree:
+    def with_missing(
+        self, rows: NDArray[Any] | BinaryMatrix, missing: dict[int, NDArray[np.bool_]]
+    ) -> Tree:
         """The tree with ``n_missing`` of these rows; ``missing`` marks them by feature."""
         return self.with_missing_counts(self.missing_counts(rows, missing))
 
@@ -212,7 +216,7 @@ class Tree:
         return self._with(n_missing=count)
 
     def missing_counts(
-        self, rows: NDArray[Any], missing: dict[int, NDArray[np.bool_]]
+        self, rows: NDArray[Any] | BinaryMatrix, missing: dict[int, NDArray[np.bool_]]
     ) -> NDArray[np.int64]:
         """``n_missing`` of these rows, shape (node_count,); ``missing`` marks them by feature."""
         leaf = self.apply(rows)
@@ -295,18 +299,20 @@ class Tree:
         """Depth of the deepest leaf; 0 for a single leaf."""
         return int(self.node_depth.max())
 
-    def apply(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+    def apply(self, rows: NDArray[Any] | BinaryMatrix) -> NDArray[np.int64]:
         """Node id of the leaf every row falls in; O(n · depth).
 
         Parameters
         ----------
-        rows : array, shape (n, n_columns)
-            Boolean columns, or numbers of a numeric tree.
+        rows : array or BinaryMatrix, shape (n, n_columns)
+            Binary features, or numbers of a numeric tree.
 
         Returns
         -------
         array of int, shape (n,)
         """
+        if isinstance(rows, BinaryMatrix):
+            return self.leaves[self.leaf_index(rows)]
         node = np.zeros(len(rows), dtype=np.int64)
         for _ in range(self.max_depth):
             moving = np.flatnonzero(~self.is_leaf[node])
@@ -316,12 +322,12 @@ class Tree:
             node[moving] = np.where(yes, self.children_left[at], self.children_right[at])
         return node
 
-    def leaf_index(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+    def leaf_index(self, rows: NDArray[Any] | BinaryMatrix) -> NDArray[np.int64]:
         """Position in ``leaves`` of the leaf every row falls in.
 
         Parameters
         ----------
-        rows : array, shape (n, n_columns)
+        rows : array or BinaryMatrix, shape (n, n_columns)
             As in ``apply``.
 
         Returns
@@ -329,9 +335,12 @@ class Tree:
         array of int, shape (n,)
             From 0 to ``n_leaves - 1``, left to right.
         """
+        if isinstance(rows, BinaryMatrix):
+            arrays = self.feature, self.children_left, self.children_right
+            return rows.leaf_index(arrays)
         return np.searchsorted(self.leaves, self.apply(rows))
 
-    def decision_path(self, rows: NDArray[Any]) -> csr_matrix:
+    def decision_path(self, rows: NDArray[Any] | BinaryMatrix) -> csr_matrix:
         """Nodes every row passes through, its leaf included.
 
         Returns

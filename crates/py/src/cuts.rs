@@ -1,5 +1,4 @@
-//! Columns as ranks, features cut from them, and where the greedy tree of an objective cuts, for
-//! Python.
+//! Columns as ranks, and where the greedy tree of an objective cuts, for Python.
 
 use crate::columns::Data;
 use crate::door::problem;
@@ -7,21 +6,20 @@ use crate::greedy::{heeding_ctrl_c, heeding_signals, smallest};
 use crate::limits::parse;
 use crate::memory::{Reserve, return_freed};
 use crate::run::to_py;
-use bristlecone_core::data::{self, Ranks};
+use bristlecone_core::data::Ranks;
 use bristlecone_core::greedy::{Codes, Limits};
 use bristlecone_core::registry;
-use numpy::{
-    Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-};
+use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::time::{Duration, Instant};
 
-/// A column of training rows: ranks of its values, or the answers to a question.
+/// A column of training rows: ranks of its values, few or many, or the answers to a question.
 #[derive(FromPyObject)]
 pub enum Ranked<'py> {
     Ranks(PyReadonlyArray1<'py, u32>),
+    Bins(PyReadonlyArray1<'py, u8>),
     Answers(PyReadonlyArray1<'py, bool>),
 }
 
@@ -29,6 +27,7 @@ impl Ranked<'_> {
     fn len(&self) -> usize {
         match self {
             Ranked::Ranks(ranks) => ranks.as_array().len(),
+            Ranked::Bins(ranks) => ranks.as_array().len(),
             Ranked::Answers(answers) => answers.as_array().len(),
         }
     }
@@ -36,6 +35,7 @@ impl Ranked<'_> {
     fn codes(&self) -> PyResult<Codes<'_>> {
         Ok(match self {
             Ranked::Ranks(ranks) => Codes::Ranks(slice(ranks)?.into()),
+            Ranked::Bins(ranks) => Codes::Few(slice(ranks)?.into()),
             Ranked::Answers(answers) => {
                 Codes::Few(slice(answers)?.iter().map(|&yes| yes.into()).collect())
             }
@@ -43,12 +43,12 @@ impl Ranked<'_> {
     }
 }
 
-fn slice<'a, T: Element>(column: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
+pub(crate) fn slice<'a, T: Element>(column: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
     column.as_slice().map_err(|_| PyValueError::new_err("columns: not contiguous"))
 }
 
 /// Checks that all the columns have so many rows.
-fn check_rows(columns: &[Ranked], n_rows: usize) -> PyResult<()> {
+pub(crate) fn check_rows(columns: &[Ranked], n_rows: usize) -> PyResult<()> {
     if columns.iter().any(|column| column.len() != n_rows) {
         return Err(PyValueError::new_err("columns: of different lengths"));
     }
@@ -58,11 +58,10 @@ fn check_rows(columns: &[Ranked], n_rows: usize) -> PyResult<()> {
     }
 }
 
-type RanksOut<'py> =
-    (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<u32>>);
+type RanksOut<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
 
-/// Place of every value among the distinct ones, these in rising order, and how often each occurs;
-/// NaN is above them all and not among them. O(n).
+/// Place of every value among the distinct ones, and these in rising order; NaN is above them all
+/// and not among them. O(n).
 #[pyfunction]
 pub fn rank_values<'py>(
     py: Python<'py>,
@@ -78,57 +77,8 @@ pub fn rank_values<'py>(
             None => Ranks::unless(&values.to_vec(), interrupted),
         })
     })?;
-    let Ranks { ranks, distinct, counts } = found.expect("a signal is an error");
-    Ok((ranks.into_pyarray(py), distinct.into_pyarray(py), counts.into_pyarray(py)))
-}
-
-/// Binary features of training rows, shape (rows, features), C-contiguous. Feature k asks of the
-/// column `place[k]` whether the rank is at most `gap[k]`; of a column of answers it is the answer.
-#[pyfunction]
-pub fn encode_ranks<'py>(
-    py: Python<'py>,
-    columns: Vec<Ranked<'py>>,
-    place: Vec<usize>,
-    gap: Vec<u32>,
-    n_rows: usize,
-) -> PyResult<Bound<'py, PyArray2<u8>>> {
-    check_rows(&columns, n_rows)?;
-    if place.len() != gap.len() || place.iter().any(|&place| place >= columns.len()) {
-        return Err(PyValueError::new_err("place: not a column for every gap"));
-    }
-    let asked: Vec<(usize, u32)> = place.into_iter().zip(gap).collect();
-    let mut questions = Vec::new();
-    for own in asked.chunk_by(|a, b| a.0 == b.0) {
-        questions.push(match &columns[own[0].0] {
-            Ranked::Ranks(ranks) => {
-                data::Questions::Cuts(slice(ranks)?, own.iter().map(|asked| asked.1).collect())
-            }
-            Ranked::Answers(answers) => data::Questions::Answers(slice(answers)?, own.len()),
-        });
-    }
-    let features = py.detach(|| {
-        return_freed();
-        data::encode(n_rows, &questions)
-    });
-    features.into_pyarray(py).reshape([n_rows, asked.len()])
-}
-
-/// In how many rows every feature holds: of all rows, or of those that are true in `among`.
-#[pyfunction]
-#[pyo3(signature = (features, among=None))]
-pub fn count_true<'py>(
-    py: Python<'py>,
-    features: PyReadonlyArray2<'py, u8>,
-    among: Option<PyReadonlyArray1<'py, bool>>,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let (n_rows, n_features) = features.as_array().dim();
-    let bytes =
-        features.as_slice().map_err(|_| PyValueError::new_err("features: not C-contiguous"))?;
-    let among = among.as_ref().map(slice).transpose()?;
-    if among.is_some_and(|among| among.len() != n_rows) {
-        return Err(PyValueError::new_err("among: not an answer for every row"));
-    }
-    Ok(py.detach(|| data::count_true(bytes, n_features, among)).into_pyarray(py))
+    let Ranks { ranks, distinct } = found.expect("a signal is an error");
+    Ok((ranks.into_pyarray(py), distinct.into_pyarray(py)))
 }
 
 /// The cuts of the greedy tree of an objective, pruned exactly to what is allowed.

@@ -1,10 +1,11 @@
 //! The one door: what can be asked of a task, by its name.
 //!
-//! Every function takes the name of a task, its data by name, and features of shape (rows,
-//! columns), any 0/1 dtype of one byte. A task is one of `tasks()`, or "own", whose `data` are
+//! Every function takes the name of a task, its data by name, and features: a `BinaryMatrix`, or an
+//! array of shape (rows, columns), any 0/1 dtype of one byte. A task is one of `tasks()`, or "own", whose `data` are
 //! functions; see `own`.
 
 use crate::columns::Data;
+use crate::features::Features;
 use crate::limits::{Arguments, parse};
 use crate::memory::Reserve;
 use crate::own::{OWN, OwnTask};
@@ -23,7 +24,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 type Dict<'a, 'py> = &'a Bound<'py, PyDict>;
-type Features<'py> = PyReadonlyArray2<'py, u8>;
 
 /// Name of a task, the functions that take it, and the options that its searches read.
 type Listed = (&'static str, Vec<&'static str>, Vec<&'static str>);
@@ -45,11 +45,10 @@ fn ask<R: Send>(
     question: impl FnOnce(&Prepared, &BinaryMatrix, &Settings, &Monitor) -> Result<R, Error> + Send,
 ) -> PyResult<R> {
     let limits = &parse(limits)?;
-    let (n_rows, n_features) = features.as_array().dim();
-    let bytes =
-        features.as_slice().map_err(|_| PyValueError::new_err("features: not C-contiguous"))?;
-    let reserve = &Reserve::new(n_rows, bytes.len())?;
-    let matrix = &BinaryMatrix::from_bytes(n_rows, n_features, bytes).map_err(to_py)?;
+    let (n_rows, n_features) = features.shape();
+    let reserve = &Reserve::new(n_rows, n_rows.saturating_mul(n_features))?;
+    let packed = features.packed()?;
+    let matrix = packed.matrix();
     if task == OWN {
         let own = OwnTask::new(data, n_rows)?;
         let found = run(py, reserve, limits, callback, |settings, monitor| {

@@ -1,5 +1,6 @@
 //! Greedy trees for Python.
 
+use crate::features::Features;
 use crate::memory::Reserve;
 use crate::run::to_py;
 use crate::survival::observations;
@@ -20,14 +21,14 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
 /// 0/1 columns, or numbers to be cut at thresholds.
 #[derive(FromPyObject)]
-pub enum Features<'py> {
-    Binary(PyReadonlyArray2<'py, u8>),
+pub enum Columns<'py> {
+    Binary(Features<'py>),
     Numeric(PyReadonlyArray2<'py, f64>),
 }
 
 /// Greedy survival tree over the columns of `features`, shape (n, columns).
 ///
-/// uint8 columns are binary, rows with a 1 go left; float64 columns are cut between
+/// Columns of a `BinaryMatrix` or of uint8 are binary, rows with a 1 go left; float64 columns are cut between
 /// neighbouring values of the node, `x <= threshold` goes left. `criterion` is "likelihood" or
 /// "logrank"; by likelihood splits may be judged by `smoothed` events in place of the observed ones.
 /// Returns a dict of arrays in preorder: `feature` (-2 at a leaf), `children_left`,
@@ -38,7 +39,7 @@ pub enum Features<'py> {
 #[allow(clippy::too_many_arguments, reason = "the parameters of the estimator")]
 pub fn grow_greedy<'py>(
     py: Python<'py>,
-    features: Features<'py>,
+    features: Columns<'py>,
     time: PyReadonlyArray1<'py, f64>,
     event: PyReadonlyArray1<'py, bool>,
     weight: Option<PyReadonlyArray1<'py, f64>>,
@@ -57,8 +58,8 @@ pub fn grow_greedy<'py>(
         return Err(PyValueError::new_err("smoothed: differs from time in length"));
     }
     let (n_rows, n_columns) = match &features {
-        Features::Binary(array) => array.as_array().dim(),
-        Features::Numeric(array) => array.as_array().dim(),
+        Columns::Binary(features) => features.shape(),
+        Columns::Numeric(array) => array.as_array().dim(),
     };
     if n_rows != n {
         return Err(PyValueError::new_err("features and outcomes differ in length"));
@@ -96,16 +97,17 @@ pub fn grow_greedy<'py>(
     };
     let out = PyDict::new(py);
     let grown = match &features {
-        Features::Binary(array) => {
-            let array = array.as_array();
-            let flags = |column: ArrayView1<u8>| {
-                Codes::Few(column.iter().map(|&yes| u8::from(yes == 0)).collect())
+        Columns::Binary(features) => {
+            let packed = features.packed()?;
+            let matrix = packed.matrix();
+            let flags = |feature| {
+                Codes::Few(matrix.column(feature).into_iter().map(|yes| u8::from(!yes)).collect())
             };
-            let grown = py.detach(|| fit.grow(array.columns().into_iter().map(flags).collect()))?;
+            let grown = py.detach(|| fit.grow((0..n_columns).map(flags).collect()))?;
             out.set_item("threshold", py.None())?;
             grown
         }
-        Features::Numeric(array) => {
+        Columns::Numeric(array) => {
             let array = array.as_array();
             let (grown, threshold) = py.detach(|| {
                 let ranked = heeding_ctrl_c(|interrupted| {

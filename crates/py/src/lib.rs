@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod columns;
 mod cuts;
 mod door;
+mod features;
 mod greedy;
 mod limits;
 mod memory;
@@ -18,6 +19,7 @@ mod survival;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     memory::keep_quiet_without_memory();
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_class::<features::PyBinaryMatrix>()?;
     m.add_class::<solution::PySolution>()?;
     m.add_class::<solution::PyFront>()?;
     m.add_class::<solution::PyFrontPoint>()?;
@@ -33,8 +35,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(door::alternatives, m)?)?;
     m.add_function(wrap_pyfunction!(door::front, m)?)?;
     m.add_function(wrap_pyfunction!(cuts::rank_values, m)?)?;
-    m.add_function(wrap_pyfunction!(cuts::encode_ranks, m)?)?;
-    m.add_function(wrap_pyfunction!(cuts::count_true, m)?)?;
     m.add_function(wrap_pyfunction!(cuts::greedy_cuts, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;

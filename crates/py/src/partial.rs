@@ -2,15 +2,15 @@
 
 use crate::columns::Data;
 use crate::door::problem;
+use crate::features::Features;
 use crate::limits::{Arguments, parse};
 use crate::memory::Reserve;
 use crate::run::{run, to_py};
 use crate::solution::PySolution;
-use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::error::Error;
 use bristlecone_core::registry::{Summed, prepare_sums};
 use bristlecone_core::search::partial::{Adder, Found, Leaves, Shape, Table, checksum};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -69,18 +69,16 @@ impl PyPartialSums {
     fn add(
         &mut self,
         py: Python<'_>,
-        features: PyReadonlyArray2<'_, u8>,
+        features: Features<'_>,
         outcome: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<()> {
-        let (n_rows, n_features) = features.as_array().dim();
-        let scattered = |_| PyValueError::new_err("features: not C-contiguous");
-        let (bytes, outcome) = (features.as_slice().map_err(scattered)?, outcome.as_slice()?);
-        let reserve = &Reserve::new(n_rows, bytes.len())?;
+        let (n_rows, n_features) = features.shape();
+        let reserve = &Reserve::new(n_rows, n_rows.saturating_mul(n_features))?;
+        let (packed, outcome) = (features.packed()?, outcome.as_slice()?);
         let PyPartialSums { task, table, adder, limits, .. } = self;
         let stopped = run(py, reserve, limits, None, |settings, monitor| {
-            let mut matrix = BinaryMatrix::from_bytes(n_rows, n_features, bytes)?;
             let (records, backend) = (task.records(), settings.backend());
-            adder.add(table, records, &mut matrix, outcome, backend, monitor)
+            adder.add(table, records, &mut packed.into_matrix(), outcome, backend, monitor)
         })?;
         match stopped {
             Ok(()) => Ok(()),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,49 +20,37 @@ from bristlecone._data.checks import check_choice, check_integer, check_real
 from bristlecone._data.records import convert, plain
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._encoder.choice import (
-    Candidate,
     Chosen,
+    ColumnChoice,
+    choose,
+    choose_of_column,
+    guess,
     has_many_levels,
-    replacement,
     rows_divided,
-    without_repeats,
 )
 from bristlecone._encoder.columns import (
-    CategoricalColumn,
     Column,
+    EncodedColumn,
     RankedColumn,
     TrainingColumn,
     read_table,
     training_columns,
 )
 from bristlecone._encoder.counts import ValueCounts
-from bristlecone._encoder.doubts import column_doubts
-from bristlecone._encoder.ensemble import guess_gaps
 from bristlecone._encoder.features import (
-    ROUNDING,
     Feature,
-    Flag,
-    Missing,
-    Other,
-    Threshold,
-    most_balanced,
-    tell_apart,
 )
-from bristlecone._encoder.levels import level_features, step_features
 from bristlecone._encoder.records import BinaryParameters, BinaryRecord
-from bristlecone._encoder.risk import LevelRisks, level_risks, subset_features
-from bristlecone._encoder.schema import ColumnSchema, conform, describe
-from bristlecone._encoder.scores import outcome_ratios, outcome_scores
-from bristlecone._encoder.thresholds import (
-    choose_gaps,
-    format_threshold,
-    midpoints_at,
-    ranks_with_fill,
-)
+from bristlecone._encoder.risk import LevelRisks, level_risks
+from bristlecone._encoder.schema import ColumnSchema, conform
+from bristlecone._encoder.scores import Ratios, outcome_ratios, outcome_scores
 from bristlecone._log import warn
 from bristlecone.exceptions import ColumnWarning, InvalidParameterError, ModelFormatError
 
 Floats = NDArray[np.float64]
+
+# From so many rows on columns take memory that counts.
+_MANY_ROWS = 1 << 14
 
 _THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble", "all"
 
@@ -257,23 +245,37 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         y: Any = None,
         sample_weight: ArrayLike | None = None,
         exposure: Floats | None = None,
-    ) -> list[TrainingColumn] | None:
+        whole: bool = False,
+    ) -> list[EncodedColumn] | None:
         """As ``fit``; returns the columns that were read, unless rows of weight zero were left out.
 
-        ``rank_columns`` uses them instead of reading ``X`` again. Rates ``y`` may have exposures.
+        ``rank_columns`` uses them instead of reading ``X`` again. Of many rows they are in bins
+        between the thresholds, but ``whole`` where others are yet to be chosen. Rates ``y`` may
+        have exposures.
         """
         self._check_parameters()
+        parameters = self._parameters()
         table = read_table(X, type(self).__name__)
         weight = check_sample_weight(sample_weight, table.n_rows)
         present = None if weight is None or weight.all() else weight > 0
-        columns, scores = training_columns(table.one_by_one(), present), None
+        own = weight if weight is None or present is None else weight[present]
+        unit = 1.0 if own is None else min(1.0, float(own.min()))
         risks: dict[str, LevelRisks | None] = {}
-        if self.categories == "risk" and y is not None:
-            many = [one for one in columns if has_many_levels(one, self.max_categories)]
-            if many:
-                check_row_labels(X, y=y)
-                ratios = outcome_ratios(y, table.n_rows, weight, exposure)
-                risks = {one.name: level_risks(one, ratios, weight, present) for one in many}
+
+        @cache
+        def ratios() -> Ratios:
+            check_row_labels(X, y=y)
+            return outcome_ratios(y, table.n_rows, weight, exposure)
+
+        def with_risks(column: TrainingColumn) -> TrainingColumn:
+            by_risk = self.categories == "risk" and y is not None
+            if by_risk and has_many_levels(column, self.max_categories):
+                risks[column.name] = level_risks(column, ratios(), weight, present)
+            return column
+
+        read: Iterable[TrainingColumn]
+        read = map(with_risks, training_columns(table.one_by_one(), present))
+        guessed: dict[str, NDArray[np.int64]] = {}
         if self.thresholds == "ensemble":
             if y is None:
                 raise ValueError(
@@ -282,14 +284,35 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                 )
             check_row_labels(X, y=y)
             scores = outcome_scores(y, table.n_rows, weight)
-        if weight is not None and present is not None:
-            weight = weight[present]
-            scores = None if scores is None else scores[present]
-        chosen = self._select(columns, weight, scores, risks)
-        self._take(chosen, named=table.named)
+            scores = scores if present is None else scores[present]
+            read = list(read)
+            guessed = guess(parameters, read, scores, own, unit, risks)
+        choices: list[ColumnChoice] = []
+        columns: list[EncodedColumn] = []
+        # Many rows one column at a time: its values and counts take more memory than its features.
+        if table.n_rows < _MANY_ROWS:
+            read = list(read)
+        whole = whole or self.thresholds == "all" or table.n_rows < _MANY_ROWS
+        for column in read:
+            gaps = guessed.get(column.name)
+            if self.thresholds == "all" and isinstance(column, RankedColumn):
+                gaps = np.zeros(0, np.int64)  # the search chooses them
+            tried = column.name in risks
+            counts = ValueCounts.of(column, own)
+            found = risks.get(column.name)
+            choice = choose_of_column(parameters, counts, unit, gaps, found, tried=tried)
+            choices.append(choice)
+            columns.append(column if whole else choice.binned(column))
+            del column, counts  # before the next one is read
+        by_name = {column.name: column for column in columns}
+
+        def divided(features: Sequence[Feature]) -> list[bytes]:
+            return [rows_divided(one.evaluate(by_name[one.column])) for one in features]
+
+        self._take(choose(choices, divided, self.max_features), named=table.named)
         self._awaits_search = self.thresholds == "all" and any(
-            schema.kind == "number" and schema.name not in chosen.constant
-            for schema in chosen.columns
+            schema.kind == "number" and schema.name not in self.constant_features_in_
+            for schema in self.columns_
         )
         return columns if present is None else None
 
@@ -384,11 +407,14 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             ]
         return np.array([feature.name for feature in features], dtype=object)
 
+    def _parameters(self) -> BinaryParameters:
+        return BinaryParameters(**plain(self.get_params(deep=False)))
+
     def _to_record(self) -> BinaryRecord:
         """The fitted encoder as it is in a file."""
         check_is_fitted(self)
         return BinaryRecord(
-            parameters=BinaryParameters(**plain(self.get_params(deep=False))),
+            parameters=self._parameters(),
             named=hasattr(self, "feature_names_in_"),
             columns=self.columns_,
             constant=list(self.constant_features_in_),
@@ -480,151 +506,3 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         named = hasattr(self, "feature_names_in_")
         columns = conform(table, self.columns_, named, self.handle_unknown, reader, needed)
         return table.n_rows, columns
-
-    def _select(
-        self,
-        columns: list[TrainingColumn],
-        weight: Floats | None,
-        scores: Floats | None,
-        risks: Mapping[str, LevelRisks | None],
-    ) -> Chosen:
-        """What ``fit`` chooses from the rows."""
-        unit = 1.0 if weight is None else min(1.0, float(weight.min()))
-        guessed = {}
-        if scores is not None:
-            guessed = self._guessed(columns, scores, weight, unit, risks)
-        if self.thresholds == "all":
-            # The search chooses them.
-            numbers = [column for column in columns if isinstance(column, RankedColumn)]
-            guessed = {column.name: np.zeros(0, np.int64) for column in numbers}
-        by_name = {column.name: column for column in columns}
-
-        def divided(features: Sequence[Feature]) -> list[bytes]:
-            return [rows_divided(one.evaluate(by_name[one.column])) for one in features]
-
-        # One at a time, since the counts of a column may take as much memory as the column.
-        counts = (ValueCounts.of(column, weight) for column in columns)
-        return self._choose(counts, unit, divided, guessed, risks)
-
-    def _choose(
-        self,
-        counts: Iterable[ValueCounts],
-        unit: float,
-        divided: Callable[[Sequence[Feature]], Sequence[Hashable]],
-        guessed: Mapping[str, NDArray[np.int64]] = MappingProxyType({}),
-        risks: Mapping[str, LevelRisks | None] = MappingProxyType({}),
-    ) -> Chosen:
-        """What ``fit`` chooses from the counts of the columns.
-
-        ``unit`` is the least weight of a row, or 1. ``divided`` is asked only for features that
-        may divide the rows alike; it gives the same value for those that do.
-        """
-        schemas: list[ColumnSchema] = []
-        constant: list[str] = []
-        doubts: list[str] = []
-        candidates: list[Candidate] = []
-        for one in counts:
-            column, observed = one.column, one.observed
-            fill = replacement(column, self.missing, *observed)
-            schemas.append(replace(describe(column, fill), n_missing=one.n_missing))
-            gaps, risk = guessed.get(column.name), risks.get(column.name)
-            # An ensemble may have no threshold on a column that varies.
-            varies, frequent = gaps is not None and len(observed[0]) > 1, False
-            for feature in self._candidates(column, fill, *observed, unit, gaps, risk):
-                candidate = Candidate.of(feature, one)
-                if candidate is None:
-                    continue
-                varies = True
-                rare = candidate.support < self.min_support - ROUNDING
-                if rare and not isinstance(feature, Flag):
-                    continue
-                frequent |= not isinstance(feature, (Other, Missing))
-                candidates.append(candidate)
-            if not varies:
-                constant.append(column.name)
-            elif isinstance(column, CategoricalColumn):
-                doubts += column_doubts(
-                    column,
-                    frequent=frequent,
-                    min_support=self.min_support,
-                    n_rare=0 if risk is None else risk.n_rare,
-                    merged=self.categories == "risk"
-                    and risk is None
-                    and has_many_levels(column, self.max_categories),
-                    tried=column.name in risks,
-                )
-        kept = without_repeats(candidates, divided)
-        features = [candidate.feature for candidate in kept]
-        balance = [candidate.support for candidate in kept]
-        chosen = tell_apart(most_balanced(features, balance, self.max_features))
-        return Chosen(schemas, chosen, constant, doubts)
-
-    def _guessed(
-        self,
-        columns: list[TrainingColumn],
-        scores: Floats,
-        weight: Floats | None,
-        unit: float,
-        risks: Mapping[str, LevelRisks | None],
-    ) -> dict[str, NDArray[np.int64]]:
-        """Gaps of every numeric column with a threshold of boosted trees over all features."""
-        names: list[str | None] = []
-        ranks: list[NDArray[np.int64]] = []
-        n_gaps: list[int] = []
-        for column in columns:
-            observed = ValueCounts.of(column, weight).observed
-            fill = replacement(column, self.missing, *observed)
-            if isinstance(column, RankedColumn):
-                names.append(column.name)
-                ranks.append(ranks_with_fill(column, fill).astype(np.int64))
-                n_gaps.append(max(len(observed[0]) - 1, 0))
-            own, none = risks.get(column.name), np.zeros(0, np.int64)
-            for feature in self._candidates(column, fill, *observed, unit, none, own):
-                names.append(None)
-                ranks.append(feature.evaluate(column).astype(np.int64))
-                n_gaps.append(0)
-        gaps = guess_gaps(
-            ranks,
-            n_gaps,
-            scores,
-            weight,
-            most=self.n_thresholds,
-            min_support=self.min_support,
-        )
-        return {name: own for name, own in zip(names, gaps, strict=True) if name is not None}
-
-    def _candidates(
-        self,
-        column: TrainingColumn,
-        fill: bool | float | None,
-        distinct: NDArray[Any],
-        total: Floats,
-        unit: float,
-        gaps: NDArray[np.int64] | None,
-        risks: LevelRisks | None,
-    ) -> Iterator[Feature]:
-        """Every feature the column could give; a numeric one at ``gaps`` if they are chosen."""
-        if not len(distinct):
-            return
-        if isinstance(column, CategoricalColumn):
-            method = self.thresholds, self.n_thresholds, unit
-            if column.ordered:
-                yield from step_features(column, distinct, total, *method)
-            elif risks is not None:
-                yield from subset_features(column, risks.risk, distinct, total, *method)
-            else:
-                yield from level_features(column, distinct, total, self.max_categories)
-        elif column.is_flag:
-            yield Flag(column=column.name, condition="", missing=bool(fill))
-        else:
-            if gaps is None:
-                gaps = choose_gaps(distinct, total, self.thresholds, self.n_thresholds, unit)
-            for gap, value in zip(gaps, midpoints_at(distinct, gaps).tolist(), strict=True):
-                yield Threshold(
-                    column=column.name,
-                    condition=f"<= {format_threshold(value, distinct[gap], distinct[gap + 1])}",
-                    value=value,
-                    missing=fill is not None and fill <= value,
-                )
-        if isinstance(column, CategoricalColumn) or self.missing == "branch":
-            yield Missing(column=column.name, condition="is missing")

@@ -1,19 +1,48 @@
-"""Candidates of the encoder: how many rows they hold for, and which of them repeat another."""
+"""What ``BinaryEncoder.fit`` chooses: the features a column could give, and which are kept."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from bristlecone._encoder.columns import CategoricalColumn, RankedColumn, TrainingColumn
+from bristlecone._encoder.columns import (
+    BinnedColumn,
+    CategoricalColumn,
+    EncodedColumn,
+    RankedColumn,
+    TrainingColumn,
+)
 from bristlecone._encoder.counts import ValueCounts
-from bristlecone._encoder.features import Feature, Threshold
-from bristlecone._encoder.schema import ColumnSchema
-from bristlecone._encoder.thresholds import weighted_mean
+from bristlecone._encoder.doubts import column_doubts
+from bristlecone._encoder.ensemble import guess_gaps
+from bristlecone._encoder.features import (
+    ROUNDING,
+    Feature,
+    Flag,
+    Missing,
+    Other,
+    Threshold,
+    most_balanced,
+    tell_apart,
+)
+from bristlecone._encoder.levels import level_features, step_features
+from bristlecone._encoder.records import BinaryParameters
+from bristlecone._encoder.risk import LevelRisks, subset_features
+from bristlecone._encoder.schema import ColumnSchema, describe
+from bristlecone._encoder.thresholds import (
+    choose_gaps,
+    format_threshold,
+    midpoints_at,
+    ranks_with_fill,
+    weighted_mean,
+)
+
+Floats = NDArray[np.float64]
 
 
 class Chosen(NamedTuple):
@@ -46,21 +75,57 @@ class Candidate(NamedTuple):
     support: float
 
     @classmethod
-    def of(cls, feature: Feature, counts: ValueCounts) -> Candidate | None:
-        """The candidate; None where the feature is true for all rows or for none."""
-        own: Hashable
-        if isinstance(feature, Threshold) and isinstance(counts.column, RankedColumn):
-            own = int(counts.column.distinct.searchsorted(feature.value, side="right"))
-            n_true, true = counts.up_to(own, feature.missing)
-        else:
-            answer = feature.evaluate(counts.column)
-            own = rows_divided(answer)
-            n_true, true = int(counts.rows[answer].sum()), float(counts.weight[answer].sum())
+    def of(cls, features: Sequence[Feature], counts: ValueCounts) -> Iterator[Candidate]:
+        """Candidates of a column: its features but those that hold for all rows or for none."""
         n_rows, total = counts.n_rows, counts.total_weight
-        if n_true in (0, n_rows):
-            return None
-        n_smaller, support = min(n_true, n_rows - n_true), min(true, total - true) / total
-        return cls(feature, n_smaller, own, support)
+        for feature, own, n_true, true in _counted(features, counts):
+            if n_true not in (0, n_rows):
+                n_smaller, support = min(n_true, n_rows - n_true), min(true, total - true) / total
+                yield cls(feature, n_smaller, own, support)
+
+
+def _counted(
+    features: Sequence[Feature], counts: ValueCounts
+) -> Iterator[tuple[Feature, Hashable, int, float]]:
+    """Features of a column with ``own``, and the rows and weight for which they are true."""
+    cuts = [feature for feature in features if isinstance(feature, Threshold)]
+    if cuts:  # they come first
+        values, missing = [cut.value for cut in cuts], [cut.missing for cut in cuts]
+        own = counts.observed[0].searchsorted(values, side="right")
+        yield from zip(cuts, own.tolist(), *counts.up_to(own, np.array(missing)), strict=True)
+    for feature in features[len(cuts) :]:
+        answer = feature.evaluate(counts.column)
+        n_true, true = int(counts.rows[answer].sum()), float(counts.weight[answer].sum())
+        yield feature, rows_divided(answer), n_true, true
+
+
+class ColumnChoice(NamedTuple):
+    """What a fit of the encoder chose of a column.
+
+    Attributes
+    ----------
+    schema : ColumnSchema
+    candidates : list of Candidate
+    varies : bool
+        Whether it could part the rows.
+    doubts : list of str
+        Warnings.
+    """
+
+    schema: ColumnSchema
+    candidates: list[Candidate]
+    varies: bool
+    doubts: list[str]
+
+    def binned(self, column: TrainingColumn) -> EncodedColumn:
+        """Numbers as bins between the thresholds, if these are few; other columns as they are."""
+        if not isinstance(column, RankedColumn):
+            return column
+        features = [one.feature for one in self.candidates]
+        cuts = [feature.value for feature in features if isinstance(feature, Threshold)]
+        if len(cuts) > BinnedColumn.MOST:
+            return column
+        return BinnedColumn.of(column, np.array(cuts), self.schema.fill)
 
 
 def has_many_levels(column: TrainingColumn, most: int | None) -> TypeGuard[CategoricalColumn]:
@@ -114,3 +179,141 @@ def without_repeats(
 def rows_divided(answer: NDArray[Any]) -> bytes:
     """The answers of all rows, equal for a feature and its complement."""
     return np.packbits(~answer if answer[0] else answer).tobytes()
+
+
+def choose_of_column(
+    parameters: BinaryParameters,
+    counts: ValueCounts,
+    unit: float,
+    gaps: NDArray[np.int64] | None = None,
+    risks: LevelRisks | None = None,
+    *,
+    tried: bool = False,
+) -> ColumnChoice:
+    """What ``fit`` chooses from the counts of a column.
+
+    ``unit`` is the least weight of a row, or 1. ``gaps`` are those of a numeric column, where
+    they are chosen already, and ``risks`` those of its levels, if it was ``tried`` to find any.
+    """
+    column, observed = counts.column, counts.observed
+    fill = replacement(column, parameters.missing, *observed)
+    schema = replace(describe(column, fill), n_missing=counts.n_missing)
+    # An ensemble may have no threshold on a column that varies.
+    varies, frequent = gaps is not None and len(observed[0]) > 1, False
+    candidates: list[Candidate] = []
+    features = list(_candidates(parameters, column, fill, *observed, unit, gaps, risks))
+    for candidate in Candidate.of(features, counts):
+        varies = True
+        rare = candidate.support < parameters.min_support - ROUNDING
+        if rare and not isinstance(candidate.feature, Flag):
+            continue
+        frequent |= not isinstance(candidate.feature, (Other, Missing))
+        candidates.append(candidate)
+    doubts: list[str] = []
+    if varies and isinstance(column, CategoricalColumn):
+        doubts = column_doubts(
+            column,
+            frequent=frequent,
+            min_support=parameters.min_support,
+            n_rare=0 if risks is None else risks.n_rare,
+            merged=parameters.categories == "risk"
+            and risks is None
+            and has_many_levels(column, parameters.max_categories),
+            tried=tried,
+        )
+    return ColumnChoice(schema, candidates, varies, doubts)
+
+
+def choose(
+    choices: Sequence[ColumnChoice],
+    divided: Callable[[Sequence[Feature]], Sequence[Hashable]],
+    max_features: int | None,
+) -> Chosen:
+    """What ``fit`` chooses of all columns: at most ``max_features`` of their candidates.
+
+    ``divided`` is asked only for features that may divide the rows alike; it gives the same
+    value for those that do.
+    """
+    kept = without_repeats([one for choice in choices for one in choice.candidates], divided)
+    features = [candidate.feature for candidate in kept]
+    balance = [candidate.support for candidate in kept]
+    return Chosen(
+        columns=[choice.schema for choice in choices],
+        features=tell_apart(most_balanced(features, balance, max_features)),
+        constant=[choice.schema.name for choice in choices if not choice.varies],
+        doubts=[doubt for choice in choices for doubt in choice.doubts],
+    )
+
+
+def guess(
+    parameters: BinaryParameters,
+    columns: list[TrainingColumn],
+    scores: Floats,
+    weight: Floats | None,
+    unit: float,
+    risks: Mapping[str, LevelRisks | None],
+) -> dict[str, NDArray[np.int64]]:
+    """Gaps of every numeric column with a threshold of boosted trees over all features."""
+    names: list[str | None] = []
+    ranks: list[NDArray[np.int64]] = []
+    n_gaps: list[int] = []
+    for column in columns:
+        observed = ValueCounts.of(column, weight).observed
+        fill = replacement(column, parameters.missing, *observed)
+        if isinstance(column, RankedColumn):
+            names.append(column.name)
+            ranks.append(ranks_with_fill(column, fill).astype(np.int64))
+            n_gaps.append(max(len(observed[0]) - 1, 0))
+        own, none = risks.get(column.name), np.zeros(0, np.int64)
+        for feature in _candidates(parameters, column, fill, *observed, unit, none, own):
+            names.append(None)
+            ranks.append(feature.evaluate(column).astype(np.int64))
+            n_gaps.append(0)
+    gaps = guess_gaps(
+        ranks,
+        n_gaps,
+        scores,
+        weight,
+        most=parameters.n_thresholds,
+        min_support=parameters.min_support,
+    )
+    return {name: own for name, own in zip(names, gaps, strict=True) if name is not None}
+
+
+def _candidates(
+    parameters: BinaryParameters,
+    column: TrainingColumn,
+    fill: bool | float | None,
+    distinct: NDArray[Any],
+    total: Floats,
+    unit: float,
+    gaps: NDArray[np.int64] | None,
+    risks: LevelRisks | None,
+) -> Iterator[Feature]:
+    """Every feature the column could give; a numeric one at ``gaps`` if they are chosen."""
+    if not len(distinct):
+        return
+    method = parameters.thresholds, parameters.n_thresholds, unit
+    if isinstance(column, CategoricalColumn):
+        if column.ordered:
+            yield from step_features(column, distinct, total, *method)
+        elif risks is not None:
+            yield from subset_features(column, risks.risk, distinct, total, *method)
+        else:
+            yield from level_features(column, distinct, total, parameters.max_categories)
+    elif column.is_flag:
+        yield Flag(column=column.name, condition="", missing=bool(fill))
+    else:
+        if gaps is None:
+            gaps = choose_gaps(
+                distinct, total, parameters.thresholds, parameters.n_thresholds, unit
+            )
+        for gap, value in zip(gaps, midpoints_at(distinct, gaps).tolist(), strict=True):
+            yield Threshold(
+                column=column.name,
+                condition=f"<= {format_threshold(value, distinct[gap], distinct[gap + 1])}",
+                value=value,
+                missing=fill is not None and fill <= value,
+            )
+    if isinstance(column, CategoricalColumn) or parameters.missing == "branch":
+        yield Missing(column=column.name, condition="is missing")

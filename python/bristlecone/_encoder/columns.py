@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -146,8 +146,6 @@ class RankedColumn:
     name : str
     distinct : float64 ndarray of shape (k,)
         The observed values, rising.
-    count : uint32 ndarray of shape (k,)
-        Rows of each.
     ranks : uint32 ndarray of shape (n,)
         Place of every row's value among them; ``k`` where missing.
     missing : bool ndarray of shape (n,) or None
@@ -156,15 +154,14 @@ class RankedColumn:
 
     name: str
     distinct: NDArray[np.float64]
-    count: NDArray[np.uint32]
     ranks: NDArray[np.uint32]
     missing: NDArray[np.bool_] | None
 
     @classmethod
     def of(cls, column: NumericColumn) -> RankedColumn:
         """Ranks of a column that is no flag; O(n)."""
-        ranks, distinct, count = _ranks_of_few(column.values) or _core.rank_values(column.values)
-        return cls(column.name, distinct, count, ranks, column.missing)
+        ranks, distinct = _ranks_of_few(column.values) or _core.rank_values(column.values)
+        return cls(column.name, distinct, ranks, column.missing)
 
     @property
     def n_rows(self) -> int:
@@ -181,9 +178,57 @@ class RankedColumn:
         return self.ranks < np.searchsorted(self.distinct, value, side="right")
 
 
+@dataclass(frozen=True, eq=False)
+class BinnedColumn:
+    """Numbers of training rows once the thresholds of their column are chosen: a byte for each.
+
+    Attributes
+    ----------
+    name : str
+    cuts : float64 ndarray of shape (k,)
+        The thresholds, rising.
+    ranks : uint8 ndarray of shape (n,)
+        Number of thresholds below the value of each row; for a row without one, below that which
+        stands for it, or ``k``.
+    missing : bool ndarray of shape (n,) or None
+        None when no value is missing.
+    """
+
+    MOST: ClassVar[int] = 255
+
+    name: str
+    cuts: NDArray[np.float64]
+    ranks: NDArray[np.uint8]
+    missing: NDArray[np.bool_] | None
+
+    @classmethod
+    def of(
+        cls, column: RankedColumn, cuts: NDArray[np.float64], fill: float | None
+    ) -> BinnedColumn:
+        """Bins of a column between these thresholds, at most ``MOST``; O(n)."""
+        absent = len(cuts) if fill is None else int(np.searchsorted(cuts, fill))
+        bins = np.searchsorted(cuts, column.distinct).astype(np.uint8)
+        ranks = np.append(bins, np.uint8(absent))[column.ranks]
+        return cls(column.name, cuts, ranks, column.missing)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.ranks)
+
+    @property
+    def is_flag(self) -> bool:
+        """Flags have no bins."""
+        return False
+
+    def at_most(self, value: float) -> NDArray[np.bool_]:
+        """Whether the number of each row is at most so much, which is one of the thresholds."""
+        return self.ranks <= np.searchsorted(self.cuts, value)
+
+
 def _ranks_of_few(
     values: NDArray[np.float64],
-) -> tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.uint32]] | None:
+) -> tuple[NDArray[np.uint32], NDArray[np.float64]] | None:
     """As ``_core.rank_values`` by hashing, which is ten times as fast where few values differ.
 
     None for few rows, and where a sample of them has many values.
@@ -197,14 +242,15 @@ def _ranks_of_few(
     rank = np.empty(len(found) + 1, dtype=np.uint32)
     rank[order] = np.arange(len(found), dtype=np.uint32)
     rank[-1] = len(found)
-    ranks = rank[codes]
-    count = np.bincount(ranks, minlength=len(found) + 1)[:-1].astype(np.uint32)
-    return ranks, found[order] + 0.0, count
+    return rank[codes], found[order] + 0.0
 
 
 Column = NumericColumn | CategoricalColumn
 TrainingColumn = RankedColumn | NumericColumn | CategoricalColumn
 """A column as ``BinaryEncoder.fit`` reads it: numbers are ranked, and only flags have values."""
+
+EncodedColumn = TrainingColumn | BinnedColumn
+"""The same once its features are chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,16 +366,14 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
 
 def training_columns(
     columns: Iterable[Column], present: NDArray[np.bool_] | None
-) -> list[TrainingColumn]:
+) -> Iterator[TrainingColumn]:
     """The columns of the rows that are present, numbers as ranks."""
-    read: list[TrainingColumn] = []
     for column in columns:
         own = column if present is None else column.take(present)
         if isinstance(own, NumericColumn) and not own.is_flag:
-            read.append(RankedColumn.of(own))
+            yield RankedColumn.of(own)
         else:
-            read.append(own)
-    return read
+            yield own
 
 
 def _as_array(X: Any) -> NDArray[Any]:

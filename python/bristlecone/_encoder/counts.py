@@ -79,13 +79,15 @@ class ValueCounts:
     def _up_to(self) -> tuple[Integers, Floats]:
         return np.append(0, np.cumsum(self.rows)), np.append(0.0, np.cumsum(self.weight))
 
-    def up_to(self, n_values: int, missing: bool) -> tuple[int, float]:
-        """Rows and weight of the first distinct numbers, and perhaps of the missing values."""
+    def up_to(
+        self, n_values: Integers, missing: NDArray[np.bool_]
+    ) -> tuple[list[int], list[float]]:
+        """Rows and weight of so many first distinct numbers, and perhaps of the missing values."""
         rows, weights = self._up_to
-        n_rows, weight = int(rows[n_values]), float(weights[n_values])
-        if missing and self.column.missing is not None:
-            n_rows, weight = n_rows + int(self.rows[-1]), weight + float(self.weight[-1])
-        return n_rows, weight
+        n_rows, weight = rows[n_values], weights[n_values]
+        if self.column.missing is not None:
+            n_rows, weight = n_rows + missing * self.rows[-1], weight + missing * self.weight[-1]
+        return n_rows.tolist(), weight.tolist()
 
     @property
     def n_missing(self) -> int:
@@ -110,10 +112,8 @@ def _distinct(column: TrainingColumn, found: Integers, is_missing: bool) -> Trai
     missing = np.arange(n + 1) == n if is_missing else None
     if isinstance(column, RankedColumn):
         ranks = np.arange(n + is_missing, dtype=np.uint32)
-        distinct, count = column.distinct, column.count
-        if n < len(distinct):
-            distinct, count = distinct[found], count[found]
-        return RankedColumn(column.name, distinct, count, ranks, missing)
+        distinct = column.distinct if n == len(column.distinct) else column.distinct[found]
+        return RankedColumn(column.name, distinct, ranks, missing)
     if isinstance(column, CategoricalColumn):
         return replace(column, codes=np.append(found, -1) if is_missing else found)
     values = found > 0
@@ -215,8 +215,7 @@ class CountedColumn:
             column = NumericColumn(self.name, own, missing, integral=True)
         else:
             ranks = np.arange(len(values) + is_missing, dtype=np.uint32)
-            count = self._rows[:-1].astype(np.uint32)
-            column = RankedColumn(self.name, values, count, ranks, missing)
+            column = RankedColumn(self.name, values, ranks, missing)
         return self._finished(column, np.arange(len(values)), is_missing)
 
     def _counts_of_levels(self, is_missing: bool) -> ValueCounts:

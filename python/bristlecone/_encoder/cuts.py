@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.columns import NumericColumn, RankedColumn, TrainingColumn, read_table
+from bristlecone._encoder.columns import (
+    BinnedColumn,
+    EncodedColumn,
+    NumericColumn,
+    RankedColumn,
+    read_table,
+)
 from bristlecone._encoder.features import Feature, Threshold, tell_apart
 from bristlecone._encoder.schema import conform
 from bristlecone._encoder.thresholds import format_threshold, midpoints, ranks_with_fill
@@ -44,8 +51,9 @@ class RankedColumns(NamedTuple):
     places : list of int, length k
         Which of them each comes from.
     values : list of float64 ndarray or None, length k
-        The distinct observed values of a numeric column, ascending.
-    ranks : list of uint32 or bool ndarray of shape (n,), length k
+        The distinct observed values of a numeric column, or, once they are chosen, its thresholds,
+        ascending.
+    ranks : list of uint32, uint8 or bool ndarray of shape (n,), length k
         Place of each row's value among them; rows without one are with those that every cut puts
         on the side of what stands for a missing value, so that they place no cut. Of another
         feature, whether it holds.
@@ -56,7 +64,7 @@ class RankedColumns(NamedTuple):
     columns: list[str]
     places: list[int]
     values: list[NDArray[np.float64] | None]
-    ranks: list[NDArray[np.uint32] | NDArray[np.bool_]]
+    ranks: list[NDArray[np.uint32] | NDArray[np.uint8] | NDArray[np.bool_]]
     n_rows: int
 
     @property
@@ -89,10 +97,15 @@ class RankedColumns(NamedTuple):
             return own.astype(bool, copy=False) if own.dtype == np.bool_ else own <= gap[feature]
 
         holds, counted = np.zeros((2, len(place)), dtype=np.int64)
-        for feature in range(len(place)):
-            own = answer(feature)
-            holds[feature] = np.count_nonzero(own)
-            counted[feature] = np.count_nonzero(own & among)
+        features = [(k, list(own)) for k, own in groupby(range(len(place)), place.__getitem__)]
+        for k, own in features:
+            ranks, gaps = self.ranks[k], [gap[feature] for feature in own]
+            if ranks.dtype == np.bool_:
+                ranks, gaps = ~ranks, [0] * len(own)  # an answer is a rank of 0
+            for count, chosen in (holds, ranks), (counted, ranks[among]):
+                n_ranks = max(gaps) + 2
+                upto = np.cumsum(np.bincount(np.minimum(chosen, n_ranks - 1), minlength=n_ranks))
+                count[own] = upto[gaps]
         return Answers(AnswerCounts(len(among), holds, counted), answer)
 
     def numbers(self) -> NDArray[np.float64]:
@@ -105,7 +118,7 @@ class RankedColumns(NamedTuple):
 
 
 def rank_columns(
-    encoder: BinaryEncoder, X: Any, read: list[TrainingColumn] | None = None
+    encoder: BinaryEncoder, X: Any, read: list[EncodedColumn] | None = None
 ) -> RankedColumns:
     """Columns of the training rows ``X`` of a fitted encoder, in the order of its columns.
 
@@ -126,16 +139,17 @@ def rank_columns(
             others[feature.column].append(feature)
     places: list[int] = []
     values: list[NDArray[np.float64] | None] = []
-    ranks: list[NDArray[np.uint32] | NDArray[np.bool_]] = []
+    ranks: list[NDArray[np.uint32] | NDArray[np.uint8] | NDArray[np.bool_]] = []
     for place, schema in enumerate(encoder.columns_):
         column: Any = columns[schema.name]
         if schema.kind == "number":
             if isinstance(column, NumericColumn):
                 column = RankedColumn.of(column)
-            if len(column.distinct) > 1:
+            binned = isinstance(column, BinnedColumn)
+            if len(column.cuts) > 0 if binned else len(column.distinct) > 1:
                 places.append(place)
-                values.append(column.distinct)
-                ranks.append(ranks_with_fill(column, schema.fill))
+                values.append(column.cuts if binned else column.distinct)
+                ranks.append(column.ranks if binned else ranks_with_fill(column, schema.fill))
         for feature in others[schema.name]:
             places.append(place)
             values.append(None)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bristlecone._core import BinaryMatrix
 from bristlecone._data.arrays import transposed
 from bristlecone._data.mixing import mixed
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.choice import has_many_levels
+from bristlecone._encoder.choice import choose, choose_of_column, has_many_levels
 from bristlecone._encoder.columns import CategoricalColumn, Column, read_table
 from bristlecone._encoder.counts import CountedColumn, ValueCounts
 from bristlecone._encoder.features import Feature
@@ -163,7 +164,9 @@ def fit_counts(
         return divided(draft, features)
 
     unit = min(1.0, least_weight)
-    fitted._take(fitted._choose(counts, unit, asked), named=True)
+    parameters = fitted._parameters()
+    choices = [choose_of_column(parameters, one, unit) for one in counts]
+    fitted._take(choose(choices, asked, fitted.max_features), named=True)
     return fitted
 
 
@@ -221,9 +224,9 @@ def part_answers(
     return answers, {name: checksum(column) for name, column in columns.items()}
 
 
-def part_features(answers: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """The answers as the engine takes them: uint8 (n, n_features), C-contiguous."""
-    return transposed(answers).view(np.uint8)
+def part_features(answers: NDArray[np.bool_]) -> BinaryMatrix:
+    """The answers as the engine takes them, shape (n, n_features)."""
+    return BinaryMatrix(transposed(answers).view(np.uint8))
 
 
 def checksum(column: Column) -> int:

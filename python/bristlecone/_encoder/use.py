@@ -11,9 +11,9 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from bristlecone import _core
+from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.columns import TrainingColumn, read_table
+from bristlecone._encoder.columns import EncodedColumn, read_table
 from bristlecone._encoder.features import Missing, Threshold
 from bristlecone._encoder.missing import missing_text
 from bristlecone._encoder.numeric import NumericColumns
@@ -41,10 +41,10 @@ class Answers(NamedTuple):
     of: Callable[[int], NDArray[Any]]
 
 
-def count_answers(features: NDArray[np.uint8], among: NDArray[np.bool_]) -> Answers:
-    """Answers of binary features, shape (n, n_features), counted in all rows and ``among`` some."""
-    counts = _core.count_true(features), _core.count_true(features, among)
-    return Answers(AnswerCounts(len(features), *counts), lambda feature: features[:, feature])
+def count_answers(features: BinaryMatrix, among: NDArray[np.bool_]) -> Answers:
+    """Answers of binary features, counted in all rows and ``among`` some."""
+    counts = features.count_true(), features.count_true(among)
+    return Answers(AnswerCounts(len(features), *counts), features.column)
 
 
 def fit_encoder(
@@ -54,7 +54,7 @@ def fit_encoder(
     weight: NDArray[np.float64] | None,
     verbose: Any,
     exposure: NDArray[np.float64] | None = None,
-) -> tuple[Any, list[TrainingColumn] | None]:
+) -> tuple[Any, list[EncodedColumn] | None]:
     """A fitted clone, and the columns that a ``BinaryEncoder`` read; missing values are logged.
 
     "auto" is ``BinaryEncoder()``, and None leaves numbers as they are. ``target`` makes the y of a
@@ -71,8 +71,11 @@ def fit_encoder(
         given["sample_weight"] = weight
     # A subclass may have a fit of its own.
     ours = type(fitted).fit is BinaryEncoder.fit
-    columns = fitted._fit_columns(X, **given, exposure=exposure) if ours else None
-    if not ours:
+    columns = None
+    if ours:
+        # With "auto" thresholds are added to those of the encoder.
+        columns = fitted._fit_columns(X, **given, exposure=exposure, whole=isinstance(encoder, str))
+    else:
         fitted.fit(X, **given)
     missing = missing_text(getattr(fitted, "columns_", []))
     if missing:
@@ -82,7 +85,7 @@ def fit_encoder(
     return fitted, columns if ours else None
 
 
-def rows_for(encoder: Any, X: Any, asked: Sequence[int]) -> NDArray[Any]:
+def rows_for(encoder: Any, X: Any, asked: Sequence[int]) -> NDArray[Any] | BinaryMatrix:
     """Rows as the tree reads them: binary features, or numbers to be cut; at least those asked."""
     if isinstance(encoder, (BinaryEncoder, NumericColumns)):
         return encoder._evaluate(X, asked)
@@ -178,8 +181,8 @@ def warn_of_constants(encoder: Any) -> None:
         logger.info(message)
 
 
-def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
-    """Binary features as the engine takes them: 0/1, uint8, C-contiguous.
+def binary_features(encoder: Any, X: Any) -> BinaryMatrix:
+    """Binary features of rows, as the engine takes them.
 
     Raises
     ------
@@ -193,18 +196,21 @@ def binary_features(encoder: Any, X: Any) -> NDArray[np.uint8]:
             f"encoder made an array of shape {features.shape} and dtype {features.dtype}; "
             "expected two dimensions and only 0 and 1"
         )
-    if features.dtype == np.bool_:
-        return np.ascontiguousarray(features).view(np.uint8)
-    return np.ascontiguousarray(features, dtype=np.uint8)
+    return packed(features)
 
 
-def count_distinct(features: NDArray[np.uint8], most: int) -> int:
-    """Number of distinct rows of 0 and 1, or ``most`` if there are that many or more."""
-    packed = np.packbits(features, axis=1)
-    packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 4)))
+def packed(features: NDArray[Any] | BinaryMatrix) -> BinaryMatrix:
+    """Binary features, shape (n, n_features), as the engine takes them."""
+    if isinstance(features, BinaryMatrix):
+        return features
+    return BinaryMatrix(np.ascontiguousarray(features.astype(bool, copy=False)).view(np.uint8))
+
+
+def count_distinct(features: BinaryMatrix, most: int) -> int:
+    """Number of distinct rows, or ``most`` if there are that many or more."""
     count, known = 1, np.zeros(len(features), dtype=np.uint64)
     # 32 columns at a time: their bits, prefixed by the code of the columns before.
-    for word in np.ascontiguousarray(packed).view(np.uint32).T:
+    for word in features.words().view(np.uint32).T:
         if count >= most:
             break
         values, place = np.unique(known << np.uint64(32) | word, return_inverse=True)

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
+from bristlecone._core import BinaryMatrix
 from bristlecone._data.checks import check_confidence, check_times
 from bristlecone._data.frame import frame_backend, native_frame
 from bristlecone._encoder.missing import missing_by_leaf
@@ -248,7 +249,7 @@ class BaseTree(BaseEstimator):
         by_leaf = missing_by_leaf(self.tree_)
         return f"{found}; by leaf: {by_leaf}" if found and by_leaf else found
 
-    def _rows(self, X: Any) -> NDArray[Any]:
+    def _rows(self, X: Any) -> NDArray[Any] | BinaryMatrix:
         """Rows of ``X`` in the form that the tree reads."""
         self._check_fitted()
         asked = np.unique(self.tree_.feature[~self.tree_.is_leaf]).tolist()

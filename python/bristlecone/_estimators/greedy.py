@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from bristlecone import _core
+from bristlecone._core import BinaryMatrix
 from bristlecone._data.survival import TrainingData, check_training_data
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.rules import question_names
@@ -379,7 +380,11 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
 
 
 def _tree(
-    grown: dict[str, Any], encoder: Any, rows: NDArray[Any], data: TrainingData, numeric: bool
+    grown: dict[str, Any],
+    encoder: Any,
+    rows: NDArray[np.float64] | BinaryMatrix,
+    data: TrainingData,
+    numeric: bool,
 ) -> Tree:
     """Tree that the engine has grown."""
     feature = grown["feature"]

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bristlecone._encoder.rules import leaf_rules, rule_text
+from bristlecone._encoder.use import packed
 from bristlecone._estimators.base import BaseTree
 from bristlecone._fit.assemble import with_leaves
 from bristlecone._objectives.base import Objective
@@ -87,6 +88,8 @@ class Reestimation(BaseTree):
         rows = copy._training_data(X, y, sample_weight, **data)
         self._check_labels(rows)
         features = self._rows(rows.X)
+        if not self.tree_.numeric:
+            features = packed(features)
         problem = Problem(rows, self.encoder_, features, {}, 0.0, {})
         tree = self._grown_anew(problem)
         objective = copy._objective()

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone import _core
-from bristlecone._data.arrays import transposed
+from bristlecone._core import BinaryMatrix
 from bristlecone._data.rows import CheckedRows, RowsT
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.cuts import RankedColumns, add_cuts, rank_columns
@@ -51,7 +50,7 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
     )
     # What "auto" means follows from the features.
     follows = search.limits.min_events_leaf == "auto"
-    features: NDArray[np.uint8] | RankedFeatures
+    features: BinaryMatrix | RankedFeatures
     if read is None:
         features = binary_features(encoder, data.X)
         answers = count_answers(features, _events(data)) if follows else None
@@ -68,13 +67,10 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         if awaits_search(encoder):
             # No feature is written out: there are as many as thresholds.
             features = RankedFeatures(columns, data.weight, encoder.min_support)
-        elif columns.ranks and all(values is None for values in columns.values):
-            # Every column is an answer already.
-            features = transposed(np.array(columns.ranks)).view(np.uint8)
         else:
             asked = columns.ranks, *columns.questions(encoder), columns.n_rows
             del columns  # and the distinct values with it
-            features = _core.encode_ranks(*asked)
+            features = BinaryMatrix.of_ranks(*asked)
     return Problem(data, encoder, features, least, time.perf_counter() - start, {})
 
 
@@ -108,7 +104,7 @@ def warn_of_shares(
 
     ``counted`` counts the features of the rows, by default those of the problem.
     """
-    if not limits.depth(problem.features):
+    if not limits.depth(problem.features.shape):
         return
     least, events, event = problem.least, None, None
     if "min_events_leaf" in least:

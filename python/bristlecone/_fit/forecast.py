@@ -96,7 +96,7 @@ class CostWarner:
 def forecast(search: Search, problem: Problem, max_depth: int | None = None) -> SearchCost:
     """Forecast of a search that prunes nothing, optionally of less depth."""
     limits = search.limits
-    depth = limits.depth(problem.features) if max_depth is None else max_depth
+    depth = limits.depth(problem.features.shape) if max_depth is None else max_depth
     counts = search.engine(problem).forecast(**limits.settings(problem, max_depth=depth))
     # Infinite counts would divide into NaN.
     seconds, rows = (

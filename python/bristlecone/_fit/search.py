@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import NDArray
-
+from bristlecone._core import BinaryMatrix
 from bristlecone._data.checks import thread_count
 from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._encoder.use import count_distinct
@@ -40,20 +39,20 @@ class Limits:
         given: Any = {name: getattr(estimator, name, None) for name in cls.__dataclass_fields__}
         return cls(**given)
 
-    def depth(self, features: NDArray[Any] | RankedFeatures) -> int:
-        """Largest depth a tree over these features, shape (n, n_features), can have."""
+    def depth(self, shape: tuple[int, int]) -> int:
+        """Largest depth a tree over features of this shape, (n, n_features), can have."""
         # No path asks a question twice, and every split leaves a row behind.
-        most: int = min(features.shape[1], features.shape[0] - 1)
+        most = min(shape[1], shape[0] - 1)
         if self.max_leaf_nodes is not None:
             most = min(most, self.max_leaf_nodes - 1)
         return most if self.max_depth is None else min(self.max_depth, most)
 
-    def most_leaves(self, features: NDArray[Any] | RankedFeatures) -> int:
+    def most_leaves(self, features: BinaryMatrix | RankedFeatures) -> int:
         """Largest number of leaves a tree over these features can have."""
         most = len(features)
         if self.max_leaf_nodes is not None:
             most = min(most, self.max_leaf_nodes)
-        depth = self.depth(features)
+        depth = self.depth(features.shape)
         if depth < most.bit_length():
             most = min(most, 1 << depth)
         if isinstance(features, RankedFeatures):
@@ -69,7 +68,7 @@ class Limits:
         if left is not None:
             left = max(_SHARE_FOR_SEARCH * left, left - problem.seconds)
         return {
-            "max_depth": self.depth(problem.features),
+            "max_depth": self.depth(problem.features.shape),
             "max_leaf_nodes": None if leaves is None else min(leaves, len(problem.features)),
             **problem.least,
             "leaf_penalty": float(self.leaf_penalty),

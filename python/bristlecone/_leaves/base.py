@@ -79,7 +79,7 @@ class Leaves(ABC):
         }
         return known.get(column, column.replace("_", " "))
 
-    def locate(self, leaf: NDArray[np.int64], design: NDArray[Any]) -> Any:
+    def locate(self, leaf: NDArray[np.int64], design: Any) -> Any:
         """Argument ``rows`` of the predictions, from the rows' leaf and features.
 
         Leaves that treat all their rows alike need the position only.

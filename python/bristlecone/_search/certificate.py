@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._core import __version__
+from bristlecone._core import BinaryMatrix, __version__
 from bristlecone._log import log, warn
 from bristlecone._search.progress import SearchProgress, relative_gap
 from bristlecone._search.row_sums import PREFIX
@@ -392,16 +392,16 @@ class Certificate:
         return shown
 
 
-def fingerprint(features: NDArray[Any], data: Any) -> str:
+def fingerprint(features: NDArray[np.float64] | BinaryMatrix, data: Any) -> str:
     """SHA-256 of training rows: the features, and the arrays of ``data``, in their order.
 
     ``data`` is a named tuple; its ``X``, smoothed outcomes and rewards, which need not be the same
     to the last digit on another machine, do not count.
     """
     digest = sha256()
-    binary = features.dtype != np.float64
+    binary = isinstance(features, BinaryMatrix)
     digest.update(repr((features.shape, binary)).encode())
-    rows = np.packbits(features) if binary else features
+    rows = features.words() if isinstance(features, BinaryMatrix) else features
     own = [x for name, x in data._asdict().items() if name not in ("X", "smoothed", "rewards")]
     for array in (np.ascontiguousarray(rows), *own):
         if not isinstance(array, np.ndarray):

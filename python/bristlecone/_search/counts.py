@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
+from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.ranked import RankedFeatures
 
 # Seconds per row and set of questions of a search over curves, and per pair of features that
@@ -36,7 +37,7 @@ _QUICK = 3
 _SERIAL = 0.2
 
 
-def curve_forecast(features: NDArray[np.uint8], **settings: Any) -> dict[str, float]:
+def curve_forecast(features: BinaryMatrix, **settings: Any) -> dict[str, float]:
     """Forecast of a search whose leaves need their rows in the order of time.
 
     A set of d - 1 questions is met once, and then all single splits of its rows are looked at;
@@ -85,7 +86,7 @@ def ranked_forecast(
 
 
 def limited_forecast(
-    features: NDArray[np.uint8], *, n_limits: int = 1, **settings: Any
+    features: BinaryMatrix, *, n_limits: int = 1, **settings: Any
 ) -> dict[str, float]:
     """Forecast of the search for the best tree under limits on the whole tree.
 
@@ -97,7 +98,7 @@ def limited_forecast(
     counts = _counts(features, settings)
     n_features = counts["n_active_features"]
     above = max(0, min(settings["max_depth"], n_features) - 2)
-    by_column = features.mean(axis=0)
+    by_column = features.count_true() / len(features)
     true = float(np.minimum(by_column, 1.0 - by_column).sum())
     pairs = counts["n_distinct_rows"] * true**2 / 2
     # Each level halves the rows of a node and has two nodes per question; the order of the
@@ -115,7 +116,7 @@ def limited_forecast(
 def measure_forecast(
     labels: NDArray[np.int64],
     weight: NDArray[np.float64] | None,
-    features: NDArray[np.uint8],
+    features: BinaryMatrix,
     **settings: Any,
 ) -> dict[str, float]:
     """Forecast of the search for the best measure of two labels: some weighted searches."""
@@ -124,7 +125,7 @@ def measure_forecast(
     return {**one, **{name: _OF_MEASURE * one[name] for name in ("seconds", "row_seconds")}}
 
 
-def _counts(features: NDArray[np.uint8], settings: dict[str, Any]) -> dict[str, float]:
+def _counts(features: BinaryMatrix, settings: dict[str, Any]) -> dict[str, float]:
     """Features and rows that differ, as any search counts them."""
     labels = np.zeros(len(features), dtype=np.int64)
     data = {"labels": labels, "n_classes": 1, "weight": None}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
+from bristlecone._core import BinaryMatrix
 from bristlecone._data.rows import RowsT
 from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._search.certificate import Teaching
@@ -32,8 +33,8 @@ _FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()
 class Problem(Generic[RowsT]):
     """Training rows, the fitted encoder, and the features.
 
-    These are binary, but numbers for a greedy tree that cuts columns itself, and ``RankedFeatures``
-    for a search over every threshold. ``least`` has the
+    These are a ``BinaryMatrix``, but numbers for a greedy tree that cuts columns itself, and
+    ``RankedFeatures`` for a search over every threshold. ``least`` has the
     settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
     the rows, ``memo`` a cache of what the trees of one problem have in common; ``reference_loss``
     is that of a reference model on each row, where there is one, and ``teaching`` says how the
@@ -123,8 +124,8 @@ class Sums:
         data = {**task.data, "count": count}
         self._sums = _core.PartialSums(task.name, data, flipped, **settings)
 
-    def add(self, features: NDArray[np.uint8], outcome: NDArray[np.uint32]) -> None:
-        """Add rows: features of shape (n, n_features) in C order, and the place of each outcome."""
+    def add(self, features: BinaryMatrix, outcome: NDArray[np.uint32]) -> None:
+        """Add rows: features of shape (n, n_features), and the place of each outcome."""
         self._sums.add(features, outcome)
 
     def merge(self, other: Sums) -> None:
@@ -185,7 +186,7 @@ def _sums_of(
     return sums
 
 
-def engine_of(task: Task, features: NDArray[np.uint8] | RankedFeatures) -> Engine:
+def engine_of(task: Task, features: BinaryMatrix | RankedFeatures) -> Engine:
     """Engine for a task of the registry, with the functions that take it.
 
     Raises
@@ -229,7 +230,7 @@ def _over_thresholds(task: Task, ranked: RankedFeatures) -> Engine:
     return Engine(solve, partial(ranked_forecast, solve, ranked))
 
 
-def _forecast(task: Task, features: NDArray[np.uint8]) -> Callable[..., dict[str, float]]:
+def _forecast(task: Task, features: BinaryMatrix) -> Callable[..., dict[str, float]]:
     """Forecast of the engine where it has one, else from counts."""
     if "forecast" in _FUNCTIONS[task.name]:
         return partial(_core.forecast, *task, features)

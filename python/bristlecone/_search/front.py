@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
+from bristlecone._core import BinaryMatrix
 from bristlecone._tree import Tree
 
 
@@ -174,7 +175,7 @@ class FrontSolution:
 
 
 def solve_front(
-    task: str, data: dict[str, Any], features: NDArray[np.uint8], **settings: Any
+    task: str, data: dict[str, Any], features: BinaryMatrix, **settings: Any
 ) -> FrontSolution:
     """Best tree of a task that is searched for over fronts.
 
@@ -196,7 +197,7 @@ def solve_front(
 
 def pareto_front(
     labels: NDArray[np.int64],
-    features: NDArray[np.uint8],
+    features: BinaryMatrix,
     weight: NDArray[np.float64] | None = None,
     **settings: Any,
 ) -> ParetoFront:
@@ -219,7 +220,7 @@ _ROUNDING = 1e-12
 def fair_front(
     task: str,
     data: dict[str, Any],
-    features: NDArray[np.uint8],
+    features: BinaryMatrix,
     costs_of: Callable[[Tree, NDArray[np.int64]], tuple[float, float]],
     cost_names: tuple[str, str],
     settings: dict[str, Any],
@@ -256,7 +257,7 @@ def fair_front(
 
 def public_front(
     front: _core.Front,
-    features: NDArray[np.uint8],
+    features: BinaryMatrix,
     weight: NDArray[np.float64] | None,
     cost_names: tuple[str, ...],
 ) -> ParetoFront:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._core import BinaryMatrix
 from bristlecone._data.mixing import mixed
 
 Bits = NDArray[np.uint64]
@@ -38,11 +39,9 @@ class RowSums:
         self.n_features, self.n_rows = n_features, 0
         self.sums: Bits = np.zeros(_LANES, dtype=np.uint64)
 
-    def add(self, features: NDArray[np.uint8], digests: Bits) -> None:
-        """Add rows: 0/1 of shape (n, n_features), and ``outcome_digests`` of each, shape (n, 2)."""
-        packed = np.packbits(features, axis=1)
-        packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
-        words = np.ascontiguousarray(packed).view(np.uint64)
+    def add(self, features: BinaryMatrix, digests: Bits) -> None:
+        """Add rows: their features, and ``outcome_digests`` of each, shape (n, 2)."""
+        words = features.words()
         for lane in range(_LANES):
             number = digests[:, lane]
             for word in words.T:
@@ -80,7 +79,7 @@ def outcome_digests(data: Any) -> Bits:
     return digests
 
 
-def unordered_fingerprint(features: NDArray[np.uint8], data: Any) -> str:
+def unordered_fingerprint(features: BinaryMatrix, data: Any) -> str:
     """Fingerprint of training rows, of which every entry of ``data`` is one."""
     sums = RowSums(features.shape[1])
     sums.add(features, outcome_digests(data))

@@ -234,9 +234,10 @@ class _Fit:
         data, count = rows.data, rows.counts
         n_rows, n_features = int(count.sum()), len(holds)
         limits = self.search.limits
-        # Only its shape is asked for.
-        shape = np.broadcast_to(np.zeros(1, dtype=np.uint8), (n_rows, n_features))
-        problem: Problem = Problem(data, encoder, shape, {"min_samples_leaf": 1}, 0.0, {})
+        # Only the shape of the features is asked for.
+        shape = n_rows, n_features
+        unread = np.broadcast_to(np.zeros(1, dtype=np.uint8), shape)
+        problem: Problem = Problem(data, encoder, unread, {"min_samples_leaf": 1}, 0.0, {})
         _check_depth(limits.depth(shape))
         objective: Any = self.search.objective
         settings = limits.settings(problem, max_depth=max(1, limits.depth(shape)), time_limit=None)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.checks import check_integer
+from bristlecone._encoder.use import packed
 from bristlecone._search.engine import MOST_DEPTH, Sums, Task, sum_tasks
 from bristlecone.exceptions import InvalidParameterError
 
@@ -184,7 +185,7 @@ class PartialSums:
         if place.size and (place.min() < 0 or place.max() >= 2**32):
             row = int(np.argmax((place < 0) | (place >= 2**32)))
             raise ValueError(f"outcome of row {row} is {place[row]}, not a position in outcomes")
-        binary = np.ascontiguousarray(np.asarray(features, dtype=bool)).view(np.uint8)
+        binary = packed(np.asarray(features, dtype=bool))
         self._sums.add(binary, np.ascontiguousarray(place, dtype=np.uint32))
 
     def merge(self, other: PartialSums) -> None:

@@ -91,6 +91,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
         warn(f"the searches stopped ({stop}): alternatives are missing", SearchLimitWarning)
     rows: list[tuple[Any, ...]] = []
     reaches = tree.tree_.decision_path(problem.features).tocsc()
+    features = np.asarray(problem.features)
     names = tree.certificate_.binary_features
     own, splits = tree.objective_value_, tree.splits_
     off = slack_of(
@@ -99,7 +100,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     for at in np.unique(node).tolist():
         here = node == at
         members = reaches.indices[slice(*reaches.indptr[at : at + 2])]
-        of_node = problem.features[members]
+        of_node = features[members]
         totals = objective[here].tolist()
         value = dict(
             zip(
@@ -156,7 +157,7 @@ def representatives(features: NDArray[np.uint8], searched: list[int]) -> dict[in
     return {column: first for column, first in found.items() if first is not None}
 
 
-def key(column: NDArray[np.uint8]) -> bytes:
+def key(column: NDArray[np.uint8] | NDArray[np.bool_]) -> bytes:
     """Key of a column; columns that divide the rows in the same way share it."""
     flipped = column ^ column[0] if column.size else column
     return np.packbits(flipped).tobytes()

@@ -55,11 +55,11 @@ class Rows:
 def fingerprint(rows: Rows) -> str:
     """SHA-256 of features, outcomes and weights in the order of the rows, as certificates define.
 
-    Features are packed to bits, or stand as float64; then every array with its type and shape.
+    Features are words of 64 bits by row, or float64; then every array with its type and shape.
     """
     binary = rows.answers.dtype == np.bool_
     digest = sha256(repr((rows.answers.shape, binary)).encode())
-    features = np.packbits(rows.answers.ravel()) if binary else rows.answers
+    features = _words(rows.answers) if binary else rows.answers
     for array in (features, *rows.outcomes):
         if isinstance(array, np.ndarray) and array.dtype == object:
             digest.update(repr(array.tolist()).encode())
@@ -74,7 +74,7 @@ def unordered_fingerprint(rows: Rows) -> str:
     """Fingerprint of rows in any order, as certificates of fits over partitions define it.
 
     A row has two random numbers: the last of h ← mix(h ^ word) from 0 and from 1, over its outcome
-    and weight as float64 and its features as bits, eight bytes at a time. Their sums are hashed.
+    and weight as float64 and its features as words of 64 bits. Their sums are hashed.
     """
     facts = rows.facts
     labels = None, facts.get("classes")
@@ -88,17 +88,7 @@ def unordered_fingerprint(rows: Rows) -> str:
             numbers = np.asarray(array, dtype=np.float64).reshape(len(array), -1)
             words += [column.copy().view(np.uint64) for column in (numbers + 0.0).T]
     n_rows, n_features = rows.answers.shape
-    width = 64 * -(-n_features // 64)
-    bits = np.zeros((n_rows, width), dtype=bool)
-    bits[:, :n_features] = rows.answers
-    words += (
-        [
-            np.packbits(part, axis=1).view(np.uint64)[:, 0]
-            for part in np.split(bits, width // 64, axis=1)
-        ]
-        if width
-        else []
-    )
+    words += list(_words(rows.answers).T)
     sums = []
     for start in (0, 1):
         number = np.full(n_rows, start, dtype=np.uint64)
@@ -107,6 +97,14 @@ def unordered_fingerprint(rows: Rows) -> str:
         sums.append(sum(number.tolist()) % 2**64)
     shown = [None if one is None else one.tolist() for one in of_all]
     return "rows-" + sha256(repr((n_rows, n_features, sums, shown)).encode()).hexdigest()
+
+
+def _words(answers: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Answers of every row as words of 64 bits, at least one, the first feature lowest."""
+    n_rows, n_features = answers.shape
+    bits = np.zeros((n_rows, 64 * max(1, -(-n_features // 64))), dtype=bool)
+    bits[:, :n_features] = answers
+    return np.packbits(bits, axis=1, bitorder="little").view("<u8")
 
 
 def _mixed(number: NDArray[np.uint64]) -> NDArray[np.uint64]:

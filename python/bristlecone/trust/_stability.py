@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 
+from bristlecone._core import BinaryMatrix
 from bristlecone._data.checks import check_integer
 from bristlecone._data.frame import native_frame
 from bristlecone._estimators.searched import Again
@@ -163,7 +164,7 @@ def stability(
 def _searched(rerun: Again, drawn: NDArray[np.int64]) -> Any:
     """Tree over these rows; None without one, because no event was drawn or no tree is allowed."""
     search, problem, _ = rerun
-    data, features = problem.data, problem.features[drawn]
+    data, features = problem.data, problem.features.take(drawn)
     n = len(problem.features)
 
     def take(name: str, value: Any) -> Any:
@@ -229,7 +230,7 @@ class _Tally:
         apparent = _score(other, leaf, data, drawn)
         self.optimisms.append(apparent - _score(other, leaf, data, every))
 
-    def _compare(self, mine: int, other: int, structure: Any, features: NDArray[Any]) -> None:
+    def _compare(self, mine: int, other: int, structure: Any, features: BinaryMatrix) -> None:
         """Compare splits from the root down, as long as they divide the rows alike."""
         own = self.tree.tree_
         if own.is_leaf[mine]:
@@ -238,7 +239,8 @@ class _Tally:
         if structure.is_leaf[other]:
             return
         self.column[mine] += own.column[mine] == structure.column[other] != NO_FEATURE
-        one, two = features[:, own.feature[mine]], features[:, structure.feature[other]]
+        one = features.column(own.feature[mine])
+        two = features.column(structure.feature[other])
         if key(one) != key(two):
             return
         self.split[mine] += 1

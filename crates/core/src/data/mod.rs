@@ -8,12 +8,12 @@ mod sample;
 mod size;
 mod transpose;
 
-pub use encode::{Questions, count_true, encode};
+pub use encode::Questions;
 pub use key::random_number;
 pub use ranked::RankMatrix;
 pub use ranks::{Ranks, sort_by_keys};
 pub use sample::{Column, Sample};
-pub use size::{Smallest, check_size, rows_of, size};
+pub use size::{Smallest, check_size, events_of, rows_of, size};
 pub use transpose::column_bitsets;
 
 use crate::error::Error;
@@ -75,6 +75,11 @@ impl BinaryMatrix {
     /// Words per row.
     pub fn words(&self) -> usize {
         self.words
+    }
+
+    /// Packed features of all rows.
+    pub fn bits(&self) -> &[u64] {
+        &self.bits
     }
 
     /// These rows.

@@ -13,8 +13,6 @@ pub struct Ranks {
     pub ranks: Vec<u32>,
     /// The distinct values, ascending; of the two zeros 0.
     pub distinct: Vec<f64>,
-    /// Rows of every distinct value.
-    pub counts: Vec<u32>,
 }
 
 impl Ranks {
@@ -30,7 +28,6 @@ impl Ranks {
         sort_unless(&mut rows, |row| key(values[row as usize]), interrupted)?;
         let mut ranks = vec![0; values.len()];
         let mut distinct = Vec::with_capacity(values.len());
-        let mut counts = Vec::with_capacity(values.len());
         let mut last = f64::NAN;
         for &row in &rows {
             // Plus 0: −0 and 0 are one value.
@@ -42,15 +39,11 @@ impl Ranks {
                 }
                 last = value;
                 distinct.push(value);
-                counts.push(0);
             }
-            let rank = distinct.len() - 1;
-            ranks[row as usize] = rank as u32;
-            counts[rank] += 1;
+            ranks[row as usize] = distinct.len() as u32 - 1;
         }
         distinct.shrink_to_fit();
-        counts.shrink_to_fit();
-        Some(Ranks { ranks, distinct, counts })
+        Some(Ranks { ranks, distinct })
     }
 }
 
@@ -208,9 +201,7 @@ mod tests {
         distinct.dedup();
         let rank = |v: &f64| distinct.iter().filter(|&d| d < v || v.is_nan()).count() as u32;
         let ranks: Vec<u32> = values.iter().map(rank).collect();
-        let count = |rank: usize| ranks.iter().filter(|&&r| r as usize == rank).count() as u32;
-        let counts = (0..distinct.len()).map(count).collect();
-        Ranks { ranks, distinct, counts }
+        Ranks { ranks, distinct }
     }
 
     fn real(random: &mut Random) -> f64 {
@@ -223,7 +214,6 @@ mod tests {
         assert_eq!(found.ranks, [1, 0, 2, 0, 3, 1]);
         assert_eq!(found.distinct, [0.0, 2.5, 7.0]);
         assert_eq!(found.distinct[0].to_bits(), 0);
-        assert_eq!(found.counts, [2, 2, 1]);
         assert_eq!(Ranks::new(&[]), Ranks::default());
     }
 

@@ -29,10 +29,8 @@ pub struct Sample {
     pub sums: Vec<i64>,
     /// Statistics summed over all rows.
     pub total: Vec<i64>,
-    /// Number of the caller's rows merged into each row.
-    pub counts: Vec<i64>,
-    /// Number of events among them.
-    pub events: Vec<i64>,
+    /// The caller's rows merged into each row, and the events among them; see [`size`](fn@size).
+    pub sizes: Vec<i64>,
     /// Index of each row in the sample that this one was restricted from, first to last.
     pub ids: Vec<u32>,
     /// Channels per row.
@@ -69,25 +67,23 @@ impl Sample {
         let mut order: Vec<u32> = (0..n as u32).collect();
         sort_rows(features, &mut order, 0);
         let (mut distinct, mut sums): (Vec<u32>, Vec<i64>) = (Vec::new(), Vec::new());
-        let (mut counts, mut of_events): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
+        let mut sizes: Vec<i64> = Vec::new();
         for &r in &order {
             let r = r as usize;
             let record = &statistics[r * channels..(r + 1) * channels];
-            let event = i64::from(events.get(r).is_some_and(|&event| event));
+            let one = size(1, events.get(r).is_some_and(|&event| event).into());
             match distinct.last() {
                 Some(&last) if features.row(last as usize) == features.row(r) => {
                     let at = sums.len() - channels;
                     for (sum, v) in sums[at..].iter_mut().zip(record) {
                         *sum += v;
                     }
-                    *counts.last_mut().expect("not empty") += 1;
-                    *of_events.last_mut().expect("not empty") += event;
+                    *sizes.last_mut().expect("not empty") += one;
                 }
                 _ => {
                     distinct.push(r as u32);
                     sums.extend_from_slice(record);
-                    counts.push(1);
-                    of_events.push(event);
+                    sizes.push(one);
                 }
             }
         }
@@ -95,8 +91,7 @@ impl Sample {
         let ids = (0..distinct.len() as u32).collect();
         let kinds = of_columns(kinds, &columns);
         let (total, tested) = (total(&sums, channels), Vec::new());
-        let events = of_events;
-        Sample { columns, sums, total, counts, events, ids, channels, tested, words, bits, kinds }
+        Sample { columns, sums, total, sizes, ids, channels, tested, words, bits, kinds }
     }
 
     /// The rows in which column `c` has the given value, with the columns reduced again.
@@ -127,8 +122,7 @@ impl Sample {
                 .collect(),
             total: total(&sums, self.channels),
             sums,
-            counts: rows.iter().map(|&r| self.counts[r as usize]).collect(),
-            events: rows.iter().map(|&r| self.events[r as usize]).collect(),
+            sizes: rows.iter().map(|&r| self.sizes[r as usize]).collect(),
             ids: rows.iter().map(|&r| self.ids[r as usize]).collect(),
             channels: self.channels,
             tested,
@@ -159,12 +153,12 @@ impl Sample {
     /// Rows and events of row `r`; see [`size`](fn@size).
     #[inline]
     pub fn size(&self, r: usize) -> i64 {
-        size(self.counts[r], self.events[r])
+        self.sizes[r]
     }
 
     /// Rows and events of all rows.
     pub fn total_size(&self) -> i64 {
-        size(self.counts.iter().sum(), self.events.iter().sum())
+        self.sizes.iter().sum()
     }
 
     /// Identifies the rows among those of the first sample.
@@ -174,7 +168,7 @@ impl Sample {
 
     /// Number of distinct rows.
     pub fn n_rows(&self) -> usize {
-        self.counts.len()
+        self.sizes.len()
     }
 
     /// Number of columns.
@@ -310,8 +304,8 @@ mod tests {
         );
         assert_eq!(sample.n_rows(), 3);
         assert_eq!(sample.total, [1111]);
-        assert_eq!(sample.counts.iter().sum::<i64>(), 4);
-        let merged = (0..3).find(|&r| sample.counts[r] == 2).unwrap();
+        assert_eq!(sample.total_size(), 4);
+        let merged = (0..3).find(|&r| sample.size(r) == 2).unwrap();
         assert_eq!(sample.statistics(merged), [110]);
     }
 

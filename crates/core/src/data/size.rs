@@ -36,6 +36,12 @@ pub fn rows_of(size: i64) -> i64 {
     size & ((1 << ROW_BITS) - 1)
 }
 
+/// Events of a [`size`](fn@size).
+#[inline(always)]
+pub fn events_of(size: i64) -> i64 {
+    size >> ROW_BITS
+}
+
 /// Fewest rows and events of a leaf; weights do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Smallest {
@@ -49,7 +55,7 @@ impl Smallest {
     /// Whether rows of this [`size`] may be a leaf.
     #[inline(always)]
     pub fn allows_leaf(self, size: i64) -> bool {
-        rows_of(size) >= self.rows && size >> ROW_BITS >= self.events
+        rows_of(size) >= self.rows && events_of(size) >= self.events
     }
 
     /// Whether rows of this [`size`] may be split, as far as counts can tell.

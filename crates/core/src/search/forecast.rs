@@ -2,7 +2,7 @@
 
 use super::lattice::{self, Extent, true_columns, work};
 use super::{Precision, Settings};
-use crate::data::Sample;
+use crate::data::{Sample, rows_of};
 use crate::simd::{Backend, Kind};
 use crate::task::LaneTask;
 
@@ -136,7 +136,7 @@ impl<'a, T: LaneTask> Work<'a, T> {
             false => lattice::useful_threads(|| cells + row_visits, settings).min(n_threads),
         } as f64;
         let forecast = Forecast::new((cells, row_visits), (cell, visit), threads, bytes(reach));
-        forecast.and_rows(sample.counts.iter().sum::<i64>() as f64 * PER_ROW)
+        forecast.and_rows(rows_of(sample.total_size()) as f64 * PER_ROW)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::lattice::{Lattice, Solved};
 use super::{Found, Problem};
-use crate::data::Sample;
+use crate::data::{Sample, rows_of};
 use crate::search::lattice::geometry::best_at;
 use crate::search::{Monitor, Stop};
 use crate::tree::Tree;
@@ -25,7 +25,7 @@ pub fn side_records(sample: &Sample, rows: &[u32]) -> Vec<i64> {
             let at = (2 * c + usize::from(!sample.get(r, c))) * stride;
             let record = &mut records[at..at + stride];
             record.iter_mut().zip(sample.statistics(r)).for_each(|(sum, v)| *sum += v);
-            record[stride - 1] += sample.counts[r];
+            record[stride - 1] += rows_of(sample.size(r));
         }
     }
     records
@@ -34,7 +34,7 @@ pub fn side_records(sample: &Sample, rows: &[u32]) -> Vec<i64> {
 /// Sums over all rows, and their number.
 pub fn total_record(sample: &Sample) -> Vec<i64> {
     let mut record = sample.total.clone();
-    record.push(sample.counts.iter().sum());
+    record.push(rows_of(sample.total_size()));
     record
 }
 

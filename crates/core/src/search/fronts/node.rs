@@ -85,8 +85,8 @@ impl<const K: usize> Node<K> {
         let sides = curves.map(|curves| curves.sides(&self.rows, self.sample.columns[c]));
         let rows = sides.map_or_else(Rows::default, |[no, yes]| if value { yes } else { no });
         let child = Arc::new(Node::new(self.sample.restrict(c, value), rows, curves));
-        // Statistics, bits, counts, events and the number of a row.
-        let row = 8 * (child.sample.channels + child.sample.words() + 2) + 4;
+        // Statistics, bits, size and the number of a row.
+        let row = 8 * (child.sample.channels + child.sample.words() + 1) + 4;
         let rows = row * child.sample.n_rows() + 8 * child.rows.mask.len();
         if budget.take(rows + 64 * child.sample.n_columns() + Self::BYTES) {
             slot.get_or_init(|| child.clone());

@@ -26,7 +26,7 @@ pub use memory::{make_sure, refill};
 pub use refine::{Found, Query, Solved};
 pub use tables::{Extent, Pool, Share};
 
-use crate::data::{Sample, Smallest};
+use crate::data::{Sample, Smallest, events_of, rows_of};
 use crate::search::threads::run_all;
 use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Backend, LaneInt, LaneReal};
@@ -342,15 +342,15 @@ pub(super) fn lane_value(exact: i64, shift: u32) -> i64 {
 fn fill_rows<I: LaneInt, R>(problem: &mut Problem<I, R>, sample: &Sample, counted: Smallest) {
     let Problem { depth, of_task, shift, sums, minima, .. } = problem;
     let of_task = *of_task;
-    let mut further: Vec<&[i64]> = Vec::new();
-    let counts = [(&sample.counts, counted.rows), (&sample.events, counted.events)];
-    for (numbers, least) in counts.into_iter().filter(|&(_, least)| least > 0) {
+    let mut further: Vec<fn(i64) -> i64> = Vec::new();
+    let counts = [(rows_of as fn(i64) -> i64, counted.rows), (events_of, counted.events)];
+    for (number, least) in counts.into_iter().filter(|&(_, least)| least > 0) {
         let holds = |&c: &usize| {
-            let same = |r: usize| sample.statistics(r)[c] == numbers[r];
+            let same = |r: usize| sample.statistics(r)[c] == number(sample.size(r));
             shift[c] == 0 && (0..sample.n_rows()).all(same)
         };
         let channel = (0..of_task).rev().find(holds).unwrap_or_else(|| {
-            further.push(numbers);
+            further.push(number);
             of_task + further.len() - 1
         });
         minima.push((channel, least));
@@ -367,7 +367,7 @@ fn fill_rows<I: LaneInt, R>(problem: &mut Problem<I, R>, sample: &Sample, counte
         |r, record| {
             let statistics = sample.statistics(r).iter().zip(&*shift);
             let statistics = statistics.map(|(&v, &s)| lane_value(v, s));
-            let numbers = further.iter().map(|numbers| numbers[r]);
+            let numbers = further.iter().map(|number| number(sample.size(r)));
             for ((lane, total), v) in
                 record.iter_mut().zip(&mut totals).zip(statistics.chain(numbers))
             {

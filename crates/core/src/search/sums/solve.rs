@@ -144,7 +144,6 @@ fn solve_once<T: LaneTask>(
         search = search.after(known).keeping_the_first();
     }
     let mut run = Run { problem: &problem, settings, root: &root, search };
-    run.search.record();
     let stop = run.improve().err();
     Ok(run.search.finish(stop, about))
 }
@@ -262,11 +261,14 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let sample = &root.sample;
         let allowed = settings.limits.allowed();
         if self.search.best.0 <= self.search.lower.saturating_add(task.split_price()) {
+            self.search.record();
             self.search.close();
             return Ok(());
         }
         let plan = Plan::new(task, sample, settings, allowed.depth, monitor);
+        // Before the first report: who hears of it and knows no outlook makes a forecast himself.
         plan.announce();
+        self.search.record();
         let nodes = problem.branch(settings).nodes;
         let greedy = |exact| {
             let shape = start::Shape { depth: allowed.depth, leaves: allowed.budget(), exact };

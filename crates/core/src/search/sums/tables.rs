@@ -4,7 +4,7 @@
 //! apart, and each is a pass over rows. Exact sums of all itemsets take one pass more, and the
 //! cells are then evaluated one by one: no row is looked at again.
 
-use crate::data::Sample;
+use crate::data::{Sample, events_of, rows_of};
 use crate::search::lattice::{self, Query, Solved, true_columns, work};
 use crate::search::partial::costs::Costs;
 use crate::search::partial::fill::{Adder, BLOCK, Block};
@@ -81,7 +81,8 @@ pub fn solve<T: LaneTask>(
                 write: |r: usize, lanes: &mut [i64]| {
                     let r = first + r;
                     lanes[..channels].copy_from_slice(sample.statistics(r));
-                    lanes[channels..].copy_from_slice(&[sample.counts[r], sample.events[r]]);
+                    let size = sample.size(r);
+                    lanes[channels..].copy_from_slice(&[rows_of(size), events_of(size)]);
                 },
                 backend: settings.backend(),
                 monitor,

@@ -81,12 +81,11 @@ impl LaneTask for Likelihood {
     ) -> LaneError {
         let unit = |c: usize| power_of_two(-(shift[c] as i32));
         let (e_unit, h_unit) = (unit(0), unit(1));
-        let records: Vec<(f64, f64)> =
-            rows.chunks_exact(2).map(|r| (r[0] as f64 * e_unit, r[1] as f64 * h_unit)).collect();
-        let e_total: f64 = records.iter().map(|r| r.0).sum();
-        let h_total: f64 = records.iter().map(|r| r.1).sum();
+        let records = || rows.chunks_exact(2).map(|r| (r[0] as f64 * e_unit, r[1] as f64 * h_unit));
+        let e_total: f64 = records().map(|r| r.0).sum();
+        let h_total: f64 = records().map(|r| r.1).sum();
         // R bounds |ln| of any leaf's hazard ratio to the whole sample.
-        let with_events = || records.iter().filter(|r| r.0 > 0.0);
+        let with_events = || records().filter(|r| r.0 > 0.0);
         let least_events = with_events().map(|r| r.0).fold(f64::INFINITY, f64::min);
         let least_ratio = with_events().map(|r| r.1 / r.0).fold(f64::INFINITY, f64::min);
         if e_total == 0.0 && self.prior == 0.0 {
@@ -109,15 +108,15 @@ impl LaneTask for Likelihood {
         let relative = operations * r + 3.0 * baseline.ln().abs();
         let mut error = events * (ln_error + roundoff * relative);
         if shift[0] > 0 {
-            error += 0.5 * records.len() as f64 * (r + 2.0);
+            error += 0.5 * (rows.len() / 2) as f64 * (r + 2.0);
         }
         if shift[1] > 0 {
-            if records.iter().any(|r| r.1 < 4.0) {
+            if records().any(|r| r.1 < 4.0) {
                 return LaneError::Fixed(f64::INFINITY);
             }
             // Events that were rounded too may each be half a unit more.
             let more = if shift[0] > 0 { 0.5 } else { 0.0 };
-            let records = records.into_iter().map(|(e, h)| (e + more, h, 1.0));
+            let records = records().map(|(e, h)| (e + more, h, 1.0));
             if self.prior > 0.0 {
                 error += 4.0 / 7.0 * rows.len() as f64 / 2.0 * prior_events / prior_hazard;
             }

@@ -1,0 +1,199 @@
+//! Binary features of rows, eight to a byte, for Python.
+
+use crate::cuts::{Ranked, check_rows, slice};
+use crate::memory::return_freed;
+use crate::run::to_py;
+use crate::solution::{TreeArrays, tree_of};
+use bristlecone_core::data::{BinaryMatrix, Questions};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+
+/// Binary features of rows, shape (rows, features), a bit each. An array of them, a byte each, is
+/// made by `numpy.asarray`.
+#[pyclass(frozen, name = "BinaryMatrix", module = "bristlecone._core")]
+pub struct PyBinaryMatrix(BinaryMatrix);
+
+#[pymethods]
+impl PyBinaryMatrix {
+    /// From any 0/1 array of one byte, C-contiguous.
+    #[new]
+    fn new(py: Python<'_>, values: PyReadonlyArray2<'_, u8>) -> PyResult<Self> {
+        let (n_rows, n_features) = values.as_array().dim();
+        let bytes = contiguous(&values)?;
+        py.detach(|| BinaryMatrix::from_bytes(n_rows, n_features, bytes)).map(Self).map_err(to_py)
+    }
+
+    /// Features of training rows. Feature k asks of the column `place[k]` whether the rank is at
+    /// most `gap[k]`; of a column of answers it is the answer.
+    #[staticmethod]
+    fn of_ranks(
+        py: Python<'_>,
+        columns: Vec<Ranked<'_>>,
+        place: Vec<usize>,
+        gap: Vec<u32>,
+        n_rows: usize,
+    ) -> PyResult<Self> {
+        check_rows(&columns, n_rows)?;
+        if place.len() != gap.len() || place.iter().any(|&place| place >= columns.len()) {
+            return Err(PyValueError::new_err("place: not a column for every gap"));
+        }
+        let asked: Vec<(usize, u32)> = place.into_iter().zip(gap).collect();
+        let mut questions = Vec::new();
+        for own in asked.chunk_by(|a, b| a.0 == b.0) {
+            let gaps = || own.iter().map(|asked| asked.1).collect();
+            questions.push(match &columns[own[0].0] {
+                Ranked::Ranks(ranks) => Questions::Cuts(slice(ranks)?, gaps()),
+                Ranked::Bins(ranks) => Questions::FewCuts(slice(ranks)?, gaps()),
+                Ranked::Answers(answers) => Questions::Answers(slice(answers)?, own.len()),
+            });
+        }
+        let encoded = py.detach(|| {
+            return_freed();
+            BinaryMatrix::encode(n_rows, &questions)
+        });
+        encoded.map(Self).map_err(to_py)
+    }
+
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        (self.0.n_rows(), self.0.n_features())
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.n_rows()
+    }
+
+    /// The bits of every row, the first feature lowest, shape (rows, words).
+    fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
+        let shape = [self.0.n_rows(), self.0.words()];
+        self.0.bits().to_vec().into_pyarray(py).reshape(shape)
+    }
+
+    /// One feature of all rows.
+    fn column<'py>(&self, py: Python<'py>, feature: usize) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        if feature >= self.0.n_features() {
+            return Err(PyIndexError::new_err(format!("feature {feature} of {}", self.shape().1)));
+        }
+        Ok(py.detach(|| self.0.column(feature)).into_pyarray(py))
+    }
+
+    /// These rows, in this order.
+    fn take(&self, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
+        let n_rows = self.0.n_rows();
+        let place = |&row: &i64| usize::try_from(row).ok().filter(|&row| row < n_rows);
+        let Some(rows) = slice(&rows)?.iter().map(place).collect::<Option<Vec<_>>>() else {
+            return Err(PyIndexError::new_err(format!("rows: not all of the {n_rows}")));
+        };
+        Ok(Self(self.0.take(&rows)))
+    }
+
+    /// In how many rows every feature holds: of all rows, or of those that are true in `among`.
+    #[pyo3(signature = (among=None))]
+    fn count_true<'py>(
+        &self,
+        py: Python<'py>,
+        among: Option<PyReadonlyArray1<'py, bool>>,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let among = among.as_ref().map(slice).transpose()?;
+        if among.is_some_and(|among| among.len() != self.0.n_rows()) {
+            return Err(PyValueError::new_err("among: not an answer for every row"));
+        }
+        Ok(py.detach(|| self.0.count_true(among)).into_pyarray(py))
+    }
+
+    /// For every row its leaf in a tree of these features (feature, left and right child of every
+    /// node, in preorder), counted from left to right.
+    fn leaf_index<'py>(
+        &self,
+        py: Python<'py>,
+        tree: TreeArrays,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let tree = tree_of(tree);
+        if tree.feature.iter().any(|&feature| feature >= self.0.n_features() as i64) {
+            return Err(PyIndexError::new_err("tree: a feature that the rows do not have"));
+        }
+        let leaves = py.detach(|| tree.partition(&self.0));
+        Ok(leaves.into_iter().map(|leaf| leaf as i64).collect::<Vec<_>>().into_pyarray(py))
+    }
+
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if copy == Some(false) {
+            return Err(PyValueError::new_err("an array of these bits is a copy"));
+        }
+        let bytes = py.detach(|| self.0.to_bytes());
+        let array = bytes.into_pyarray(py).reshape([self.0.n_rows(), self.0.n_features()])?;
+        match dtype {
+            Some(dtype) => array.call_method1("astype", (dtype,)),
+            None => Ok(array.into_any()),
+        }
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>,))> {
+        let array = slf.get().__array__(slf.py(), None, None)?;
+        Ok((slf.get_type().into_any(), (array,)))
+    }
+}
+
+fn contiguous<'a>(values: &'a PyReadonlyArray2<'_, u8>) -> PyResult<&'a [u8]> {
+    values.as_slice().map_err(|_| PyValueError::new_err("features: not C-contiguous"))
+}
+
+/// Features of a problem, with a bit or a byte each.
+#[derive(FromPyObject)]
+pub enum Features<'py> {
+    Bits(Bound<'py, PyBinaryMatrix>),
+    Bytes(PyReadonlyArray2<'py, u8>),
+}
+
+/// The same as bits.
+pub(crate) enum Packed<'a> {
+    Known(&'a BinaryMatrix),
+    Made(BinaryMatrix),
+}
+
+impl Packed<'_> {
+    pub(crate) fn matrix(&self) -> &BinaryMatrix {
+        match self {
+            Packed::Known(matrix) => matrix,
+            Packed::Made(matrix) => matrix,
+        }
+    }
+
+    /// A copy where Python has it, too.
+    pub(crate) fn into_matrix(self) -> BinaryMatrix {
+        match self {
+            Packed::Known(matrix) => matrix.clone(),
+            Packed::Made(matrix) => matrix,
+        }
+    }
+}
+
+impl Features<'_> {
+    /// Rows and features.
+    pub(crate) fn shape(&self) -> (usize, usize) {
+        match self {
+            Features::Bits(bits) => bits.get().shape(),
+            Features::Bytes(bytes) => bytes.as_array().dim(),
+        }
+    }
+
+    pub(crate) fn packed(&self) -> PyResult<Packed<'_>> {
+        Ok(match self {
+            Features::Bits(bits) => Packed::Known(&bits.get().0),
+            Features::Bytes(values) => {
+                let (n_rows, n_features) = self.shape();
+                let matrix = BinaryMatrix::from_bytes(n_rows, n_features, contiguous(values)?);
+                Packed::Made(matrix.map_err(to_py)?)
+            }
+        })
+    }
+}
