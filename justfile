@@ -6,7 +6,7 @@ default:
 build:
     maturin develop --release
 
-# The usual tests, with fewer random problems: a minute and a half on two cores.
+# The usual tests: of costly ones some cases only, and fewer random problems.
 test: build
     BRISTLECONE_QUICK=1 cargo test --profile checks -p bristlecone-core -p bristlecone-oracle
     python -m pytest -m "not slow" -n auto

@@ -53,6 +53,7 @@ def run_page(page, folder):
     test_documentation.run(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_run_and_print_what_is_written(page, tmp_path):
     text = page.read_text(encoding="utf-8")
@@ -96,6 +97,7 @@ def survival(name, **options):
     return Problem(name, X, target), data.y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "depth"), [("whas500", 3), ("gbsg2", 3), ("lung", 2)])
 def test_pystreed_finds_the_same_tree_and_charges_leaves_without_events(name, depth):
     needs("pystreed")
@@ -108,6 +110,7 @@ def test_pystreed_finds_the_same_tree_and_charges_leaves_without_events(name, de
     assert score == pytest.approx(tree.objective_value_ + 0.5 * free / len(y), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["whas500", "maintenance"])
 def test_osst_finds_the_same_tree_and_divides_by_the_span_of_times(name):
     needs("osst")
@@ -136,6 +139,7 @@ def labels():
     return Problem("labels", X, {"y": data.y["event"].astype(np.int64)})
 
 
+@pytest.mark.slow
 def test_gosdt_finds_the_same_tree(labels):
     needs("gosdt")
     setting = Setting("accuracy", 3, leaf_penalty=0.01)
@@ -147,6 +151,7 @@ def test_gosdt_finds_the_same_tree(labels):
     assert score == pytest.approx(tree.objective_value_, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_pydl85_finds_a_tree_with_as_few_errors(labels):
     """Trees with equally few errors are frequent, so the errors are compared."""
     needs("pydl85")

@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from pace import slow_but
 
 import bristlecone
 from bristlecone._cli import main
@@ -23,6 +24,8 @@ from bristlecone._tree import Tree
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md"]
 PAGES += sorted((ROOT / "docs" / "guide").glob("*.md"))
+# Their examples run with the quick tests, those of the others with all tests and `just docs`.
+QUICK_PAGES = "README.md", "first-tree.md", "fitted-tree.md", "trust.md", "command-line.md"
 # To import __main__ is to run it.
 MODULES = ["bristlecone"] + [
     module.name
@@ -97,7 +100,11 @@ def run(page):
     assert executed
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    slow_but([page for page in PAGES if page.name in QUICK_PAGES], PAGES),
+    ids=lambda page: page.name,
+)
 def test_examples_run_and_print_what_is_written(page, tmp_path, monkeypatch):
     if "import SurvLoader" in page.read_text(encoding="utf-8"):
         pytest.importorskip("SurvSet")

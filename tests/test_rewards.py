@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from pace import slow_but
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sksurv.linear_model import CoxPHSurvivalAnalysis
@@ -123,7 +124,7 @@ def test_cross_fitting_is_what_a_loop_over_the_folds_does(monkeypatch):
     np.testing.assert_allclose(found.rewards, rewards, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("horizon", [None, 4.0])
+@pytest.mark.parametrize("horizon", slow_but([None], [None, 4.0]))
 def test_rewards_do_not_depend_on_the_order_or_the_container_of_the_rows(horizon):
     X, y, arm, _, _ = trial(120) if horizon else study(120)
     tree = PolicyTree(horizon=horizon)
@@ -138,7 +139,7 @@ def test_rewards_do_not_depend_on_the_order_or_the_container_of_the_rows(horizon
     np.testing.assert_allclose(tree.estimate_rewards(lazy, y, treatment=treatment).rewards, found)
 
 
-@pytest.mark.parametrize("horizon", [None, 4.0])
+@pytest.mark.parametrize("horizon", slow_but([None], [None, 4.0]))
 def test_rows_of_weight_zero_are_as_if_they_were_not_there(horizon):
     X, y, arm, _, _ = trial(200) if horizon else study(200)
     weight = np.repeat([1.0, 0.0], 100)
@@ -213,7 +214,10 @@ def test_without_covariates_the_scores_are_those_of_kaplan_and_meier(estimand):
     assert abs(found.mean()) < 1e-12 < np.abs(found).max()
 
 
-@pytest.mark.parametrize(("estimand", "place"), [("restricted-mean", 3), ("survival", 4)])
+@pytest.mark.parametrize(
+    ("estimand", "place"),
+    [("restricted-mean", 3), pytest.param("survival", 4, marks=pytest.mark.slow)],
+)
 def test_scores_of_survival_find_the_effects_that_a_simulation_has(estimand, place):
     X, y, arm, *true = trial()
     true = true[place - 3]
@@ -229,7 +233,7 @@ def test_scores_of_survival_find_the_effects_that_a_simulation_has(estimand, pla
     assert found.uncensored.min() > 0 and found.uncensored.max() <= 1
 
 
-@pytest.mark.parametrize("reward", ["direct", "inverse-propensity"])
+@pytest.mark.parametrize("reward", slow_but(["direct"], ["direct", "inverse-propensity"]))
 def test_each_part_of_the_scores_alone_is_an_estimate_too(reward):
     X, y, arm, true, _ = trial(4000, seed=1)
     tree = PolicyTree(horizon=TAU, reward=reward)
@@ -241,6 +245,7 @@ def test_each_part_of_the_scores_alone_is_an_estimate_too(reward):
         assert not found[other].any() and (found[y["time"] >= TAU].max(axis=1) > TAU).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.OverlapWarning")
 def test_a_survival_model_of_the_users_own_predicts_the_curves():
     X, y, arm, true, _ = trial(1000)
@@ -254,6 +259,7 @@ def test_a_survival_model_of_the_users_own_predicts_the_curves():
         PolicyTree(horizon=TAU, outcome_model=LinearRegression()).fit(X, y, treatment=arm)
 
 
+@pytest.mark.slow
 def test_an_optimal_tree_over_scores_of_survival_is_proven_and_verified():
     X, y, arm, _, _ = trial(200)
     tree = PolicyTree(horizon=TAU, max_depth=2).fit(X, y, treatment=arm)
@@ -333,6 +339,7 @@ def test_horizons_beyond_what_was_observed_are_refused():
         PolicyTree(horizon=2.0).fit(X, late, treatment=arm)
 
 
+@pytest.mark.slow
 def test_rows_that_judge_need_no_event_after_the_horizon():
     X, y, arm, _, _ = trial(400)
     given = {"propensity": np.full((400, 3), 1 / 3)}

@@ -90,6 +90,7 @@ def test_tree_of_a_cluster_is_that_of_one_frame(client, table, whole):
     assert np.array_equal(tree.predict(table), whole.predict(table))
 
 
+@pytest.mark.slow
 def test_classifier_with_weights(client, table, tmp_path):
     frame = dask_frame(table)
     weight = table["weight"] + 1.0
@@ -112,6 +113,7 @@ def slowly(part):
     return part
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_changes_nothing(client, table, whole):
     frame = dask_frame(table, 20).map_partitions(slowly, meta=table[:0])
     victims = []
@@ -153,6 +155,7 @@ def test_errors_of_workers_name_the_partition(client, table):
         tree.fit(frame[PLAIN], dask_frame(table, 2)[["time", "event"]])
 
 
+@pytest.mark.slow
 def test_parquet_on_a_cluster(client, table, whole, tmp_path):
     columns = [*PLAIN, "time", "event"]
     for start in range(0, 300, 60):
@@ -180,6 +183,7 @@ def test_dask_frame_without_a_cluster(table, whole):
     assert result[0].objective_value_ == whole.objective_value_
 
 
+@pytest.mark.slow
 def test_joblib_on_the_cluster(client, table):
     X, y = table[["age", "flag"]], outcome(table["event"], table["time"])
     alone = TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3).fit(X, y)

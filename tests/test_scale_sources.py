@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
+from pace import slow_but
 from test_scale import FEATURES, cut, random_table
 
 from bristlecone import BinaryEncoder, OptimalSurvivalTree, outcome
@@ -80,7 +81,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", slow_but([1], [1, 2]))
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_gives_the_tree_of_one_frame(form, n_jobs, table, whole, folder):
     tree = fitted(FORMS[form](table, folder), n_jobs=n_jobs)
@@ -302,6 +303,7 @@ def test_only_a_few_partitions_are_in_memory(table):
     assert most[0] <= 3
 
 
+@pytest.mark.slow
 def test_processes_of_joblib(table, whole, folder):
     import joblib
 

@@ -71,6 +71,7 @@ def test_problems_that_once_failed(name, kind, seed):
     run(name, kind, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DRAWS)
 def test_every_parameter_takes_part(kind):
     """A new parameter must be drawn: every one is named, and none is always the same."""
