@@ -83,15 +83,15 @@ def fit(kind: str, sizes: dict[str, Any]) -> Scores:
     tree = estimator(kind, sizes["depth"], sizes.get("leaves"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BristleconeWarning)
-        forecast = tree.estimate_cost(X, y)
         before = peak_memory()
         seconds: list[float] = []
         while len(seconds) < 3 and sum(seconds) < 2:
             begun = time.perf_counter()
             tree.fit(X, y)
             seconds.append(time.perf_counter() - begun)
+        after = peak_memory()
+        forecast = tree.estimate_cost(X, y)
     found = {"forecast": forecast.seconds, "forecast megabytes": forecast.memory / 1e6}
-    after = peak_memory()
     if before is not None and after is not None:
         found["megabytes"] = after - before
     if tree.status_ == "optimal":

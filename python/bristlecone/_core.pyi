@@ -147,7 +147,6 @@ class PartialSums:
     """Sums of a task over the rows added so far; `data` has an entry per outcome, and "count"."""
 
     n_rows: int
-    n_bytes: int
     def __init__(
         self,
         task: str,

@@ -1,13 +1,14 @@
 //! The data of a task from Python: arrays, numbers and words by name, borrowed.
 
 use bristlecone_core::registry::{Column, Columns};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{
+    PyArrayDescrMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// A value as Python holds it.
-#[derive(FromPyObject)]
 enum Held<'py> {
     Word(String),
     Numbers(PyReadonlyArray1<'py, f64>),
@@ -15,6 +16,32 @@ enum Held<'py> {
     Flags(PyReadonlyArray1<'py, bool>),
     Table(PyReadonlyArray2<'py, f64>),
     Number(f64),
+}
+
+impl<'py> Held<'py> {
+    fn of(value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        Ok(match (type_of(value), dimensions(value)) {
+            (Some((b'f', 8)), 2) => Held::Table(value.extract()?),
+            (Some((b'f', 8)), _) => Held::Numbers(value.extract()?),
+            (Some((b'i', 8)), _) => Held::Codes(value.extract()?),
+            (Some((b'b', _)), _) => Held::Flags(value.extract()?),
+            _ => match value.extract() {
+                Ok(word) => Held::Word(word),
+                Err(_) => Held::Number(value.extract()?),
+            },
+        })
+    }
+}
+
+/// Kind and bytes of the values of an array, as NumPy tells them. To try one type after the other
+/// takes longer than a small search: each that fails writes an error.
+pub(crate) fn type_of(value: &Bound<'_, PyAny>) -> Option<(u8, usize)> {
+    let dtype = value.cast::<PyUntypedArray>().ok()?.dtype();
+    Some((dtype.kind(), dtype.itemsize()))
+}
+
+fn dimensions(value: &Bound<'_, PyAny>) -> usize {
+    value.cast::<PyUntypedArray>().map_or(0, |array| array.ndim())
 }
 
 /// All values but those that are None.
@@ -29,7 +56,7 @@ impl<'py> Data<'py> {
             if value.is_none() {
                 continue;
             }
-            let Ok(value) = value.extract() else {
+            let Ok(value) = Held::of(&value) else {
                 return Err(PyValueError::new_err(format!(
                     "{name} must be a float64, int64 or bool array, a number or a string"
                 )));

@@ -1,6 +1,6 @@
 //! Columns as ranks, and where the greedy tree of an objective cuts, for Python.
 
-use crate::columns::Data;
+use crate::columns::{Data, type_of};
 use crate::door::problem;
 use crate::greedy::{heeding_ctrl_c, heeding_signals, smallest};
 use crate::limits::parse;
@@ -16,11 +16,22 @@ use pyo3::types::PyDict;
 use std::time::{Duration, Instant};
 
 /// A column of training rows: ranks of its values, few or many, or the answers to a question.
-#[derive(FromPyObject)]
 pub enum Ranked<'py> {
     Ranks(PyReadonlyArray1<'py, u32>),
     Bins(PyReadonlyArray1<'py, u8>),
     Answers(PyReadonlyArray1<'py, bool>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Ranked<'py> {
+    type Error = PyErr;
+
+    fn extract(column: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match type_of(&column) {
+            Some((b'u', 1)) => Ok(Ranked::Bins(column.extract()?)),
+            Some((b'b', _)) => Ok(Ranked::Answers(column.extract()?)),
+            _ => Ok(Ranked::Ranks(column.extract()?)),
+        }
+    }
 }
 
 impl Ranked<'_> {

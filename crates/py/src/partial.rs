@@ -108,12 +108,6 @@ impl PyPartialSums {
         self.table.n_rows()
     }
 
-    /// Bytes of the sums.
-    #[getter]
-    fn n_bytes(&self) -> usize {
-        self.table.shape().bytes()
-    }
-
     /// Rows of the smallest cell that is not empty, and its features with their values.
     fn smallest_cell(&self, py: Python<'_>) -> Option<(i64, Vec<(usize, bool)>)> {
         py.detach(|| self.table.smallest_cell())

@@ -408,7 +408,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         return np.array([feature.name for feature in features], dtype=object)
 
     def _parameters(self) -> BinaryParameters:
-        return BinaryParameters(**plain(self.get_params(deep=False)))
+        names = BinaryParameters.__struct_fields__
+        return BinaryParameters(**plain({name: getattr(self, name) for name in names}))
 
     def _to_record(self) -> BinaryRecord:
         """The fitted encoder as it is in a file."""

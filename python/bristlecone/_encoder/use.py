@@ -65,12 +65,12 @@ def fit_encoder(
     fitted, given = BinaryEncoder(), {}
     if not isinstance(encoder, str):
         fitted = clone(encoder)
-    if has_fit_parameter(fitted, "y"):
-        given["y"] = target()
-    if weight is not None and has_fit_parameter(fitted, "sample_weight"):
-        given["sample_weight"] = weight
     # A subclass may have a fit of its own.
     ours = type(fitted).fit is BinaryEncoder.fit
+    if ours or has_fit_parameter(fitted, "y"):
+        given["y"] = target()
+    if weight is not None and (ours or has_fit_parameter(fitted, "sample_weight")):
+        given["sample_weight"] = weight
     columns = None
     if ours:
         # With "auto" thresholds are added to those of the encoder.

@@ -94,11 +94,6 @@ impl<'a> Monitor<'a> {
             .map_or(f64::INFINITY, |d| d.saturating_duration_since(Instant::now()).as_secs_f64())
     }
 
-    /// Whether there is a time limit.
-    pub fn has_deadline(&self) -> bool {
-        self.deadline.is_some()
-    }
-
     /// Sets what the rest of the search is forecast to take.
     pub fn expect(&self, seconds: f64, nodes: f64) {
         let whole = [self.seconds() + seconds, self.nodes() as f64 + nodes];
