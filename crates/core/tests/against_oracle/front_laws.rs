@@ -11,7 +11,7 @@ use bristlecone_core::task::parity::{Criterion, GroupLimit, Parity};
 use bristlecone_oracle::brier::Brier;
 use bristlecone_oracle::instances::{Instance, Random};
 
-use crate::tasks::restricted_mean;
+use crate::losses::restricted_mean;
 
 /// Loss and restricted mean of rows, where leaves are curves, by the oracle.
 type Curve<'a> = dyn Fn(&[usize]) -> (f64, f64) + 'a;

@@ -24,8 +24,9 @@ use bristlecone_oracle::{
     Limits, Real, Tree, admit_tree, all_costs, all_trees, best_by_leaves, price_tree, score_tree,
 };
 
+use crate::losses::{self, Components, Loss};
 use crate::own::{self, USERS};
-use crate::tasks::{self, Arrays, Components, Loss, OUTSIDE, Parameters};
+use crate::tasks::{self, Arrays, OUTSIDE, Parameters};
 
 /// Instances per test, in units that suit each. Unoptimised builds do a tenth of them, and those of
 /// `just test`, which set the variable, do two tenths.
@@ -344,7 +345,7 @@ impl Case {
     /// Cost of rows as a leaf, by the oracle, penalty included; infinite where they may not be
     /// one. For tasks whose costs are numbers. Rows that were asked about before are remembered.
     pub fn leaf_cost(&self) -> impl Fn(&[usize]) -> Real {
-        let Loss::Number(loss) = tasks::loss(&self.instance, &self.question) else {
+        let Loss::Number(loss) = losses::loss(&self.instance, &self.question) else {
             panic!("{} is no sum of numbers", self.question.task)
         };
         let few = self.few_events();
@@ -360,7 +361,7 @@ impl Case {
     /// Candidates of a leaf, by the oracle, penalties apart; none where rows may not be one. For
     /// tasks whose costs are vectors.
     pub fn candidates(&self) -> impl Fn(&[usize]) -> Vec<Components> {
-        let Loss::Vector { of_label, .. } = tasks::loss(&self.instance, &self.question) else {
+        let Loss::Vector { of_label, .. } = losses::loss(&self.instance, &self.question) else {
             panic!("{} is a sum of numbers", self.question.task)
         };
         let few = self.few_events();
@@ -371,9 +372,9 @@ impl Case {
     /// infinite where none is allowed.
     pub fn by_leaves(&self, limits: &Limits) -> Vec<f64> {
         let (features, rows) = (&self.instance.features, &self.instance.rows());
-        match tasks::loss(&self.instance, &self.question) {
+        match losses::loss(&self.instance, &self.question) {
             Loss::Number(_) => {
-                let price = tasks::price(&self.instance, &self.question);
+                let price = losses::price(&self.instance, &self.question);
                 let least = best_by_leaves(features, rows, limits, self.leaf_cost(), price);
                 least.into_iter().map(Real::to_f64).collect()
             }
@@ -402,9 +403,9 @@ impl Case {
         let (tree, labels) = answer.tree.as_ref().ok_or("no tree")?;
         let (features, rows) = (&self.instance.features, &self.instance.rows());
         admit_tree(tree, features, rows, limits)?;
-        match tasks::loss(&self.instance, &self.question) {
+        match losses::loss(&self.instance, &self.question) {
             Loss::Number(_) => {
-                let price = tasks::price(&self.instance, &self.question);
+                let price = losses::price(&self.instance, &self.question);
                 let leaves = score_tree(tree, features, rows, self.leaf_cost())?;
                 Ok((leaves + price_tree(tree, features, rows, &price)).to_f64())
             }
@@ -425,7 +426,7 @@ impl Case {
     /// The same, of these leaves.
     pub fn terms_of(&self, leaves: &[Vec<usize>], labels: &[i64]) -> f64 {
         let penalties = leaves.len() as f64 * self.question.leaf_penalty;
-        tasks::terms(&self.instance, &self.question, leaves, labels) + penalties
+        losses::terms(&self.instance, &self.question, leaves, labels) + penalties
     }
 
     /// What a tree's objective is a sum of: its terms, where they cancel, or itself. Costs from

@@ -12,7 +12,7 @@ use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::survival::Sample;
 
 use crate::harness::{SCALE, agree, ensure, for_each_of, matrix};
-use crate::tasks::restricted_mean;
+use crate::losses::restricted_mean;
 
 fn observations(sample: &Sample) -> Observations<'_> {
     let (time, event, weight) = (&sample.time, &sample.event, Some(&sample.weight[..]));

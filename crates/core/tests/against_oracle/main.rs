@@ -8,6 +8,7 @@ mod harness;
 mod kernels;
 mod lanes;
 mod laws;
+mod losses;
 mod near;
 mod optimum;
 mod outside;

@@ -1,16 +1,11 @@
-//! Every task by name: its columns, and what a tree costs by the oracle.
+//! Every task by name, and its columns.
 
 use bristlecone_core::registry::{self, Column, Entry, OF_OUTSIDE};
-use bristlecone_oracle::Real;
-use bristlecone_oracle::accuracy::misclassified;
-use bristlecone_oracle::brier::Brier;
 use bristlecone_oracle::instances::{Instance, Random};
-use bristlecone_oracle::measures::{f_measure, matthews};
-use bristlecone_oracle::sums;
-use bristlecone_oracle::survival::{Hazard, Sample};
+use bristlecone_oracle::survival::Sample;
 
 use crate::harness::Question;
-use crate::own::{self, USERS};
+use crate::own::USERS;
 use crate::smoothed::Smoothing;
 
 /// Most causes of events.
@@ -97,7 +92,7 @@ pub fn refuses_weights(task: &str, reason: &str) -> bool {
 pub const LISTS: [&[&str]; 6] = [&WHOLE_FRONTS, &BINARY, &PARITY, &LIMITED, &WITH_EVENTS, &BRIER];
 
 /// What rounding a limit on rates, and weights, to doubles may move the rates by.
-const ROUNDED: f64 = 2.0 * f64::EPSILON;
+pub const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
 /// Names of the columns besides the weights.
 fn columns_of(task: &str) -> &'static [&'static str] {
@@ -130,7 +125,7 @@ fn columns_of(task: &str) -> &'static [&'static str] {
 pub struct Parameters {
     pub prior: f64,
     pub curve: &'static str,
-    beta: f64,
+    pub beta: f64,
     /// Largest difference of two groups, as a share of what it might be.
     delta: f64,
     /// End of the restricted mean as a share of the longest time.
@@ -195,7 +190,7 @@ impl Parameters {
         importance
     }
 
-    fn capacity(&self, instance: &Instance) -> Vec<f64> {
+    pub fn capacity(&self, instance: &Instance) -> Vec<f64> {
         let total = instance.sample.total_weight();
         self.capacity[..instance.n_classes].iter().map(|share| share * total).collect()
     }
@@ -245,7 +240,7 @@ impl Prices {
     }
 
     /// Price of a feature per unit of weight, as it is defined.
-    fn of(&self, feature: usize, above: &[usize]) -> f64 {
+    pub fn of(&self, feature: usize, above: &[usize]) -> f64 {
         let shared =
             |of: &[i64]| of[feature] >= 0 && above.iter().any(|&other| of[other] == of[feature]);
         if above.contains(&feature) || shared(&self.origin) {
@@ -299,7 +294,7 @@ fn rows_of_groups(task: &str) -> usize {
 
 /// Group of every row: the rates of all rows and of positive ones are compared between three groups
 /// where each has a row.
-fn groups(instance: &Instance, task: &str) -> Vec<i64> {
+pub fn groups(instance: &Instance, task: &str) -> Vec<i64> {
     let Instance { sample, labels, group, .. } = instance;
     let third = |i: usize| !group[i] && (sample.time[i].to_bits() >> 30) % 3 == 2;
     let of = |i: usize| if third(i) { 2 } else { i64::from(group[i]) };
@@ -315,7 +310,7 @@ fn groups(instance: &Instance, task: &str) -> Vec<i64> {
 }
 
 /// Weight of every row in the rate of its group.
-fn group_weights(instance: &Instance, question: &Question) -> Vec<f64> {
+pub fn group_weights(instance: &Instance, question: &Question) -> Vec<f64> {
     let rows = instance.sample.weight.iter().zip(&instance.labels);
     let factor = question.parameters.class_factor;
     rows.map(|(weight, &label)| if label == 0 { *weight } else { weight * factor }).collect()
@@ -413,7 +408,7 @@ impl<'a> Arrays<'a> {
 }
 
 /// Cause of every event, 0 where none was observed; without gaps, each with a weight.
-fn cause(instance: &Instance) -> Vec<i64> {
+pub fn cause(instance: &Instance) -> Vec<i64> {
     let Instance { sample, labels, n_classes, .. } = instance;
     let counted = |k: usize| {
         (0..labels.len()).any(|i| sample.event[i] && labels[i] == k && sample.weight[i] > 0.0)
@@ -426,7 +421,7 @@ fn cause(instance: &Instance) -> Vec<i64> {
 }
 
 /// Losses of trees by cause: events of that cause, and what they count.
-fn causes(instance: &Instance, question: &Question) -> Vec<(Sample, f64)> {
+pub fn causes(instance: &Instance, question: &Question) -> Vec<(Sample, f64)> {
     let cause = cause(instance);
     let of_cause = |(k, importance): (i64, f64)| {
         let event = cause.iter().map(|&c| c == k).collect();
@@ -437,352 +432,31 @@ fn causes(instance: &Instance, question: &Question) -> Vec<(Sample, f64)> {
 }
 
 /// Counts, some of them fractions.
-fn counts(instance: &Instance) -> Vec<f64> {
+pub fn counts(instance: &Instance) -> Vec<f64> {
     let share = |t: &f64| if (t.to_bits() >> 40) % 5 == 4 { 0.25 } else { 1.0 };
     instance.labels.iter().zip(&instance.sample.time).map(|(&k, t)| k as f64 * share(t)).collect()
 }
 
 /// What they were exposed to: sixteenths, which differ as the times do.
-fn exposure(instance: &Instance) -> Vec<f64> {
+pub fn exposure(instance: &Instance) -> Vec<f64> {
     let digits = |t: &f64| (t.to_bits() >> 30) % 97;
     instance.sample.time.iter().map(|t| (digits(t) + 1) as f64 / 16.0).collect()
 }
 
 /// Minus the rewards of policies, some of which are gains.
-fn losses(instance: &Instance) -> Vec<Vec<f64>> {
+pub fn losses(instance: &Instance) -> Vec<Vec<f64>> {
     instance.costs.iter().map(|row| row.iter().map(|cost| cost - 0.5).collect()).collect()
 }
 
-/// What rows lose as a leaf.
-type Mean<'a> = Box<dyn Fn(&[usize]) -> Real + 'a>;
-
-/// What they may lose, by label.
-type OfLabel<'a> = Box<dyn Fn(&[usize]) -> Vec<Components> + 'a>;
-
-/// What a split costs: feature, features above, rows.
-pub type Price<'a> = Box<dyn Fn(usize, &[usize], &[usize]) -> Real + 'a>;
-
-/// Components of the cost of a tree; those that a task does not have are 0.
-pub type Components = [Real; 4];
-
-/// What a tree costs, its penalties apart.
-pub enum Loss<'a> {
-    /// The sum over its leaves; infinite for rows that may not be a leaf.
-    Number(Mean<'a>),
-    /// A function of sums over its leaves, each of which has one of several labels.
-    Vector {
-        /// Components of every label.
-        of_label: OfLabel<'a>,
-        /// Infinite where the sums break a limit.
-        of_tree: Box<dyn Fn(&Components) -> Real + 'a>,
-    },
-}
-
-/// Loss of trees for a task, as it is defined.
-pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
-    let Instance { sample, labels, n_classes: k, costs, target, .. } = instance;
-    let (weight, k, total) = (&sample.weight, *k, sample.total());
-    let Parameters { curve, user, .. } = question.parameters;
-    let loss: Mean = match question.task {
-        "likelihood" => likelihood(instance, question),
-        "accuracy" => Box::new(move |leaf| misclassified(leaf, labels, weight) / total),
-        "balanced-accuracy" => Box::new(move |leaf| sums::balanced_errors(leaf, labels, k, weight)),
-        "label-costs" | "priced-costs" => {
-            Box::new(move |leaf| sums::cheapest_label(leaf, costs, weight) / total)
-        }
-        "policy" => {
-            let losses = losses(instance);
-            Box::new(move |leaf| sums::cheapest_label(leaf, &losses, weight) / total)
-        }
-        "gini" | "entropy" => {
-            let loss = if question.task == "gini" { sums::gini } else { sums::entropy };
-            let shares = shares(instance, question).unwrap_or_else(|| sums::one_hot(labels, k));
-            Box::new(move |leaf| loss(leaf, &shares, weight) / total)
-        }
-        "regression" => Box::new(move |leaf| sums::squared_error(leaf, target, weight) / total),
-        "poisson" => {
-            let (counts, exposure) = (counts(instance), exposure(instance));
-            Box::new(move |leaf| sums::half_deviance(leaf, &counts, &exposure, weight) / total)
-        }
-        "competing-risks" => {
-            let of_cause = causes(instance, question).into_iter().map(|(sample, importance)| {
-                (sample.baseline_hazard(), sample, Real::from(importance))
-            });
-            let (of_cause, prior) = (of_cause.collect::<Vec<_>>(), question.parameters.prior);
-            Box::new(move |leaf| {
-                let loss = |(hazard, sample, importance): &(Vec<Hazard>, Sample, Real)| {
-                    *importance
-                        * if prior > 0.0 {
-                            sample.loss_under_prior(hazard, leaf, prior)
-                        } else {
-                            sample.likelihood_loss(hazard, leaf)
-                        }
-                };
-                of_cause.iter().map(loss).sum::<Real>() / total
-            })
-        }
-        "brier" => {
-            let brier = Brier::new(sample);
-            match curve {
-                "kaplan-meier" => Box::new(move |leaf| brier.kaplan_meier(leaf)),
-                _ => Box::new(move |leaf| brier.antitonic(leaf)),
-            }
-        }
-        OUTSIDE => {
-            let statistics = own::statistics(instance);
-            Box::new(move |leaf| {
-                Real::from((USERS[user].leaf)(&own::sums(&statistics, leaf))) / total
-            })
-        }
-        _ => return vectors(instance, question),
-    };
-    Loss::Number(loss)
-}
-
-/// Mean absolute term of a tree of these leaves and labels, where terms of either sign cancel;
-/// penalties apart.
-pub fn terms(
-    instance: &Instance,
-    question: &Question,
-    leaves: &[Vec<usize>],
-    labels: &[i64],
-) -> f64 {
-    let (sample, losses) = (&instance.sample, losses(instance));
-    let of_label = |leaf: &[usize], label: usize| -> Real {
-        leaf.iter()
-            .map(|&i| Real::from(sample.weight[i]) * Real::from(losses[i][label]).abs())
-            .sum()
-    };
-    let best = |leaf: &[usize]| {
-        let loss = |&k: &usize| sums::cost_of_label(leaf, &losses, &sample.weight, k).to_f64();
-        (0..instance.n_classes).min_by(|a, b| loss(a).total_cmp(&loss(b))).unwrap_or(0)
-    };
-    let prior = question.parameters.prior;
-    let terms: Real = match question.task {
-        "likelihood" | "fair-likelihood" => {
-            let hazard = hazard(instance, question);
-            leaves.iter().map(|leaf| sample.likelihood_terms(&hazard, leaf, prior)).sum()
-        }
-        "competing-risks" => {
-            let of_cause = |(sample, importance): (Sample, f64)| -> Real {
-                let hazard = sample.baseline_hazard();
-                let terms = leaves.iter().map(|leaf| sample.likelihood_terms(&hazard, leaf, prior));
-                Real::from(importance) * terms.sum::<Real>()
-            };
-            causes(instance, question).into_iter().map(of_cause).sum()
-        }
-        "poisson" => {
-            let (counts, exposure) = (counts(instance), exposure(instance));
-            let of_leaf =
-                |leaf: &Vec<usize>| sums::deviance_terms(leaf, &counts, &exposure, &sample.weight);
-            leaves.iter().map(of_leaf).sum()
-        }
-        "policy" => leaves.iter().map(|leaf| of_label(leaf, best(leaf))).sum(),
-        "capacity" => {
-            let of_leaf = |(leaf, &label): (&Vec<usize>, &i64)| of_label(leaf, label as usize);
-            leaves.iter().zip(labels.iter().filter(|&&label| label >= 0)).map(of_leaf).sum()
-        }
-        _ => return 0.0,
-    };
-    (terms / sample.total()).to_f64()
-}
-
-/// Price of a question.
-pub fn price<'a>(instance: &'a Instance, question: &'a Question) -> Price<'a> {
-    let Sample { weight, .. } = &instance.sample;
-    let total = instance.sample.total();
-    let prices = &question.parameters.prices;
-    match (question.task, USERS[question.parameters.user].split) {
-        ("priced-costs", _) => Box::new(move |feature, above, rows| {
-            let asked: Real = rows.iter().map(|&i| Real::from(weight[i])).sum();
-            Real::from(prices.of(feature, above)) * asked / total
-        }),
-        (OUTSIDE, Some(split)) => {
-            let statistics = own::statistics(instance);
-            Box::new(move |_, _, rows| Real::from(split(&own::sums(&statistics, rows))) / total)
-        }
-        _ => Box::new(|_, _, _| Real::ZERO),
-    }
-}
-
 /// Events that are counted in place of the observed ones.
-fn smoothed_events(instance: &Instance, question: &Question) -> Option<Vec<f64>> {
+pub fn smoothed_events(instance: &Instance, question: &Question) -> Option<Vec<f64>> {
     let smoothing = question.parameters.smoothing.filter(|_| question.task == "likelihood")?;
     Some(smoothing.events(instance))
 }
 
 /// What rows count for every class in place of their labels.
-fn shares(instance: &Instance, question: &Question) -> Option<Vec<Vec<f64>>> {
+pub fn shares(instance: &Instance, question: &Question) -> Option<Vec<Vec<f64>>> {
     let smoothing = question.parameters.smoothing;
     let smoothing = smoothing.filter(|_| ["gini", "entropy"].contains(&question.task))?;
     Some(smoothing.shares(instance))
-}
-
-fn hazard(instance: &Instance, question: &Question) -> Vec<Hazard> {
-    match smoothed_events(instance, question) {
-        Some(events) => instance.sample.smoothed(&events),
-        None => instance.sample.baseline_hazard(),
-    }
-}
-
-fn likelihood<'a>(instance: &'a Instance, question: &'a Question) -> Mean<'a> {
-    let (sample, prior) = (&instance.sample, question.parameters.prior);
-    let (hazard, total) = (hazard(instance, question), sample.total());
-    if prior > 0.0 {
-        Box::new(move |leaf| sample.loss_under_prior(&hazard, leaf, prior) / total)
-    } else {
-        Box::new(move |leaf| sample.likelihood_loss(&hazard, leaf) / total)
-    }
-}
-
-fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
-    let Instance { sample, labels, .. } = instance;
-    let group = groups(instance, question.task);
-    let (weight, total) = (&sample.weight, sample.total());
-    let parameters = &question.parameters;
-    let weight_of = move |leaf: &[usize], counts: &dyn Fn(usize) -> bool| -> Real {
-        leaf.iter().filter(|&&i| counts(i)).map(|&i| Real::from(weight[i])).sum()
-    };
-    let (zero, one) = (Real::ZERO, Real::from(1.0));
-    let positive = |i: usize| labels[i] == 0;
-    // True and false positives, false and true negatives under either label.
-    let counts = move |leaf: &[usize]| {
-        let (of, others) = (weight_of(leaf, &positive), weight_of(leaf, &|i| !positive(i)));
-        vec![[zero, zero, of, others], [of, others, zero, zero]]
-    };
-    // Weight given a group as a share of all its weight, less that of another group.
-    let between =
-        move |[a, b]: [i64; 2], weight: &[f64], counts: &dyn Fn(usize) -> bool, leaf: &[usize]| {
-            let share = |g: i64| {
-                let of = |rows: &[usize]| -> Real {
-                    let rows = rows.iter().filter(|&&i| counts(i) && group[i] == g);
-                    rows.map(|&i| Real::from(weight[i])).sum()
-                };
-                of(leaf) / of(&instance.rows())
-            };
-            share(b) - share(a)
-        };
-    let delta = parameters.delta(question.task, instance);
-    match question.task {
-        "confusion" => Loss::Vector {
-            of_label: Box::new(move |leaf| {
-                counts(leaf).into_iter().map(|[_, fp, fn_, _]| [fp, fn_, zero, zero]).collect()
-            }),
-            of_tree: Box::new(|_| panic!("a front has no objective")),
-        },
-        "f-measure" => Loss::Vector {
-            of_label: Box::new(counts),
-            of_tree: Box::new(move |counts| one - f_measure(parameters.beta, *counts)),
-        },
-        "matthews" => Loss::Vector {
-            of_label: Box::new(counts),
-            of_tree: Box::new(move |counts| one - matthews(*counts)),
-        },
-        "demographic-parity" | "equality-of-opportunity" | "equalized-odds" => {
-            let task = question.task;
-            let weights = group_weights(instance, question);
-            let three = groups(instance, task).contains(&2);
-            let of_label = move |leaf: &[usize]| {
-                let [[_, _, fn_, _], [_, fp, _, _]] = counts(leaf)[..] else { unreachable!() };
-                let rate =
-                    |pair, counts: &dyn Fn(usize) -> bool| between(pair, &weights, counts, leaf);
-                let chosen = match task {
-                    "equalized-odds" => {
-                        [rate([0, 1], &positive), rate([0, 1], &|i| !positive(i)), zero]
-                    }
-                    _ => [[0, 1], [0, 2], [1, 2]].map(|pair| match pair {
-                        [_, 2] if !three => zero,
-                        pair => rate(pair, &|i| task == "demographic-parity" || positive(i)),
-                    }),
-                };
-                let [a, b, c] = chosen;
-                vec![[fn_ / total, zero, zero, zero], [fp / total, a, b, c]]
-            };
-            let of_tree = move |c: &Components| {
-                within(c[0], c[1..].iter().all(|d| d.abs() <= Real::from(delta + ROUNDED)))
-            };
-            Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
-        }
-        "capacity" => {
-            let capacity = parameters.capacity(instance);
-            let n_limited = capacity.iter().filter(|c| c.is_finite()).count();
-            let losses = losses(instance);
-            let of_label = move |leaf: &[usize]| {
-                let cost = |label| sums::cost_of_label(leaf, &losses, weight, label) / total;
-                let given = |label: usize, k: usize| match k {
-                    0 => cost(label),
-                    k if k == label + 1 && label < n_limited => weight_of(leaf, &|_| true),
-                    _ => zero,
-                };
-                (0..instance.n_classes)
-                    .map(|label| std::array::from_fn(|k| given(label, k)))
-                    .collect()
-            };
-            let of_tree = move |c: &Components| {
-                let most = |k: usize| Real::from(capacity[k] + ROUNDED * total.to_f64());
-                let fits = (0..n_limited).all(|k| c[k + 1] <= most(k));
-                within(c[0], fits)
-            };
-            Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
-        }
-        "fair-likelihood" | "fair-brier" => {
-            let tau = parameters.tau(instance);
-            let brier = question.task == "fair-brier";
-            let score = Brier::new(sample);
-            let loss: Mean = match brier {
-                true => Box::new(move |leaf| score.kaplan_meier(leaf)),
-                false => likelihood(instance, question),
-            };
-            let hazard = sample.baseline_hazard();
-            let of_label = move |leaf: &[usize]| {
-                let mean = match brier {
-                    true => restricted_mean(sample, leaf, tau),
-                    false => {
-                        let theta = hazard_ratio(sample, &hazard, parameters.prior, leaf);
-                        let all = instance.rows();
-                        let survival =
-                            |t: f64| (-theta * sample.nelson_aalen(&all, t).to_f64()).exp();
-                        area(&sample.event_times(&all), tau, survival)
-                    }
-                };
-                let difference = between([0, 1], weight, &|_| true, leaf);
-                vec![[loss(leaf), Real::from(mean) * difference, zero, zero]]
-            };
-            // What the rows' restricted means are off by (docs/maths/fair-survival.md).
-            let steps = sample.event_times(&instance.rows()).len() as f64;
-            let off = (8.0 * steps + 128.0) * 0.5 * f64::EPSILON * tau;
-            let of_tree = move |c: &Components| within(c[0], c[1].abs() <= Real::from(delta + off));
-            Loss::Vector { of_label: Box::new(of_label), of_tree: Box::new(of_tree) }
-        }
-        task => panic!("{task} has no oracle"),
-    }
-}
-
-fn within(cost: Real, allowed: bool) -> Real {
-    if allowed { cost } else { Real::INFINITY }
-}
-
-/// Restricted mean of the Kaplan–Meier curve of rows.
-pub fn restricted_mean(sample: &Sample, rows: &[usize], tau: f64) -> f64 {
-    area(&sample.event_times(rows), tau, |t| sample.kaplan_meier(rows, t).to_f64())
-}
-
-/// ∫₀^τ of a curve that falls at these times.
-fn area(times: &[f64], tau: f64, survival: impl Fn(f64) -> f64) -> f64 {
-    let steps = times.iter().copied().filter(|&t| t < tau);
-    let edges: Vec<f64> = [0.0].into_iter().chain(steps).chain([tau]).collect();
-    edges.windows(2).map(|e| (e[1] - e[0]) * survival(e[0])).sum()
-}
-
-/// θ̂ of a leaf; half an event where there is none.
-fn hazard_ratio(sample: &Sample, hazard: &[Hazard], prior: f64, leaf: &[usize]) -> f64 {
-    let weight = |i: usize| Real::from(sample.weight[i]);
-    let events: Real = leaf.iter().filter(|&&i| sample.event[i]).map(|&i| weight(i)).sum();
-    let total: Real = leaf.iter().map(|&i| weight(i) * hazard[i].value).sum();
-    let (events, total) = (events.to_f64(), total.to_f64());
-    match (events > 0.0, prior > 0.0) {
-        (_, true) => (events + prior) / (total + prior),
-        (true, false) => events / total,
-        (false, false) => 0.5 / total,
-    }
 }
