@@ -6,6 +6,9 @@ use crate::error::Error;
 /// Rows that are encoded at once: their words stay in the cache.
 const ROWS: usize = 4096;
 
+/// So few gaps are faster counted than searched.
+const FEW_GAPS: usize = 32;
+
 /// Neighbouring features that ask about one column.
 pub enum Questions<'a> {
     /// Whether the rank of a row is at most so much.
@@ -56,8 +59,11 @@ impl Answered {
     /// Sets the answers in rows of so many words.
     fn set(&self, rows: &mut [u64], width: usize, ranks: impl Iterator<Item = u32>) {
         for (row, rank) in rows.chunks_exact_mut(width).zip(ranks) {
-            // Counting is faster than a search: gaps are few, and there is no branch.
-            let above: usize = self.gaps.iter().map(|&gap| usize::from(rank > gap)).sum();
+            let above: usize = match self.gaps.len() {
+                // Counting them has no branch to predict.
+                ..=FEW_GAPS => self.gaps.iter().map(|&gap| usize::from(rank > gap)).sum(),
+                _ => self.gaps.partition_point(|&gap| gap < rank),
+            };
             let mask = &self.masks[above * self.words..][..self.words];
             row[self.first..].iter_mut().zip(mask).for_each(|(word, mask)| *word |= mask);
         }
