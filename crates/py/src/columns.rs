@@ -33,8 +33,8 @@ impl<'py> Held<'py> {
     }
 }
 
-/// Kind and bytes of the values of an array, as NumPy tells them. To try one type after the other
-/// takes longer than a small search: each that fails writes an error.
+/// Kind and bytes of the values of an array, as NumPy names them. Trying one type after another
+/// takes longer than a small search, because every failure formats an error.
 pub(crate) fn type_of(value: &Bound<'_, PyAny>) -> Option<(u8, usize)> {
     let dtype = value.cast::<PyUntypedArray>().ok()?.dtype();
     Some((dtype.kind(), dtype.itemsize()))

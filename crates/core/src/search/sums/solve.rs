@@ -266,7 +266,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
             return Ok(());
         }
         let plan = Plan::new(task, sample, settings, allowed.depth, monitor);
-        // Before the first report: who hears of it and knows no outlook makes a forecast himself.
+        // Before the first report, so that its receiver does not have to make a forecast.
         plan.announce();
         self.search.record();
         let nodes = problem.branch(settings).nodes;
