@@ -155,9 +155,9 @@ impl Group<'_> {
 
 /// The best of the splits offered.
 struct Choice {
-    best: Option<Split>,
+    best: Option<GreedySplit>,
     /// The best of those that gain nothing.
-    idle: Option<Split>,
+    idle: Option<GreedySplit>,
     /// A fall of no more than this is none.
     nothing: f64,
     /// Whether a split that gains nothing will do.
@@ -171,7 +171,7 @@ impl Choice {
             return;
         }
         let gain = if fall > self.nothing { fall } else { 0.0 };
-        let split = |gain| Some(Split { column, below, above, gain, price });
+        let split = |gain| Some(GreedySplit { column, below, above, gain, price });
         if beats(gain, self.best.as_ref().map_or(0.0, |split| split.gain)) {
             self.best = split(gain);
         } else if self.idle.as_ref().is_none_or(|split| fall > split.gain) {
@@ -189,7 +189,7 @@ impl Choice {
         }
     }
 
-    fn end(self) -> Option<Split> {
+    fn end(self) -> Option<GreedySplit> {
         self.best.or(if self.patient { self.idle } else { None })
     }
 }
@@ -296,7 +296,7 @@ fn subtree<C: Criterion>(
     for node in &mut nodes {
         node.split.take_if(|(_, children)| children[1] >= n_nodes);
     }
-    let costed = |node: &Node| Costed {
+    let costed = |node: &GreedyNode| Costed {
         leaf: node.leaf,
         split: node.split.as_ref().map(|(split, children)| (split.price, *children)),
     };
@@ -314,7 +314,7 @@ fn subtree<C: Criterion>(
     in_preorder(nodes)
 }
 
-struct Split {
+struct GreedySplit {
     column: usize,
     below: u32,
     above: u32,
@@ -323,18 +323,18 @@ struct Split {
 }
 
 /// A leaf that can be split.
-struct Open {
+struct OpenGreedyNode {
     node: usize,
     depth: usize,
     rows: Range<usize>,
-    split: Split,
+    split: GreedySplit,
 }
 
 /// A node in the order of creation: its split and its children, or a leaf.
-struct Node {
+struct GreedyNode {
     parent: usize,
     leaf: i64,
-    split: Option<(Split, [usize; 2])>,
+    split: Option<(GreedySplit, [usize; 2])>,
 }
 
 /// A tree as it grows.
@@ -344,7 +344,7 @@ struct Growth<'a, C> {
     limits: Limits,
     /// Whether splits need not pay at once.
     patient: bool,
-    nodes: Vec<Node>,
+    nodes: Vec<GreedyNode>,
 }
 
 impl<'a, C: Criterion> Growth<'a, C> {
@@ -361,7 +361,7 @@ impl<'a, C: Criterion> Growth<'a, C> {
         loop {
             for (rows, depth, parent) in created.drain(..) {
                 let node = self.nodes.len();
-                self.nodes.push(Node { parent, leaf: 0, split: None });
+                self.nodes.push(GreedyNode { parent, leaf: 0, split: None });
                 let divisible = leaves < most_leaves && max_depth.is_none_or(|most| depth < most);
                 // A tree that is pruned needs the costs of all nodes.
                 if !divisible && !self.patient {
@@ -374,17 +374,17 @@ impl<'a, C: Criterion> Growth<'a, C> {
                     let ends = max_depth == Some(depth + 1);
                     let patient = self.patient && depth < PATIENCE && !ends;
                     let split = self.best_split(rows.clone(), patient, &mut interrupted)?;
-                    frontier.extend(split.map(|split| Open { node, depth, rows, split }));
+                    frontier.extend(split.map(|split| OpenGreedyNode { node, depth, rows, split }));
                 }
             }
             if leaves >= most_leaves || frontier.is_empty() {
                 return Ok(());
             }
             let next = match max_leaf_nodes {
-                Some(_) => first_best(frontier.iter().map(|open: &Open| open.split.gain)),
+                Some(_) => first_best(frontier.iter().map(|open: &OpenGreedyNode| open.split.gain)),
                 None => frontier.len() - 1,
             };
-            let Open { node, depth, rows, split } = frontier.remove(next);
+            let OpenGreedyNode { node, depth, rows, split } = frontier.remove(next);
             let again = max_depth.is_none_or(|most| depth + 1 < most);
             let kept = self.columns.split(split.column, split.below, rows.clone(), again);
             let middle = rows.start + kept;
@@ -411,7 +411,7 @@ impl<'a, C: Criterion> Growth<'a, C> {
         rows: Range<usize>,
         patient: bool,
         interrupted: &mut impl FnMut() -> bool,
-    ) -> Result<Option<Split>, Interrupted> {
+    ) -> Result<Option<GreedySplit>, Interrupted> {
         let Growth { criterion, columns, limits: Limits { smallest, .. }, .. } = self;
         let smallest = *smallest;
         let total = columns.rows(rows.clone()).iter().map(|&row| criterion.size(row)).sum();
@@ -441,7 +441,7 @@ fn beats(value: f64, best: f64) -> bool {
     value > best + TIE * best
 }
 
-fn in_preorder(mut nodes: Vec<Node>) -> Grown {
+fn in_preorder(mut nodes: Vec<GreedyNode>) -> Grown {
     let mut grown = Grown { tree: Tree::default(), below: Vec::new(), above: Vec::new() };
     let tree = &mut grown.tree;
     // Nodes to lay out, each with the parent that it is the right child of.

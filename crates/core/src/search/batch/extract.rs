@@ -39,7 +39,7 @@ pub fn total_record(sample: &Sample) -> Vec<i64> {
 }
 
 /// A node on the way down.
-struct Node {
+struct ExtractedNode {
     rows: Vec<u32>,
     /// Columns and values, ascending in column.
     literals: Vec<(usize, bool)>,
@@ -48,7 +48,7 @@ struct Node {
 }
 
 /// A split, and the budgets of its sides.
-struct Split {
+struct ExtractedSplit {
     value: f64,
     column: usize,
     shares: (usize, usize),
@@ -58,7 +58,7 @@ impl Lattice<'_> {
     /// The best tree for each budget.
     pub fn extract(&self, budgets: &[usize], monitor: &Monitor) -> Result<Solved, Stop> {
         let record = total_record(self.sample);
-        let root = Node {
+        let root = ExtractedNode {
             rows: (0..self.sample.n_rows() as u32).collect(),
             literals: Vec::new(),
             leaf: self.problem.leaf_costs(&record)?[0],
@@ -84,7 +84,7 @@ impl Lattice<'_> {
     /// column at its root.
     fn descend(
         &self,
-        node: &Node,
+        node: &ExtractedNode,
         slot: usize,
         values: &mut Vec<f64>,
         monitor: &Monitor,
@@ -98,7 +98,7 @@ impl Lattice<'_> {
         let sides =
             Sides::new(self.problem, self.sample, &node.rows, level + 1 < self.tables.depth)?;
         let n = self.sample.n_columns();
-        let mut best: Option<Split> = None;
+        let mut best: Option<ExtractedSplit> = None;
         values.clear();
         values.resize(n, f64::INFINITY);
         for column in (0..n).filter(|c| node.literals.iter().all(|(used, _)| used != c)) {
@@ -110,11 +110,11 @@ impl Lattice<'_> {
                 let value = value(true, a) + value(false, b) + node.price;
                 values[column] = values[column].min(value);
                 if best.as_ref().is_none_or(|best| value < best.value) {
-                    best = Some(Split { value, column, shares: (a, b) });
+                    best = Some(ExtractedSplit { value, column, shares: (a, b) });
                 }
             }
         }
-        let Some(Split { value, column, shares }) = best else { return Ok(leaf) };
+        let Some(ExtractedSplit { value, column, shares }) = best else { return Ok(leaf) };
         let tie = TIE * value.abs().max(node.leaf.abs());
         if value == f64::INFINITY || (node.leaf.is_finite() && node.leaf <= value + tie) {
             return Ok(leaf);
@@ -124,7 +124,7 @@ impl Lattice<'_> {
             let has = |&&r: &&u32| self.sample.get(r as usize, column) == value;
             let mut literals = node.literals.clone();
             literals.insert(literals.partition_point(|&(c, _)| c < column), (column, value));
-            Node {
+            ExtractedNode {
                 rows: node.rows.iter().filter(has).copied().collect(),
                 literals,
                 leaf: sides.leaf[at],
@@ -141,7 +141,7 @@ impl Lattice<'_> {
     /// Value of one side of a split below `node`, from the tables.
     fn side_value(
         &self,
-        node: &Node,
+        node: &ExtractedNode,
         sides: &Sides,
         column: usize,
         value: bool,

@@ -43,26 +43,26 @@ pub struct Prior {
 }
 
 /// Rows and what is known of them.
-pub struct Node {
+pub struct BatchNode {
     pub sample: Sample,
     pub prior: Prior,
     rows: u128,
 }
 
 /// Both sides of every column, true and false in turn.
-pub struct Open {
+pub struct OpenBatchNode {
     sides: Vec<Prior>,
 }
 
 /// A column at a node.
 #[derive(Clone, Copy, Debug)]
-pub struct Split {
+pub struct BatchSplit {
     column: usize,
     price: f64,
     bound: f64,
 }
 
-impl Bounded<f64> for Split {
+impl Bounded<f64> for BatchSplit {
     #[inline]
     fn bound(&self) -> f64 {
         self.bound
@@ -91,9 +91,9 @@ impl<'a> BatchNodes<'a> {
     }
 
     /// A node of these rows.
-    pub fn node(&self, sample: Sample) -> Result<Node, Stop> {
+    pub fn node(&self, sample: Sample) -> Result<BatchNode, Stop> {
         let prior = self.priors(&total_record(&sample))?[0];
-        Ok(Node { prior, rows: sample.key(), sample })
+        Ok(BatchNode { prior, rows: sample.key(), sample })
     }
 
     /// Both sides of every column.
@@ -103,11 +103,11 @@ impl<'a> BatchNodes<'a> {
     }
 
     /// The rows where a column is false and where it is true.
-    fn parts(sample: &Sample, column: usize, sides: &[Prior]) -> [Node; 2] {
+    fn parts(sample: &Sample, column: usize, sides: &[Prior]) -> [BatchNode; 2] {
         [false, true].map(|value| {
             let part = sample.restrict(column, value);
             let prior = sides[2 * column + usize::from(!value)];
-            Node { prior, rows: part.key(), sample: part }
+            BatchNode { prior, rows: part.key(), sample: part }
         })
     }
 
@@ -141,7 +141,7 @@ impl<'a> BatchNodes<'a> {
 
     /// Greedy tree of best single splits, pruned where a leaf is no worse; what was grown when a
     /// limit passes is kept.
-    pub fn greedy(&self, node: &Node, allowed: Allowed) -> Result<Found, Stop> {
+    pub fn greedy(&self, node: &BatchNode, allowed: Allowed) -> Result<Found, Stop> {
         let (sample, prior) = (&node.sample, node.prior);
         let leaf = Found { cost: prior.leaf, tree: Tree::leaf() };
         let useless = self.useful(node, allowed).leaves == 1;
@@ -167,7 +167,7 @@ impl<'a> BatchNodes<'a> {
     }
 
     /// Greedy tree that chooses each split by the best tree of so many levels below it.
-    pub fn dive(&self, node: &Node, depth: usize, levels: usize) -> Result<Found, Stop> {
+    pub fn dive(&self, node: &BatchNode, depth: usize, levels: usize) -> Result<Found, Stop> {
         let (sample, most) = (&node.sample, usize::MAX);
         let reach = depth.min(levels).min(self.lattice_depth(sample, most).max(1));
         let near = self.lattice(sample, reach, &[most])?.found.remove(0);
@@ -186,7 +186,7 @@ impl<'a> BatchNodes<'a> {
     /// Solves a node by one lattice.
     fn by_lattice(
         &self,
-        node: &Node,
+        node: &BatchNode,
         allowed: Allowed,
         all_sizes: bool,
     ) -> Result<Look<Self>, Stop> {
@@ -202,10 +202,10 @@ impl<'a> BatchNodes<'a> {
 
 impl Nodes for BatchNodes<'_> {
     type Cost = f64;
-    type Node = Node;
-    type Open = Open;
-    type Queue = InOrder<Split>;
-    type Split = Split;
+    type Node = BatchNode;
+    type Open = OpenBatchNode;
+    type Queue = InOrder<BatchSplit>;
+    type Split = BatchSplit;
     type Subtree = Arc<Tree>;
 
     const ALL_SIZES: bool = true;
@@ -214,11 +214,11 @@ impl Nodes for BatchNodes<'_> {
         self.slack
     }
 
-    fn leaf(&self, node: &Node) -> Known<f64, Arc<Tree>> {
+    fn leaf(&self, node: &BatchNode) -> Known<f64, Arc<Tree>> {
         Known::exact(node.prior.leaf, Arc::new(Tree::leaf()))
     }
 
-    fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
+    fn useful(&self, node: &BatchNode, allowed: Allowed) -> Allowed {
         let Prior { leaf, price, lower } = node.prior;
         if lower >= leaf {
             return allowed.at_most(0, 1);
@@ -230,17 +230,17 @@ impl Nodes for BatchNodes<'_> {
         allowed.at_most(node.sample.n_columns().min(splits), usize::MAX)
     }
 
-    fn bound(&self, node: &Node) -> f64 {
+    fn bound(&self, node: &BatchNode) -> f64 {
         node.prior.lower
     }
 
-    fn key(&self, node: &Node) -> u128 {
+    fn key(&self, node: &BatchNode) -> u128 {
         node.rows
     }
 
     fn look(
         &mut self,
-        node: &Node,
+        node: &BatchNode,
         parent: Option<Parent<Self>>,
         allowed: Allowed,
         _cut: f64,
@@ -256,36 +256,46 @@ impl Nodes for BatchNodes<'_> {
         let (sides, price) = (self.sides_of(sample)?, node.prior.price);
         let split = |column: usize| {
             let bound = sides[2 * column].lower + sides[2 * column + 1].lower + price;
-            Split { column, price, bound }
+            BatchSplit { column, price, bound }
         };
-        let mut splits: Vec<Split> = (0..sample.n_columns()).map(split).collect();
+        let mut splits: Vec<BatchSplit> = (0..sample.n_columns()).map(split).collect();
         let values = self.lattice(sample, reach.min(LOOK_AHEAD), &[usize::MAX])?.root_values;
         if !values.is_empty() {
             splits.sort_by(|a, b| values[a.column].total_cmp(&values[b.column]));
         }
-        Ok(Look::Open(Open { sides }, InOrder::new(splits)))
+        Ok(Look::Open(OpenBatchNode { sides }, InOrder::new(splits)))
     }
 
-    fn price(&self, split: &Split) -> f64 {
+    fn price(&self, split: &BatchSplit) -> f64 {
         split.price
     }
 
-    fn sides(&mut self, node: &Node, open: &Open, split: &Split) -> Result<[Node; 2], Stop> {
+    fn sides(
+        &mut self,
+        node: &BatchNode,
+        open: &OpenBatchNode,
+        split: &BatchSplit,
+    ) -> Result<[BatchNode; 2], Stop> {
         Ok(Self::parts(&node.sample, split.column, &open.sides))
     }
 
     /// The smaller side is cheaper, and may already rule the column out.
-    fn first_side(&self, sides: &[Node; 2]) -> usize {
+    fn first_side(&self, sides: &[BatchNode; 2]) -> usize {
         usize::from(sides[1].sample.n_rows() <= sides[0].sample.n_rows())
     }
 
-    fn join(&mut self, node: &Node, split: &Split, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
+    fn join(
+        &mut self,
+        node: &BatchNode,
+        split: &BatchSplit,
+        [no, yes]: [&Arc<Tree>; 2],
+    ) -> Arc<Tree> {
         Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
     }
 }
 
 impl Rooted for BatchNodes<'_> {
-    fn workers(&self, node: &Node, allowed: Allowed) -> Vec<Self> {
+    fn workers(&self, node: &BatchNode, allowed: Allowed) -> Vec<Self> {
         let (sample, full) = (&node.sample, allowed.is_full());
         let most_leaves = if full { usize::MAX } else { allowed.leaves };
         let reach = self.lattice_depth(sample, most_leaves).min(allowed.depth - 1);
@@ -298,7 +308,7 @@ impl Rooted for BatchNodes<'_> {
 
     fn whole(
         _branch: &mut Branch<Self>,
-        _node: &Node,
+        _node: &BatchNode,
         _allowed: Allowed,
         known: &KnownOf<Self>,
     ) -> Result<Tree, Stop> {

@@ -1,6 +1,6 @@
 //! The entry point: from rows and a task to a certified tree.
 
-use super::nodes::{BatchNodes, Node};
+use super::nodes::{BatchNode, BatchNodes};
 use super::{BatchTask, Found, Problem, Seen, Statistics};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
@@ -109,8 +109,8 @@ fn solve_once(
 }
 
 /// Whether some column leaves enough rows on both sides.
-fn has_split(root: &Result<Node, Stop>, settings: &Checked) -> bool {
-    let Ok(Node { sample, .. }) = root else { return true };
+fn has_split(root: &Result<BatchNode, Stop>, settings: &Checked) -> bool {
+    let Ok(BatchNode { sample, .. }) = root else { return true };
     let (min_leaf, all) = (settings.limits.min_leaf as i64, sample.total_size());
     (0..sample.n_columns()).any(|c| {
         let rows = (0..sample.n_rows()).filter(|&r| sample.get(r, c));
@@ -124,7 +124,7 @@ fn has_split(root: &Result<Node, Stop>, settings: &Checked) -> bool {
 fn run(
     search: &mut Search<f64>,
     branch: &mut Branch<BatchNodes>,
-    root: &Node,
+    root: &BatchNode,
     settings: &Settings,
 ) -> Result<(), Stop> {
     search.record();

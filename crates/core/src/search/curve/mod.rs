@@ -22,7 +22,7 @@ use crate::task::curve::{Rounding, ScalarCurveTask};
 use crate::task::range_of;
 use crate::tree::Tree;
 use kernel::Kernel;
-use node::{CurveNodes, Node, greedy};
+use node::{CurveNode, CurveNodes, greedy};
 use rows::Tables;
 
 /// Shallower searches, from depth 2 on, stop before this depth.
@@ -78,7 +78,7 @@ pub(super) struct Prepared<'a> {
     features: &'a BinaryMatrix,
     settings: &'a Checked,
     /// All rows.
-    pub root: Node,
+    pub root: CurveNode,
     pub tables: Tables,
     memo: Option<MemoOf<CurveNodes<'a>>>,
     kernel: Kernel,
@@ -151,7 +151,7 @@ impl<'a> Prepared<'a> {
             Rounding::of_passes(timeline, task.curve(), depth, n_floors)
         };
         let memo = settings.switches.cache.then(|| MemoOf::<CurveNodes>::new(settings.bytes()));
-        let root = Node { rows, leaf: kernel.leaf(&tables) };
+        let root = CurveNode { rows, leaf: kernel.leaf(&tables) };
         Ok(Prepared { task, features, settings, root, tables, memo, kernel, slack, rounding })
     }
 

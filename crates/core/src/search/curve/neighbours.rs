@@ -1,7 +1,7 @@
 //! Trees near the best one, and other questions in the place of those of a tree.
 
 use super::Prepared;
-use super::node::{Candidate, CurveNodes, Node, with_root};
+use super::node::{Candidate, CurveNode, CurveNodes, with_root};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::branch::Branch;
@@ -80,7 +80,7 @@ struct Walk<'a, F> {
 impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
     /// Alternatives of a node and of those below it, in preorder; `allowed` is what its own
     /// subtree may have.
-    fn from(&mut self, at: usize, node: &Node, allowed: Allowed) -> Result<(), End> {
+    fn from(&mut self, at: usize, node: &CurveNode, allowed: Allowed) -> Result<(), End> {
         let feature = self.tree.feature[at];
         if feature == LEAF {
             return Ok(());
@@ -127,7 +127,7 @@ impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
     fn take(
         &mut self,
         at: usize,
-        node: &Node,
+        node: &CurveNode,
         split: &Candidate,
         allowed: Allowed,
         value: f64,

@@ -14,7 +14,7 @@ const LEAF: i32 = -1;
 
 /// Rows and their loss as a leaf.
 #[derive(Clone, Debug, Default)]
-pub struct Node {
+pub struct CurveNode {
     /// The rows.
     pub rows: Rows,
     /// Their loss, without the price of a leaf.
@@ -34,13 +34,13 @@ pub struct CurveNodes<'a> {
     /// Price of a leaf.
     pub price: f64,
     slack: f64,
-    nodes_pool: Vec<Node>,
+    nodes_pool: Vec<CurveNode>,
     #[expect(clippy::vec_box, reason = "they are large and handed on")]
     splits_pool: Vec<Box<Splits>>,
 }
 
 /// The splits of a node, and the best of them with leaves on both sides.
-pub struct Open {
+pub struct OpenCurveNode {
     splits: Box<Splits>,
     first: Known<f64, i32>,
 }
@@ -59,7 +59,12 @@ impl<'a> CurveNodes<'a> {
     }
 
     /// Losses of all single splits; the parts of the floor are only there with `floors`.
-    fn splits(&mut self, node: &Node, parent: Option<Parent<Self>>, floors: bool) -> Box<Splits> {
+    fn splits(
+        &mut self,
+        node: &CurveNode,
+        parent: Option<Parent<Self>>,
+        floors: bool,
+    ) -> Box<Splits> {
         let mut splits = self.splits_pool.pop().unwrap_or_default();
         let parent = parent.map(|Parent { open, sibling }| kernel::Parent {
             splits: &open.splits,
@@ -88,7 +93,7 @@ impl<'a> CurveNodes<'a> {
     }
 
     /// The best tree of one split, or the leaf.
-    fn best_single(&self, node: &Node, splits: &Splits) -> Known<f64, i32> {
+    fn best_single(&self, node: &CurveNode, splits: &Splits) -> Known<f64, i32> {
         let (rows, least) = (&node.rows, self.settings.limits.least_rows() as f64);
         let mut best = self.leaf(node);
         for (lane, &column) in splits.columns.iter().enumerate() {
@@ -124,17 +129,17 @@ impl<'a> CurveNodes<'a> {
     }
 
     /// All splits of a node into two allowed leaves, the best first.
-    pub fn all_splits(&mut self, node: &Node) -> (Open, Vec<Candidate>) {
+    pub fn all_splits(&mut self, node: &CurveNode) -> (OpenCurveNode, Vec<Candidate>) {
         let splits = self.splits(node, None, true);
         let candidates = self.candidates(&node.rows, &splits);
-        (Open { first: self.leaf(node), splits }, candidates)
+        (OpenCurveNode { first: self.leaf(node), splits }, candidates)
     }
 }
 
 impl<'a> Nodes for CurveNodes<'a> {
     type Cost = f64;
-    type Node = Node;
-    type Open = Open;
+    type Node = CurveNode;
+    type Open = OpenCurveNode;
     type Queue = InOrder<Candidate>;
     type Split = Candidate;
     type Subtree = i32;
@@ -145,14 +150,14 @@ impl<'a> Nodes for CurveNodes<'a> {
         self.slack
     }
 
-    fn leaf(&self, node: &Node) -> Known<f64, i32> {
+    fn leaf(&self, node: &CurveNode) -> Known<f64, i32> {
         Known::exact(node.leaf + self.price, LEAF)
     }
 
     /// A split must pay its price out of the part of the loss that lies above the floor, and
     /// every leaf needs its rows.
     #[inline]
-    fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
+    fn useful(&self, node: &CurveNode, allowed: Allowed) -> Allowed {
         let Rows { count, floor, .. } = node.rows;
         let by_rows = (count / self.settings.limits.least_rows() as f64) as usize;
         let mut leaves = by_rows.max(1);
@@ -165,17 +170,17 @@ impl<'a> Nodes for CurveNodes<'a> {
     }
 
     #[inline]
-    fn bound(&self, node: &Node) -> f64 {
+    fn bound(&self, node: &CurveNode) -> f64 {
         self.bound_of(node.leaf, node.rows.floor, node.rows.count)
     }
 
-    fn key(&self, node: &Node) -> u128 {
+    fn key(&self, node: &CurveNode) -> u128 {
         node.rows.hash
     }
 
     fn look(
         &mut self,
-        node: &Node,
+        node: &CurveNode,
         parent: Option<Parent<Self>>,
         allowed: Allowed,
         _cut: f64,
@@ -187,10 +192,10 @@ impl<'a> Nodes for CurveNodes<'a> {
             return Ok(Look::solved(first));
         }
         let candidates = self.candidates(&node.rows, &splits);
-        Ok(Look::Open(Open { splits, first }, InOrder::new(candidates)))
+        Ok(Look::Open(OpenCurveNode { splits, first }, InOrder::new(candidates)))
     }
 
-    fn first(&self, _node: &Node, open: &Open) -> Known<f64, i32> {
+    fn first(&self, _node: &CurveNode, open: &OpenCurveNode) -> Known<f64, i32> {
         open.first.clone()
     }
 
@@ -200,7 +205,12 @@ impl<'a> Nodes for CurveNodes<'a> {
     }
 
     #[inline]
-    fn sides(&mut self, node: &Node, _open: &Open, split: &Candidate) -> Result<[Node; 2], Stop> {
+    fn sides(
+        &mut self,
+        node: &CurveNode,
+        _open: &OpenCurveNode,
+        split: &Candidate,
+    ) -> Result<[CurveNode; 2], Stop> {
         let [mut no, mut yes] = [(); 2].map(|()| self.nodes_pool.pop().unwrap_or_default());
         let sums = (split.count, split.floor);
         node.rows.split(split.column, self.tables, sums, &mut yes.rows, &mut no.rows);
@@ -209,27 +219,27 @@ impl<'a> Nodes for CurveNodes<'a> {
     }
 
     #[inline]
-    fn give_back(&mut self, sides: [Node; 2]) {
+    fn give_back(&mut self, sides: [CurveNode; 2]) {
         self.nodes_pool.extend(sides);
     }
 
     #[inline]
-    fn close(&mut self, open: Open) {
+    fn close(&mut self, open: OpenCurveNode) {
         self.splits_pool.push(open.splits);
     }
 
     #[inline]
-    fn first_side(&self, sides: &[Node; 2]) -> usize {
+    fn first_side(&self, sides: &[CurveNode; 2]) -> usize {
         usize::from(sides[0].rows.count >= sides[1].rows.count)
     }
 
-    fn join(&mut self, _node: &Node, split: &Candidate, _trees: [&i32; 2]) -> i32 {
+    fn join(&mut self, _node: &CurveNode, split: &Candidate, _trees: [&i32; 2]) -> i32 {
         split.column as i32
     }
 }
 
 impl Rooted for CurveNodes<'_> {
-    fn workers(&self, _node: &Node, _allowed: Allowed) -> Vec<Self> {
+    fn workers(&self, _node: &CurveNode, _allowed: Allowed) -> Vec<Self> {
         let CurveNodes { tables, settings, monitor, kernel, price, slack, .. } = *self;
         let n_threads = if settings.threads() < 2 { 0 } else { settings.threads() };
         let worker = |_| CurveNodes::new(tables, settings, monitor, kernel, (price, slack));
@@ -238,7 +248,7 @@ impl Rooted for CurveNodes<'_> {
 
     fn whole(
         branch: &mut Branch<Self>,
-        node: &Node,
+        node: &CurveNode,
         allowed: Allowed,
         known: &KnownOf<Self>,
     ) -> Result<Tree, Stop> {
@@ -255,7 +265,7 @@ impl Rooted for CurveNodes<'_> {
 /// above it.
 pub fn with_root(
     branch: &mut Branch<CurveNodes>,
-    node: &Node,
+    node: &CurveNode,
     allowed: Allowed,
     column: usize,
     value: f64,
@@ -287,13 +297,13 @@ pub fn with_root(
 }
 
 impl Listed for CurveNodes<'_> {
-    fn questions(&mut self, node: &Node) -> (Open, Vec<Candidate>) {
+    fn questions(&mut self, node: &CurveNode) -> (OpenCurveNode, Vec<Candidate>) {
         let (open, mut candidates) = self.all_splits(node);
         candidates.sort_by_key(|c| c.column);
         (open, candidates)
     }
 
-    fn joined(&self, _node: &Node, split: &Candidate, [no, yes]: [&Tree; 2]) -> Tree {
+    fn joined(&self, _node: &CurveNode, split: &Candidate, [no, yes]: [&Tree; 2]) -> Tree {
         Tree::on(self.tables.columns[split.column], [no, yes])
     }
 }
@@ -302,7 +312,7 @@ impl Listed for CurveNodes<'_> {
 /// levels are the best ones, as far as the limits allow.
 pub fn greedy(
     branch: &mut Branch<CurveNodes>,
-    node: &Node,
+    node: &CurveNode,
     allowed: Allowed,
     exact: usize,
 ) -> (f64, Tree) {

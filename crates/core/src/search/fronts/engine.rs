@@ -3,7 +3,7 @@
 
 use super::curves::Curves;
 use super::leaves::{Budget, Leaves};
-use super::node::{Node, Place};
+use super::node::{FrontNode, Place};
 use super::pairs::{LEAF_STEPS, Pairs};
 use super::shallow::{Least, SHALLOW, Shallow, Small};
 use super::triangle;
@@ -104,7 +104,7 @@ pub(super) struct Engine<'a, T, const K: usize> {
     /// Magnitudes of the components, to scale multipliers and rounding.
     pub size: [f64; K],
     /// All rows, once they are there.
-    pub first: Option<Arc<Node<K>>>,
+    pub first: Option<Arc<FrontNode<K>>>,
     /// The weighted costs of labels as linear forms, where they are.
     pub forms: Option<Vec<Vec<f64>>>,
     /// The same as a task, if it was asked for.
@@ -162,10 +162,10 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// The node of all rows.
-    pub fn root(&mut self, sample: Sample) -> Arc<Node<K>> {
+    pub fn root(&mut self, sample: Sample) -> Arc<FrontNode<K>> {
         let curves = self.leaves.curves.as_ref();
         let rows = curves.map_or_else(Rows::default, |curves| curves.all.clone());
-        let root = Arc::new(Node::new(sample, rows, curves));
+        let root = Arc::new(FrontNode::new(sample, rows, curves));
         let reach = self.task.reach(&root.total[..root.total.len() - 1]);
         self.size = reach.map(|(low, high)| (high.max(0) - low.min(0)).max(1) as f64);
         self.first = Some(root.clone());
@@ -192,12 +192,12 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         self.weights.components[0] * self.task.price() as f64 + self.weights.leaf
     }
 
-    pub fn child(&self, node: &Node<K>, c: usize, value: bool) -> Arc<Node<K>> {
+    pub fn child(&self, node: &FrontNode<K>, c: usize, value: bool) -> Arc<FrontNode<K>> {
         node.child(c, value, self.leaves.curves.as_ref(), &self.budget)
     }
 
     /// The leaves of trees of at most `depth` ≤ 2.
-    pub fn pairs(&self, node: &Node<K>, depth: usize) -> Result<Arc<Pairs<K>>, Stop> {
+    pub fn pairs(&self, node: &FrontNode<K>, depth: usize) -> Result<Arc<Pairs<K>>, Stop> {
         node.pairs(depth > 1, &self.leaves, &self.settings, self.monitor, &self.budget)
     }
 
@@ -242,7 +242,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// Sums of every leaf of a tree, the size last; empty at splits.
-    pub fn leaf_records(&self, root: &Node<K>, tree: &Tree) -> Vec<Vec<i64>> {
+    pub fn leaf_records(&self, root: &FrontNode<K>, tree: &Tree) -> Vec<Vec<i64>> {
         let sample = &root.sample;
         let mut records = vec![Vec::new(); tree.n_nodes()];
         let mut leaf_of = Vec::with_capacity(sample.n_rows());
@@ -296,7 +296,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// where that is worth it: where costs are not linear it will ask for nearly all of them.
     pub fn look_ahead(
         &mut self,
-        node: &Node<K>,
+        node: &FrontNode<K>,
         depth: usize,
         columns: impl Iterator<Item = usize>,
     ) -> Result<(), Stop> {
@@ -341,7 +341,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// than pairs suffice for.
     fn look_at(
         &self,
-        node: &Node<K>,
+        node: &FrontNode<K>,
         depth: usize,
         sides: &[(usize, bool)],
         n_threads: usize,
@@ -349,7 +349,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let alone = self.settings.with_resources(|s| s.n_threads = 1);
         let looks = self.looks(&alone);
         let (next, met) = (AtomicUsize::new(0), Mutex::new(FxHashSet::default()));
-        let look = |node: &Node<K>, found: &mut Found<K>| {
+        let look = |node: &FrontNode<K>, found: &mut Found<K>| {
             let place = node.place(SHALLOW);
             let new = !self.near.contains_key(&place) && met.lock().expect(CALM).insert(place);
             if new {
@@ -387,7 +387,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// Least weighted cost of the trees of at most `depth` ≤ 2 over the rows of `node`.
-    pub fn shallow(&mut self, node: &Node<K>, depth: usize) -> Result<Near<K>, Stop> {
+    pub fn shallow(&mut self, node: &FrontNode<K>, depth: usize) -> Result<Near<K>, Stop> {
         let place = node.place(depth);
         let least = match self.near.get(&place) {
             Some((least, Some(point))) => return Ok((least.clone(), Some(*point))),
@@ -430,7 +430,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
     /// A tree of low weighted cost: every split is the first of the best tree of two levels below
     /// it, and the last two levels are exact.
-    pub fn dive(&mut self, node: &Node<K>, depth: usize) -> Result<Option<Point<K>>, Stop> {
+    pub fn dive(&mut self, node: &FrontNode<K>, depth: usize) -> Result<Option<Point<K>>, Stop> {
         let (_, near) = self.shallow(node, depth.min(SHALLOW))?;
         let Some(point) = near.filter(|_| depth > SHALLOW) else { return Ok(near) };
         let Plan::Split { feature, .. } = self.plans[point.plan as usize] else { return Ok(near) };

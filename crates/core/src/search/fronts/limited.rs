@@ -9,7 +9,7 @@ mod listing;
 
 use super::Front;
 use super::engine::{Engine, Point, Weights};
-use super::node::Node;
+use super::node::FrontNode;
 use super::points::Bounds;
 use super::start::Relaxation;
 use crate::data::BinaryMatrix;
@@ -31,7 +31,7 @@ const STARTS: (usize, f64) = (12, 0.3);
 /// Looks for the best tree of growing depth.
 pub(super) struct Search<'a, 'e, T, const K: usize> {
     engine: &'e mut Engine<'a, T, K>,
-    root: Arc<Node<K>>,
+    root: Arc<FrontNode<K>>,
     depth: usize,
     /// Whether trees of `depth` are all there are.
     last: bool,
@@ -59,7 +59,7 @@ pub(super) struct Search<'a, 'e, T, const K: usize> {
 impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     pub fn new(
         engine: &'e mut Engine<'a, T, K>,
-        root: Arc<Node<K>>,
+        root: Arc<FrontNode<K>>,
         features: &'a BinaryMatrix,
         settings: &Settings,
     ) -> Self {

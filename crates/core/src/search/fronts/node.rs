@@ -40,22 +40,22 @@ impl<'a> Pace<'a> {
 pub(super) type Place = (u128, usize, usize);
 
 /// Rows of one node of the search.
-pub(super) struct Node<const K: usize> {
+pub(super) struct FrontNode<const K: usize> {
     pub sample: Sample,
     pub key: u128,
     /// The same in the order of time, where leaves are curves.
     pub rows: Rows,
     /// Sums of the statistics over all rows, then their size: numbers of rows and of events.
     pub total: Vec<i64>,
-    children: Vec<[OnceLock<Arc<Node<K>>>; 2]>,
+    children: Vec<[OnceLock<Arc<FrontNode<K>>>; 2]>,
     /// Of single columns alone, and with those of pairs.
     pairs: [OnceLock<Arc<Pairs<K>>>; 2],
 }
 
-impl<const K: usize> Node<K> {
+impl<const K: usize> FrontNode<K> {
     /// Bytes of a node apart from its rows and columns: itself, and what the allocator adds to each
     /// of its lists.
-    const BYTES: usize = size_of::<Node<K>>() + 12 * 16;
+    const BYTES: usize = size_of::<FrontNode<K>>() + 12 * 16;
 
     /// `rows` are those of the sample in the order of time, where leaves are `curves`.
     pub fn new(sample: Sample, rows: Rows, curves: Option<&Curves>) -> Self {
@@ -67,7 +67,7 @@ impl<const K: usize> Node<K> {
         total.push(sample.total_size());
         let children = (0..sample.n_columns()).map(|_| Default::default()).collect();
         let key = sample.key();
-        Node { key, sample, rows, total, children, pairs: Default::default() }
+        FrontNode { key, sample, rows, total, children, pairs: Default::default() }
     }
 
     /// The rows in which column `c` has the value; kept where the budget allows it.
@@ -84,7 +84,7 @@ impl<const K: usize> Node<K> {
         }
         let sides = curves.map(|curves| curves.sides(&self.rows, self.sample.columns[c]));
         let rows = sides.map_or_else(Rows::default, |[no, yes]| if value { yes } else { no });
-        let child = Arc::new(Node::new(self.sample.restrict(c, value), rows, curves));
+        let child = Arc::new(FrontNode::new(self.sample.restrict(c, value), rows, curves));
         // Statistics, bits, size and the number of a row.
         let row = 8 * (child.sample.channels + child.sample.words() + 1) + 4;
         let rows = row * child.sample.n_rows() + 8 * child.rows.mask.len();

@@ -2,7 +2,7 @@
 
 use super::curves::Curves;
 use super::leaves::{Leaves, NO_LEAF};
-use super::node::{Node, Pace};
+use super::node::{FrontNode, Pace};
 use super::triangle;
 use crate::search::curve::kernel::Splits;
 use crate::search::{Monitor, Settings, Stop};
@@ -33,14 +33,14 @@ pub(super) struct Scratch<const K: usize> {
 }
 
 impl<const K: usize> Scratch<K> {
-    pub fn new(node: &Node<K>) -> Self {
+    pub fn new(node: &FrontNode<K>) -> Self {
         Scratch { record: vec![0; node.total.len()], costs: Vec::new() }
     }
 }
 
 impl<const K: usize> Pairs<K> {
     /// Bytes of those over a node: what they take, and what more while they are made.
-    pub fn bytes(node: &Node<K>, both: bool, linear: bool) -> (usize, usize) {
+    pub fn bytes(node: &FrontNode<K>, both: bool, linear: bool) -> (usize, usize) {
         let n = node.sample.n_columns();
         let two = if both { triangle::pairs(n) } else { 0 };
         let (record, costs) = (size_of_val(&node.total[..]), size_of::<[[i64; K]; 2]>());
@@ -52,7 +52,7 @@ impl<const K: usize> Pairs<K> {
 
     /// Of single columns, and of pairs where `both`; O(rows · (columns true in a row)²).
     pub fn new<T: FrontTask<K>>(
-        node: &Node<K>,
+        node: &FrontNode<K>,
         both: bool,
         leaves: &Leaves<T, K>,
         settings: &Settings,
@@ -91,7 +91,7 @@ impl<const K: usize> Pairs<K> {
     /// The costs of all sides and cells by their sums; O(columns²).
     fn cost_sums<T: FrontTask<K>>(
         &mut self,
-        node: &Node<K>,
+        node: &FrontNode<K>,
         leaves: &Leaves<T, K>,
         settings: &Settings,
         pace: &mut Pace,
@@ -125,7 +125,7 @@ impl<const K: usize> Pairs<K> {
     /// The same where leaves are curves; O(columns² · rows).
     fn cost_curves<T: FrontTask<K>>(
         &mut self,
-        node: &Node<K>,
+        node: &FrontNode<K>,
         leaves: &Leaves<T, K>,
         curves: &Curves,
         settings: &Settings,
@@ -178,7 +178,11 @@ impl<const K: usize> Pairs<K> {
     }
 
     /// Sums of columns and pairs; `R` is the length of a record.
-    fn accumulate<const R: usize>(&mut self, node: &Node<K>, pace: &mut Pace) -> Result<(), Stop> {
+    fn accumulate<const R: usize>(
+        &mut self,
+        node: &FrontNode<K>,
+        pace: &mut Pace,
+    ) -> Result<(), Stop> {
         let (sample, both) = (&node.sample, !self.two.is_empty());
         let (one, _) = self.one.as_chunks_mut::<R>();
         let (two, _) = self.two.as_chunks_mut::<R>();
@@ -205,7 +209,7 @@ impl<const K: usize> Pairs<K> {
     }
 
     /// The same for records of any length.
-    fn accumulate_any(&mut self, node: &Node<K>, pace: &mut Pace) -> Result<(), Stop> {
+    fn accumulate_any(&mut self, node: &FrontNode<K>, pace: &mut Pace) -> Result<(), Stop> {
         let (sample, size, both) = (&node.sample, self.record, !self.two.is_empty());
         let mut columns = Vec::with_capacity(sample.n_columns());
         let mut record = vec![0i64; size];

@@ -2,7 +2,7 @@
 //! within a window, and not dominated by one another.
 
 use super::engine::{Engine, Point};
-use super::node::{Node, Pace};
+use super::node::{FrontNode, Pace};
 use super::pairs::{Pairs, Scratch};
 use super::shallow::SHALLOW;
 use crate::search::Stop;
@@ -76,7 +76,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// by ascending weighted cost.
     pub fn points(
         &mut self,
-        node: &Arc<Node<K>>,
+        node: &Arc<FrontNode<K>>,
         depth: usize,
         bounds: &Bounds<K>,
     ) -> Result<Vec<Point<K>>, Stop> {
@@ -100,14 +100,14 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     }
 
     /// Drops the dominated points and makes the plans of the others, by ascending weighted cost.
-    pub fn settle(&mut self, node: &Node<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
+    pub fn settle(&mut self, node: &FrontNode<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         self.sift(node, gathered)?;
         self.by_value(&mut gathered.points);
         Ok(())
     }
 
     /// Drops the dominated points and makes the plans of the others.
-    fn sift(&mut self, node: &Node<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
+    fn sift(&mut self, node: &FrontNode<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         self.nondominated(&mut gathered.points)?;
         for point in &mut gathered.points {
             if point.plan & DRAFT != 0 {
@@ -120,7 +120,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     }
 
     /// Sifts when many points have been gathered.
-    fn thin(&mut self, node: &Node<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
+    fn thin(&mut self, node: &FrontNode<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         if gathered.points.len() > gathered.batch {
             self.sift(node, gathered)?;
             gathered.batch = BATCH.max(2 * gathered.points.len());
@@ -132,7 +132,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// Points of both children of a split on column `c`; `None` when they cannot matter.
     pub fn child_points(
         &mut self,
-        node: &Arc<Node<K>>,
+        node: &Arc<FrontNode<K>>,
         c: usize,
         depth: usize,
         bounds: &Bounds<K>,
@@ -153,7 +153,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         if no + yes + price > bounds.value {
             return Ok(None);
         }
-        let reach = |side: &Node<K>| self.task.reach(&side.total[..side.total.len() - 1]);
+        let reach = |side: &FrontNode<K>| self.task.reach(&side.total[..side.total.len() - 1]);
         let task_price = self.task.price();
         let of_yes = bounds.beside(no + price, task_price, &reach(&sides[0]));
         let of_no = bounds.beside(yes + price, task_price, &reach(&sides[1]));
@@ -194,7 +194,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// value of either (false, true).
     fn side_points(
         &mut self,
-        node: &Node<K>,
+        node: &FrontNode<K>,
         pairs: &Pairs<K>,
         f: usize,
         depth: usize,
@@ -264,7 +264,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// ascending weighted cost.
     pub fn combine(
         &mut self,
-        node: &Node<K>,
+        node: &FrontNode<K>,
         c: usize,
         [yes, no]: &[Vec<Point<K>>; 2],
         bounds: &Bounds<K>,

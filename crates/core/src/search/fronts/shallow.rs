@@ -3,7 +3,7 @@
 
 use super::engine::Weights;
 use super::leaves::{Budget, Leaves, NO_LEAF};
-use super::node::{Node, Pace};
+use super::node::{FrontNode, Pace};
 use super::pairs::{Pairs, Scratch};
 use crate::data::Smallest;
 use crate::search::{Monitor, Settings, Stop};
@@ -57,7 +57,7 @@ const NO_SPLIT: u32 = u32::MAX;
 
 impl<T: FrontTask<K>, const K: usize> Shallow<'_, '_, T, K> {
     /// The best tree of at most `depth` ≤ 2.
-    pub fn least(&self, node: &Node<K>, depth: usize) -> Result<Least<K>, Stop> {
+    pub fn least(&self, node: &FrontNode<K>, depth: usize) -> Result<Least<K>, Stop> {
         self.monitor.check()?;
         let n = node.sample.n_columns();
         let depth = depth.min(n);

@@ -4,7 +4,7 @@
 //! the limited one, and its tree may be kept with other labels.
 
 use super::engine::{Engine, Point};
-use super::node::Node;
+use super::node::FrontNode;
 use super::points::{Bounds, Gathered};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
@@ -72,14 +72,14 @@ const LABELLINGS: usize = 128;
 
 impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
     /// Ways to label the leaves of a tree, by ascending weighted cost; not all of many.
-    pub fn labellings(&mut self, root: &Node<K>, tree: &Tree) -> Result<Vec<Point<K>>, Stop> {
+    pub fn labellings(&mut self, root: &FrontNode<K>, tree: &Tree) -> Result<Vec<Point<K>>, Stop> {
         let records = self.leaf_records(root, tree);
         self.labellings_at(root, tree, 0, &records)
     }
 
     fn labellings_at(
         &mut self,
-        root: &Node<K>,
+        root: &FrontNode<K>,
         tree: &Tree,
         node: usize,
         records: &[Vec<i64>],

@@ -5,7 +5,7 @@
 //! where the weighted costs of labels are linear in the sums, above lattices.
 
 use super::engine::{Engine, Point, Weights};
-use super::node::Node;
+use super::node::FrontNode;
 use super::shallow::{SHALLOW, product};
 use crate::data::Sample;
 use crate::search::branch::Branch;
@@ -32,7 +32,7 @@ pub(super) struct Weighted<'e, 'a, T, const K: usize> {
 
 /// Rows, and what weights make of them.
 pub(super) struct At<const K: usize> {
-    rows: Arc<Node<K>>,
+    rows: Arc<FrontNode<K>>,
     leaf: Known<f64, Point<K>>,
     /// No tree costs less.
     floor: f64,
@@ -40,14 +40,14 @@ pub(super) struct At<const K: usize> {
 
 /// A column to split on.
 #[derive(Clone, Copy)]
-pub(super) struct Split {
+pub(super) struct WeightedSplit {
     column: usize,
     /// Floors of the false and the true side.
     floors: [f64; 2],
     bound: f64,
 }
 
-impl Bounded<f64> for Split {
+impl Bounded<f64> for WeightedSplit {
     fn bound(&self) -> f64 {
         self.bound
     }
@@ -58,8 +58,8 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
     type Node = At<K>;
     /// The best tree of two levels.
     type Open = Known<f64, Point<K>>;
-    type Queue = InOrder<Split>;
-    type Split = Split;
+    type Queue = InOrder<WeightedSplit>;
+    type Split = WeightedSplit;
     type Subtree = Point<K>;
 
     const ALL_SIZES: bool = false;
@@ -102,12 +102,12 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
         }
         let (floors, price) = (engine.floors(&node.rows)?, engine.price());
         let sum = |sides: &[f64; 2]| sides[0] + sides[1] + price;
-        let mut splits: Vec<(f64, Split)> = Vec::with_capacity(floors.len());
+        let mut splits: Vec<(f64, WeightedSplit)> = Vec::with_capacity(floors.len());
         for (column, (floors, near)) in floors.into_iter().zip(&near.sides).enumerate() {
-            splits.push((sum(near), Split { column, floors, bound: sum(&floors) }));
+            splits.push((sum(near), WeightedSplit { column, floors, bound: sum(&floors) }));
         }
         splits.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let splits: Vec<Split> = splits.into_iter().map(|(_, split)| split).collect();
+        let splits: Vec<WeightedSplit> = splits.into_iter().map(|(_, split)| split).collect();
         let open = splits.iter().filter(|split| split.bound < known.value.min(cut));
         engine.look_ahead(&node.rows, allowed.depth, open.map(|split| split.column))?;
         Ok(Look::Open(known, InOrder::new(splits)))
@@ -117,7 +117,7 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
         near.clone()
     }
 
-    fn price(&self, _split: &Split) -> f64 {
+    fn price(&self, _split: &WeightedSplit) -> f64 {
         self.engine.price()
     }
 
@@ -125,7 +125,7 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
         &mut self,
         node: &At<K>,
         _near: &Known<f64, Point<K>>,
-        split: &Split,
+        split: &WeightedSplit,
     ) -> Result<[At<K>; 2], Stop> {
         Ok([false, true].map(|value| {
             let rows = self.engine.child(&node.rows, split.column, value);
@@ -138,7 +138,7 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
         1
     }
 
-    fn join(&mut self, node: &At<K>, split: &Split, [no, yes]: [&Point<K>; 2]) -> Point<K> {
+    fn join(&mut self, node: &At<K>, split: &WeightedSplit, [no, yes]: [&Point<K>; 2]) -> Point<K> {
         self.engine.join(&node.rows.sample, split.column, yes, no)
     }
 }
@@ -148,7 +148,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// has it; only bounded by `cut` where it is no less.
     pub fn least(
         &mut self,
-        node: &Arc<Node<K>>,
+        node: &Arc<FrontNode<K>>,
         depth: usize,
         cut: f64,
     ) -> Result<Known<f64, Point<K>>, Stop> {
@@ -171,7 +171,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// `within` is only bounded by it.
     pub fn least_of_sides(
         &mut self,
-        [no, yes]: [&Arc<Node<K>>; 2],
+        [no, yes]: [&Arc<FrontNode<K>>; 2],
         depth: usize,
         within: f64,
     ) -> Result<[f64; 2], Stop> {
@@ -186,7 +186,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// The least weighted cost by one lattice, where that is possible and fits.
     fn by_lattice(
         &mut self,
-        node: &Node<K>,
+        node: &FrontNode<K>,
         depth: usize,
     ) -> Result<Option<Known<f64, Point<K>>>, Stop> {
         let Some(task) = self.linear() else { return Ok(None) };
@@ -259,7 +259,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         Some(self.join(sample, c, &yes, &no))
     }
 
-    fn at(&mut self, rows: &Arc<Node<K>>, floor: f64) -> At<K> {
+    fn at(&mut self, rows: &Arc<FrontNode<K>>, floor: f64) -> At<K> {
         let point = self.leaf_point(&rows.total);
         let value = point.map_or(f64::MOST, |p| self.weights.of(&p.cost));
         At { rows: rows.clone(), leaf: Known { value, tree: point }, floor }
@@ -278,7 +278,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// No tree over the rows of `node` has a smaller weighted cost, but for rounding.
-    pub fn floor(&self, node: &Node<K>) -> f64 {
+    pub fn floor(&self, node: &FrontNode<K>) -> f64 {
         match &self.forms {
             Some(forms) => {
                 let sample = &node.sample;
@@ -289,7 +289,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 
     /// Floors of the false and the true side of every column.
-    fn floors(&mut self, node: &Node<K>) -> Result<Vec<[f64; 2]>, Stop> {
+    fn floors(&mut self, node: &FrontNode<K>) -> Result<Vec<[f64; 2]>, Stop> {
         let sample = &node.sample;
         let Some(forms) = &self.forms else {
             let pairs = self.pairs(node, SHALLOW)?;

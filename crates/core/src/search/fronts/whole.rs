@@ -6,7 +6,7 @@
 //! 1995). Only the points of subproblems within that triangle are listed.
 
 use super::engine::{Engine, Point, Weights};
-use super::node::{Node, Pace};
+use super::node::{FrontNode, Pace};
 use super::points::{Bounds, above};
 use super::shallow::SHALLOW;
 use crate::search::Stop;
@@ -20,7 +20,7 @@ pub(super) type Stairs = Vec<Point<2>>;
 /// found when the search must stop.
 pub(super) fn front<T: FrontTask<2>>(
     engine: &mut Engine<T, 2>,
-    root: &Arc<Node<2>>,
+    root: &Arc<FrontNode<2>>,
     depth: usize,
     stairs: &mut Stairs,
 ) -> Result<(), Stop> {
@@ -76,7 +76,7 @@ fn chord(p: &Point<2>, q: &Point<2>) -> Option<Weights<2>> {
 /// The tree furthest below the line through two points, if there is one.
 fn below<T: FrontTask<2>>(
     engine: &mut Engine<T, 2>,
-    root: &Arc<Node<2>>,
+    root: &Arc<FrontNode<2>>,
     depth: usize,
     p: &Point<2>,
     q: &Point<2>,
@@ -94,7 +94,7 @@ fn below<T: FrontTask<2>>(
 /// Points strictly between two neighbouring supported ones.
 fn between<T: FrontTask<2>>(
     engine: &mut Engine<T, 2>,
-    root: &Arc<Node<2>>,
+    root: &Arc<FrontNode<2>>,
     depth: usize,
     p: [i64; 2],
     q: [i64; 2],
@@ -132,7 +132,7 @@ fn between<T: FrontTask<2>>(
 /// `within` is only bounded by it.
 pub(super) fn columns<T: FrontTask<K>, const K: usize>(
     engine: &mut Engine<T, K>,
-    root: &Arc<Node<K>>,
+    root: &Arc<FrontNode<K>>,
     depth: usize,
     within: f64,
 ) -> Result<Vec<(f64, usize)>, Stop> {
@@ -156,7 +156,7 @@ pub(super) fn columns<T: FrontTask<K>, const K: usize>(
 /// Inserts the admissible pairs of points of two children.
 fn insert_pairs<T: FrontTask<2>>(
     engine: &mut Engine<T, 2>,
-    root: &Node<2>,
+    root: &FrontNode<2>,
     c: usize,
     [yes, no]: [&[Point<2>]; 2],
     bounds: &Bounds<2>,

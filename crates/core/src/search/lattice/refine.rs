@@ -59,7 +59,7 @@ pub struct Found {
 
 /// A subtree in the arena.
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct RefinedNode {
     cost: i64,
     leaves: u32,
     /// Column, `LEAF` for none, and the subtrees where it is true and false.
@@ -71,7 +71,7 @@ struct Node {
 const LEAF: u32 = u32::MAX;
 
 /// Bytes of a subtree with its place in the memo, while both are moved to twice their room.
-const SUBTREE: usize = 3 * size_of::<Node>() + 4 * size_of::<(u128, u32)>();
+const SUBTREE: usize = 3 * size_of::<RefinedNode>() + 4 * size_of::<(u128, u32)>();
 
 /// A split as the lanes see it.
 struct Candidate {
@@ -100,7 +100,7 @@ struct Refiner<'a, T, I, R> {
     /// How far lane values may be from costs.
     error: LaneError,
     monitor: &'a Monitor<'a>,
-    arena: Vec<Node>,
+    arena: Vec<RefinedNode>,
     /// Subtrees by itemset and budget.
     memo: FxHashMap<u128, u32>,
     /// Most subtrees of the memo.
@@ -180,7 +180,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let smallest = self.problem.smallest;
         let allowed = smallest.allows_leaf(size);
         let cost = if allowed { self.task.leaf_cost(&sums) } else { i64::MAX };
-        let leaf = Node { cost, leaves: 1, column: LEAF, sides: [LEAF; 2] };
+        let leaf = RefinedNode { cost, leaves: 1, column: LEAF, sides: [LEAF; 2] };
         let useful = budget > 1
             && rows.len() > 1
             && smallest.allows_split(size)
@@ -207,8 +207,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         rows: &[u32],
         sums: &[i64],
         size: i64,
-        leaf: Node,
-    ) -> Node {
+        leaf: RefinedNode,
+    ) -> RefinedNode {
         let (task, sample) = (self.task, self.sample);
         let (n, channels) = (sample.n_columns(), sample.channels);
         let mut yes = vec![0i64; n * channels];
@@ -238,7 +238,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             let cost = task.combine(&task.leaf_cost(yes), &task.leaf_cost(&no))
                 + self.feature_price(itemset, c, sums);
             if cost < best.cost {
-                best = Node { cost, leaves: 2, column: c as u32, sides: [LEAF; 2] };
+                best = RefinedNode { cost, leaves: 2, column: c as u32, sides: [LEAF; 2] };
             }
         }
         best
@@ -251,8 +251,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         rows: &[u32],
         sums: &[i64],
         budget: usize,
-        leaf: Node,
-    ) -> Result<Node, Stop> {
+        leaf: RefinedNode,
+    ) -> Result<RefinedNode, Stop> {
         self.monitor.check()?;
         let n = self.sample.n_columns();
         let task = self.task;
@@ -308,10 +308,10 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                 let o = self.arena[no as usize];
                 let leaves = y.leaves + o.leaves;
                 let cost = if o.cost < i64::MAX { y.cost + o.cost + price } else { i64::MAX };
-                Some(Node { cost, leaves, column: c as u32, sides: [yes, no] })
+                Some(RefinedNode { cost, leaves, column: c as u32, sides: [yes, no] })
             };
             let at = (c, shares);
-            let better = |split: &Node| {
+            let better = |split: &RefinedNode| {
                 (split.cost, split.leaves, at) < (best.cost, best.leaves, place)
                     && split.cost < i64::MAX
             };
@@ -434,7 +434,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
     }
 
     fn tree(&self, node: u32) -> Tree {
-        let Some(&Node { column, sides: [yes, no], .. }) = self.arena.get(node as usize) else {
+        let Some(&RefinedNode { column, sides: [yes, no], .. }) = self.arena.get(node as usize)
+        else {
             return Tree::leaf();
         };
         let Some(&column) = self.sample.columns.get(column as usize) else {

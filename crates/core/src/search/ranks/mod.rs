@@ -26,7 +26,7 @@ use crate::simd::{LaneInt, LaneReal};
 use crate::task::{Placed, Swept};
 use crate::tree::Tree;
 use cost::Pair;
-use nodes::{Node, RankNodes};
+use nodes::{RankNode, RankNodes};
 use rows::Table;
 
 /// Trees this share cheaper than a known one are not worth finding with finer numbers.
@@ -231,7 +231,7 @@ fn run<T: Swept>(
     problem: &Problem<T>,
     search: &mut Search<Pair>,
     branch: &mut Branch<RankNodes<T>>,
-    root: &Node,
+    root: &RankNode,
 ) -> Result<(), Stop> {
     let allowed = problem.settings.limits.allowed();
     if search.is_closed() {

@@ -22,7 +22,7 @@ pub const LEAF: i32 = -1;
 
 /// Rows, and what they cost as a leaf.
 #[derive(Clone, Debug, Default)]
-pub struct Node {
+pub struct RankNode {
     /// The rows.
     pub rows: Rows,
     /// Cost as a leaf, counted from the floor of the rows, were it allowed.
@@ -38,19 +38,19 @@ pub struct RankNodes<'a, T> {
     pub problem: &'a Problem<'a, T>,
     /// Finds trees of two levels.
     pub solver: Solver,
-    pool: Vec<[Node; 2]>,
+    pool: Vec<[RankNode; 2]>,
     /// What was proven of the sides that were given back last: those of the question to learn of.
     proofs: [Option<Arc<Proofs>>; 2],
 }
 
 /// The thresholds of a node.
-pub struct Open {
+pub struct OpenRankNode {
     pub cuts: Cuts,
 }
 
 /// Thresholds strictly between two of one column, of which the one in the middle is next.
 #[derive(Clone, Debug)]
-pub struct Split {
+pub struct RankSplit {
     pub column: usize,
     /// Numbers of the thresholds in the node: before the first, of the next, behind the last.
     pub cuts: [usize; 3],
@@ -63,7 +63,7 @@ pub struct Split {
     pub proofs: [Option<Arc<Proofs>>; 2],
 }
 
-impl Bounded<Pair> for Split {
+impl Bounded<Pair> for RankSplit {
     #[inline]
     fn bound(&self) -> Pair {
         Pair::of(self.bound)
@@ -74,21 +74,21 @@ impl Bounded<Pair> for Split {
     }
 }
 
-impl Split {
+impl RankSplit {
     /// Of the thresholds from `first` to before `end`; none if there are none.
     pub fn between(
         (column, cuts): (usize, &Cuts),
         (first, end): (usize, usize),
         sides: [i64; 2],
         price: i64,
-    ) -> Option<Split> {
+    ) -> Option<RankSplit> {
         if first >= end {
             return None;
         }
         let next = first + (end - first) / 2;
         let bound = sides[0].plus(sides[1]).plus(price);
         let (cuts, rank) = ([first, next, end], cuts.rank[next]);
-        Some(Split { column, cuts, rank, sides, bound, proofs: [None, None] })
+        Some(RankSplit { column, cuts, rank, sides, bound, proofs: [None, None] })
     }
 
     /// What remains before and behind the threshold, given what was proven of its sides.
@@ -98,25 +98,29 @@ impl Split {
         proven: [i64; 2],
         proofs: [Option<Arc<Proofs>>; 2],
         price: i64,
-    ) -> [Option<Split>; 2] {
+    ) -> [Option<RankSplit>; 2] {
         let [first, next, end] = self.cuts;
         let column = (self.column, cuts);
         let [no, yes] = [0, 1].map(|side| proven[side].max(self.sides[side]));
         let [no_proofs, yes_proofs] = proofs;
         let [no_end, yes_end] = self.proofs;
-        let before = Split::between(column, (first, next), [no, self.sides[1]], price);
-        let behind = Split::between(column, (next + 1, end), [self.sides[0], yes], price);
+        let before = RankSplit::between(column, (first, next), [no, self.sides[1]], price);
+        let behind = RankSplit::between(column, (next + 1, end), [self.sides[0], yes], price);
         [
-            before
-                .map(|it| Split { proofs: [no_proofs.or(no_end.clone()), yes_end.clone()], ..it }),
-            behind
-                .map(|it| Split { proofs: [no_end.clone(), yes_proofs.or(yes_end.clone())], ..it }),
+            before.map(|it| RankSplit {
+                proofs: [no_proofs.or(no_end.clone()), yes_end.clone()],
+                ..it
+            }),
+            behind.map(|it| RankSplit {
+                proofs: [no_end.clone(), yes_proofs.or(yes_end.clone())],
+                ..it
+            }),
         ]
     }
 }
 
 /// Intervals by bound, then by place.
-struct Waiting(Split);
+struct Waiting(RankSplit);
 
 impl Waiting {
     fn key(&self) -> (i64, usize) {
@@ -145,21 +149,21 @@ impl Ord for Waiting {
 }
 
 /// The intervals that are left.
-pub struct Queue {
+pub struct RankQueue {
     waiting: BinaryHeap<Reverse<Waiting>>,
     /// Thresholds in all, and in intervals that are left.
     thresholds: [usize; 2],
 }
 
-impl Queue {
+impl RankQueue {
     /// Of so many thresholds, in these intervals.
-    pub fn new(n_cuts: usize, splits: Vec<Split>) -> Self {
-        let mut queue = Queue { waiting: BinaryHeap::new(), thresholds: [n_cuts, 0] };
+    pub fn new(n_cuts: usize, splits: Vec<RankSplit>) -> Self {
+        let mut queue = RankQueue { waiting: BinaryHeap::new(), thresholds: [n_cuts, 0] };
         splits.into_iter().for_each(|split| queue.push(Some(split)));
         queue
     }
 
-    fn push(&mut self, split: Option<Split>) {
+    fn push(&mut self, split: Option<RankSplit>) {
         if let Some(split) = split {
             self.thresholds[1] += split.cuts[2] - split.cuts[0];
             self.waiting.push(Reverse(Waiting(split)));
@@ -167,9 +171,9 @@ impl Queue {
     }
 }
 
-impl Pending<Open, Split, Pair> for Queue {
+impl Pending<OpenRankNode, RankSplit, Pair> for RankQueue {
     /// Questions have the numbers of their thresholds in the node.
-    fn next(&mut self, _open: &Open) -> Option<(usize, Split)> {
+    fn next(&mut self, _open: &OpenRankNode) -> Option<(usize, RankSplit)> {
         let Reverse(Waiting(split)) = self.waiting.pop()?;
         self.thresholds[1] -= split.cuts[2] - split.cuts[0];
         Some((split.cuts[1], split))
@@ -191,33 +195,33 @@ impl<'a, T: Swept> RankNodes<'a, T> {
     }
 
     /// A node of these rows.
-    pub fn node(&self, rows: Rows, before: Option<Arc<Proofs>>) -> Node {
+    pub fn node(&self, rows: Rows, before: Option<Arc<Proofs>>) -> RankNode {
         let any_leaf = self.problem.task.leaf_cost(&rows.total) - rows.floor;
-        Node { rows, any_leaf, before, found: OnceLock::new() }
+        RankNode { rows, any_leaf, before, found: OnceLock::new() }
     }
 
     /// Cost as a leaf; [`i64::MAX`] where it may not be one.
-    pub fn leaf_cost(&self, node: &Node) -> i64 {
+    pub fn leaf_cost(&self, node: &RankNode) -> i64 {
         let allowed = self.problem.smallest.allows_leaf(node.rows.size);
         if allowed { node.any_leaf } else { i64::MAX }
     }
 
     /// No tree costs less: neither the leaf nor any with a split.
-    pub fn least(&self, node: &Node) -> i64 {
+    pub fn least(&self, node: &RankNode) -> i64 {
         node.any_leaf.min(self.problem.price) - self.problem.slack
     }
 
     /// The node's intervals, one for each column.
-    pub fn intervals(&self, node: &Node) -> (Open, Vec<Split>) {
+    pub fn intervals(&self, node: &RankNode) -> (OpenRankNode, Vec<RankSplit>) {
         let Problem { table, price, slack, .. } = self.problem;
         let mut cuts = Cuts::default();
         cuts.fill(table, &node.rows);
         let whole = |k: usize| {
             let range = cuts.of(k);
-            Split::between((k, &cuts), (range.start, range.end), [-slack; 2], *price)
+            RankSplit::between((k, &cuts), (range.start, range.end), [-slack; 2], *price)
         };
         let splits = (0..table.n_columns()).filter_map(whole).collect();
-        (Open { cuts }, splits)
+        (OpenRankNode { cuts }, splits)
     }
 
     /// Number of a question for the caller.
@@ -228,21 +232,21 @@ impl<'a, T: Swept> RankNodes<'a, T> {
 
 impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
     type Cost = Pair;
-    type Node = Node;
-    type Open = Open;
-    type Queue = Queue;
-    type Split = Split;
+    type Node = RankNode;
+    type Open = OpenRankNode;
+    type Queue = RankQueue;
+    type Split = RankSplit;
     /// The question at the root.
     type Subtree = i32;
 
     const ALL_SIZES: bool = true;
 
-    fn leaf(&self, node: &Node) -> KnownOf<Self> {
+    fn leaf(&self, node: &RankNode) -> KnownOf<Self> {
         Known::exact(Pair { value: self.leaf_cost(node), free: node.any_leaf }, LEAF)
     }
 
     /// Splits that do not pay are of no use to trees with leaves of any size, either.
-    fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
+    fn useful(&self, node: &RankNode, allowed: Allowed) -> Allowed {
         let Problem { price, slack, .. } = *self.problem;
         let mut leaves = node.rows.count.max(1);
         if price > 0 && !self.problem.limited {
@@ -252,17 +256,17 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         allowed.at_most(usize::MAX, leaves)
     }
 
-    fn bound(&self, node: &Node) -> Pair {
+    fn bound(&self, node: &RankNode) -> Pair {
         Pair::of(self.least(node))
     }
 
-    fn key(&self, node: &Node) -> u128 {
+    fn key(&self, node: &RankNode) -> u128 {
         node.rows.hash
     }
 
     fn look(
         &mut self,
-        node: &Node,
+        node: &RankNode,
         _parent: Option<Parent<Self>>,
         allowed: Allowed,
         cut: Pair,
@@ -278,15 +282,20 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
             return Ok(Look::solved(known));
         }
         let (open, splits) = self.intervals(node);
-        let queue = Queue::new(open.cuts.len(), splits);
+        let queue = RankQueue::new(open.cuts.len(), splits);
         Ok(Look::Open(open, queue))
     }
 
-    fn price(&self, _split: &Split) -> Pair {
+    fn price(&self, _split: &RankSplit) -> Pair {
         Pair::of(self.problem.price)
     }
 
-    fn sides(&mut self, node: &Node, _open: &Open, split: &Split) -> Result<[Node; 2], Stop> {
+    fn sides(
+        &mut self,
+        node: &RankNode,
+        _open: &OpenRankNode,
+        split: &RankSplit,
+    ) -> Result<[RankNode; 2], Stop> {
         let mut sides = self.pool.pop().unwrap_or_default();
         let mut rows = sides.each_mut().map(|side| std::mem::take(&mut side.rows));
         node.rows.split(&self.problem.table, split.column, split.rank, &mut rows);
@@ -295,22 +304,22 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         Ok([self.node(no, of_no), self.node(yes, of_yes)])
     }
 
-    fn give_back(&mut self, mut sides: [Node; 2]) {
+    fn give_back(&mut self, mut sides: [RankNode; 2]) {
         self.proofs = sides.each_mut().map(|side| side.found.take());
         self.pool.push(sides);
     }
 
-    fn bound_of_side(&self, split: &Split, node: &Node, side: usize) -> Pair {
+    fn bound_of_side(&self, split: &RankSplit, node: &RankNode, side: usize) -> Pair {
         Pair::of(self.least(node).max(split.sides[side]))
     }
 
-    fn first_side(&self, sides: &[Node; 2]) -> usize {
+    fn first_side(&self, sides: &[RankNode; 2]) -> usize {
         usize::from(sides[1].rows.count >= sides[0].rows.count)
     }
 
     /// The true side bounds the thresholds behind, the false side those before: enough to leave them
     /// out, if possible.
-    fn reach(&self, split: &Split, side: usize, cut: Pair) -> Option<Pair> {
+    fn reach(&self, split: &RankSplit, side: usize, cut: Pair) -> Option<Pair> {
         let [first, next, end] = split.cuts;
         let others = if side == 1 { next + 1 < end } else { first < next };
         let Problem { price, slack, .. } = *self.problem;
@@ -320,10 +329,10 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
     /// What is proven of a side holds, whatever the sizes of leaves, for all sides with more rows.
     fn learn(
         &self,
-        _node: &Node,
-        open: &Open,
-        queue: &mut Queue,
-        split: &Split,
+        _node: &RankNode,
+        open: &OpenRankNode,
+        queue: &mut RankQueue,
+        split: &RankSplit,
         below: &Below<Pair, i32>,
         _allowed: Allowed,
     ) {
@@ -333,13 +342,13 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         rest.into_iter().for_each(|rest| queue.push(rest));
     }
 
-    fn join(&mut self, _node: &Node, split: &Split, _trees: [&i32; 2]) -> i32 {
+    fn join(&mut self, _node: &RankNode, split: &RankSplit, _trees: [&i32; 2]) -> i32 {
         self.question(split.column, split.rank) as i32
     }
 }
 
 impl<T: Swept> Rooted for RankNodes<'_, T> {
-    fn workers(&self, _node: &Node, _allowed: Allowed) -> Vec<Self> {
+    fn workers(&self, _node: &RankNode, _allowed: Allowed) -> Vec<Self> {
         let n_threads = self.problem.settings.threads();
         let n_threads = if n_threads < 2 { 0 } else { n_threads };
         (0..n_threads).map(|_| RankNodes::new(self.problem)).collect()
@@ -347,7 +356,7 @@ impl<T: Swept> Rooted for RankNodes<'_, T> {
 
     fn whole(
         branch: &mut Branch<Self>,
-        node: &Node,
+        node: &RankNode,
         allowed: Allowed,
         known: &KnownOf<Self>,
     ) -> Result<Tree, Stop> {
@@ -372,10 +381,10 @@ impl<T: Swept> Rooted for RankNodes<'_, T> {
 }
 
 /// A question, of whose sides nothing is known.
-pub fn split_on<T: Swept>(nodes: &RankNodes<T>, question: usize) -> Split {
+pub fn split_on<T: Swept>(nodes: &RankNodes<T>, question: usize) -> RankSplit {
     let Problem { matrix, table, slack, price, .. } = nodes.problem;
     let (column, rank) = matrix.place(question);
     let column = table.columns.binary_search(&column).expect("a column of the search");
     let bound = price - 2 * slack;
-    Split { column, cuts: [0, 0, 1], rank, sides: [-slack; 2], bound, proofs: [None, None] }
+    RankSplit { column, cuts: [0, 0, 1], rank, sides: [-slack; 2], bound, proofs: [None, None] }
 }

@@ -4,7 +4,7 @@
 use super::cost::Pair;
 use super::kernel::{Batch, LANES, Minima, Scan, Scratch};
 use super::losses::{Losses, OfTask};
-use super::nodes::{LEAF, Node};
+use super::nodes::{LEAF, RankNode};
 use super::proofs::{Proof, Proofs, Side, greater};
 use super::rows::{Cuts, add};
 use super::{Problem, Width};
@@ -113,7 +113,7 @@ impl Solver {
     pub fn solve<T: Swept>(
         &mut self,
         problem: &Problem<T>,
-        node: &Node,
+        node: &RankNode,
         allowed: Allowed,
         cut: i64,
     ) -> Result<Known<Pair, i32>, Stop> {
@@ -131,7 +131,7 @@ impl Solver {
     fn search<T: Swept>(
         &mut self,
         problem: &Problem<T>,
-        node: &Node,
+        node: &RankNode,
         allowed: Allowed,
         found: &mut Found,
     ) -> Result<(), Stop> {
@@ -180,7 +180,7 @@ fn lanes_of<L: crate::simd::Lanes>(_: L) -> usize {
 type Run<I, R> = fn(Backend, Batch<'_, I, R>);
 
 /// The best single split, all costs exact.
-fn one_level<T: Swept>(problem: &Problem<T>, node: &Node, cuts: &Cuts, found: &mut Found) {
+fn one_level<T: Swept>(problem: &Problem<T>, node: &RankNode, cuts: &Cuts, found: &mut Found) {
     let Problem { task, table, smallest, price, .. } = problem;
     let rows = &node.rows;
     let mut sums = vec![0i64; table.channels];
@@ -213,7 +213,7 @@ fn question<T: Swept>(problem: &Problem<T>, k: usize, rank: u32) -> usize {
 /// A search for one node.
 struct Pass<'a, 'p, T, I, R> {
     problem: &'a Problem<'p, T>,
-    node: &'a Node,
+    node: &'a RankNode,
     cuts: &'a Cuts,
     /// Numbers of all rows.
     lanes: &'a [I],

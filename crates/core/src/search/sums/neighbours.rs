@@ -103,7 +103,7 @@ pub fn alternatives<T: FreeQuestions>(
                 let node = branch.nodes.node(sample);
                 let column = |c: usize| node.sample.columns[c].feature;
                 let add =
-                    |split: &super::nodes::Split, tree: &Tree| add(column(split.column), tree);
+                    |split: &super::nodes::SumSplit, tree: &Tree| add(column(split.column), tree);
                 with_each_root(&mut branch, &node, allowed, add)
             }
         };
@@ -140,7 +140,7 @@ fn below_each(
 ) -> Result<(), Stop> {
     wide::with_branch(task, sample, settings, monitor, |branch, node| {
         let column = |c: usize| node.sample.columns[c].feature;
-        let add = |split: &wide::Split, tree: &Tree| add(column(split.column), tree);
+        let add = |split: &wide::WideSplit, tree: &Tree| add(column(split.column), tree);
         with_each_root(branch, node, allowed, add)
     })
 }

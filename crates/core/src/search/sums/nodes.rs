@@ -38,7 +38,7 @@ pub struct SumNodes<'a, T> {
 }
 
 /// Rows, and what is known of them without a search.
-pub struct Node {
+pub struct SumNode {
     pub sample: Sample,
     /// Cost as a leaf; `i64::MAX` with too few rows or events.
     leaf: i64,
@@ -49,14 +49,14 @@ pub struct Node {
 }
 
 /// What all columns of a node have in common.
-pub struct Open {
+pub struct OpenSumNode {
     prices: Vec<i64>,
     /// Where bounds of one question's sides hold for the sides of others.
     subsets: Option<Subsets>,
 }
 
 /// Columns in the order in which they are tried, and their bounds.
-pub struct Queue {
+pub struct SumQueue {
     order: Vec<usize>,
     /// Of each place of the order; `i64::MAX` where it was taken.
     open: Vec<i64>,
@@ -67,24 +67,24 @@ pub struct Queue {
 
 /// A column at a node.
 #[derive(Clone, Copy, Debug)]
-pub struct Split {
+pub struct SumSplit {
     pub column: usize,
     price: i64,
     bound: i64,
     sides: [i64; 2],
 }
 
-impl Bounded<i64> for Split {
+impl Bounded<i64> for SumSplit {
     #[inline]
     fn bound(&self) -> i64 {
         self.bound
     }
 }
 
-impl Pending<Open, Split, i64> for Queue {
+impl Pending<OpenSumNode, SumSplit, i64> for SumQueue {
     /// Equally good questions are told apart by their columns, as a lattice does.
-    fn next(&mut self, open: &Open) -> Option<(usize, Split)> {
-        let Queue { order, open: bounds, sides, next } = self;
+    fn next(&mut self, open: &OpenSumNode) -> Option<(usize, SumSplit)> {
+        let SumQueue { order, open: bounds, sides, next } = self;
         if *next == order.len() {
             return None;
         }
@@ -98,7 +98,7 @@ impl Pending<Open, Split, i64> for Queue {
         let column = order[*next];
         let bound = std::mem::replace(&mut bounds[*next], i64::MAX);
         *next += 1;
-        let split = Split { column, price: open.prices[column], bound, sides: sides[column] };
+        let split = SumSplit { column, price: open.prices[column], bound, sides: sides[column] };
         Some((column, split))
     }
 
@@ -115,7 +115,7 @@ fn add(sides: [i64; 2], price: i64) -> i64 {
     sides[0].plus(sides[1]).plus(price)
 }
 
-impl Node {
+impl SumNode {
     /// Cost of the finest partition, which no tree is below.
     pub fn floor(&self) -> i64 {
         self.finest
@@ -129,11 +129,11 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     }
 
     /// A node of these rows.
-    pub fn node(&self, sample: Sample) -> Node {
+    pub fn node(&self, sample: Sample) -> SumNode {
         let Problem { task, bounds, .. } = self.problem;
         let allowed = self.settings.limits.smallest().allows_leaf(sample.total_size());
         let leaf = if allowed { task.leaf_cost(&sample.total) } else { i64::MAX };
-        Node { leaf, finest: bounds.finest(&sample), rows: sample.key(), sample }
+        SumNode { leaf, finest: bounds.finest(&sample), rows: sample.key(), sample }
     }
 
     /// Deepest lattice on these rows for so many leaves that the memory limit allows.
@@ -184,7 +184,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     /// Solves a node by one lattice.
     fn by_lattice(
         &self,
-        node: &Node,
+        node: &SumNode,
         allowed: Allowed,
         all_sizes: bool,
         cut: i64,
@@ -256,7 +256,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     }
 
     /// Bound on the trees whose leaves may be of any size.
-    fn any_leaves(&self, node: &Node, allowed: Allowed) -> Result<i64, Stop> {
+    fn any_leaves(&self, node: &SumNode, allowed: Allowed) -> Result<i64, Stop> {
         let sample = &node.sample;
         let budget = allowed.budget();
         if allowed.depth > self.lattice_depth(sample, budget) {
@@ -309,20 +309,20 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
 
 impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
     type Cost = i64;
-    type Node = Node;
-    type Open = Open;
-    type Queue = Queue;
-    type Split = Split;
+    type Node = SumNode;
+    type Open = OpenSumNode;
+    type Queue = SumQueue;
+    type Split = SumSplit;
     type Subtree = Arc<Tree>;
 
     const ALL_SIZES: bool = true;
 
-    fn leaf(&self, node: &Node) -> Known<i64, Arc<Tree>> {
+    fn leaf(&self, node: &SumNode) -> Known<i64, Arc<Tree>> {
         Known::exact(node.leaf, Arc::new(Tree::leaf()))
     }
 
     /// No more splits than columns, or than could pay for themselves.
-    fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
+    fn useful(&self, node: &SumNode, allowed: Allowed) -> Allowed {
         let mut depth = node.sample.n_columns();
         let price = self.problem.task.split_price();
         if price > 0 && node.leaf < i64::MAX && self.settings.switches.equivalent_points {
@@ -332,12 +332,12 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         allowed.at_most(depth, usize::MAX)
     }
 
-    fn bound(&self, node: &Node) -> i64 {
+    fn bound(&self, node: &SumNode) -> i64 {
         let price = self.problem.task.split_price().max(0);
         node.leaf.min(node.finest.saturating_add(price))
     }
 
-    fn key(&self, node: &Node) -> u128 {
+    fn key(&self, node: &SumNode) -> u128 {
         if !T::PRICED {
             return node.rows;
         }
@@ -349,7 +349,7 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
 
     fn look(
         &mut self,
-        node: &Node,
+        node: &SumNode,
         parent: Option<Parent<Self>>,
         allowed: Allowed,
         cut: i64,
@@ -396,33 +396,38 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         }
         let open = order.iter().map(|&c| bounds[c]).collect();
         let subsets = self.hands_on().then(|| self.subsets(sample, allowed));
-        let queue = Queue { order, open, sides, next: 0 };
-        Ok(Look::Open(Open { prices, subsets }, queue))
+        let queue = SumQueue { order, open, sides, next: 0 };
+        Ok(Look::Open(OpenSumNode { prices, subsets }, queue))
     }
 
-    fn price(&self, split: &Split) -> i64 {
+    fn price(&self, split: &SumSplit) -> i64 {
         split.price
     }
 
-    fn sides(&mut self, node: &Node, _open: &Open, split: &Split) -> Result<[Node; 2], Stop> {
+    fn sides(
+        &mut self,
+        node: &SumNode,
+        _open: &OpenSumNode,
+        split: &SumSplit,
+    ) -> Result<[SumNode; 2], Stop> {
         Ok([false, true].map(|value| self.node(node.sample.restrict(split.column, value))))
     }
 
-    fn bound_of_side(&self, split: &Split, _node: &Node, side: usize) -> i64 {
+    fn bound_of_side(&self, split: &SumSplit, _node: &SumNode, side: usize) -> i64 {
         split.sides[side]
     }
 
     /// The true side has fewer rows, and may already rule the column out. With prices the other
     /// may sooner, for its tests cost more.
-    fn first_side(&self, _sides: &[Node; 2]) -> usize {
+    fn first_side(&self, _sides: &[SumNode; 2]) -> usize {
         usize::from(!T::PRICED)
     }
 
     fn look_closer(
         &mut self,
-        open: &Open,
-        split: &Split,
-        sides: &[Node; 2],
+        open: &OpenSumNode,
+        split: &SumSplit,
+        sides: &[SumNode; 2],
         allowed: Allowed,
         cut: i64,
     ) -> Result<Option<[i64; 2]>, Stop> {
@@ -442,14 +447,14 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
 
     fn learn(
         &self,
-        node: &Node,
-        open: &Open,
-        queue: &mut Queue,
-        split: &Split,
+        node: &SumNode,
+        open: &OpenSumNode,
+        queue: &mut SumQueue,
+        split: &SumSplit,
         below: &Below<i64, Arc<Tree>>,
         allowed: Allowed,
     ) {
-        let Queue { order, open: bounds, sides, next } = queue;
+        let SumQueue { order, open: bounds, sides, next } = queue;
         let (columns, bounds) = (&order[*next..], &mut bounds[*next..]);
         if let Some(subsets) = &open.subsets {
             for value in [false, true] {
@@ -475,14 +480,14 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         if self.problem.task.orders_sizes() { 0 } else { tree.n_leaves() }
     }
 
-    fn join(&mut self, node: &Node, split: &Split, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
+    fn join(&mut self, node: &SumNode, split: &SumSplit, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
         Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
     }
 }
 
 impl<T: LaneTask> Rooted for SumNodes<'_, T> {
     /// None where a switch lets threads share the cells of lattices that have enough.
-    fn workers(&self, node: &Node, allowed: Allowed) -> Vec<Self> {
+    fn workers(&self, node: &SumNode, allowed: Allowed) -> Vec<Self> {
         let (sample, settings) = (&node.sample, &self.settings);
         let reach = self.lattice_depth(sample, allowed.budget()).min(allowed.depth - 1);
         let useful = || lattice::useful_threads(|| lattice::effort(sample, reach), settings);
@@ -498,7 +503,7 @@ impl<T: LaneTask> Rooted for SumNodes<'_, T> {
 
     fn whole(
         _branch: &mut Branch<Self>,
-        _node: &Node,
+        _node: &SumNode,
         _allowed: Allowed,
         known: &KnownOf<Self>,
     ) -> Result<Tree, Stop> {
@@ -507,14 +512,14 @@ impl<T: LaneTask> Rooted for SumNodes<'_, T> {
 }
 
 impl<T: LaneTask> Listed for SumNodes<'_, T> {
-    fn questions(&mut self, node: &Node) -> (Open, Vec<Split>) {
+    fn questions(&mut self, node: &SumNode) -> (OpenSumNode, Vec<SumSplit>) {
         let (prices, sides) = (self.prices(&node.sample), [NOTHING; 2]);
-        let split = |(column, &price)| Split { column, price, bound: NOTHING, sides };
+        let split = |(column, &price)| SumSplit { column, price, bound: NOTHING, sides };
         let splits = prices.iter().enumerate().map(split).collect();
-        (Open { prices, subsets: None }, splits)
+        (OpenSumNode { prices, subsets: None }, splits)
     }
 
-    fn joined(&self, node: &Node, split: &Split, trees: [&Tree; 2]) -> Tree {
+    fn joined(&self, node: &SumNode, split: &SumSplit, trees: [&Tree; 2]) -> Tree {
         Tree::on(node.sample.columns[split.column], trees)
     }
 }
@@ -523,7 +528,7 @@ impl<T: LaneTask> Listed for SumNodes<'_, T> {
 /// that attains the cost of the finest partition.
 pub fn probe<T: LaneTask>(
     branch: &mut Branch<SumNodes<T>>,
-    root: &Node,
+    root: &SumNode,
     depth: usize,
     order: &[usize],
     mut best: Found,
@@ -553,7 +558,7 @@ pub fn probe<T: LaneTask>(
 /// Best tree, by ever deeper lattices until one attains the cost of the finest partition.
 fn stepwise<T: LaneTask>(
     branch: &mut Branch<SumNodes<T>>,
-    node: &Node,
+    node: &SumNode,
     depth: usize,
 ) -> Result<Found, Stop> {
     let mut best = Found { cost: node.leaf, tree: Tree::leaf() };
@@ -572,7 +577,7 @@ fn stepwise<T: LaneTask>(
 
 impl<T: LaneTask> Problem<'_, T> {
     /// Whether a tree costs no more than the finest partition of the rows, but for ties.
-    pub fn is_finest(&self, node: &Node, cost: i64, tree: &Tree) -> bool {
+    pub fn is_finest(&self, node: &SumNode, cost: i64, tree: &Tree) -> bool {
         let ties = self.task.tie_price() * (tree.n_leaves() as i64 - 1);
         cost < i64::MAX && cost - ties <= node.finest
     }

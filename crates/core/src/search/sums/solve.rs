@@ -1,6 +1,6 @@
 //! From rows and a task to a certified tree: first trees, shallow ones, then all.
 
-use super::nodes::{Node, probe};
+use super::nodes::{SumNode, probe};
 use super::plan::Plan;
 use super::{Problem, SumNodes, SumScale, groups, sample, start, tables};
 use crate::data::{BinaryMatrix, Sample};
@@ -249,7 +249,7 @@ fn about<T: LaneTask>(task: &T, rows: &Sample, settings: &Settings) -> About {
 struct Run<'a, T> {
     problem: &'a Problem<'a, T>,
     settings: &'a Settings,
-    root: &'a Node,
+    root: &'a SumNode,
     search: Search<'a, i64>,
 }
 

@@ -19,21 +19,21 @@ pub(crate) const PATIENCE: usize = 8;
 /// Rows between two looks at the clock.
 const ROWS_PER_CHECK: usize = 1 << 14;
 
-struct Node {
+struct GrownNode {
     /// Cost as a leaf, or of what stands here in its place; `i64::MAX` with too few rows or events.
     leaf: i64,
-    split: Option<Split>,
+    split: Option<GrownSplit>,
     /// A best tree over its rows, where that is better than a leaf.
     best: Option<Tree>,
 }
 
-impl Node {
+impl GrownNode {
     fn new(leaf: i64) -> Self {
-        Node { leaf, split: None, best: None }
+        GrownNode { leaf, split: None, best: None }
     }
 }
 
-struct Split {
+struct GrownSplit {
     column: usize,
     price: i64,
     yes: usize,
@@ -41,7 +41,7 @@ struct Split {
 }
 
 /// A node still to be split.
-struct Open {
+struct OpenLeaf {
     node: usize,
     depth: usize,
     rows: Vec<u32>,
@@ -78,7 +78,7 @@ fn grow<T: LaneTask>(
     search: &SumNodes<T>,
     sample: &Sample,
     shape: Shape,
-    nodes: &mut Vec<Node>,
+    nodes: &mut Vec<GrownNode>,
 ) -> Result<(), Stop> {
     let Problem { task, monitor, .. } = *search.problem;
     let settings = &search.settings;
@@ -92,14 +92,14 @@ fn grow<T: LaneTask>(
     let rows: Vec<u32> = (0..sample.n_rows() as u32).collect();
     let mut all = sample.total.clone();
     all.push(sample.total_size());
-    nodes.push(Node::new(cost(&all)));
+    nodes.push(GrownNode::new(cost(&all)));
     let depth = shape.depth - shape.exact;
     if depth == 0 {
         return Ok(());
     }
     let yes = column_sums(sample, &rows, monitor)?;
     let tested = sample.tested.clone();
-    let mut waiting = VecDeque::from([Open { node: 0, depth: 0, rows, yes, all, tested }]);
+    let mut waiting = VecDeque::from([OpenLeaf { node: 0, depth: 0, rows, yes, all, tested }]);
     let mut no = vec![0i64; width];
     while let Some(open) = waiting.pop_front() {
         monitor.check_with_grace()?;
@@ -134,8 +134,8 @@ fn grow<T: LaneTask>(
         let yes_all = open.yes[column * width..][..width].to_vec();
         let no_all: Vec<i64> = open.all.iter().zip(&yes_all).map(|(all, yes)| all - yes).collect();
         let at = nodes.len();
-        nodes.extend([Node::new(cost(&yes_all)), Node::new(cost(&no_all))]);
-        nodes[open.node].split = Some(Split { column, price, yes: at, no: at + 1 });
+        nodes.extend([GrownNode::new(cost(&yes_all)), GrownNode::new(cost(&no_all))]);
+        nodes[open.node].split = Some(GrownSplit { column, price, yes: at, no: at + 1 });
         let depth_below = open.depth + 1;
         let mut tested = open.tested;
         if T::PRICED {
@@ -150,7 +150,7 @@ fn grow<T: LaneTask>(
                     let found = solved.found.remove(0);
                     if found.cost < nodes[node].leaf {
                         nodes[node] =
-                            Node { leaf: found.cost, split: None, best: Some(found.tree) };
+                            GrownNode { leaf: found.cost, split: None, best: Some(found.tree) };
                     }
                 }
             }
@@ -167,7 +167,7 @@ fn grow<T: LaneTask>(
         let sides = [(at, yes_rows, yes_sums, yes_all), (at + 1, no_rows, no_sums, no_all)];
         for (node, rows, yes, all) in sides {
             let tested = tested.clone();
-            waiting.push_back(Open { node, depth: depth_below, rows, yes, all, tested });
+            waiting.push_back(OpenLeaf { node, depth: depth_below, rows, yes, all, tested });
         }
     }
     Ok(())
@@ -192,8 +192,8 @@ fn column_sums(sample: &Sample, rows: &[u32], monitor: &Monitor) -> Result<Vec<i
 }
 
 /// The cheapest subtree with the same root and at most `most_leaves` leaves.
-fn prune(sample: &Sample, nodes: &[Node], most_leaves: usize) -> Found {
-    let costed = |node: &Node| Costed {
+fn prune(sample: &Sample, nodes: &[GrownNode], most_leaves: usize) -> Found {
+    let costed = |node: &GrownNode| Costed {
         leaf: node.leaf,
         split: node.split.as_ref().map(|split| (split.price, [split.yes, split.no])),
     };
@@ -202,7 +202,7 @@ fn prune(sample: &Sample, nodes: &[Node], most_leaves: usize) -> Found {
     Found { cost, tree: tree(sample, nodes, &pruned, 0, place) }
 }
 
-fn tree(sample: &Sample, nodes: &[Node], pruned: &Pruned, node: usize, place: usize) -> Tree {
+fn tree(sample: &Sample, nodes: &[GrownNode], pruned: &Pruned, node: usize, place: usize) -> Tree {
     let (Some(split), Some((a, b))) = (&nodes[node].split, pruned.shares(node, place)) else {
         return nodes[node].best.clone().unwrap_or_else(Tree::leaf);
     };

@@ -5,8 +5,8 @@
 
 mod nodes;
 
-use nodes::Node;
-pub use nodes::{Split, WideNodes};
+use nodes::WideNode;
+pub use nodes::{WideNodes, WideSplit};
 
 use super::branch::{Branch, MemoOf};
 use super::certificate::EVALUATED;
@@ -60,7 +60,7 @@ pub fn with_branch<R>(
     sample: Sample,
     settings: &Settings,
     monitor: &Monitor,
-    search: impl FnOnce(&mut Branch<WideNodes>, &Node) -> R,
+    search: impl FnOnce(&mut Branch<WideNodes>, &WideNode) -> R,
 ) -> R {
     let memo = settings.switches.cache.then(|| MemoOf::<WideNodes>::new(settings.bytes()));
     let nodes = WideNodes::new(task, &sample, settings, monitor);

@@ -36,7 +36,7 @@ pub struct WideNodes<'a> {
 }
 
 /// Rows, and what is known of them without a search.
-pub struct Node {
+pub struct WideNode {
     pub sample: Sample,
     leaf: i128,
     finest: i128,
@@ -45,7 +45,7 @@ pub struct Node {
 
 /// A column at a node.
 #[derive(Clone, Copy, Debug)]
-pub struct Split {
+pub struct WideSplit {
     pub column: usize,
     price: i128,
     bound: i128,
@@ -53,7 +53,7 @@ pub struct Split {
     leaves: [i128; 2],
 }
 
-impl Bounded<i128> for Split {
+impl Bounded<i128> for WideSplit {
     fn bound(&self) -> i128 {
         self.bound
     }
@@ -73,11 +73,11 @@ impl<'a> WideNodes<'a> {
     }
 
     /// A node of these rows.
-    pub fn node(&self, sample: Sample) -> Node {
+    pub fn node(&self, sample: Sample) -> WideNode {
         let leaf = self.leaf_of(&sample.total, sample.total_size());
         let of_row = |&id: &u32| self.row_costs[id as usize];
         let finest = sample.ids.iter().map(of_row).fold(0, i128::plus);
-        Node { leaf, finest, rows: sample.key(), sample }
+        WideNode { leaf, finest, rows: sample.key(), sample }
     }
 
     fn leaf_of(&self, sums: &[i64], size: i64) -> i128 {
@@ -85,7 +85,7 @@ impl<'a> WideNodes<'a> {
     }
 
     /// All columns, with the bounds that sums over both sides give. O(rows · columns).
-    fn splits(&self, sample: &Sample) -> Vec<Split> {
+    fn splits(&self, sample: &Sample) -> Vec<WideSplit> {
         let (n, channels) = (sample.n_columns(), sample.channels);
         let mut yes = vec![0i64; n * channels];
         let (mut size, mut finest) = (vec![0i64; n], vec![0i128; n]);
@@ -118,7 +118,7 @@ impl<'a> WideNodes<'a> {
             let side = |side: usize| leaves[side].lesser(finest[side].plus(self.price));
             let allowed = sizes.into_iter().all(|size| self.smallest.allows_leaf(size));
             let bound = if allowed { side(0).plus(side(1)).plus(price) } else { i128::MOST };
-            Split { column, price, bound, leaves }
+            WideSplit { column, price, bound, leaves }
         };
         (0..n).map(split).collect()
     }
@@ -126,20 +126,20 @@ impl<'a> WideNodes<'a> {
 
 impl Nodes for WideNodes<'_> {
     type Cost = i128;
-    type Node = Node;
+    type Node = WideNode;
     type Open = ();
-    type Queue = InOrder<Split>;
-    type Split = Split;
+    type Queue = InOrder<WideSplit>;
+    type Split = WideSplit;
     type Subtree = Arc<Tree>;
 
     const ALL_SIZES: bool = false;
 
-    fn leaf(&self, node: &Node) -> Known<i128, Arc<Tree>> {
+    fn leaf(&self, node: &WideNode) -> Known<i128, Arc<Tree>> {
         Known::exact(node.leaf, Arc::new(Tree::leaf()))
     }
 
     /// No more splits than columns, or than could pay for themselves.
-    fn useful(&self, node: &Node, allowed: Allowed) -> Allowed {
+    fn useful(&self, node: &WideNode, allowed: Allowed) -> Allowed {
         let mut depth = node.sample.n_columns();
         if self.price > 0 && node.leaf < i128::MOST {
             depth = depth.min(splits_that_pay(node.leaf.minus(node.finest), self.price));
@@ -147,11 +147,11 @@ impl Nodes for WideNodes<'_> {
         allowed.at_most(depth, usize::MAX)
     }
 
-    fn bound(&self, node: &Node) -> i128 {
+    fn bound(&self, node: &WideNode) -> i128 {
         node.leaf.lesser(node.finest.plus(self.price))
     }
 
-    fn key(&self, node: &Node) -> u128 {
+    fn key(&self, node: &WideNode) -> u128 {
         if !self.task.is_priced() {
             return node.rows;
         }
@@ -161,7 +161,7 @@ impl Nodes for WideNodes<'_> {
 
     fn look(
         &mut self,
-        node: &Node,
+        node: &WideNode,
         _parent: Option<Parent<Self>>,
         allowed: Allowed,
         _cut: i128,
@@ -169,7 +169,7 @@ impl Nodes for WideNodes<'_> {
         let sample = &node.sample;
         let mut splits = self.splits(sample);
         self.monitor.count(splits.len() as u64);
-        let both = |split: &Split| split.leaves[0].plus(split.leaves[1]).plus(split.price);
+        let both = |split: &WideSplit| split.leaves[0].plus(split.leaves[1]).plus(split.price);
         splits.retain(|split| split.bound < i128::MOST);
         if allowed.depth > 1 {
             splits.sort_by_key(|split| (both(split), split.column));
@@ -187,17 +187,22 @@ impl Nodes for WideNodes<'_> {
         Ok(Look::solved(known))
     }
 
-    fn price(&self, split: &Split) -> i128 {
+    fn price(&self, split: &WideSplit) -> i128 {
         split.price
     }
 
-    fn sides(&mut self, node: &Node, _open: &(), split: &Split) -> Result<[Node; 2], Stop> {
+    fn sides(
+        &mut self,
+        node: &WideNode,
+        _open: &(),
+        split: &WideSplit,
+    ) -> Result<[WideNode; 2], Stop> {
         self.monitor.check()?;
         Ok([false, true].map(|value| self.node(node.sample.restrict(split.column, value))))
     }
 
     /// The true side has fewer rows.
-    fn first_side(&self, _sides: &[Node; 2]) -> usize {
+    fn first_side(&self, _sides: &[WideNode; 2]) -> usize {
         1
     }
 
@@ -205,19 +210,24 @@ impl Nodes for WideNodes<'_> {
         tree.n_leaves()
     }
 
-    fn join(&mut self, node: &Node, split: &Split, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
+    fn join(
+        &mut self,
+        node: &WideNode,
+        split: &WideSplit,
+        [no, yes]: [&Arc<Tree>; 2],
+    ) -> Arc<Tree> {
         Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
     }
 }
 
 impl Rooted for WideNodes<'_> {
-    fn workers(&self, _node: &Node, _allowed: Allowed) -> Vec<Self> {
+    fn workers(&self, _node: &WideNode, _allowed: Allowed) -> Vec<Self> {
         Vec::new()
     }
 
     fn whole(
         _branch: &mut Branch<Self>,
-        _node: &Node,
+        _node: &WideNode,
         _allowed: Allowed,
         known: &KnownOf<Self>,
     ) -> Result<Tree, Stop> {
@@ -226,12 +236,12 @@ impl Rooted for WideNodes<'_> {
 }
 
 impl Listed for WideNodes<'_> {
-    fn questions(&mut self, node: &Node) -> ((), Vec<Split>) {
+    fn questions(&mut self, node: &WideNode) -> ((), Vec<WideSplit>) {
         let splits = self.splits(&node.sample).into_iter();
         ((), splits.filter(|split| split.bound < i128::MOST).collect())
     }
 
-    fn joined(&self, node: &Node, split: &Split, trees: [&Tree; 2]) -> Tree {
+    fn joined(&self, node: &WideNode, split: &WideSplit, trees: [&Tree; 2]) -> Tree {
         Tree::on(node.sample.columns[split.column], trees)
     }
 }

@@ -12,7 +12,7 @@ use crate::task::brier::exact::leaf_loss;
 use crate::task::curve::{BLOCK, LeafCurve};
 use side::{Side, Step, Stretch};
 use source::{
-    Collect, Count, CountColumns, FromRows, FromRuns, Listed, Node, Runs, Source, lane_bits,
+    Collect, Count, CountColumns, FromRows, FromRuns, Listed, NodeRows, Runs, Source, lane_bits,
 };
 
 /// Leaf losses of the two sides of the splits on some columns: all that leave enough rows on
@@ -131,7 +131,7 @@ fn all_splits<L: RowLanes>(
     let listed = parent.map_or(rows, |parent| parent.sibling);
     let (n_rows, splitting) = lanes.run(Collect { rows: listed, tables, ids, bits, before });
     let (n_lanes, ids) = (tables.columns.len(), &ids[..n_rows]);
-    let node = Node { ids, bits, n_lanes, count, tables };
+    let node = NodeRows { ids, bits, n_lanes, count, tables };
     let parent = parent.map(|parent| &parent.splits.scratch.runs);
     if let Some(weight) = tables.small_weight.as_deref() {
         let few = n_lanes <= L::COUNTERS;
@@ -183,7 +183,7 @@ fn all_splits<L: RowLanes>(
         columns.clear();
         columns.extend(0..n_lanes);
     }
-    let node = Node { ids, bits, n_lanes: columns.len(), count, tables };
+    let node = NodeRows { ids, bits, n_lanes: columns.len(), count, tables };
     let totals = tables.countable.then_some(&counted.totals[..]);
     let counted = tables.histograms.then_some(counted);
     let mask = (floors && rows.floor > 0.0 || tables.weighted).then_some(&rows.mask[..]);
@@ -235,7 +235,7 @@ impl<L: RowLanes> Job<L> for Enough<'_> {
 /// A pass over the lanes from `first` on.
 #[derive(Clone, Copy)]
 struct Pass<'a> {
-    node: Node<'a>,
+    node: NodeRows<'a>,
     first: usize,
     curve: LeafCurve,
     /// The rows in runs, where they were counted.
@@ -323,8 +323,9 @@ impl<L: RowLanes, const V: usize> Job<L> for AddUp<'_, V> {
 
     #[inline(always)]
     fn run(self, lanes: L) {
-        let AddUp { pass: Pass { node: Node { tables, .. }, first, kept, .. }, mask, out, .. } =
-            self;
+        let AddUp {
+            pass: Pass { node: NodeRows { tables, .. }, first, kept, .. }, mask, out, ..
+        } = self;
         let zero = [lanes.splat_real(0.0); V];
         let (mut count, mut floor) = (zero, zero);
         for (w, (mask, adding)) in mask.iter().zip(&tables.adding).enumerate() {

@@ -66,7 +66,7 @@ impl<L: RowLanes> Job<L> for Collect<'_> {
 
 /// A node's rows, in the order of time.
 #[derive(Clone, Copy)]
-pub(super) struct Node<'a> {
+pub(super) struct NodeRows<'a> {
     pub(super) ids: &'a [u32],
     /// Lanes of each row, in as many words as in the tables.
     pub(super) bits: &'a [u64],
@@ -76,7 +76,7 @@ pub(super) struct Node<'a> {
     pub(super) tables: &'a Tables,
 }
 
-impl Node<'_> {
+impl NodeRows<'_> {
     /// Lanes of the `r`-th row from `first` on, up to the end of a word.
     #[inline(always)]
     pub(super) fn word(&self, r: usize, first: usize) -> u64 {
@@ -87,7 +87,7 @@ impl Node<'_> {
 /// Rows to count.
 #[derive(Clone, Copy)]
 pub(super) struct Listed<'a> {
-    pub(super) node: Node<'a>,
+    pub(super) node: NodeRows<'a>,
     pub(super) mask: &'a [u64],
     /// Number of rows before each word of the mask.
     pub(super) before: &'a [u32],
@@ -214,7 +214,7 @@ pub(super) trait Source<L: RowLanes, const V: usize> {
 /// From the rows.
 #[derive(Clone, Copy)]
 pub(super) struct FromRows<'a> {
-    pub(super) node: Node<'a>,
+    pub(super) node: NodeRows<'a>,
     pub(super) first: usize,
     pub(super) at: usize,
 }
@@ -222,7 +222,7 @@ pub(super) struct FromRows<'a> {
 impl<L: RowLanes, const V: usize> Source<L, V> for FromRows<'_> {
     #[inline(always)]
     fn next(&mut self, lanes: L) -> Option<(Code, f64, [L::Real; V])> {
-        let Node { ids, tables, .. } = self.node;
+        let NodeRows { ids, tables, .. } = self.node;
         let code = tables.code[*ids.get(self.at)? as usize];
         let mut total = 0.0;
         let mut sums = [lanes.splat_real(0.0); V];

@@ -2,7 +2,7 @@
 
 use super::super::cheapest::Cheapest;
 use super::super::engine::Point;
-use super::super::node::{Node, Pace};
+use super::super::node::{FrontNode, Pace};
 use super::super::points::{Bounds, above};
 use super::super::whole::columns;
 use super::{Search, whole};
@@ -94,7 +94,7 @@ impl<T: FrontTask<K>, const K: usize> Search<'_, '_, T, K> {
     /// The best admissible pair of points of two children, both by ascending weighted cost.
     fn best_pair(
         &mut self,
-        root: &Node<K>,
+        root: &FrontNode<K>,
         c: usize,
         yes: &[Point<K>],
         no: &[Point<K>],
@@ -150,7 +150,7 @@ impl<T: FrontTask<K>, const K: usize> Search<'_, '_, T, K> {
 
     /// Takes a split on column `c` above two points if it is admissible and better; false where the
     /// rows refuse it.
-    fn offer_pair(&mut self, root: &Node<K>, c: usize, yes: &Point<K>, no: &Point<K>) -> bool {
+    fn offer_pair(&mut self, root: &FrontNode<K>, c: usize, yes: &Point<K>, no: &Point<K>) -> bool {
         let cost = self.engine.task.combine(&yes.cost, &no.cost);
         let mut window = self.window;
         window[0].1 = self.most(window[0].1);
