@@ -15,6 +15,7 @@ from survival_rows import sample
 from bristlecone._cli import main, progress
 from bristlecone._encoder import BinaryEncoder
 from bristlecone._estimators import searched
+from bristlecone._estimators.regressor import OptimalTreeRegressor
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone._fit import encode, forecast
 from bristlecone._search.progress import readable_bytes, readable_seconds
@@ -158,6 +159,20 @@ def test_fit_warns_before_a_search_without_an_end():
     with warnings.catch_warnings():
         warnings.simplefilter("error", SearchCostWarning)
         OptimalSurvivalTree(max_depth=3).fit(GBSG2.X, GBSG2.y)
+
+
+@pytest.mark.parametrize("estimator", [OptimalSurvivalTree, OptimalTreeRegressor])
+def test_the_first_report_has_a_forecast_and_the_rows_are_not_prepared_for_another(
+    estimator, monkeypatch
+):
+    def second_preparation(*_):
+        raise AssertionError("the search has told what it takes")
+
+    monkeypatch.setattr(forecast, "forecast", second_preparation)
+    X, y = GBSG2.X, GBSG2.y if estimator is OptimalSurvivalTree else GBSG2.y["time"]
+    points = []
+    estimator(max_depth=3).fit(X, y, callback=points.append)
+    assert points[0].seconds_left >= 0 and 0 <= points[0].share < 1
 
 
 def test_no_suggestion_is_looked_for_when_the_time_is_up(monkeypatch):

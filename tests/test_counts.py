@@ -12,9 +12,10 @@ from pace import slow_but
 from bristlecone import BinaryEncoder
 from bristlecone._core import BinaryMatrix
 from bristlecone._data.exact import ExactSums, product_sum
-from bristlecone._encoder.columns import CategoricalColumn, read_table, training_columns
+from bristlecone._encoder.columns import CategoricalColumn, training_columns
 from bristlecone._encoder.counts import ValueCounts
 from bristlecone._encoder.partitions import ColumnCounts, RowsDivided, fit_counts, part_answers
+from bristlecone._encoder.table import read_table
 from bristlecone._search.row_sums import RowSums, outcome_digests
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from bristlecone import BinaryEncoder
 from bristlecone._encoder import columns
+from bristlecone._encoder import table as reading
 
 
 def frame(seed):
@@ -49,12 +50,13 @@ def test_many_rows_are_read_as_few_are(form, seed, monkeypatch):
     X = FORMS[form](frame(seed))
     short = BinaryEncoder(min_support=0.0).fit(X)
     few = short.transform(X)
-    monkeypatch.setattr(columns, "_FEW_ROWS", 1)
+    for module in (columns, reading):
+        monkeypatch.setattr(module, "FEW_ROWS", 1)
     monkeypatch.setattr(columns, "_SAMPLE", 150)
     long = BinaryEncoder(min_support=0.0).fit(X)
     assert long.to_dict() == short.to_dict()
     assert np.array_equal(short.transform(X), few)
-    table, again = columns.read_table(X, "test"), []
+    table, again = reading.read_table(X, "test"), []
     again = table.columns
     monkeypatch.undo()
     for old, new in zip(table.columns, again, strict=True):

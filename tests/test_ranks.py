@@ -116,6 +116,33 @@ def test_features_by_ranks_are_those_of_transform(missing, thresholds, weighted,
         np.testing.assert_array_equal(answers.of(last), expected[:, last])
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        "auto",
+        BinaryEncoder(n_thresholds=4, missing="branch"),
+        BinaryEncoder(thresholds="kmeans", max_categories=2, max_features=12),
+        BinaryEncoder(thresholds="ensemble"),
+        BinaryEncoder(thresholds="all"),
+        BinaryEncoder(thresholds="midpoints", min_support=0.0),
+    ],
+    ids=str,
+)
+def test_columns_that_are_read_one_by_one_give_the_same_tree(encoder, weighted, monkeypatch):
+    X = frame(5, 300).drop(columns=["huge", "ends"])
+    rng = np.random.default_rng(2)
+    y = rng.random(len(X)) < 0.7, rng.exponential(np.exp(-X["tied"]))
+    weight = rng.integers(0, 3, len(X)).astype(float) if weighted else None
+    fits = []
+    for many in (binary._MANY_ROWS, 1):
+        monkeypatch.setattr(binary, "_MANY_ROWS", many)
+        tree = OptimalSurvivalTree(max_depth=2, encoder=encoder).fit(X, y, sample_weight=weight)
+        found = tree.certificate_
+        fits.append((found.fingerprint, found.binary_features, found.objective_value))
+    assert fits[0] == fits[1]
+
+
 def test_rows_of_weight_zero_leave_the_columns_to_be_read_again():
     X = frame(0, 60)
     weight = np.ones(len(X))

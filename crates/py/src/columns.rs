@@ -20,11 +20,11 @@ enum Held<'py> {
 
 impl<'py> Held<'py> {
     fn of(value: &Bound<'py, PyAny>) -> PyResult<Self> {
-        Ok(match (type_of(value), dimensions(value)) {
-            (Some((b'f', 8)), 2) => Held::Table(value.extract()?),
-            (Some((b'f', 8)), _) => Held::Numbers(value.extract()?),
-            (Some((b'i', 8)), _) => Held::Codes(value.extract()?),
-            (Some((b'b', _)), _) => Held::Flags(value.extract()?),
+        Ok(match type_of(value) {
+            Some((b'f', 8, 2)) => Held::Table(value.extract()?),
+            Some((b'f', 8, _)) => Held::Numbers(value.extract()?),
+            Some((b'i', 8, _)) => Held::Codes(value.extract()?),
+            Some((b'b', ..)) => Held::Flags(value.extract()?),
             _ => match value.extract() {
                 Ok(word) => Held::Word(word),
                 Err(_) => Held::Number(value.extract()?),
@@ -33,15 +33,12 @@ impl<'py> Held<'py> {
     }
 }
 
-/// Kind and bytes of the values of an array, as NumPy names them. Trying one type after another
-/// takes longer than a small search, because every failure formats an error.
-pub(crate) fn type_of(value: &Bound<'_, PyAny>) -> Option<(u8, usize)> {
-    let dtype = value.cast::<PyUntypedArray>().ok()?.dtype();
-    Some((dtype.kind(), dtype.itemsize()))
-}
-
-fn dimensions(value: &Bound<'_, PyAny>) -> usize {
-    value.cast::<PyUntypedArray>().map_or(0, |array| array.ndim())
+/// Kind and bytes of the values of an array, as NumPy names them, and its number of dimensions.
+/// Trying one type after another takes longer than a small search, because every failure formats
+/// an error.
+pub(crate) fn type_of(value: &Bound<'_, PyAny>) -> Option<(u8, usize, usize)> {
+    let array = value.cast::<PyUntypedArray>().ok()?;
+    Some((array.dtype().kind(), array.dtype().itemsize(), array.ndim()))
 }
 
 /// All values but those that are None.

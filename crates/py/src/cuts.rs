@@ -27,8 +27,8 @@ impl<'py> FromPyObject<'_, 'py> for Ranked<'py> {
 
     fn extract(column: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         match type_of(&column) {
-            Some((b'u', 1)) => Ok(Ranked::Bins(column.extract()?)),
-            Some((b'b', _)) => Ok(Ranked::Answers(column.extract()?)),
+            Some((b'u', 1, _)) => Ok(Ranked::Bins(column.extract()?)),
+            Some((b'b', ..)) => Ok(Ranked::Answers(column.extract()?)),
             _ => Ok(Ranked::Ranks(column.extract()?)),
         }
     }

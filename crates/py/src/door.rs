@@ -47,8 +47,7 @@ fn ask<R: Send>(
     let limits = &parse(limits)?;
     let (n_rows, n_features) = features.shape();
     let reserve = &Reserve::new(n_rows, n_rows.saturating_mul(n_features))?;
-    let packed = features.packed()?;
-    let matrix = packed.matrix();
+    let matrix = &*features.packed()?;
     if task == OWN {
         let own = OwnTask::new(data, n_rows)?;
         let found = run(py, reserve, limits, callback, |settings, monitor| {

@@ -8,6 +8,7 @@ use bristlecone_core::data::{BinaryMatrix, Questions};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
+use std::borrow::Cow;
 
 /// Binary features of rows, shape (rows, features), a bit each. An array of them, a byte each, is
 /// made by `numpy.asarray`.
@@ -18,10 +19,8 @@ pub struct PyBinaryMatrix(BinaryMatrix);
 impl PyBinaryMatrix {
     /// From any 0/1 array of one byte, C-contiguous.
     #[new]
-    fn new(py: Python<'_>, values: PyReadonlyArray2<'_, u8>) -> PyResult<Self> {
-        let (n_rows, n_features) = values.as_array().dim();
-        let bytes = contiguous(&values)?;
-        py.detach(|| BinaryMatrix::from_bytes(n_rows, n_features, bytes)).map(Self).map_err(to_py)
+    fn new(values: PyReadonlyArray2<'_, u8>) -> PyResult<Self> {
+        of_bytes(&values).map(Self)
     }
 
     /// Features of training rows. Feature k asks of the column `place[k]` whether the rank is at
@@ -143,8 +142,11 @@ impl PyBinaryMatrix {
     }
 }
 
-fn contiguous<'a>(values: &'a PyReadonlyArray2<'_, u8>) -> PyResult<&'a [u8]> {
-    values.as_slice().map_err(|_| PyValueError::new_err("features: not C-contiguous"))
+fn of_bytes(values: &PyReadonlyArray2<'_, u8>) -> PyResult<BinaryMatrix> {
+    let (n_rows, n_features) = values.as_array().dim();
+    let scattered = |_| PyValueError::new_err("features: not C-contiguous");
+    let bytes = values.as_slice().map_err(scattered)?;
+    BinaryMatrix::from_bytes(n_rows, n_features, bytes).map_err(to_py)
 }
 
 /// Features of a problem, with a bit or a byte each.
@@ -152,29 +154,6 @@ fn contiguous<'a>(values: &'a PyReadonlyArray2<'_, u8>) -> PyResult<&'a [u8]> {
 pub enum Features<'py> {
     Bits(Bound<'py, PyBinaryMatrix>),
     Bytes(PyReadonlyArray2<'py, u8>),
-}
-
-/// The same as bits.
-pub(crate) enum Packed<'a> {
-    Known(&'a BinaryMatrix),
-    Made(BinaryMatrix),
-}
-
-impl Packed<'_> {
-    pub(crate) fn matrix(&self) -> &BinaryMatrix {
-        match self {
-            Packed::Known(matrix) => matrix,
-            Packed::Made(matrix) => matrix,
-        }
-    }
-
-    /// A copy where Python has it, too.
-    pub(crate) fn into_matrix(self) -> BinaryMatrix {
-        match self {
-            Packed::Known(matrix) => matrix.clone(),
-            Packed::Made(matrix) => matrix,
-        }
-    }
 }
 
 impl Features<'_> {
@@ -186,14 +165,11 @@ impl Features<'_> {
         }
     }
 
-    pub(crate) fn packed(&self) -> PyResult<Packed<'_>> {
-        Ok(match self {
-            Features::Bits(bits) => Packed::Known(&bits.get().0),
-            Features::Bytes(values) => {
-                let (n_rows, n_features) = self.shape();
-                let matrix = BinaryMatrix::from_bytes(n_rows, n_features, contiguous(values)?);
-                Packed::Made(matrix.map_err(to_py)?)
-            }
-        })
+    /// The same as bits; borrowed where Python has them.
+    pub(crate) fn packed(&self) -> PyResult<Cow<'_, BinaryMatrix>> {
+        match self {
+            Features::Bits(bits) => Ok(Cow::Borrowed(&bits.get().0)),
+            Features::Bytes(values) => of_bytes(values).map(Cow::Owned),
+        }
     }
 }

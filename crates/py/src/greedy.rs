@@ -98,8 +98,7 @@ pub fn grow_greedy<'py>(
     let out = PyDict::new(py);
     let grown = match &features {
         Columns::Binary(features) => {
-            let packed = features.packed()?;
-            let matrix = packed.matrix();
+            let matrix = &*features.packed()?;
             let flags = |feature| {
                 Codes::Few(matrix.column(feature).into_iter().map(|yes| u8::from(!yes)).collect())
             };

@@ -78,7 +78,7 @@ impl PyPartialSums {
         let PyPartialSums { task, table, adder, limits, .. } = self;
         let stopped = run(py, reserve, limits, None, |settings, monitor| {
             let (records, backend) = (task.records(), settings.backend());
-            adder.add(table, records, &mut packed.into_matrix(), outcome, backend, monitor)
+            adder.add(table, records, &mut packed.into_owned(), outcome, backend, monitor)
         })?;
         match stopped {
             Ok(()) => Ok(()),

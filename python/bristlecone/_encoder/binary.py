@@ -33,7 +33,6 @@ from bristlecone._encoder.columns import (
     EncodedColumn,
     RankedColumn,
     TrainingColumn,
-    read_table,
     training_columns,
 )
 from bristlecone._encoder.counts import ValueCounts
@@ -44,6 +43,7 @@ from bristlecone._encoder.records import BinaryParameters, BinaryRecord
 from bristlecone._encoder.risk import LevelRisks, level_risks
 from bristlecone._encoder.schema import ColumnSchema, conform
 from bristlecone._encoder.scores import Ratios, outcome_ratios, outcome_scores
+from bristlecone._encoder.table import read_table
 from bristlecone._log import warn
 from bristlecone.exceptions import ColumnWarning, InvalidParameterError, ModelFormatError
 

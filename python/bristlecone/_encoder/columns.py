@@ -1,29 +1,21 @@
-"""Reading: data frames and arrays become numeric and categorical columns, checked once."""
+"""Columns of numbers and of levels, and numbers of training rows as ranks or bins."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import narwhals as nw
 import numpy as np
-from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from bristlecone import _core
-from bristlecone._data.arrays import transposed
 
-# Columns of an array that are read at once: as many float64 as a line of the cache holds.
-_AT_ONCE = 8
+FEW_ROWS = 1 << 14
+"""Rows from which values are hashed if few of them differ."""
 
-# Rows from which numbers are ranked by hashing if few of them differ, and of which a sample tells.
-_FEW_ROWS, _SAMPLE = 1 << 14, 1 << 12
+# Rows of a sample that shows whether few differ.
+_SAMPLE = 1 << 12
 
 Category = str | bool | int | float
 """A value of a categorical column: the types that JSON keeps apart."""
@@ -50,6 +42,20 @@ class NumericColumn:
     missing: NDArray[np.bool_] | None
     integral: bool
 
+    @classmethod
+    def of_integers(
+        cls, name: str, values: NDArray[Any], missing: NDArray[np.bool_] | None
+    ) -> NumericColumn:
+        """Booleans, or integers of any dtype; flags when there is no value but 0 and 1."""
+        shown = values if missing is None else values[~missing]
+        if values.dtype == np.bool_ or not len(shown) or (shown.min() >= 0 and shown.max() <= 1):
+            flags = values > 0 if missing is None else (values > 0) & ~missing
+            return cls(name, flags, missing, integral=True)
+        numbers = values.astype(np.float64)
+        if missing is not None:
+            numbers[missing] = np.nan
+        return cls(name, numbers, missing, integral=True)
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -68,9 +74,9 @@ class NumericColumn:
     def take(self, rows: NDArray[np.bool_]) -> NumericColumn:
         """Only the rows where the mask is true."""
         values = self.values[rows]
-        missing = None if self.missing is None else _mask(self.missing[rows])
+        missing = None if self.missing is None else mask_if_any(self.missing[rows])
         if self.integral:
-            return _from_integers(self.name, values, missing)
+            return NumericColumn.of_integers(self.name, values, missing)
         return NumericColumn(self.name, values, missing, integral=False)
 
     def as_categorical(self) -> CategoricalColumn:
@@ -113,7 +119,7 @@ class CategoricalColumn:
     @property
     def missing(self) -> NDArray[np.bool_] | None:
         """Mask of the missing rows, None when there are none."""
-        return _mask(self.codes < 0)
+        return mask_if_any(self.codes < 0)
 
     def telling(self) -> tuple[int, Category]:
         """Row and level that show best that these are no numbers: the first text, or any level."""
@@ -137,8 +143,24 @@ class CategoricalColumn:
         )
 
 
+class _Ordinal:
+    """A column whose rows are places in an order; flags are none."""
+
+    ranks: NDArray[Any]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.ranks)
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether the values are boolean."""
+        return False
+
+
 @dataclass(frozen=True, eq=False)
-class RankedColumn:
+class RankedColumn(_Ordinal):
     """Numbers of training rows, sorted once: everything that ``fit`` asks follows from the ranks.
 
     Attributes
@@ -163,23 +185,13 @@ class RankedColumn:
         ranks, distinct = _ranks_of_few(column.values) or _core.rank_values(column.values)
         return cls(column.name, distinct, ranks, column.missing)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.ranks)
-
-    @property
-    def is_flag(self) -> bool:
-        """Flags have no ranks."""
-        return False
-
     def at_most(self, value: float) -> NDArray[np.bool_]:
         """Whether the number of each row is at most so much; False where missing."""
         return self.ranks < np.searchsorted(self.distinct, value, side="right")
 
 
 @dataclass(frozen=True, eq=False)
-class BinnedColumn:
+class BinnedColumn(_Ordinal):
     """Numbers of training rows once the thresholds of their column are chosen: a byte for each.
 
     Attributes
@@ -211,16 +223,6 @@ class BinnedColumn:
         ranks = np.append(bins, np.uint8(absent))[column.ranks]
         return cls(column.name, cuts, ranks, column.missing)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.ranks)
-
-    @property
-    def is_flag(self) -> bool:
-        """Flags have no bins."""
-        return False
-
     def at_most(self, value: float) -> NDArray[np.bool_]:
         """Whether the number of each row is at most so much, which is one of the thresholds."""
         return self.ranks <= np.searchsorted(self.cuts, value)
@@ -233,7 +235,7 @@ def _ranks_of_few(
 
     None for few rows, and where a sample of them has many values.
     """
-    if len(values) < _FEW_ROWS or len(np.unique(values[:: len(values) // _SAMPLE])) > _SAMPLE // 8:
+    if len(values) < FEW_ROWS or len(np.unique(values[:: len(values) // _SAMPLE])) > _SAMPLE // 8:
         return None
     from pandas import factorize
 
@@ -253,117 +255,6 @@ EncodedColumn = TrainingColumn | BinnedColumn
 """The same once its features are chosen."""
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Columns of equal length, read when they are asked for.
-
-    Attributes
-    ----------
-    names : list of str
-    named : bool
-        Whether the names came from the input.
-    n_rows : int
-    read : callable
-        Columns at the given positions, checked.
-    at_once : int
-        Neighbouring columns that are best read together.
-    """
-
-    names: list[str]
-    named: bool
-    n_rows: int
-    read: Callable[[Sequence[int]], list[Column]]
-    at_once: int = 1
-
-    @property
-    def columns(self) -> list[Column]:
-        """Every column, read anew."""
-        return self.read(range(len(self.names)))
-
-    def one_by_one(self) -> Iterator[Column]:
-        """The same, where no more than a few columns are in memory at once."""
-        for start in range(0, len(self.names), self.at_once):
-            yield from self.read(range(start, min(start + self.at_once, len(self.names))))
-
-    def aligned(
-        self, names: Sequence[str], named: bool, reader: str, needed: Iterable[str] | None = None
-    ) -> dict[str, Column]:
-        """Columns by their names in ``fit``: found by name where both tables have names.
-
-        Other columns of a table with names are ignored; without names there must be as many
-        columns as in ``fit``. ``named`` says whether these names came from its input, ``reader``
-        what was fitted, ``needed`` which columns to read (all by default).
-
-        Raises
-        ------
-        ValueError
-            When a needed column is missing, or the number of columns differs.
-        """
-        wanted = list(names if needed is None else needed)
-        if not (named and self.named):
-            if len(self.names) != len(names):
-                raise ValueError(
-                    f"X has {len(self.names)} features, but {reader} is expecting {len(names)} "
-                    "features as input"
-                )
-            place = {name: position for position, name in enumerate(names)}
-        else:
-            place = {name: position for position, name in enumerate(self.names)}
-            absent = [repr(name) for name in wanted if name not in place]
-            if absent:
-                message = f"X lacks columns that {reader} needs; missing: {', '.join(absent)}"
-                extra = [repr(name) for name in self.names if name not in set(names)]
-                raise ValueError(
-                    message + (f"; not seen in training: {', '.join(extra)}" if extra else "")
-                )
-        columns = self.read([place[name] for name in wanted])
-        return dict(zip(wanted, columns, strict=True))
-
-
-def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
-    """Read a data frame or a two-dimensional array; ``reader`` is who reads, for the messages.
-
-    Columns without string names are called x0, x1, ... There may be no rows if ``empty``.
-
-    Raises
-    ------
-    TypeError
-        For sparse or masked arrays, lazy frames, and, once they are read, columns of dates, nested
-        or other values that are neither numbers, booleans nor text; the column is named.
-    ValueError
-        For no rows (unless ``empty``), no columns, another number of dimensions, duplicate or
-        empty column names, and, once they are read, complex or infinite numbers; column and row
-        are named.
-    """
-    if issparse(X):
-        raise TypeError(f"{reader} does not accept sparse input; pass X.toarray()")
-    if isinstance(X, np.ma.MaskedArray):
-        raise TypeError(f"{reader} does not accept masked arrays; pass X.filled(numpy.nan)")
-    if not isinstance(X, np.ndarray):  # the checks below would take longer than reading an array
-        if is_into_dataframe(X):
-            names, named = _frame_names(X)
-            frame = nw.from_native(X, eager_only=True)
-            _check_shape(frame.shape, reader, empty)
-            keys = frame.columns
-            return Table(
-                names,
-                named,
-                frame.shape[0],
-                lambda at: [_from_series(names[j], frame.get_column(keys[j])) for j in at],
-            )
-        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-            raise TypeError(f"{reader} does not accept lazy frames; call collect() first")
-    array = _as_array(X)
-    _check_shape(array.shape, reader, empty)
-    names = [f"x{j}" for j in range(array.shape[1])]
-
-    def read(at: Sequence[int]) -> list[Column]:
-        part = array[:, at.start : at.stop] if isinstance(at, range) else array[:, at]
-        return _from_matrix([names[j] for j in at], part)
-
-    return Table(names, False, array.shape[0], read, _AT_ONCE)
-
-
 def training_columns(
     columns: Iterable[Column], present: NDArray[np.bool_] | None
 ) -> Iterator[TrainingColumn]:
@@ -376,249 +267,6 @@ def training_columns(
             yield own
 
 
-def _as_array(X: Any) -> NDArray[Any]:
-    array = np.asarray(X)
-    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-        # numpy turns the numbers of a mixed list into text
-        array = np.asarray(X, dtype=object)
-    return array
-
-
-def _check_shape(shape: tuple[int, ...], reader: str, empty: bool) -> None:
-    if len(shape) != 2:
-        raise ValueError(
-            f"Expected 2D array, got {len(shape)}D array instead. Reshape your data: "
-            "X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
-        )
-    for size, what in zip(shape, ("sample", "feature"), strict=True):
-        if size == 0 and not (empty and what == "sample"):
-            raise ValueError(
-                f"Found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
-                f"required by {reader}."
-            )
-
-
-def _frame_names(X: Any) -> tuple[list[str], bool]:
-    # asked of the frame itself: narwhals refuses duplicate names in words of its own
-    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
-    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(f"duplicate column names: {', '.join(repeated)}")
-    text = [isinstance(name, str) for name in names]
-    if not any(text):
-        return [f"x{j}" for j in range(len(names))], False
-    if not all(text):
-        odd = names[text.index(False)]
-        raise TypeError(f"column names must all be strings; got {odd!r} ({type(odd).__name__})")
-    for position, name in enumerate(names):
-        if not name.strip():
-            raise ValueError(f"column {position} has an empty name")
-    return [str(name) for name in names], True
-
-
-def _from_series(name: str, series: nw.Series[Any]) -> Column:
-    dtype = series.dtype
-    if dtype in (nw.Int128, nw.UInt128):  # which NumPy does not have
-        dtype, series = nw.Float64(), series.cast(nw.Float64)
-    if dtype == nw.Boolean or dtype.is_integer():
-        whole = series.to_numpy()
-        if whole.dtype.kind in "biu":  # nothing is missing
-            return _from_integers(name, whole, None)
-        missing = _mask(series.is_null().to_numpy())
-        absent = False if dtype == nw.Boolean else 0
-        values = (series if missing is None else series.fill_null(absent)).to_numpy()
-        return _from_integers(name, values.astype(bool) if dtype == nw.Boolean else values, missing)
-    if dtype.is_numeric():
-        numbers = (series if dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
-        if numbers.dtype == object:  # pandas 2.0: Arrow's missing values stay objects
-            numbers = np.where(series.is_null().to_numpy(), np.nan, series.fill_null(0).to_numpy())
-        return _from_floats(name, numbers)
-    if dtype == nw.String:
-        return _from_texts(name, series)
-    if dtype in (nw.Categorical, nw.Enum):
-        column = _from_texts(name, series, as_levels=True)
-        if isinstance(dtype, nw.Enum) and isinstance(column, CategoricalColumn):
-            return _in_order(column, dtype.categories)
-        return column
-    if dtype in (nw.Object, nw.Unknown):
-        return _from_array(name, series.to_numpy())
-    raise _unsupported(name, dtype)
-
-
-def _from_matrix(names: Sequence[str], matrix: NDArray[Any]) -> list[Column]:
-    """Columns of one dtype: what can be checked of all at once, is."""
-    kind = matrix.dtype.kind
-    if kind in "iu" and matrix.size and matrix.min() >= 0 and matrix.max() <= 1:
-        matrix, kind = matrix > 0, "b"
-    if kind == "f":
-        matrix = matrix.astype(np.float64, copy=False)
-    finite = kind == "f" and bool(np.isfinite(matrix).all())
-    columns = zip(names, transposed(matrix), strict=True)
-    if kind == "b" or finite:
-        return [NumericColumn(name, values, None, kind == "b") for name, values in columns]
-    return [_from_array(name, values) for name, values in columns]
-
-
-def _from_array(name: str, values: NDArray[Any]) -> Column:
-    kind = values.dtype.kind
-    if kind in "biu":
-        return _from_integers(name, values, None)
-    if kind == "f":
-        return _from_floats(name, values)
-    if kind in "OUT":
-        return _from_objects(name, values.tolist())
-    if kind == "c":
-        raise ValueError(f"Complex data not supported: column {name!r} is {values.dtype}")
-    raise _unsupported(name, values.dtype)
-
-
-def _unsupported(name: str, dtype: Any) -> TypeError:
-    return TypeError(
-        f"column {name!r} has dtype {dtype}; expected numbers, booleans or text. Convert dates to "
-        "numbers (days since a start) and nested values to separate columns"
-    )
-
-
-def _mask(missing: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+def mask_if_any(missing: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    """The mask of missing rows, None where no row is."""
     return missing if missing.any() else None
-
-
-def _from_integers(
-    name: str, values: NDArray[Any], missing: NDArray[np.bool_] | None
-) -> NumericColumn:
-    """Booleans, or integers of any dtype; flags when there is no value but 0 and 1."""
-    shown = values if missing is None else values[~missing]
-    if values.dtype == np.bool_ or not len(shown) or (shown.min() >= 0 and shown.max() <= 1):
-        flags = values > 0 if missing is None else (values > 0) & ~missing
-        return NumericColumn(name, flags, missing, integral=True)
-    numbers = values.astype(np.float64)
-    if missing is not None:
-        numbers[missing] = np.nan
-    return NumericColumn(name, numbers, missing, integral=True)
-
-
-def _from_floats(name: str, values: NDArray[Any]) -> NumericColumn:
-    numbers = np.ascontiguousarray(values, dtype=np.float64)
-    if np.isfinite(numbers).all():
-        return NumericColumn(name, numbers, None, integral=False)
-    infinite = np.isinf(numbers)
-    if infinite.any():
-        row = int(np.argmax(infinite))
-        raise _infinite(name, row, numbers[row])
-    return NumericColumn(name, numbers, np.isnan(numbers), integral=False)
-
-
-def _from_texts(name: str, series: nw.Series[Any], as_levels: bool = False) -> Column:
-    """As ``_from_objects``, which is asked about the distinct values only."""
-    from pandas import factorize
-
-    if len(series) < _FEW_ROWS:
-        return _from_objects(name, series.to_list(), as_levels)
-    native = series.to_native()
-    codes: NDArray[Any]
-    if hasattr(native, "dictionary_encode"):  # Arrow
-        encoded = native.combine_chunks() if hasattr(native, "combine_chunks") else native
-        if not hasattr(encoded, "indices"):
-            encoded = encoded.dictionary_encode()
-        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        found = encoded.dictionary.to_pylist()
-    elif nw.dependencies.is_pandas_series(native) and hasattr(native, "cat"):
-        codes, found = native.cat.codes.to_numpy(), native.cat.categories.tolist()
-    elif nw.dependencies.is_polars_series(native):
-        text = series.cast(nw.String)
-        found = text.drop_nulls().unique(maintain_order=True).to_list()
-        numbers = range(len(found))
-        codes = text.replace_strict(found, numbers, default=-1, return_dtype=nw.Int64).to_numpy()
-    else:
-        codes, distinct = factorize(np.asarray(series.to_numpy(), dtype=object))
-        found = distinct.tolist()
-    # Levels are in the order in which they appear, missing values nowhere.
-    place, first = factorize(codes)
-    missing = np.flatnonzero(first < 0)
-    levels = [found[code] for code in first[first >= 0].tolist()]
-    if len(missing):
-        place = np.where(place == missing[0], -1, place - (place > missing[0]))
-    column = _from_objects(name, levels, as_levels)
-    if not isinstance(column, CategoricalColumn):
-        return _from_objects(name, [None if p < 0 else levels[p] for p in place], as_levels)
-    own = column.codes  # equal levels have one code
-    return replace(column, codes=np.append(own, -1)[place])
-
-
-def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> Column:
-    """Python objects: booleans or numbers if all of them are, else levels."""
-    try:
-        first = {value: place for place, value in enumerate(dict.fromkeys(values))}
-    except TypeError:
-        row = next(row for row, value in enumerate(values) if not _is_hashable(value))
-        raise _unsupported_value(name, row, values[row]) from None
-    codes = np.fromiter(map(first.__getitem__, values), np.int64, len(values))
-    found = [value.item() if isinstance(value, np.generic) else value for value in first]
-    absent = np.array([_is_missing(value) for value in found], dtype=bool)
-    codes = np.where(absent, -1, np.cumsum(~absent) - 1)[codes]
-    levels = [value for value, is_absent in zip(found, absent, strict=True) if not is_absent]
-    for index, value in enumerate(levels):
-        if not _is_category(value):
-            raise _unsupported_value(name, int(np.argmax(codes == index)), value)
-        if not isinstance(value, str) and not _is_finite(value):
-            raise _infinite(name, int(np.argmax(codes == index)), value)
-    if levels and (as_levels or any(isinstance(value, str) for value in levels)):
-        return CategoricalColumn(name, codes, tuple(map(_plain, levels)), declared=as_levels)
-    # the last entry serves code -1
-    numbers = np.array([*(float(value) for value in levels), np.nan])[codes]
-    missing = _mask(codes < 0)
-    if levels and all(isinstance(value, Integral) for value in levels):
-        return _from_integers(name, numbers, missing)
-    return NumericColumn(name, numbers, missing, integral=False)
-
-
-def _in_order(column: CategoricalColumn, categories: Iterable[Any]) -> CategoricalColumn:
-    """The same column with all the categories of its type as levels, in their order."""
-    declared = tuple(_plain(value) for value in categories if _is_category(value))
-    place = {level: index for index, level in enumerate(declared)}
-    # the last entry serves code -1
-    codes = np.array([*(place[level] for level in column.levels), -1])[column.codes]
-    return replace(column, codes=codes, levels=declared, ordered=True)
-
-
-def _is_category(value: Any) -> bool:
-    return isinstance(value, (str, Real, Decimal))
-
-
-def _plain(value: Any) -> Category:
-    """A category as one of the types that JSON keeps apart."""
-    plain = value.item() if isinstance(value, np.generic) else value
-    return plain if isinstance(plain, (str, bool, int)) else float(plain)
-
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _is_missing(value: Any) -> bool:
-    """None, NaN, and pandas' NA and NaT (known by name: pandas may not be installed)."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, (Real, Decimal)) and value != value
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond the range of float64
-        return False
-
-
-def _infinite(name: str, row: int, value: Any) -> ValueError:
-    return ValueError(f"column {name!r} is infinite or too large ({value}) in row {row}")
-
-
-def _unsupported_value(name: str, row: int, value: Any) -> TypeError:
-    return TypeError(
-        f"column {name!r} holds a {type(value).__name__} in row {row}; expected numbers, booleans "
-        "or text (convert other values to one of these first)"
-    )

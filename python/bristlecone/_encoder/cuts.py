@@ -11,15 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.columns import (
-    BinnedColumn,
-    EncodedColumn,
-    NumericColumn,
-    RankedColumn,
-    read_table,
-)
+from bristlecone._encoder.columns import EncodedColumn, NumericColumn, RankedColumn
 from bristlecone._encoder.features import Feature, Threshold, tell_apart
 from bristlecone._encoder.schema import conform
+from bristlecone._encoder.table import read_table
 from bristlecone._encoder.thresholds import format_threshold, midpoints, ranks_with_fill
 from bristlecone._encoder.use import AnswerCounts, Answers
 
@@ -97,11 +92,11 @@ class RankedColumns(NamedTuple):
             return own.astype(bool, copy=False) if own.dtype == np.bool_ else own <= gap[feature]
 
         holds, counted = np.zeros((2, len(place)), dtype=np.int64)
-        features = [(k, list(own)) for k, own in groupby(range(len(place)), place.__getitem__)]
-        for k, own in features:
+        for k, features in groupby(range(len(place)), place.__getitem__):
+            own = list(features)
             ranks, gaps = self.ranks[k], [gap[feature] for feature in own]
             if ranks.dtype == np.bool_:
-                ranks, gaps = ~ranks, [0] * len(own)  # an answer is a rank of 0
+                ranks = ~ranks  # an answer is a rank of 0, as its gap is
             for count, chosen in (holds, ranks), (counted, ranks[among]):
                 n_ranks = max(gaps) + 2
                 upto = np.cumsum(np.bincount(np.minimum(chosen, n_ranks - 1), minlength=n_ranks))
@@ -145,11 +140,15 @@ def rank_columns(
         if schema.kind == "number":
             if isinstance(column, NumericColumn):
                 column = RankedColumn.of(column)
-            binned = isinstance(column, BinnedColumn)
-            if len(column.cuts) > 0 if binned else len(column.distinct) > 1:
+            if isinstance(column, RankedColumn):
+                n_cuts, own = len(column.distinct) - 1, column.distinct
+                rank = ranks_with_fill(column, schema.fill)
+            else:
+                n_cuts, own, rank = len(column.cuts), column.cuts, column.ranks
+            if n_cuts > 0:
                 places.append(place)
-                values.append(column.cuts if binned else column.distinct)
-                ranks.append(column.ranks if binned else ranks_with_fill(column, schema.fill))
+                values.append(own)
+                ranks.append(rank)
         for feature in others[schema.name]:
             places.append(place)
             values.append(None)

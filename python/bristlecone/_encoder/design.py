@@ -12,11 +12,12 @@ from msgspec.structs import asdict
 from numpy.typing import NDArray
 
 from bristlecone._data.records import plain
-from bristlecone._encoder.columns import CategoricalColumn, Column, read_table
+from bristlecone._encoder.columns import CategoricalColumn, Column
 from bristlecone._encoder.features import Level, Missing, Other, tell_apart
 from bristlecone._encoder.levels import level_features
 from bristlecone._encoder.records import DesignColumnRecord, DesignRecord
 from bristlecone._encoder.schema import ColumnSchema, conform, describe
+from bristlecone._encoder.table import read_table
 from bristlecone._encoder.thresholds import weighted_distinct, weighted_mean
 
 Floats = NDArray[np.float64]

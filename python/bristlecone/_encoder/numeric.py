@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._encoder.columns import CategoricalColumn, Column, read_table
+from bristlecone._encoder.columns import CategoricalColumn, Column
 from bristlecone._encoder.records import NumericRecord
 from bristlecone._encoder.schema import ColumnSchema, describe
+from bristlecone._encoder.table import read_table
 
 _READER = "encoder=None"
 

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bristlecone._core import BinaryMatrix
-from bristlecone._data.arrays import transposed
 from bristlecone._data.mixing import mixed
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.choice import choose, choose_of_column, has_many_levels
-from bristlecone._encoder.columns import CategoricalColumn, Column, read_table
+from bristlecone._encoder.columns import CategoricalColumn, Column
 from bristlecone._encoder.counts import CountedColumn, ValueCounts
 from bristlecone._encoder.features import Feature
 from bristlecone._encoder.schema import describe
+from bristlecone._encoder.table import read_table
 from bristlecone.exceptions import InvalidParameterError
 
 Bits = NDArray[np.uint64]
@@ -222,11 +221,6 @@ def part_answers(
     for place, feature in enumerate(features):
         answers[place] = feature.evaluate(columns[feature.column])
     return answers, {name: checksum(column) for name, column in columns.items()}
-
-
-def part_features(answers: NDArray[np.bool_]) -> BinaryMatrix:
-    """The answers as the engine takes them, shape (n, n_features)."""
-    return BinaryMatrix(transposed(answers).view(np.uint8))
 
 
 def checksum(column: Column) -> int:

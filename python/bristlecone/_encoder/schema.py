@@ -14,9 +14,9 @@ from bristlecone._encoder.columns import (
     Column,
     NumericColumn,
     RankedColumn,
-    Table,
     TrainingColumn,
 )
+from bristlecone._encoder.table import Table
 from bristlecone._log import warn
 from bristlecone.exceptions import BristleconeWarning
 

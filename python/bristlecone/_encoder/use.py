@@ -13,10 +13,11 @@ from sklearn.utils.validation import has_fit_parameter
 
 from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.columns import EncodedColumn, read_table
+from bristlecone._encoder.columns import EncodedColumn
 from bristlecone._encoder.features import Missing, Threshold
 from bristlecone._encoder.missing import missing_text
 from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._encoder.table import read_table
 from bristlecone._log import log, logger, warn
 from bristlecone._tree import NO_FEATURE
 from bristlecone.exceptions import ColumnWarning, ConstantFeatureWarning

@@ -14,8 +14,8 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 
-from bristlecone._encoder.columns import read_table
 from bristlecone._encoder.design import DesignEncoder
+from bristlecone._encoder.table import read_table
 from bristlecone._teacher.outcomes import Classes, Costs, Outcomes, Rates
 
 Floats = NDArray[np.float64]

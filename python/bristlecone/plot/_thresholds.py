@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.columns import NumericColumn, read_table
+from bristlecone._encoder.columns import NumericColumn
 from bristlecone._encoder.features import Threshold
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.rules import split_questions
+from bristlecone._encoder.table import read_table
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK, LABELS, RULE

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import transposed
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.features import Feature
 from bristlecone._encoder.partitions import (
@@ -16,9 +17,8 @@ from bristlecone._encoder.partitions import (
     RowsDivided,
     checksum_of,
     part_answers,
-    part_features,
 )
-from bristlecone._encoder.use import count_answers, missing_by_feature
+from bristlecone._encoder.use import count_answers, missing_by_feature, packed
 from bristlecone._search.engine import Sums
 from bristlecone._search.row_sums import RowSums
 from bristlecone._tree import Tree
@@ -191,7 +191,7 @@ class SumStep(_WithOutcomes):
         answers, checks = part_answers(self.encoder, frame, self.encoder.features_)
         if (place < 0).any():
             answers, place = answers[:, place >= 0], place[place >= 0]
-        features = part_features(answers)
+        features = packed(transposed(answers))
         state.sums.add(features, place.astype(np.uint32))
         if self.event is not None:
             state.among += count_answers(features, self.event[place]).counts.among

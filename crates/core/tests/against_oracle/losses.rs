@@ -31,7 +31,7 @@ pub type Components = [Real; 4];
 pub enum Loss<'a> {
     /// The sum over its leaves; infinite for rows that may not be a leaf.
     Number(Mean<'a>),
-    /// A function of sums over its leaves, each of which has one of several labels.
+    /// A function of sums over the leaves, where every leaf has one of several labels.
     Vector {
         /// Components of every label.
         of_label: OfLabel<'a>,
