@@ -298,16 +298,23 @@ fn losses<L: Lanes, T: LaneTask>(
     let (whole, half) = (LossOf::new(task, lanes, shift), LossOf::new(task, lanes.half(), shift));
     let losses = Losses { whole, half };
     if T::PRICED {
-        lanes.run(Sweep { shared, kernel: WithLosses::<L, true> { shared, losses }, worker })
+        let kernel = WithLosses::<L, true> { shared, losses, evaluated: 0 };
+        lanes.run(Sweep { shared, kernel, worker })
     } else {
-        lanes.run(Sweep { shared, kernel: WithLosses::<L, false> { shared, losses }, worker })
+        let kernel = WithLosses::<L, false> { shared, losses, evaluated: 0 };
+        lanes.run(Sweep { shared, kernel, worker })
     }
 }
+
+/// Leaves that a thread evaluates before it adds them to the count that all threads share.
+const COUNTED_TOGETHER: u64 = 1 << 16;
 
 /// Evaluates leaf losses where it meets cells: the same for all tasks but for prices of questions.
 struct WithLosses<'a, L: Lanes, const PRICED: bool> {
     shared: &'a Shared<'a, L::I, L::R>,
     losses: Losses<'a, L>,
+    /// Leaves that are not counted yet.
+    evaluated: u64,
 }
 
 impl<L: Lanes, const PRICED: bool> Kernel<L> for WithLosses<'_, L, PRICED> {
@@ -323,8 +330,21 @@ impl<L: Lanes, const PRICED: bool> Kernel<L> for WithLosses<'_, L, PRICED> {
         let losses = &self.losses;
         problem.combine::<L, PRICED, M, P, LEAVES>(lanes, losses, view, last, below, above);
         if LEAVES {
-            monitor.count(((problem.sums.geometry.n - view.prefix.first()) << M) as u64);
+            self.evaluated += ((problem.sums.geometry.n - view.prefix.first()) << M) as u64;
+            if self.evaluated >= COUNTED_TOGETHER {
+                monitor.count(std::mem::take(&mut self.evaluated));
+            }
         }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn end<const M: usize, const P: usize, const LEAVES: bool>(
+        &mut self,
+        _lanes: L,
+        _above: &mut Best<L::R>,
+    ) -> Result<(), Stop> {
+        self.shared.monitor.count(self.evaluated);
         Ok(())
     }
 }
