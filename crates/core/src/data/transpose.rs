@@ -29,18 +29,25 @@ pub fn column_bitsets<'a>(
 
 /// Transposes a 64 × 64 bit matrix in place by swapping ever smaller quadrants.
 fn transpose(block: &mut [u64; 64]) {
-    let mut width = 32;
-    let mut mask = 0x0000_0000_ffff_ffff_u64;
-    while width != 0 {
-        let mut i = 0;
-        while i < 64 {
-            let swap = ((block[i] >> width) ^ block[i + width]) & mask;
-            block[i] ^= swap << width;
-            block[i + width] ^= swap;
-            i = (i + width + 1) & !width;
+    swap::<32>(block, 0x0000_0000_ffff_ffff);
+    swap::<16>(block, 0x0000_ffff_0000_ffff);
+    swap::<8>(block, 0x00ff_00ff_00ff_00ff);
+    swap::<4>(block, 0x0f0f_0f0f_0f0f_0f0f);
+    swap::<2>(block, 0x3333_3333_3333_3333);
+    swap::<1>(block, 0x5555_5555_5555_5555);
+}
+
+/// Swaps the upper right with the lower left quadrant of every square of twice this width: the
+/// bits of `mask` are those of left quadrants. Of a fixed width, so that it runs in vectors.
+#[inline(always)]
+fn swap<const WIDTH: usize>(block: &mut [u64; 64], mask: u64) {
+    for square in block.chunks_exact_mut(2 * WIDTH) {
+        let (upper, lower) = square.split_at_mut(WIDTH);
+        for (upper, lower) in upper.iter_mut().zip(lower) {
+            let swapped = ((*upper >> WIDTH) ^ *lower) & mask;
+            *upper ^= swapped << WIDTH;
+            *lower ^= swapped;
         }
-        width >>= 1;
-        mask ^= mask << width;
     }
 }
 

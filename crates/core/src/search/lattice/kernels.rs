@@ -14,6 +14,7 @@ use crate::search::{Monitor, Stop};
 use crate::simd::{Backend, Job, LaneInt, LaneReal, Lanes, with_token};
 use crate::task::LaneTask;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What one thread owns.
@@ -88,7 +89,7 @@ pub struct Filling<'a, I> {
     /// All rows, as a bitset.
     pub everything: &'a [u64],
     /// Hands out work.
-    pub next: AtomicUsize,
+    pub tickets: Tickets,
     /// When to stop.
     pub monitor: &'a Monitor<'a>,
 }
@@ -104,7 +105,7 @@ pub struct Shared<'a, I, R> {
     /// All rows, as a bitset.
     pub everything: &'a [u64],
     /// Hands out work.
-    pub next: AtomicUsize,
+    pub tickets: Tickets,
     /// When to stop.
     pub monitor: &'a Monitor<'a>,
 }
@@ -211,22 +212,47 @@ pub trait Kernel<L: Lanes> {
     }
 }
 
-/// The next prefix of at most two columns for a level of itemsets of size `m`; columns that
-/// the level does not have are 0. `None` when there is no more.
-fn take(next: &AtomicUsize, m: usize, n: usize) -> Option<(usize, usize)> {
-    let ticket = next.fetch_add(1, Ordering::Relaxed);
-    match m {
-        1 => (ticket == 0).then_some((0, 0)),
-        2 => (ticket < n).then_some((ticket, 0)),
-        _ => {
-            let mut rest = ticket;
-            for f in 0..n {
-                if rest < n - f - 1 {
-                    return Some((f, f + 1 + rest));
+/// Hands out the prefixes of a level to threads.
+pub struct Tickets {
+    next: AtomicUsize,
+    /// Whether a thread takes all prefixes of a first column at once: then no two threads pick out
+    /// the rows of the same.
+    by_first: bool,
+}
+
+impl Tickets {
+    /// For itemsets of size `m` over `n` columns.
+    pub fn new(m: usize, n: usize, n_threads: usize) -> Self {
+        // The first column has m of n parts of the work, which must be little beside a thread's.
+        let by_first = n_threads == 1 || 4 * m * n_threads <= n;
+        Tickets { next: AtomicUsize::new(0), by_first }
+    }
+
+    /// The prefixes of at most two columns of one thread.
+    fn prefixes(&self, m: usize, n: usize) -> impl Iterator<Item = (usize, usize)> {
+        let tickets = std::iter::from_fn(move || self.take(m, n));
+        tickets.flat_map(|(f, range)| range.map(move |g| (f, g)))
+    }
+
+    /// The next prefix of at most two columns, a range for the second, where the level has `m`;
+    /// columns that it does not have are 0. `None` when there is no more.
+    fn take(&self, m: usize, n: usize) -> Option<(usize, Range<usize>)> {
+        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
+        match m {
+            1 => (ticket == 0).then_some((0, 0..1)),
+            2 => (ticket < n).then_some((ticket, 0..1)),
+            _ if self.by_first => (ticket < n).then_some((ticket, ticket + 1..n)),
+            _ => {
+                let mut rest = ticket;
+                for f in 0..n {
+                    if rest < n - f - 1 {
+                        let g = f + 1 + rest;
+                        return Some((f, g..g + 1));
+                    }
+                    rest -= n - f - 1;
                 }
-                rest -= n - f - 1;
+                None
             }
-            None
         }
     }
 }
@@ -254,7 +280,7 @@ impl<L: Lanes> Job<L> for FillSums<'_, '_, L::I, L::R> {
                 unsafe { filling.out.write(c * total + row.start, from) };
             }
         };
-        while let Some((f, g)) = take(&filling.next, m, n) {
+        for (f, g) in filling.tickets.prefixes(m, n) {
             filling.monitor.check()?;
             match m {
                 1 => {
@@ -405,7 +431,7 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const LEAVES: b
             kernel.prefix::<M, P, LEAVES>(lanes, view, last, &mut worker.above)?;
         }};
     }
-    while let Some((f, g)) = take(&shared.next, M, n) {
+    for (f, g) in shared.tickets.prefixes(M, n) {
         shared.monitor.check()?;
         if M == 1 {
             cells!(rows, shared.everything, shared.everything, 0);

@@ -35,9 +35,8 @@ use budgets::leaf_budgets;
 use combine::{MAX_CHANNELS, Problem, Rates};
 use effort::cells;
 use geometry::{Best, Geometry};
-use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Worker};
+use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Tickets, Worker};
 use memory::room_for;
-use std::sync::atomic::AtomicUsize;
 use sums::Sums;
 use tables::Width;
 
@@ -258,7 +257,7 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
             size: m,
             out: SumsOut::new(&mut level),
             everything: &everything,
-            next: AtomicUsize::new(0),
+            tickets: Tickets::new(m, problem.sums.geometry.n, workers.len()),
             monitor,
         };
         run_all(&mut workers, &|worker| sums_of(backend, &filling, worker))?;
@@ -276,7 +275,7 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
             size: level,
             below: best[0].get(level).unwrap_or(&nothing),
             everything: &everything,
-            next: AtomicUsize::new(0),
+            tickets: Tickets::new(level, problem.sums.geometry.n, workers.len()),
             monitor,
         };
         let end = run_all(&mut workers, &|worker| {

@@ -4,12 +4,11 @@ use super::{Shape, Table};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::lattice::geometry::{Geometry, PREFIX};
-use crate::search::lattice::kernels::{Filling, SumsOut, Worker, fill_double};
+use crate::search::lattice::kernels::{Filling, SumsOut, Tickets, Worker, fill_double};
 use crate::search::lattice::refill;
 use crate::search::lattice::sums::Sums;
 use crate::search::{Monitor, Stop};
 use crate::simd::Backend;
-use std::sync::atomic::AtomicUsize;
 
 /// Rows that are summed at a time: few enough to stay in the cache, and enough that the tables are
 /// rarely touched.
@@ -141,7 +140,7 @@ impl Adder {
                 size,
                 out: SumsOut::new(&mut level),
                 everything: &everything,
-                next: AtomicUsize::new(0),
+                tickets: Tickets::new(size, n, 1),
                 monitor,
             };
             let filled = fill_double(backend, &filling, worker);
