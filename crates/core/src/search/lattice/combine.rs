@@ -157,7 +157,9 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         for i in 0..M - 1 {
             assert!(above.holds(prefix.rows[(P - 1) ^ 1 << i], slots, M - 1, n));
         }
-        let least = [[R::INFINITY; P]; 2 * PATTERNS];
+        // Few trees have a budget: of many slots the first is all that is used.
+        let mut least = [const { MaybeUninit::uninit() }; 2 * PATTERNS];
+        least[..slots].fill(MaybeUninit::new([R::INFINITY; P]));
         Offers { problem: self, prefix, below, above, least }
     }
 
@@ -231,17 +233,20 @@ pub struct Offers<'a, I, R, const P: usize> {
     prefix: &'a Prefix,
     below: &'a Best<R>,
     above: &'a mut Best<R>,
-    /// Of the prefix itself, split on any of the lanes so far: `[slot][pattern]`.
-    least: [[R; P]; 2 * PATTERNS],
+    /// Of the prefix itself, split on any of the lanes so far, for the slots that there are:
+    /// `[slot][pattern]`.
+    least: [MaybeUninit<[R; P]>; 2 * PATTERNS],
 }
 
 impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
     /// The prefix itself, split on any of the lanes.
     #[inline(always)]
-    pub fn end<const M: usize>(self) {
+    pub fn end<const M: usize>(&mut self) {
         let Offers { problem, prefix, above, least, .. } = self;
         let slots = problem.slots[M - 1];
-        for (slot, least) in least.iter().enumerate().take(slots) {
+        for (slot, least) in least[..slots].iter().enumerate() {
+            // SAFETY: so many were written at first.
+            let least = unsafe { least.assume_init_ref() };
             for (pattern, &value) in least.iter().enumerate() {
                 let at = if M == 1 {
                     slot
@@ -363,8 +368,10 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
             }
             let mut across = [R::INFINITY; 8];
             L::min_across(&sums, size, &mut across);
+            // SAFETY: all slots were written at first.
+            let least = unsafe { least[out].assume_init_mut() };
             for s in 0..size {
-                let least = &mut least[out][group + s];
+                let least = &mut least[group + s];
                 if across[s] < *least {
                     *least = across[s];
                 }
