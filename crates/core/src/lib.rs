@@ -6,7 +6,6 @@ pub mod data;
 pub mod error;
 pub mod greedy;
 mod precise;
-mod prune;
 pub mod registry;
 pub mod search;
 pub mod simd;

@@ -12,8 +12,8 @@ mod sums;
 mod tests;
 
 use crate::data::Smallest;
-use crate::prune::{Costed, Pruned};
 use crate::search::PATIENCE;
+use crate::search::prune::{Costed, Pruned};
 use crate::survival::Observations;
 use crate::task::Questions;
 use crate::task::curve::ScalarCurveTask;
@@ -298,10 +298,11 @@ fn subtree<C: Criterion>(
     }
     let costed = |node: &GreedyNode| Costed {
         leaf: node.leaf,
+        tree: None,
         split: node.split.as_ref().map(|(split, children)| (split.price, *children)),
     };
     let most_leaves = limits.max_leaf_nodes.unwrap_or(usize::MAX);
-    let pruned = Pruned::new(&nodes.iter().map(costed).collect::<Vec<_>>(), most_leaves);
+    let pruned = Pruned::new(&nodes.iter().map(costed).collect::<Vec<_>>(), most_leaves, 0);
     let mut waiting = vec![(0, pruned.root().1)];
     while let Some((node, place)) = waiting.pop() {
         match (pruned.shares(node, place), &nodes[node].split) {

@@ -151,6 +151,15 @@ impl<C: Cost, S> Known<C, S> {
     }
 }
 
+/// A tree and its cost: that of its leaves and splits, [`Cost::MOST`] when no tree is allowed.
+#[derive(Clone, Debug)]
+pub struct Found<C = i64> {
+    /// Its cost.
+    pub cost: C,
+    /// The tree, over the caller's features.
+    pub tree: Tree,
+}
+
 /// [`Known`] of the nodes of a task.
 pub type KnownOf<N> = Known<<N as Nodes>::Cost, <N as Nodes>::Subtree>;
 

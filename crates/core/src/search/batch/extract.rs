@@ -4,10 +4,11 @@
 //! the splits are evaluated again, on sums over rows, and the first of the least is taken;
 //! a leaf that costs no more than the best split, but for the last bits, is not split.
 
+use super::Problem;
 use super::lattice::{Lattice, Solved};
-use super::{Found, Problem};
 use crate::data::{Sample, rows_of};
 use crate::search::lattice::geometry::best_at;
+use crate::search::nodes::Found;
 use crate::search::{Monitor, Stop};
 use crate::tree::Tree;
 
@@ -88,7 +89,7 @@ impl Lattice<'_> {
         slot: usize,
         values: &mut Vec<f64>,
         monitor: &Monitor,
-    ) -> Result<Found, Stop> {
+    ) -> Result<Found<f64>, Stop> {
         let level = node.literals.len();
         let leaf = Found { cost: node.leaf, tree: Tree::leaf() };
         if level == self.tables.depth || (slot == 0 && !self.tables.unlimited) {

@@ -4,7 +4,7 @@
 //! offers them to the itemsets above as every task does. Cells with too few rows cost +∞ and
 //! are never handed out, so a task sees no empty cell.
 
-use super::{Cells, Found, Problem};
+use super::{Cells, Problem};
 use crate::data::{Sample, Smallest};
 use crate::search::lattice::combine::Problem as Tables;
 use crate::search::lattice::geometry::{Best, PAD};
@@ -12,6 +12,7 @@ use crate::search::lattice::kernels::{Kernel, Shared, Sweep, Worker, fill_double
 use crate::search::lattice::sums::{Prefix, Source, View};
 use crate::search::lattice::tables::Width;
 use crate::search::lattice::{self, Extent, MAX_DEPTH, Query, Share, make_sure};
+use crate::search::nodes::Found;
 use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Lanes, Vector, with_token};
 
@@ -21,7 +22,7 @@ const BATCH: usize = 1 << 15;
 /// What a lattice finds.
 pub struct Solved {
     /// The best tree for each budget.
-    pub found: Vec<Found>,
+    pub found: Vec<Found<f64>>,
     /// Least cost for each budget as the tables have it.
     pub lower: Vec<f64>,
     /// Least cost with each column at the root; empty for a single leaf.

@@ -10,6 +10,7 @@ mod forecast;
 mod lattice;
 mod nodes;
 mod solve;
+mod start;
 mod statistics;
 
 pub use forecast::forecast;
@@ -197,13 +198,4 @@ impl Problem<'_> {
         }
         Ok(out)
     }
-}
-
-/// A tree and its cost: leaf costs and split prices, without the penalty of the first leaf.
-#[derive(Clone, Debug)]
-struct Found {
-    /// +∞ when no tree is allowed.
-    cost: f64,
-    /// The tree, over the caller's features.
-    tree: Tree,
 }

@@ -1,14 +1,14 @@
 //! Nodes of a task whose costs come from outside: as those of sums, with real costs and the
 //! bounds that the task offers, asked for all questions of a node at once.
 
+use super::Problem;
 use super::extract::{side_records, total_record};
 use super::lattice;
-use super::{Found, Problem};
 use crate::data::Sample;
 use crate::search::branch::Branch;
 use crate::search::lattice::MAX_DEPTH;
 use crate::search::nodes::{
-    Allowed, Bounded, InOrder, Known, KnownOf, Look, Nodes, Parent, Rooted, kept,
+    Allowed, Bounded, Found, InOrder, Known, KnownOf, Look, Nodes, Parent, Rooted, kept,
 };
 use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
@@ -16,9 +16,6 @@ use std::sync::Arc;
 
 /// Look-ahead of the order of columns.
 const LOOK_AHEAD: usize = 3;
-
-/// Depth left beyond which a greedy split must pay for itself at once.
-const PATIENCE: usize = 8;
 
 /// The nodes of one problem, for one thread.
 pub struct BatchNodes<'a> {
@@ -37,7 +34,7 @@ pub struct Prior {
     /// Cost as a leaf.
     pub leaf: f64,
     /// Least a split costs.
-    price: f64,
+    pub price: f64,
     /// No tree costs less.
     pub lower: f64,
 }
@@ -97,7 +94,7 @@ impl<'a> BatchNodes<'a> {
     }
 
     /// Both sides of every column.
-    fn sides_of(&self, sample: &Sample) -> Result<Vec<Prior>, Stop> {
+    pub fn sides_of(&self, sample: &Sample) -> Result<Vec<Prior>, Stop> {
         let everything: Vec<u32> = (0..sample.n_rows() as u32).collect();
         self.priors(&side_records(sample, &everything))
     }
@@ -124,7 +121,7 @@ impl<'a> BatchNodes<'a> {
         self.settings.bytes().saturating_sub(self.problem.remembered()).min(self.share)
     }
 
-    fn lattice(
+    pub fn lattice(
         &self,
         sample: &Sample,
         depth: usize,
@@ -139,35 +136,21 @@ impl<'a> BatchNodes<'a> {
         Ok(solved)
     }
 
-    /// Greedy tree of best single splits, pruned where a leaf is no worse; what was grown when a
-    /// limit passes is kept.
-    pub fn greedy(&self, node: &BatchNode, allowed: Allowed) -> Result<Found, Stop> {
-        let (sample, prior) = (&node.sample, node.prior);
-        let leaf = Found { cost: prior.leaf, tree: Tree::leaf() };
-        let useless = self.useful(node, allowed).leaves == 1;
-        if useless || self.monitor.check_with_grace().is_err() {
-            return Ok(leaf);
+    /// What a node with these priors can make use of.
+    pub fn useful_of(&self, prior: &Prior, n_columns: usize, allowed: Allowed) -> Allowed {
+        let Prior { leaf, price, lower } = *prior;
+        if lower >= leaf {
+            return allowed.at_most(0, 1);
         }
-        let sides = self.sides_of(sample)?;
-        let cost = |c: &usize| sides[2 * c].leaf + sides[2 * c + 1].leaf;
-        let columns = (0..sample.n_columns()).filter(|c| cost(c) < f64::INFINITY);
-        let best = columns.min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        let Some(c) = best else { return Ok(leaf) };
-        if allowed.depth > PATIENCE && cost(&c) + prior.price >= leaf.cost {
-            return Ok(leaf);
-        }
-        let [no, yes] = Self::parts(sample, c, &sides);
-        let below = allowed.below();
-        let yes = self.greedy(&yes, below)?;
-        let rest = Allowed { leaves: allowed.leaves - yes.tree.n_leaves(), ..below };
-        let no = self.greedy(&no, rest)?;
-        let cost = no.cost + yes.cost + prior.price;
-        let split = || Found { cost, tree: Tree::on(sample.columns[c], [&no.tree, &yes.tree]) };
-        Ok(if cost < leaf.cost { split() } else { leaf })
+        // At s splits the penalty is s times as much, the other prices at least nothing.
+        let splits = (leaf - (lower - price)) / self.problem.penalty;
+        // A NaN or infinite quotient saturates.
+        let splits = if splits.is_nan() { usize::MAX } else { splits as usize };
+        allowed.at_most(n_columns.min(splits), usize::MAX)
     }
 
     /// Greedy tree that chooses each split by the best tree of so many levels below it.
-    pub fn dive(&self, node: &BatchNode, depth: usize, levels: usize) -> Result<Found, Stop> {
+    pub fn dive(&self, node: &BatchNode, depth: usize, levels: usize) -> Result<Found<f64>, Stop> {
         let (sample, most) = (&node.sample, usize::MAX);
         let reach = depth.min(levels).min(self.lattice_depth(sample, most).max(1));
         let near = self.lattice(sample, reach, &[most])?.found.remove(0);
@@ -219,15 +202,7 @@ impl Nodes for BatchNodes<'_> {
     }
 
     fn useful(&self, node: &BatchNode, allowed: Allowed) -> Allowed {
-        let Prior { leaf, price, lower } = node.prior;
-        if lower >= leaf {
-            return allowed.at_most(0, 1);
-        }
-        // At s splits the penalty is s times as much, the other prices at least nothing.
-        let splits = (leaf - (lower - price)) / self.problem.penalty;
-        // A NaN or infinite quotient saturates.
-        let splits = if splits.is_nan() { usize::MAX } else { splits as usize };
-        allowed.at_most(node.sample.n_columns().min(splits), usize::MAX)
+        self.useful_of(&node.prior, node.sample.n_columns(), allowed)
     }
 
     fn bound(&self, node: &BatchNode) -> f64 {

@@ -1,12 +1,15 @@
 //! The entry point: from rows and a task to a certified tree.
 
 use super::nodes::{BatchNode, BatchNodes};
-use super::{BatchTask, Found, Problem, Seen, Statistics};
+use super::start::BatchGrower;
+use super::{BatchTask, Problem, Seen, Statistics};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
+use crate::search::grow::{self, Shape};
 use crate::search::lattice::Pool;
 use crate::search::memo::Memo;
+use crate::search::nodes::Found;
 use crate::search::root::{About, Scale, Search};
 use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop};
 use crate::tree::Tree;
@@ -130,7 +133,10 @@ fn run(
     search.record();
     let allowed = settings.limits.allowed();
     if allowed.depth > 1 {
-        let Found { cost, tree } = branch.nodes.greedy(root, allowed)?;
+        let mut grower = BatchGrower(&branch.nodes);
+        let shape = Shape { depth: allowed.depth, leaves: allowed.budget(), exact: 0 };
+        let first = grower.root(root);
+        let Found { cost, tree } = grow::greedy(&mut grower, first, shape, branch.monitor);
         search.offer(cost, tree);
     }
     if settings.switches.trivial_bound {

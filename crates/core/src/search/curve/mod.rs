@@ -8,11 +8,13 @@ pub mod kernel;
 mod neighbours;
 mod node;
 pub mod rows;
+mod start;
 
 pub use neighbours::{alternatives, near_optimal};
 
 use super::branch::{Branch, MemoOf};
 use super::certificate::MEET;
+use super::grow::{self, Shape};
 use super::nodes::Nodes;
 use super::root::{About, Scale, Search};
 use super::{Checked, Measured, Monitor, Settings, Solution, Status, Stop, too_wide};
@@ -22,8 +24,9 @@ use crate::task::curve::{Rounding, ScalarCurveTask};
 use crate::task::range_of;
 use crate::tree::Tree;
 use kernel::Kernel;
-use node::{CurveNode, CurveNodes, greedy};
+use node::{CurveNode, CurveNodes};
 use rows::Tables;
+use start::CurveGrower;
 
 /// Shallower searches, from depth 2 on, stop before this depth.
 const DEEPENING: usize = 6;
@@ -290,8 +293,10 @@ impl<'a> Prepared<'a> {
             if exact > 0 {
                 monitor.check()?;
             }
-            let (value, tree) = greedy(&mut branch, root, allowed, exact);
-            search.offer(value, tree);
+            let shape = Shape { depth: allowed.depth, leaves: allowed.budget(), exact };
+            let mut grower = CurveGrower(&mut branch);
+            let found = grow::greedy(&mut grower, root.clone(), shape, monitor);
+            search.offer(found.cost, found.tree);
         }
         // Shallower trees cost little, and the best of them rules out much that is deeper.
         for depth in 2..allowed.depth.min(DEEPENING) {

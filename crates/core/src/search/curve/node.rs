@@ -308,40 +308,6 @@ impl Listed for CurveNodes<'_> {
     }
 }
 
-/// A tree of best single splits, pruned where a leaf is no worse, and its cost; the last `exact`
-/// levels are the best ones, as far as the limits allow.
-pub fn greedy(
-    branch: &mut Branch<CurveNodes>,
-    node: &CurveNode,
-    allowed: Allowed,
-    exact: usize,
-) -> (f64, Tree) {
-    let as_leaf = (branch.nodes.leaf(node).value, Tree::leaf());
-    let allowed = branch.nodes.useful(node, allowed);
-    if allowed.leaves == 1 {
-        return as_leaf;
-    }
-    if allowed.depth <= exact
-        && let Ok(known) = branch.solve(node, None, allowed, f64::INFINITY)
-        && let Ok(tree) = CurveNodes::whole(branch, node, allowed, &known)
-    {
-        return (known.value, tree);
-    }
-    let (open, candidates) = branch.nodes.all_splits(node);
-    let below = candidates.first().and_then(|best| {
-        let sides = branch.nodes.sides(node, &open, best).ok()?;
-        let [no, yes] = &sides;
-        let share = allowed.below();
-        let (a, yes) = greedy(branch, yes, share, exact);
-        let share = Allowed { leaves: allowed.leaves - yes.n_leaves(), ..share };
-        let (b, no) = greedy(branch, no, share, exact);
-        branch.nodes.give_back(sides);
-        Some((a + b, branch.nodes.joined(node, best, [&no, &yes])))
-    });
-    branch.nodes.close(open);
-    below.filter(|below| below.0 < as_leaf.0 - branch.nodes.slack).unwrap_or(as_leaf)
-}
-
 /// A column to split on.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {

@@ -9,7 +9,7 @@ use super::node::FrontNode;
 use super::shallow::{SHALLOW, product};
 use crate::data::Sample;
 use crate::search::branch::Branch;
-use crate::search::lattice::{self, Extent, Found, Query};
+use crate::search::lattice::{self, Extent, Query};
 use crate::search::memo::Kept;
 use crate::search::nodes::{Allowed, Bounded, Cost, InOrder, Known, Look, Nodes, Parent};
 use crate::search::{Precision, Stop};
@@ -211,7 +211,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let query = Query::full(depth, i64::MAX);
         let share = self.tables.share(room);
         let solved = lattice::solve(&*task, &sample, query, settings, share, self.monitor)?;
-        let Found { tree, .. } = &solved.found[0];
+        let tree = &solved.found[0].tree;
         let records = self.leaf_records(node, tree);
         let point = self.best_labelled(&node.sample, tree, 0, &records);
         let value = point.map_or(f64::MOST, |point| self.value(&point));

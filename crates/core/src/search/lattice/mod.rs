@@ -23,7 +23,7 @@ pub use effort::{effort, true_columns, useful_threads, work};
 pub use geometry::MAX_DEPTH;
 pub use geometry::PREFIX;
 pub use memory::{make_sure, refill};
-pub use refine::{Found, Query, Solved};
+pub use refine::{Query, Solved};
 pub use tables::{Extent, Pool, Share};
 
 use crate::data::{Sample, Smallest, events_of, rows_of};

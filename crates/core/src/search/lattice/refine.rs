@@ -9,6 +9,7 @@
 use super::combine::Problem;
 use super::geometry::{Best, MAX_DEPTH, PREFIX, best_at};
 use crate::data::Sample;
+use crate::search::nodes::Found;
 use crate::search::{Monitor, Stop};
 use crate::simd::{LaneInt, LaneReal};
 use crate::task::{LaneError, LaneTask, Task};
@@ -46,15 +47,6 @@ pub struct Solved {
     pub root_values: Vec<f64>,
     /// Whether these are exact.
     pub exact: bool,
-}
-
-/// An exact optimum.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// Leaf costs and split prices; `i64::MAX` when no tree is allowed.
-    pub cost: i64,
-    /// The tree, over the caller's features.
-    pub tree: Tree,
 }
 
 /// A subtree in the arena.

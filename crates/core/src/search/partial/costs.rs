@@ -8,7 +8,7 @@
 use super::cells::{PATTERNS, for_each, of_literals};
 use super::{MOST_DEPTH, Table};
 use crate::data::{Column, Smallest, size};
-use crate::search::lattice::Found;
+use crate::search::nodes::Found;
 use crate::search::{Monitor, Stop};
 use crate::task::LaneTask;
 use crate::tree::Tree;

@@ -6,7 +6,7 @@ use super::fill::Records;
 use crate::data::Column;
 use crate::error::Error;
 use crate::search::certificate::Measured;
-use crate::search::lattice::Found as Best;
+use crate::search::nodes::Found as Best;
 use crate::search::root::{About, Search};
 use crate::search::sums::SumScale;
 use crate::search::{Checked, Monitor, Settings, Solution, Status, Stop, too_wide};

@@ -17,7 +17,6 @@ mod tables;
 
 pub use neighbours::{alternatives, near_optimal};
 pub use solve::{solve, solve_path};
-pub(crate) use start::PATIENCE;
 
 use super::branch::Branch;
 use super::certificate::EVALUATED;

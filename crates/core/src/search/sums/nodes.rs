@@ -6,10 +6,10 @@ use super::subsets::Subsets;
 use crate::data::Sample;
 use crate::search::Stop;
 use crate::search::branch::Branch;
-use crate::search::lattice::{self, Extent, Found, Query};
+use crate::search::lattice::{self, Extent, Query};
 use crate::search::nodes::{
-    Allowed, Below, Bounded, Cost, Known, KnownOf, Listed, Look, Nodes, Parent, Pending, Rooted,
-    full_leaves, kept, key_in_context, splits_that_pay,
+    Allowed, Below, Bounded, Cost, Found, Known, KnownOf, Listed, Look, Nodes, Parent, Pending,
+    Rooted, full_leaves, kept, key_in_context, splits_that_pay,
 };
 use crate::search::{Settings, branch};
 use crate::task::LaneTask;

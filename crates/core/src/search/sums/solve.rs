@@ -2,13 +2,15 @@
 
 use super::nodes::{SumNode, probe};
 use super::plan::Plan;
-use super::{Problem, SumNodes, SumScale, groups, sample, start, tables};
+use super::start::SumGrower;
+use super::{Problem, SumNodes, SumScale, groups, sample, tables};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
 use crate::search::certificate::{Certificate, MEET, Verdict};
-use crate::search::lattice::{self, Found, Query};
-use crate::search::nodes::{Allowed, Nodes, cost_of_tree};
+use crate::search::grow::{self, Shape};
+use crate::search::lattice::{self, Query};
+use crate::search::nodes::{Allowed, Found, Nodes, cost_of_tree};
 use crate::search::root::{About, Scale, Search};
 use crate::search::{
     Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop, too_wide, wide,
@@ -271,8 +273,10 @@ impl<'a, T: LaneTask> Run<'a, T> {
         self.search.record();
         let nodes = problem.branch(settings).nodes;
         let greedy = |exact| {
-            let shape = start::Shape { depth: allowed.depth, leaves: allowed.budget(), exact };
-            start::greedy(&nodes, sample, shape)
+            let shape = Shape { depth: allowed.depth, leaves: allowed.budget(), exact };
+            let mut grower = SumGrower { search: &nodes, sample };
+            let root = grower.root();
+            grow::greedy(&mut grower, root, shape, monitor)
         };
         if plan.is_instant() {
             let end = self.in_order(allowed, &plan);
@@ -284,7 +288,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
         self.offer(greedy(0));
         let exact = plan.exact_levels().min(nodes.lattice_depth(sample, usize::MAX));
         // The fewer levels are done even where the more would not be in time.
-        for levels in (2..=exact).filter(|_| allowed.is_full()) {
+        for levels in 2..=exact {
             self.offer(greedy(levels));
         }
         if plan.affords_bound() && settings.switches.equivalent_points {

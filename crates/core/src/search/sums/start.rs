@@ -1,223 +1,160 @@
-//! The greedy tree that a search starts from.
-//!
-//! Grown breadth-first, so that a stop leaves a tree that is worth having, and pruned exactly:
-//! of all subtrees of the grown tree with the leaves allowed, the cheapest.
+//! Greedy splits of rows whose costs are functions of sums.
 
 use super::Problem;
 use super::nodes::SumNodes;
 use crate::data::Sample;
-use crate::prune::{Costed, Pruned};
-use crate::search::lattice::{Found, Query};
-use crate::search::{Monitor, Stop};
+use crate::search::Stop;
+use crate::search::grow::{BestOf, BestSplit, Grower};
+use crate::search::lattice::Query;
+use crate::search::nodes::Found;
 use crate::task::LaneTask;
-use crate::tree::Tree;
-use std::collections::VecDeque;
-
-/// Depth down to which a split need not pay for itself at once.
-pub(crate) const PATIENCE: usize = 8;
 
 /// Rows between two looks at the clock.
 const ROWS_PER_CHECK: usize = 1 << 14;
 
-struct GrownNode {
-    /// Cost as a leaf, or of what stands here in its place; `i64::MAX` with too few rows or events.
-    leaf: i64,
-    split: Option<GrownSplit>,
-    /// A best tree over its rows, where that is better than a leaf.
-    best: Option<Tree>,
-}
-
-impl GrownNode {
-    fn new(leaf: i64) -> Self {
-        GrownNode { leaf, split: None, best: None }
-    }
-}
-
-struct GrownSplit {
-    column: usize,
-    price: i64,
-    yes: usize,
-    no: usize,
-}
-
-/// A node still to be split.
-struct OpenLeaf {
-    node: usize,
-    depth: usize,
+/// Rows to be split.
+pub struct GrownRows {
     rows: Vec<u32>,
-    /// Of each column, over the rows where it is true: statistics and size.
-    yes: Vec<i64>,
-    /// Of all rows.
+    /// Statistics and size of all of them.
     all: Vec<i64>,
+    /// The same of each column, over the rows where it is true; empty until they are
+    /// asked for.
+    yes: Vec<i64>,
     tested: Vec<usize>,
 }
 
-/// The size of a first tree.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// Most questions on any path.
-    pub depth: usize,
-    /// Most leaves.
-    pub leaves: usize,
-    /// Levels at the bottom that are searched exactly: none, or fewer than `depth` and as many as
-    /// a lattice has; they do not count their leaves.
-    pub exact: usize,
+/// Chooses splits by the sums of their sides; O(rows · columns · channels) per level.
+pub struct SumGrower<'a, 'b, T> {
+    pub search: &'b SumNodes<'a, T>,
+    pub sample: &'b Sample,
 }
 
-/// The greedy tree of this shape; a limit ends it early.
-///
-/// O(rows · columns · channels) per level, and one lattice of all rows for the exact ones.
-pub fn greedy<T: LaneTask>(search: &SumNodes<T>, sample: &Sample, shape: Shape) -> Found {
-    let mut nodes = Vec::new();
-    // What was grown before a stop is a tree, too.
-    let _ = grow(search, sample, shape, &mut nodes);
-    prune(sample, &nodes, shape.leaves)
-}
-
-fn grow<T: LaneTask>(
-    search: &SumNodes<T>,
-    sample: &Sample,
-    shape: Shape,
-    nodes: &mut Vec<GrownNode>,
-) -> Result<(), Stop> {
-    let Problem { task, monitor, .. } = *search.problem;
-    let settings = &search.settings;
-    let (channels, n) = (sample.channels, sample.n_columns());
-    let width = channels + 1;
-    let smallest = settings.limits.smallest();
-    let cost = |sums: &[i64]| {
-        let allowed = smallest.allows_leaf(sums[channels]);
-        if allowed { task.leaf_cost(&sums[..channels]) } else { i64::MAX }
-    };
-    let rows: Vec<u32> = (0..sample.n_rows() as u32).collect();
-    let mut all = sample.total.clone();
-    all.push(sample.total_size());
-    nodes.push(GrownNode::new(cost(&all)));
-    let depth = shape.depth - shape.exact;
-    if depth == 0 {
-        return Ok(());
+impl<T: LaneTask> SumGrower<'_, '_, T> {
+    /// All rows.
+    pub fn root(&self) -> GrownRows {
+        let sample = self.sample;
+        let mut all = sample.total.clone();
+        all.push(sample.total_size());
+        let rows = (0..sample.n_rows() as u32).collect();
+        GrownRows { rows, all, yes: Vec::new(), tested: sample.tested.clone() }
     }
-    let yes = column_sums(sample, &rows, monitor)?;
-    let tested = sample.tested.clone();
-    let mut waiting = VecDeque::from([OpenLeaf { node: 0, depth: 0, rows, yes, all, tested }]);
-    let mut no = vec![0i64; width];
-    while let Some(open) = waiting.pop_front() {
-        monitor.check_with_grace()?;
-        if !smallest.allows_split(open.all[channels]) || !task.splits_help(&open.all[..channels]) {
-            continue;
+
+    /// Cost of rows with these statistics and this size as a leaf; `i64::MAX` of too few.
+    fn cost(&self, sums: &[i64]) -> i64 {
+        let (size, sums) = sums.split_last().expect("a size");
+        let allowed = self.search.settings.limits.smallest().allows_leaf(*size);
+        if allowed { self.search.problem.task.leaf_cost(sums) } else { i64::MAX }
+    }
+
+    /// Statistics and size of the rows where each column is true, `[column][channel, …, size]`.
+    fn column_sums(&self, rows: &[u32]) -> Result<Vec<i64>, Stop> {
+        let sample = self.sample;
+        let width = sample.channels + 1;
+        let mut sums = vec![0i64; sample.n_columns() * width];
+        for part in rows.chunks(ROWS_PER_CHECK) {
+            self.search.problem.monitor.check_with_grace()?;
+            for &r in part {
+                let (record, size) = (sample.statistics(r as usize), sample.size(r as usize));
+                for c in sample.true_columns(r as usize) {
+                    let sums = &mut sums[c * width..][..width];
+                    sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
+                    sums[width - 1] += size;
+                }
+            }
         }
-        let mut best: Option<(i64, usize, i64)> = None;
-        for c in 0..n {
-            let yes = &open.yes[c * width..][..width];
-            no.iter_mut().zip(&open.all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
+        Ok(sums)
+    }
+}
+
+impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
+    type Cost = i64;
+    type Node = GrownRows;
+    /// The column.
+    type Split = usize;
+
+    fn leaf(&self, node: &GrownRows) -> i64 {
+        self.cost(&node.all)
+    }
+
+    fn best(&mut self, node: &mut GrownRows, _depth: usize) -> Result<Option<BestOf<Self>>, Stop> {
+        let (sample, Problem { task, .. }) = (self.sample, self.search.problem);
+        let smallest = self.search.settings.limits.smallest();
+        let (width, channels) = (sample.channels + 1, sample.channels);
+        if !smallest.allows_split(node.all[channels]) || !task.splits_help(&node.all[..channels]) {
+            return Ok(None);
+        }
+        if node.yes.is_empty() {
+            node.yes = self.column_sums(&node.rows)?;
+        }
+        let mut best: Option<BestOf<Self>> = None;
+        let mut no = vec![0i64; width];
+        for (c, yes) in node.yes.chunks_exact(width).enumerate() {
+            no.iter_mut().zip(&node.all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
             if !smallest.allows_leaf(yes[channels]) || !smallest.allows_leaf(no[channels]) {
                 continue;
             }
-            let price = if T::PRICED {
-                let feature = sample.columns[c].feature;
-                task.feature_price(feature, &open.tested, &open.all[..channels])
+            let column = sample.columns[c];
+            let test = if T::PRICED {
+                task.feature_price(column.feature, &node.tested, &node.all[..channels])
             } else {
                 0
             };
-            let price = price.saturating_add(task.split_price());
-            let total = cost(yes).saturating_add(cost(&no)).saturating_add(price);
-            if best.is_none_or(|(least, ..)| total < least) {
-                best = Some((total, c, price));
+            let price = test.saturating_add(task.split_price());
+            let cost = self.cost(yes).saturating_add(self.cost(&no)).saturating_add(price);
+            if best.as_ref().is_none_or(|best| cost < best.cost) {
+                best = Some(BestSplit { split: c, column, price, cost });
             }
         }
-        let Some((total, column, price)) = best else { continue };
-        if open.depth >= PATIENCE && total >= nodes[open.node].leaf {
-            continue;
+        Ok(best)
+    }
+
+    fn sides(
+        &mut self,
+        node: GrownRows,
+        column: usize,
+        again: bool,
+    ) -> Result<[GrownRows; 2], Stop> {
+        let GrownRows { rows, all, yes, mut tested } = node;
+        let sample = self.sample;
+        let width = sample.channels + 1;
+        let of_yes = yes[column * width..][..width].to_vec();
+        let of_no: Vec<i64> = all.iter().zip(&of_yes).map(|(all, yes)| all - yes).collect();
+        let (rows_yes, rows_no): (Vec<u32>, Vec<u32>) =
+            rows.into_iter().partition(|&r| sample.get(r as usize, column));
+        let mut sums = [Vec::new(), Vec::new()];
+        if again {
+            // Sums of the smaller side; those of the other are what is left.
+            let fewer = if rows_yes.len() <= rows_no.len() { &rows_yes } else { &rows_no };
+            let of_fewer = self.column_sums(fewer)?;
+            let mut of_more = yes;
+            of_more.iter_mut().zip(&of_fewer).for_each(|(all, part)| *all -= part);
+            let is_yes = rows_yes.len() <= rows_no.len();
+            sums = if is_yes { [of_more, of_fewer] } else { [of_fewer, of_more] };
         }
-        let (yes_rows, no_rows): (Vec<u32>, Vec<u32>) =
-            open.rows.iter().partition(|&&r| sample.get(r as usize, column));
-        let yes_all = open.yes[column * width..][..width].to_vec();
-        let no_all: Vec<i64> = open.all.iter().zip(&yes_all).map(|(all, yes)| all - yes).collect();
-        let at = nodes.len();
-        nodes.extend([GrownNode::new(cost(&yes_all)), GrownNode::new(cost(&no_all))]);
-        nodes[open.node].split = Some(GrownSplit { column, price, yes: at, no: at + 1 });
-        let depth_below = open.depth + 1;
-        let mut tested = open.tested;
         if T::PRICED {
             tested.push(sample.columns[column].feature);
         }
-        if depth_below == depth {
-            for (node, rows) in [(at, &yes_rows), (at + 1, &no_rows)] {
-                if shape.exact > 0 && nodes[node].leaf < i64::MAX {
-                    let part = sample.of_rows(rows, tested.clone());
-                    let query = Query::full(shape.exact, nodes[node].leaf);
-                    let mut solved = search.lattice(&part, query)?;
-                    let found = solved.found.remove(0);
-                    if found.cost < nodes[node].leaf {
-                        nodes[node] =
-                            GrownNode { leaf: found.cost, split: None, best: Some(found.tree) };
-                    }
-                }
-            }
-            continue;
-        }
-        // Sums of the smaller side; those of the other are what is left.
-        let smaller_is_yes = yes_rows.len() <= no_rows.len();
-        let smaller = if smaller_is_yes { &yes_rows } else { &no_rows };
-        let of_smaller = column_sums(sample, smaller, monitor)?;
-        let mut of_larger = open.yes;
-        of_larger.iter_mut().zip(&of_smaller).for_each(|(all, part)| *all -= part);
-        let (yes_sums, no_sums) =
-            if smaller_is_yes { (of_smaller, of_larger) } else { (of_larger, of_smaller) };
-        let sides = [(at, yes_rows, yes_sums, yes_all), (at + 1, no_rows, no_sums, no_all)];
-        for (node, rows, yes, all) in sides {
-            let tested = tested.clone();
-            waiting.push_back(OpenLeaf { node, depth: depth_below, rows, yes, all, tested });
-        }
+        let [sums_no, sums_yes] = sums;
+        Ok([
+            GrownRows { rows: rows_no, all: of_no, yes: sums_no, tested: tested.clone() },
+            GrownRows { rows: rows_yes, all: of_yes, yes: sums_yes, tested },
+        ])
     }
-    Ok(())
-}
 
-/// Statistics and size of the rows where each column is true, `[column][channel, …, size]`.
-fn column_sums(sample: &Sample, rows: &[u32], monitor: &Monitor) -> Result<Vec<i64>, Stop> {
-    let width = sample.channels + 1;
-    let mut sums = vec![0i64; sample.n_columns() * width];
-    for part in rows.chunks(ROWS_PER_CHECK) {
-        monitor.check_with_grace()?;
-        for &r in part {
-            let (record, size) = (sample.statistics(r as usize), sample.size(r as usize));
-            for c in sample.true_columns(r as usize) {
-                let sums = &mut sums[c * width..][..width];
-                sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
-                sums[width - 1] += size;
-            }
-        }
+    /// By one lattice.
+    fn exact(&mut self, node: &GrownRows, levels: usize) -> Result<Found, Stop> {
+        let part = self.sample.of_rows(&node.rows, node.tested.clone());
+        let query = Query::full(levels, self.leaf(node));
+        Ok(self.search.lattice(&part, query)?.found.remove(0))
     }
-    Ok(sums)
-}
-
-/// The cheapest subtree with the same root and at most `most_leaves` leaves.
-fn prune(sample: &Sample, nodes: &[GrownNode], most_leaves: usize) -> Found {
-    let costed = |node: &GrownNode| Costed {
-        leaf: node.leaf,
-        split: node.split.as_ref().map(|split| (split.price, [split.yes, split.no])),
-    };
-    let pruned = Pruned::new(&nodes.iter().map(costed).collect::<Vec<_>>(), most_leaves);
-    let (cost, place) = pruned.root();
-    Found { cost, tree: tree(sample, nodes, &pruned, 0, place) }
-}
-
-fn tree(sample: &Sample, nodes: &[GrownNode], pruned: &Pruned, node: usize, place: usize) -> Tree {
-    let (Some(split), Some((a, b))) = (&nodes[node].split, pruned.shares(node, place)) else {
-        return nodes[node].best.clone().unwrap_or_else(Tree::leaf);
-    };
-    let yes = tree(sample, nodes, pruned, split.yes, a);
-    let no = tree(sample, nodes, pruned, split.no, b);
-    let column = sample.columns[split.column];
-    let (left, right) = if column.flipped { (&no, &yes) } else { (&yes, &no) };
-    Tree::split(column.feature, left, right)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::BinaryMatrix;
-    use crate::search::Settings;
+    use crate::search::grow::{Shape, greedy};
+    use crate::search::{Monitor, Settings};
     use crate::task::accuracy::Accuracy;
     use crate::task::{Placed, ScalarTask, Statistics};
 
@@ -242,7 +179,10 @@ mod tests {
         let shape = Shape { depth, leaves: most, exact };
         let settings = Settings::default();
         let problem = Problem::new(&task, &sample, &settings, &monitor);
-        let found = greedy(&SumNodes::new(&problem, &settings), &sample, shape);
+        let search = &SumNodes::new(&problem, &settings);
+        let mut grower = SumGrower { search, sample: &sample };
+        let root = grower.root();
+        let found = greedy(&mut grower, root, shape, &monitor);
         let partition = found.tree.partition(&matrix);
         let wrong =
             task.objective(Placed::rows(&partition, found.tree.n_leaves())).objective * n as f64;
@@ -274,6 +214,13 @@ mod tests {
         let (leaves, near) = errors_near(&labels, &bytes, 3, usize::MAX, 2);
         assert!(near < greedy, "{near} {greedy}");
         assert!(leaves <= 8);
+        let mut before = i64::MAX;
+        for most in 1..=leaves {
+            let (leaves, wrong) = errors_near(&labels, &bytes, 3, most, 2);
+            assert!(leaves <= most && wrong <= before, "{most}: {leaves} {wrong}");
+            before = wrong;
+        }
+        assert_eq!(before, near);
     }
 
     #[test]

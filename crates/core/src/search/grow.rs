@@ -1,0 +1,159 @@
+//! The greedy tree that a search starts from, whatever its task.
+//!
+//! Grown breadth-first, so that a stop leaves a tree that is worth having, and pruned exactly:
+//! of all subtrees of the grown tree with the leaves allowed, the cheapest.
+
+use super::nodes::{Cost, Found};
+use super::prune::{Costed, Pruned};
+use super::{Monitor, Stop};
+use crate::data::Column;
+use crate::tree::Tree;
+use std::collections::VecDeque;
+
+/// Depth down to which a split need not pay for itself at once.
+pub(crate) const PATIENCE: usize = 8;
+
+/// A task's side: nodes, and which split of a node is the best.
+pub trait Grower {
+    /// Of trees.
+    type Cost: Cost;
+    /// Rows, and what is known of them.
+    type Node;
+    /// A split, and what its sides are made from.
+    type Split;
+
+    /// Cost as a leaf; [`Cost::MOST`] where it may not be one.
+    fn leaf(&self, node: &Self::Node) -> Self::Cost;
+
+    /// The split whose sides cost least as leaves, `depth` levels above the deepest; `None` where no
+    /// split can help.
+    fn best(&mut self, node: &mut Self::Node, depth: usize) -> Result<Option<BestOf<Self>>, Stop>;
+
+    /// The false and the true side of a split; `again` if they will be asked for splits of their own.
+    fn sides(
+        &mut self,
+        node: Self::Node,
+        split: Self::Split,
+        again: bool,
+    ) -> Result<[Self::Node; 2], Stop>;
+
+    /// The best tree of so many levels.
+    fn exact(&mut self, node: &Self::Node, levels: usize) -> Result<Found<Self::Cost>, Stop>;
+
+    /// Costs that differ by no more are equal.
+    fn slack(&self) -> Self::Cost {
+        Self::Cost::NONE
+    }
+}
+
+/// The best split of a node.
+pub struct BestSplit<S, C> {
+    /// What the grower makes its sides from.
+    pub split: S,
+    /// The column that is asked for.
+    pub column: Column,
+    /// Its price.
+    pub price: C,
+    /// Cost of a tree with no other split.
+    pub cost: C,
+}
+
+/// [`BestSplit`] of a grower.
+pub type BestOf<G> = BestSplit<<G as Grower>::Split, <G as Grower>::Cost>;
+
+/// The size of a first tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Most questions on any path.
+    pub depth: usize,
+    /// Most leaves.
+    pub leaves: usize,
+    /// Levels at the bottom that are searched exactly, fewer than `depth`.
+    pub exact: usize,
+}
+
+/// A node that was met, in the order of creation.
+struct Grown<C> {
+    /// Cost as a leaf.
+    leaf: C,
+    split: Option<GrownSplit<C>>,
+    /// A best tree over its rows, where that is better than a leaf.
+    best: Option<Found<C>>,
+}
+
+struct GrownSplit<C> {
+    column: Column,
+    price: C,
+    /// Nodes of the false and the true side.
+    sides: [usize; 2],
+}
+
+/// The greedy tree of this shape; a limit ends it early.
+pub fn greedy<G: Grower>(
+    grower: &mut G,
+    root: G::Node,
+    shape: Shape,
+    monitor: &Monitor,
+) -> Found<G::Cost> {
+    let mut nodes = Vec::new();
+    // What was grown before a stop is a tree, too.
+    let _ = grow(grower, root, shape, monitor, &mut nodes);
+    prune(&nodes, shape.leaves, grower.slack())
+}
+
+fn grow<G: Grower>(
+    grower: &mut G,
+    root: G::Node,
+    shape: Shape,
+    monitor: &Monitor,
+    nodes: &mut Vec<Grown<G::Cost>>,
+) -> Result<(), Stop> {
+    nodes.push(Grown { leaf: grower.leaf(&root), split: None, best: None });
+    let mut waiting = VecDeque::from([(0, shape.depth, root)]);
+    while let Some((at, depth, mut node)) = waiting.pop_front() {
+        if depth <= shape.exact {
+            if depth > 0 && nodes[at].leaf < G::Cost::MOST {
+                let found = grower.exact(&node, depth)?;
+                nodes[at].best = Some(found).filter(|found| found.cost < nodes[at].leaf);
+            }
+            continue;
+        }
+        monitor.check_with_grace()?;
+        let Some(best) = grower.best(&mut node, depth)? else { continue };
+        if shape.depth - depth >= PATIENCE && best.cost >= nodes[at].leaf {
+            continue;
+        }
+        let sides = grower.sides(node, best.split, depth - 1 > shape.exact)?;
+        let first = nodes.len();
+        let BestSplit { column, price, .. } = best;
+        nodes[at].split = Some(GrownSplit { column, price, sides: [first, first + 1] });
+        for (k, side) in sides.into_iter().enumerate() {
+            nodes.push(Grown { leaf: grower.leaf(&side), split: None, best: None });
+            waiting.push_back((first + k, depth - 1, side));
+        }
+    }
+    Ok(())
+}
+
+/// The cheapest subtree with the same root and at most `most_leaves` leaves.
+fn prune<C: Cost>(nodes: &[Grown<C>], most_leaves: usize, slack: C) -> Found<C> {
+    let costed = |node: &Grown<C>| Costed {
+        leaf: node.leaf,
+        tree: node.best.as_ref().map(|found| (found.cost, found.tree.n_leaves())),
+        split: node.split.as_ref().map(|split| (split.price, split.sides)),
+    };
+    let costed: Vec<_> = nodes.iter().map(costed).collect();
+    let pruned = Pruned::new(&costed, most_leaves, slack);
+    let (cost, place) = pruned.root();
+    Found { cost, tree: tree(nodes, &pruned, 0, place) }
+}
+
+fn tree<C: Cost>(nodes: &[Grown<C>], pruned: &Pruned<C>, node: usize, place: usize) -> Tree {
+    let (Some(split), Some((a, b))) = (&nodes[node].split, pruned.shares(node, place)) else {
+        let best = nodes[node].best.as_ref().filter(|_| pruned.leaves(node, place) > 1);
+        return best.map_or_else(Tree::leaf, |found| found.tree.clone());
+    };
+    let no = tree(nodes, pruned, split.sides[0], a);
+    let yes = tree(nodes, pruned, split.sides[1], b);
+    Tree::on(split.column, [&no, &yes])
+}
