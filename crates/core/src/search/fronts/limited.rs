@@ -8,16 +8,15 @@
 mod listing;
 
 use super::Front;
-use super::engine::{Engine, Point, Weights};
-use super::node::FrontNode;
+use super::engine::{Engine, Point};
 use super::points::Bounds;
 use super::start::Relaxation;
+use super::weighing::Weights;
 use crate::data::BinaryMatrix;
 use crate::search::certificate::{Certificate, EVALUATED, Verdict};
 use crate::search::{Checked, Measured, Settings, Stop};
 use crate::task::{ANY, FrontTask, Said};
 use crate::tree::Tree;
-use std::sync::Arc;
 
 /// Rounds of improving the multipliers of several limits.
 const ROUNDS: usize = 40;
@@ -31,7 +30,6 @@ const STARTS: (usize, f64) = (12, 0.3);
 /// Looks for the best tree of growing depth.
 pub(super) struct Search<'a, 'e, T, const K: usize> {
     engine: &'e mut Engine<'a, T, K>,
-    root: Arc<FrontNode<K>>,
     depth: usize,
     /// Whether trees of `depth` are all there are.
     last: bool,
@@ -59,11 +57,11 @@ pub(super) struct Search<'a, 'e, T, const K: usize> {
 impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     pub fn new(
         engine: &'e mut Engine<'a, T, K>,
-        root: Arc<FrontNode<K>>,
         features: &'a BinaryMatrix,
         settings: &Settings,
     ) -> Self {
-        let (task, sample) = (engine.task, &root.sample);
+        let (task, root) = (engine.task, engine.root.clone());
+        let sample = &root.sample;
         let reach = task.reach(&root.total[..root.total.len() - 1]);
         let mut weights = Weights { components: [0.0; K], leaf: 0.0 };
         weights.components[0] = 1.0;
@@ -94,7 +92,6 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             refused: i64::MAX,
             resolution: task.resolution(settings.limits.allowed()),
             engine,
-            root,
             lower,
             weights,
         }
@@ -116,9 +113,9 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     }
 
     fn search(&mut self, settings: &Checked, relaxed: &Relaxation) -> Result<(), Stop> {
-        let deepest = settings.limits.max_depth.min(self.root.sample.n_columns());
+        let deepest = settings.limits.max_depth.min(self.engine.root.sample.n_columns());
         let leaf = Bounds { value: f64::INFINITY, window: self.window, leaves: 1 };
-        let root = self.root.clone();
+        let root = self.engine.root.clone();
         for point in self.engine.points(&root, 0, &leaf)? {
             self.offer(Some(point));
         }
@@ -207,7 +204,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     /// keeps the limits.
     fn admit(&mut self, point: &Point<K>) -> bool {
         let task = self.engine.task;
-        let (tree, labels) = self.engine.tree(point.plan);
+        let (tree, labels) = self.engine.plans.tree(point.plan);
         let leaf_of = tree.partition(self.features);
         let labels: Vec<i64> = labels.into_iter().filter(|&label| label >= 0).collect();
         let said = Said { leaf_of: &leaf_of, labels: &labels };
@@ -254,7 +251,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
 
     /// Offers a tree with the best labels that are admissible.
     fn offer_labellings(&mut self, tree: &Tree) -> Result<(), Stop> {
-        let root = self.root.clone();
+        let root = self.engine.root.clone();
         for point in self.engine.labellings(&root, tree)? {
             self.offer(Some(point));
         }
@@ -358,11 +355,11 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     /// A tree of low weighted cost, which is offered.
     fn descend(&mut self, weights: Weights<K>, depth: usize) -> Result<Option<Point<K>>, Stop> {
         self.engine.set_weights(weights);
-        let root = self.root.clone();
+        let root = self.engine.root.clone();
         let point = self.engine.dive(&root, depth)?;
         self.offer(point);
         if let Some(point) = point.filter(|point| self.labelled && !self.admits(point)) {
-            let (tree, _) = self.engine.tree(point.plan);
+            let (tree, _) = self.engine.plans.tree(point.plan);
             self.offer_labellings(&tree)?;
         }
         Ok(point)
@@ -371,11 +368,11 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     /// Least weighted cost over all trees, the tree, and the bound on component 0.
     fn evaluate(&mut self, weights: Weights<K>) -> Result<(Option<Point<K>>, f64), Stop> {
         self.engine.set_weights(weights);
-        let root = self.root.clone();
+        let root = self.engine.root.clone();
         let least = self.engine.least(&root, self.depth, f64::INFINITY)?;
         self.offer(least.tree);
         if let Some(point) = least.tree.filter(|point| self.labelled && !self.admits(point)) {
-            let (tree, _) = self.engine.tree(point.plan);
+            let (tree, _) = self.engine.plans.tree(point.plan);
             self.offer_labellings(&tree)?;
         }
         let bound = least.value - self.allowance(&weights) - self.engine.rounding();

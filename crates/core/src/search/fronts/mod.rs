@@ -13,22 +13,24 @@ mod hull;
 mod leaves;
 mod limited;
 mod metric;
+mod near;
 mod node;
 mod pairs;
+mod plans;
 mod points;
 mod shallow;
 mod start;
 mod ties;
 mod triangle;
+mod weighing;
 mod weighted;
 mod whole;
 
 pub(crate) use metric::{Metric, solve_metric};
 pub(crate) use start::{Relaxation, without_capacity, without_fairness, without_parity};
 
-use super::nodes::full_leaves;
-use super::{Checked, Monitor, Settings, Status, TracePoint, too_wide};
-use crate::data::{BinaryMatrix, Sample};
+use super::{Checked, Monitor, Status, TracePoint, too_wide};
+use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::task::{FrontTask, Said};
 use crate::tree::Tree;
@@ -69,25 +71,13 @@ pub struct Front {
     pub trace: Vec<TracePoint>,
 }
 
-/// Most leaves where that is fewer than the depth allows.
-fn leaf_limit(settings: &Settings, sample: &Sample) -> u32 {
-    let depth = settings.limits.max_depth.min(sample.n_columns());
-    let full = full_leaves(depth).min(sample.n_rows());
-    settings.limits.max_leaves.filter(|&l| l < full).map_or(u32::MAX, |l| l as u32)
-}
-
-/// The distinct rows with the task's statistics.
-fn sample<T: FrontTask<K>, const K: usize>(task: &T, features: &BinaryMatrix) -> Sample {
-    Sample::with_kinds(features, task.statistics(), task.channels(), &[], task.events())
-}
-
 /// A tree with its costs, from the rows where the task knows them.
 fn point<T: FrontTask<K>, const K: usize>(
     engine: &Engine<T, K>,
     features: &BinaryMatrix,
     point: &Point<K>,
 ) -> FrontPoint {
-    let (tree, labels) = engine.tree(point.plan);
+    let (tree, labels) = engine.plans.tree(point.plan);
     let of_leaves: Vec<i64> = labels.iter().copied().filter(|&label| label >= 0).collect();
     let leaf_of = tree.partition(features);
     let exact = engine.task.exact_costs(&Said { leaf_of: &leaf_of, labels: &of_leaves });
@@ -105,10 +95,8 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
     settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Front, Error> {
-    let sample = sample(task, features);
     let mut engine = Engine::new(task, features, settings, monitor)?;
-    engine.max_leaves = leaf_limit(settings, &sample);
-    let root = engine.root(sample);
+    let root = engine.root.clone();
     let mut stairs = Vec::new();
     let depth = settings.limits.max_depth.min(root.sample.n_columns());
     let mut solved = Ok(());
@@ -162,12 +150,10 @@ pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
     monitor: &Monitor,
     first: Option<Front>,
 ) -> Result<Front, Error> {
-    let sample = sample(task, features);
-    let (n_distinct_rows, n_columns) = (sample.n_rows(), sample.n_columns());
     let mut engine = Engine::new(task, features, settings, monitor)?;
-    engine.max_leaves = leaf_limit(settings, &sample);
-    let root = engine.root(sample);
-    let mut search = limited::Search::new(&mut engine, root, features, settings);
+    let (n_distinct_rows, n_columns) =
+        (engine.root.sample.n_rows(), engine.root.sample.n_columns());
+    let mut search = limited::Search::new(&mut engine, features, settings);
     if let Some(first) = &first {
         search = search.after(first);
     }

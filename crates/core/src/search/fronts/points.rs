@@ -112,7 +112,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         for point in &mut gathered.points {
             if point.plan & DRAFT != 0 {
                 let (c, yes, no) = gathered.drafts[(point.plan & !DRAFT) as usize];
-                point.plan = self.plan_split(&node.sample, c, yes, no);
+                point.plan = self.plans.split(&node.sample, c, yes, no);
             }
         }
         gathered.drafts.clear();
@@ -183,8 +183,8 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
 
     fn offer_leaf(&mut self, costs: &[[i64; K]], bounds: &Bounds<K>, found: &mut Vec<Point<K>>) {
         for (label, cost) in costs.iter().enumerate() {
-            if self.weights.of(cost) <= bounds.value && bounds.admit(cost, 1) {
-                let plan = self.plan_leaf(label);
+            if self.weighing.weights.of(cost) <= bounds.value && bounds.admit(cost, 1) {
+                let plan = self.plans.leaf(label);
                 found.push(Point { cost: *cost, leaves: 1, plan });
             }
         }
@@ -240,7 +240,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         let mut least = self.price();
         for (cell, value) in cells.iter_mut().zip([true, false]) {
             pairs.costs_of_cell(&self.leaves, side, (g, value), scratch);
-            let Some((value, _)) = self.weights.least(&scratch.costs) else { return };
+            let Some((value, _)) = self.weighing.weights.least(&scratch.costs) else { return };
             least += value;
             cell.clone_from(&scratch.costs);
         }
@@ -250,10 +250,10 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         for (a, yes) in cells[0].iter().enumerate() {
             for (b, no) in cells[1].iter().enumerate() {
                 let cost = self.task.combine(yes, no);
-                if self.weights.of(&cost) + self.weights.leaf <= bounds.value
+                if self.weighing.weights.of(&cost) + self.weighing.weights.leaf <= bounds.value
                     && bounds.admit(&cost, 2)
                 {
-                    let (yes, no) = (self.plan_leaf(a), self.plan_leaf(b));
+                    let (yes, no) = (self.plans.leaf(a), self.plans.leaf(b));
                     gathered.draft(cost, 2, (g, yes, no));
                 }
             }
@@ -289,7 +289,8 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
 
     /// Weighted cost of a point.
     pub fn value(&self, point: &Point<K>) -> f64 {
-        self.weights.of(&point.cost) + self.weights.leaf * f64::from(point.leaves - 1)
+        self.weighing.weights.of(&point.cost)
+            + self.weighing.weights.leaf * f64::from(point.leaves - 1)
     }
 
     /// Keeps the points that no other dominates, or all; of equal ones the one with fewest leaves.

@@ -1,10 +1,10 @@
 //! The tree of two levels at most with the least weighted cost, by the leaves of pairs of columns.
 //! No plan is made of it, so that threads may look for several at a time.
 
-use super::engine::Weights;
 use super::leaves::{Budget, Leaves, NO_LEAF};
 use super::node::{FrontNode, Pace};
 use super::pairs::{Pairs, Scratch};
+use super::weighing::Weights;
 use crate::data::Smallest;
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;

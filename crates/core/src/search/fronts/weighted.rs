@@ -4,7 +4,7 @@
 //! to depth two the pairs of a node hold every leaf. Deeper trees are found by branch and bound;
 //! where the weighted costs of labels are linear in the sums, above lattices.
 
-use super::engine::{Engine, Point, Weights};
+use super::engine::{Engine, Point};
 use super::node::FrontNode;
 use super::shallow::{SHALLOW, product};
 use crate::data::Sample;
@@ -162,8 +162,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let memo = self.memo();
         let mut branch = Branch { nodes: Weighted { engine: self }, memo: Some(&memo), monitor };
         let known = branch.solve(&at, None, Allowed::of(depth, usize::MAX), cut);
-        self.memo_bytes = memo.bytes();
-        self.memo = Some(memo);
+        self.weighing.memo_bytes = memo.bytes();
+        self.weighing.memo = Some(memo);
         known
     }
 
@@ -220,11 +220,11 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
     /// The present weights as costs of labels of the distinct rows, if they are linear.
     fn linear(&mut self) -> Option<Arc<LabelCosts>> {
-        if let Some(known) = &self.linear {
+        if let Some(known) = &self.weighing.linear {
             return Some(known.clone());
         }
-        let (forms, root) = (self.forms.as_ref()?, self.first.as_ref()?);
-        let sample = &root.sample;
+        let forms = self.weighing.forms.as_ref()?;
+        let sample = &self.root.sample;
         let mut costs = Vec::with_capacity(forms.len() * sample.n_rows());
         for r in 0..sample.n_rows() {
             let of_row = forms.iter().map(|form| product(form, sample.statistics(r)));
@@ -238,8 +238,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let (price, most) =
             (self.price() / sample.n_rows() as f64, self.settings.limits.most_leaves());
         let task = LabelCosts::of_costs(&costs, forms.len(), None, price, most).ok()?;
-        self.linear = Some(Arc::new(task));
-        self.linear.clone()
+        self.weighing.linear = Some(Arc::new(task));
+        self.weighing.linear.clone()
     }
 
     /// A tree with the labels of least weighted cost; the records are the sums of its leaves.
@@ -261,7 +261,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
 
     fn at(&mut self, rows: &Arc<FrontNode<K>>, floor: f64) -> At<K> {
         let point = self.leaf_point(&rows.total);
-        let value = point.map_or(f64::MOST, |p| self.weights.of(&p.cost));
+        let value = point.map_or(f64::MOST, |p| self.weighing.weights.of(&p.cost));
         At { rows: rows.clone(), leaf: Known { value, tree: point }, floor }
     }
 
@@ -269,17 +269,18 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// that is added up, and where labels cost linear forms those of the rows, which are rounded to
     /// 2^−42 of their sum over all labels. See docs/maths/fronts.md.
     pub fn rounding(&self) -> f64 {
-        let rows = self.first.as_ref().map_or(0, |root| root.sample.n_rows());
-        let labels = self.forms.as_ref().map_or(0, Vec::len);
-        let sizes = self.weights.components.iter().zip(&self.size).map(|(w, s)| w.abs() * s);
-        let size = sizes.sum::<f64>() + self.weights.leaf * 1024.0;
+        let rows = self.root.sample.n_rows();
+        let labels = self.weighing.forms.as_ref().map_or(0, Vec::len);
+        let sizes =
+            self.weighing.weights.components.iter().zip(&self.size).map(|(w, s)| w.abs() * s);
+        let size = sizes.sum::<f64>() + self.weighing.weights.leaf * 1024.0;
         let (sums, costs) = ((4 * rows + 64) as f64, (rows * labels) as f64);
         (sums * power_of_two(-53) + costs * power_of_two(-41)) * size
     }
 
     /// No tree over the rows of `node` has a smaller weighted cost, but for rounding.
     pub fn floor(&self, node: &FrontNode<K>) -> f64 {
-        match &self.forms {
+        match &self.weighing.forms {
             Some(forms) => {
                 let sample = &node.sample;
                 (0..sample.n_rows()).map(|r| least_of(forms, sample.statistics(r))).sum()
@@ -291,7 +292,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// Floors of the false and the true side of every column.
     fn floors(&mut self, node: &FrontNode<K>) -> Result<Vec<[f64; 2]>, Stop> {
         let sample = &node.sample;
-        let Some(forms) = &self.forms else {
+        let Some(forms) = &self.weighing.forms else {
             let pairs = self.pairs(node, SHALLOW)?;
             let mut record = vec![0; node.total.len()];
             let mut side = |c: usize, value: bool| {
@@ -313,7 +314,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     /// Least weighted cost in the range of what rows with these sums (size last) can cost.
     fn lowest(&self, record: &[i64]) -> f64 {
         let reach = self.task.reach(&record[..record.len() - 1]);
-        let Weights { components, .. } = &self.weights;
+        let components = &self.weighing.weights.components;
         let least = |(w, (low, high)): (&f64, (i64, i64))| {
             if *w == 0.0 { 0.0 } else { (w * low as f64).min(w * high as f64) }
         };

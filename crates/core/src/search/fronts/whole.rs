@@ -5,10 +5,11 @@
 //! corner (max, max), where alone a point can be that neither dominates (Ulungu & Teghem
 //! 1995). Only the points of subproblems within that triangle are listed.
 
-use super::engine::{Engine, Point, Weights};
+use super::engine::{Engine, Point};
 use super::node::{FrontNode, Pace};
 use super::points::{Bounds, above};
 use super::shallow::SHALLOW;
+use super::weighing::Weights;
 use crate::search::Stop;
 use crate::task::{ANY, FrontTask};
 use std::sync::Arc;

@@ -22,7 +22,7 @@ impl<T: FrontTask<K>, const K: usize> Search<'_, '_, T, K> {
     pub(super) fn list(&mut self, most: i64) -> Result<(), Stop> {
         let weights = self.weights;
         self.engine.set_weights(weights);
-        let root = self.root.clone();
+        let root = self.engine.root.clone();
         let extra = self.allowance(&weights) + self.engine.rounding();
         let within = self.within(most, extra);
         let order = columns(self.engine, &root, self.depth, above(within, self.engine.rounding()))?;
@@ -67,7 +67,7 @@ impl<T: FrontTask<K>, const K: usize> Search<'_, '_, T, K> {
         most: i64,
         extra: f64,
     ) -> Result<usize, Stop> {
-        let root = self.root.clone();
+        let root = self.engine.root.clone();
         let mut n_points = 0;
         for &(value, c) in order {
             let within = reach.min(self.within(most, extra));

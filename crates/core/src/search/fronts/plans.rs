@@ -1,0 +1,70 @@
+//! Trees with a label at every leaf, as plans that share their parts.
+
+use crate::data::Sample;
+use crate::tree::Tree;
+
+/// A tree with the label of every leaf, sharing its parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Plan {
+    Leaf {
+        label: u32,
+    },
+    /// The caller's feature; plans of the rows with and without it.
+    Split {
+        feature: u32,
+        yes: u32,
+        no: u32,
+    },
+}
+
+/// All plans of a search; a plan is named by its place.
+#[derive(Debug, Default)]
+pub(super) struct Plans {
+    all: Vec<Plan>,
+    /// Plan of a leaf of every label.
+    of_labels: Vec<u32>,
+}
+
+impl Plans {
+    /// Bytes that they take.
+    pub fn bytes(&self) -> usize {
+        self.all.len() * size_of::<Plan>()
+    }
+
+    /// The feature at the root; `None` of a leaf.
+    pub fn root(&self, plan: u32) -> Option<usize> {
+        match self.all[plan as usize] {
+            Plan::Leaf { .. } => None,
+            Plan::Split { feature, .. } => Some(feature as usize),
+        }
+    }
+
+    /// A leaf.
+    pub fn leaf(&mut self, label: usize) -> u32 {
+        while self.of_labels.len() <= label {
+            self.of_labels.push(self.all.len() as u32);
+            self.all.push(Plan::Leaf { label: self.of_labels.len() as u32 - 1 });
+        }
+        self.of_labels[label]
+    }
+
+    /// A split on column `c` of `sample`.
+    pub fn split(&mut self, sample: &Sample, c: usize, yes: u32, no: u32) -> u32 {
+        let column = sample.columns[c];
+        let (yes, no) = if column.flipped { (no, yes) } else { (yes, no) };
+        self.all.push(Plan::Split { feature: column.feature as u32, yes, no });
+        self.all.len() as u32 - 1
+    }
+
+    /// The tree of a plan with the label of every node's leaf, −1 at splits.
+    pub fn tree(&self, plan: u32) -> (Tree, Vec<i64>) {
+        match self.all[plan as usize] {
+            Plan::Leaf { label } => (Tree::leaf(), vec![i64::from(label)]),
+            Plan::Split { feature, yes, no } => {
+                let ((yes, yes_labels), (no, no_labels)) = (self.tree(yes), self.tree(no));
+                let labels = [vec![-1], yes_labels, no_labels].concat();
+                (Tree::split(feature as usize, &yes, &no), labels)
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Weights on the components of a cost, and what is known of nodes under them.
+
+use super::engine::Point;
+use super::near::Near;
+use super::node::Place;
+use crate::search::memo::Memo;
+use crate::task::FrontTask;
+use crate::task::label_costs::LabelCosts;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Weights of the components of a cost, and of every leaf but the first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Weights<const K: usize> {
+    pub components: [f64; K],
+    pub leaf: f64,
+}
+
+impl<const K: usize> Weights<K> {
+    #[inline(always)]
+    pub fn of(&self, cost: &[i64; K]) -> f64 {
+        cost.iter().zip(&self.components).map(|(&c, w)| c as f64 * w).sum()
+    }
+
+    /// The least of some costs and its place.
+    #[inline(always)]
+    pub fn least(&self, costs: &[[i64; K]]) -> Option<(f64, usize)> {
+        let mut least = None;
+        for (place, cost) in costs.iter().enumerate() {
+            let value = self.of(cost);
+            if value < least.map_or(f64::INFINITY, |(least, _)| least) {
+                least = Some((value, place));
+            }
+        }
+        least
+    }
+}
+
+/// What is known under some weights; other weights make all of it void.
+pub(super) struct Weighing<const K: usize> {
+    pub weights: Weights<K>,
+    /// The weighted costs of labels as linear forms, where they are.
+    pub forms: Option<Vec<Vec<f64>>>,
+    /// The same as a task, if it was asked for.
+    pub linear: Option<Arc<LabelCosts>>,
+    /// Of trees of two levels at most.
+    pub near: FxHashMap<Place, Near<K>>,
+    /// Bytes of these.
+    pub near_bytes: usize,
+    /// Of deeper trees.
+    pub memo: Option<Memo<f64, Point<K>>>,
+    /// Bytes of these.
+    pub memo_bytes: usize,
+}
+
+impl<const K: usize> Weighing<K> {
+    /// Nothing yet.
+    pub fn new(task: &impl FrontTask<K>, weights: Weights<K>) -> Self {
+        Weighing {
+            weights,
+            forms: task.linear(&weights.components),
+            linear: None,
+            near: FxHashMap::default(),
+            near_bytes: 0,
+            memo: None,
+            memo_bytes: 0,
+        }
+    }
+}
