@@ -113,6 +113,15 @@ def test_entry_at_zero_is_no_entry():
     assert abs(late.objective_value_ - model.objective_value_) > 1e-3
 
 
+def test_a_fit_whose_late_rows_weigh_nothing_is_the_fit_without_them():
+    X, y = sample(40)
+    late = np.arange(len(y)) % 5 == 0
+    tree = OptimalSurvivalTree(max_depth=2)
+    given = tree.fit(X, with_entry(y, np.where(late, y["months"] / 2, 0.0)), ~late)
+    entered = given.certificate_.fingerprint
+    assert entered == tree.fit(X, y, ~late).certificate_.fingerprint
+
+
 def test_rows_cut_in_two_at_a_time_have_the_same_curves():
     X, y = late_sample()
     y["entry"] = 0.0

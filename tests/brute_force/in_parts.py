@@ -29,6 +29,10 @@ def a_fit_over_parts_finds_the_best_tree(problem, rng):
         words = ("rows", "max_depth=4", "front", "teacher", "capacities", "predicted outcomes")
         assert any(word in str(error) for word in words), error
         return ["refused"]
+    paid = problem.parameters.get("feature_costs") is not None
+    if paid and len(model.encoder_.features_) < problem.X.shape[1]:
+        # The encoder keeps one of equal features, whatever the others cost.
+        return ["equal features"]
     check_certificate(problem, model)
     fit = {name: one for name, one in problem.fit.items() if name not in UNUSED}
     check_verified(model, problem.X, fit)

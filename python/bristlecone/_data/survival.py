@@ -63,7 +63,8 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
     if weight is not None and not weight.all():
         kept = weight > 0
         X, event, time, weight = take_rows(X, kept), event[kept], time[kept], weight[kept]
-        entry = None if entry is None else entry[kept]
+        # Without late rows there is no delayed entry, as if the others had not been given.
+        entry = None if entry is None or not entry[kept].any() else entry[kept]
     if len(event) < 2:
         raise ValueError(
             f"n_samples={len(event)}: a survival tree needs at least two rows of positive weight"

@@ -178,7 +178,12 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
 def _covariance(values: Floats, weight: Floats, stated: Floats) -> tuple[Floats, Floats, Any]:
     """Covariance of the errors of means, what is stated, and the size of its terms."""
     share = weight / weight.sum()
-    low = values - values.mean(axis=0)
+    unit = np.abs(values).max(initial=0.0) or 1.0
+    scaled = values / unit
+    low = scaled - share @ scaled
     off = (low - share @ low) * share[:, None]
-    size = ((np.abs(values) * share[:, None]).max(axis=0, initial=0.0) ** 2).sum()
-    return np.einsum("ij,ik->jk", off, off), stated, len(values) * size
+    size = ((np.abs(scaled) * share[:, None]).max(axis=0, initial=0.0) ** 2).sum()
+    # Squares of rewards beyond 1e154 are infinite, each with its sign.
+    with np.errstate(over="ignore"):
+        found = np.einsum("ij,ik->jk", off, off) * unit * unit
+        return found, stated, len(values) * size * unit * unit

@@ -43,7 +43,7 @@ def read_lifetimes(
     kept = kept_rows(weight, len(time))
     some = None if kept.all() else kept
     event, time = event[kept], time[kept]
-    entry = None if entry is None else entry[kept]
+    entry = None if entry is None or not entry[kept].any() else entry[kept]
     grid = parameters.get("time_grid")
     if grid is not None:
         grid = np.asarray(grid, dtype=np.float64)

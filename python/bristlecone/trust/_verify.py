@@ -284,14 +284,22 @@ def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple
         ]
     pairs: list[tuple[str, Any, Any]] = []
     fills = {schema.name: schema.fill for schema in encoder.columns_}
-    for decision, feature in zip(feature_decisions(encoder), encoder.features_, strict=True):
+    features = zip(feature_decisions(encoder), encoder.features_, strict=True)
+    for place, (decision, feature) in enumerate(features):
         numbers = rows.columns[decision.place].numbers
         fill = fills[decision.column]
         if decision.kind == "at most" and numbers is not None:
             bound = decision.bound
             assert bound is not None
-            known = numbers[~np.isnan(numbers)]
-            pairs.append((feature.name, _middle(known, bound), bound))
+            is_known = ~np.isnan(numbers)
+            known = numbers[is_known]
+            middle = _middle(known, bound)
+            if encoder.thresholds == "all":
+                # A cut that the search made is midway between the values of a node that it splits.
+                nodes_split = np.flatnonzero(nodes.feature == place)
+                of_nodes = [_middle(numbers[is_known & reached[:, k]], bound) for k in nodes_split]
+                middle = bound if bound in of_nodes else middle
+            pairs.append((feature.name, middle, bound))
             answer = fill is not None and fill <= bound
             pairs.append((f"{feature.name}, missing", answer, decision.missing))
             shown = _number(feature.condition.removeprefix("<= "))

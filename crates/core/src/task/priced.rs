@@ -34,9 +34,54 @@ pub struct Priced {
     weights: Vec<f64>,
     /// Of all rows.
     total_weight: f64,
-    /// What rounding the weights, and the prices per unit of weight, can do to the test of all
-    /// rows, in cost units.
-    off: f64,
+    rounding: Rounding,
+}
+
+/// What rounding the weights of rows and the prices per unit of weight can do to tests.
+#[derive(Clone, Debug)]
+struct Rounding {
+    /// Of the weights.
+    weights: Off,
+    /// Of every price.
+    prices: Vec<Off>,
+    /// Cost of all rows as a leaf, in cost units: no better tree pays more for its tests.
+    single_leaf: f64,
+}
+
+/// By how much a price may be off.
+#[derive(Clone, Copy, Debug, Default)]
+struct Off {
+    /// For the test of all rows, in cost units.
+    of_all: f64,
+    /// As a share of what is paid.
+    share: f64,
+}
+
+/// Largest share for which shares of shares do not count.
+const SMALL_SHARE: f64 = 1e-3;
+
+impl Rounding {
+    /// Most that the tests of a tree that may be best can be off by, where every row passes so many.
+    ///
+    /// Prices are taken by what bounds them better: what the tests of all rows on every level are off
+    /// by, or their share of what a tree can pay.
+    fn of_tests(&self, levels: f64) -> f64 {
+        let (mut of_all, mut share) = (0.0, 0.0f64);
+        for off in std::iter::once(&self.weights).chain(&self.prices) {
+            let of_share = off.share * self.single_leaf * (1.0 + 4.0 * SMALL_SHARE);
+            if off.share <= SMALL_SHARE && of_share < levels * off.of_all {
+                share = share.max(off.share);
+            } else {
+                of_all = f64::max(of_all, off.of_all);
+            }
+        }
+        // Of weights and prices together.
+        2.0 * (levels * of_all + share * self.single_leaf * (1.0 + 4.0 * SMALL_SHARE))
+    }
+
+    fn is_none(&self) -> bool {
+        self.weights.of_all == 0.0 && self.prices.iter().all(|off| off.of_all == 0.0)
+    }
 }
 
 impl Priced {
@@ -68,14 +113,42 @@ impl Priced {
         let whole = fixed.whole;
         let total_weight = given.with(Some(&weights)).sum(weights.iter().copied());
         let total = given.sum(fixed.values.iter().map(|&w| w as f64));
-        let mut task =
-            Priced { costs, prices, statistics, rate, whole, weights, total_weight, off: 0.0 };
-        let rates = || task.prices.values().map(|price| price * rate);
-        let moved = if fixed.moved > 0.0 { fixed.moved * rates().fold(0.0, f64::max) } else { 0.0 };
+        let none = Rounding { weights: Off::default(), prices: Vec::new(), single_leaf: 0.0 };
+        let mut task = Priced {
+            costs,
+            prices,
+            statistics,
+            rate,
+            whole,
+            weights,
+            total_weight,
+            rounding: none,
+        };
+        let of_label = |k: usize| {
+            let records = task.costs.statistics().iter().skip(k).step_by(task.costs.channels());
+            records.enumerate().map(|(i, &v)| v * given.count(i) as i64).sum()
+        };
+        let totals: Vec<i64> = (0..task.costs.channels()).map(of_label).collect();
         // No tree that may be best pays a larger price.
-        let paid = rates().filter(|&rate| rate < MOST_PRICE);
-        let farthest = paid.map(|rate| (task.charged(rate) - rate).abs()).fold(0.0, f64::max);
-        task.off = moved + total * farthest;
+        let paid = task.prices.values().map(|price| price * rate).filter(|&r| r < MOST_PRICE);
+        let paid: Vec<f64> = paid.filter(|&rate| rate > 0.0).collect();
+        if fixed.moved > 0.0 {
+            // Four roundings more than the quotients are off by.
+            let share = |(&v, w): (&i64, f64)| (v as f64 / (w * fixed.scale()) - 1.0).abs();
+            let rows = fixed.values.iter().zip(task.weights.iter().copied());
+            let shares = rows.filter(|&(_, w)| w > 0.0).map(share);
+            task.rounding.weights = Off {
+                of_all: fixed.moved * paid.iter().copied().fold(0.0, f64::max),
+                share: shares.fold(0.0, f64::max) + 4.0 * f64::EPSILON,
+            };
+        }
+        let of_price = |&rate: &f64| {
+            let moved = (task.charged(rate) - rate).abs();
+            Off { of_all: total * moved, share: moved / rate * (1.0 + 1e-6) }
+        };
+        task.rounding.prices = paid.iter().map(of_price).collect();
+        let single_leaf = task.costs.leaf_cost(&totals) as f64;
+        task.rounding.single_leaf = (single_leaf + task.costs.off()) * (1.0 + 1e-6);
         Ok(task)
     }
 
@@ -143,9 +216,9 @@ impl ScalarTask for Priced {
         let levels = tests.min(allowed.depth as f64);
         // Prices of splits that order trees exactly do so beside exact prices of tests only.
         let half = if self.whole { 0.0 } else { 0.5 };
-        let is_exact = self.whole && self.off == 0.0;
+        let is_exact = self.whole && self.rounding.is_none();
         let of_splits = if self.costs.orders_sizes() && !is_exact { 0.5 } else { 0.0 };
-        let units = levels * self.off + tests * (half + of_splits);
+        let units = self.rounding.of_tests(levels) + tests * (half + of_splits);
         let (scale, outward) = (self.costs.scale(), self.costs.outward());
         let of_tests = mean_times_power(units / scale, self.total_weight, outward);
         self.costs.resolution(allowed) + of_tests

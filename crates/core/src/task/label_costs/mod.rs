@@ -341,6 +341,11 @@ impl LabelCosts {
         (1i64 << self.up) as f64
     }
 
+    /// What rounding the rows' costs can do to any tree, in cost units.
+    pub(super) fn off(&self) -> f64 {
+        self.off
+    }
+
     /// Cost units that all costs are to be multiples of, those of tests too.
     pub(super) fn grain(&self) -> f64 {
         (1i64 << self.price.grain) as f64
