@@ -7,8 +7,8 @@ use crate::data::Column;
 use crate::error::Error;
 use crate::search::certificate::Measured;
 use crate::search::nodes::Found as Best;
-use crate::search::root::{About, Search};
-use crate::search::sums::SumScale;
+use crate::search::root::{About, Scale, Search};
+use crate::search::sums::{SumScale, certified};
 use crate::search::{Checked, Monitor, Settings, Solution, Status, Stop, too_wide};
 use crate::task::{LaneTask, Placed};
 use crate::tree::Tree;
@@ -34,6 +34,8 @@ pub struct Found {
     pub tree: Tree,
     cost: i64,
     lower: i64,
+    /// Least cost of the trees of fewer leaves; `i64::MAX` where there are none.
+    fewer: i64,
     stop: Option<Stop>,
     nodes: u64,
 }
@@ -57,7 +59,7 @@ pub fn search<T: LaneTask>(
         flipped.map(|(feature, &flipped)| Column { feature, flipped }).collect();
     let leaf = task.leaf_cost(&total[..channels]);
     let mut best = Best { cost: leaf, tree: Tree::leaf() };
-    let (mut stop, mut lower) = (None, leaf);
+    let (mut stop, mut lower, mut fewer) = (None, leaf, i64::MAX);
     let deepest = limits.max_depth.min(table.shape.n_features);
     // Shallower tables take little, and are there when a limit ends the deepest.
     for depth in 1..=deepest {
@@ -66,6 +68,8 @@ pub fn search<T: LaneTask>(
             Ok(costs) => {
                 best = costs.best(limits.most_leaves());
                 lower = best.cost;
+                let leaves = best.tree.n_leaves();
+                fewer = if leaves > 1 { costs.best(leaves - 1).cost } else { i64::MAX };
             }
             Err(reason) => {
                 (stop, lower) = (Some(reason), NOTHING);
@@ -74,7 +78,7 @@ pub fn search<T: LaneTask>(
         }
     }
     let Best { cost, tree } = best;
-    Ok(Found { tree, cost, lower, stop, nodes: monitor.nodes() })
+    Ok(Found { tree, cost, lower, fewer, stop, nodes: monitor.nodes() })
 }
 
 /// What was found, with its certificate. The objective is that of the rows in the leaves of the
@@ -92,7 +96,7 @@ pub fn certify<T: LaneTask>(
     leaves: Option<&Leaves>,
 ) -> Result<Solution, Error> {
     let (total, settings) = (table.of(&[]), checked(table, settings)?);
-    let Found { tree, cost, lower, stop, nodes } = found.clone();
+    let Found { tree, cost, lower, fewer, stop, nodes } = found.clone();
     monitor.count(nodes);
     let by_cost = || {
         let splits = tree.n_leaves() as i64 - 1;
@@ -112,8 +116,15 @@ pub fn certify<T: LaneTask>(
         n_columns: table.shape.n_features,
         kernel: "partial-sums".into(),
     };
+    let leaves = tree.n_leaves();
     let search = Search::new(&scale, &settings, monitor, (cost, tree), lower);
-    let solution = search.finish(stop, about);
+    let mut solution = search.finish(stop, about);
+    let perfect = task.least_objective(leaves);
+    if solution.status == Status::Unresolved && leaves > 1 && measured.meets(perfect) {
+        // Trees of as many leaves pay as much for them, and those of fewer are bounded by the table.
+        let lower = perfect.min(scale.bound(fewer));
+        solution = certified(solution, measured, lower, &settings, monitor);
+    }
     if solution.status == Status::Unresolved {
         return Err(too_wide(task.widest(), solution.objective, solution.lower_bound));
     }

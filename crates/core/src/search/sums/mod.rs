@@ -16,6 +16,7 @@ mod subsets;
 mod tables;
 
 pub use neighbours::{alternatives, near_optimal};
+pub(super) use solve::certified;
 pub use solve::{solve, solve_path};
 
 use super::branch::Branch;

@@ -93,14 +93,22 @@ fn resolved_by_size<T: LaneTask>(
         }
         lower = lower.min(fewer.lower_bound);
     }
-    let mut certificate = Certificate::new(monitor, settings, lower).after(
-        found.objective,
-        found.lower_bound,
-        &found.trace,
-    );
-    certificate.settle(best);
+    Ok(certified(found, best, lower, settings, monitor))
+}
+
+/// A solution of this measure, where no tree has an objective below another bound than it knew.
+pub(in crate::search) fn certified(
+    found: Solution,
+    measured: Measured,
+    lower: f64,
+    settings: &Checked,
+    monitor: &Monitor,
+) -> Solution {
+    let certificate = Certificate::new(monitor, settings, lower);
+    let mut certificate = certificate.after(found.objective, found.lower_bound, &found.trace);
+    certificate.settle(measured);
     let Verdict { objective, lower_bound, status, nodes, trace } = certificate.finish(None);
-    Ok(Solution { objective, lower_bound, status, nodes, trace, ..found })
+    Solution { objective, lower_bound, status, nodes, trace, ..found }
 }
 
 /// Objective of a tree, prices of questions included.
