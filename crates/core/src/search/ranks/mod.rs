@@ -19,6 +19,7 @@ use super::lattice;
 use super::memo::Memo;
 use super::nodes::full_leaves;
 use super::root::{About, Scale, Search};
+use super::sums::resolved_by_size;
 use super::{Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop, too_wide};
 use crate::data::{RankMatrix, Smallest};
 use crate::error::Error;
@@ -176,9 +177,22 @@ pub fn over_thresholds<T: Swept>(
         finest = Some(finer);
     }
     if found.status == Status::Unresolved {
+        let best = measured(task, matrix, &found.tree);
+        let search = |smaller: &Checked, inner: &Monitor| {
+            Ok(solve_once((task, task), matrix, smaller, inner, None))
+        };
+        found = resolved_by_size(task, best, settings, monitor, found, search)?;
+    }
+    if found.status == Status::Unresolved {
         return Err(too_wide(task.widest(), found.objective, found.lower_bound));
     }
     Ok(found)
+}
+
+/// Objective of a tree.
+fn measured(task: &impl Swept, matrix: &RankMatrix, tree: &Tree) -> Measured {
+    let leaf_of = tree.partition_by(matrix.n_rows(), |row, q| matrix.holds(row, q));
+    task.objective(Placed::rows(&leaf_of, tree.n_leaves()))
 }
 
 /// One search by a task that stands for the one given; where a tree is known only for those that
@@ -298,9 +312,7 @@ impl<T: Swept> Scale<Pair> for RankScale<'_, T> {
     }
 
     fn objective(&self, _cost: Pair, tree: &Tree) -> Measured {
-        let matrix = self.problem.matrix;
-        let leaf_of = tree.partition_by(matrix.n_rows(), |row, q| matrix.holds(row, q));
-        self.given.objective(Placed::rows(&leaf_of, tree.n_leaves()))
+        measured(self.given, self.problem.matrix, tree)
     }
 
     fn at_most(&self, cost: Pair, tree: &Tree) -> Option<f64> {

@@ -16,7 +16,7 @@ mod subsets;
 mod tables;
 
 pub use neighbours::{alternatives, near_optimal};
-pub(super) use solve::certified;
+pub(super) use solve::{certified, resolved_by_size};
 pub use solve::{solve, solve_path};
 
 use super::branch::Branch;

@@ -15,7 +15,7 @@ use crate::search::root::{About, Scale, Search};
 use crate::search::{
     Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop, too_wide, wide,
 };
-use crate::task::{LaneTask, Placed};
+use crate::task::{LaneTask, Placed, ScalarTask};
 use crate::tree::Tree;
 
 /// Trees this share cheaper than a known one are not worth finding with finer numbers: a quarter
@@ -60,7 +60,11 @@ fn resolved<T: LaneTask>(
         found = wide::solve(&*wide, &objective, features, settings, monitor, found)?;
     }
     if found.status == Status::Unresolved {
-        found = resolved_by_size(task, features, settings, monitor, found)?;
+        let best = measured(task, features, &found.tree);
+        let search = |smaller: &Checked, inner: &Monitor| {
+            solve_once((task, task), features, smaller, inner, None)
+        };
+        found = resolved_by_size(task, best, settings, monitor, found, search)?;
     }
     if found.status == Status::Unresolved {
         return Err(too_wide(task.widest(), found.objective, found.lower_bound));
@@ -70,22 +74,22 @@ fn resolved<T: LaneTask>(
 
 /// Where a tree fits perfectly its objective is the penalties of its leaves, far less than the loss
 /// is resolved to. Trees of as many leaves pay as much, and those of fewer are searched again.
-fn resolved_by_size<T: LaneTask>(
-    task: &T,
-    features: &BinaryMatrix,
+pub(in crate::search) fn resolved_by_size(
+    task: &impl ScalarTask,
+    best: Measured,
     settings: &Checked,
     monitor: &Monitor,
     found: Solution,
+    search: impl FnOnce(&Checked, &Monitor) -> Result<Solution, Error>,
 ) -> Result<Solution, Error> {
     let leaves = found.tree.n_leaves();
-    let best = measured(task, features, &found.tree);
     let mut lower = task.least_objective(leaves);
     if leaves > 1 && best.meets(lower) {
         let smaller = settings.at_most(leaves - 1);
         let stopped = || monitor.check().is_err();
         // Bounds on smaller trees alone do not belong in the trace.
         let inner = monitor.within(&stopped);
-        let fewer = solve_once((task, task), features, &smaller, &inner, None)?;
+        let fewer = search(&smaller, &inner)?;
         monitor.count(inner.nodes());
         let status = monitor.check().map_or_else(Status::from, |()| fewer.status);
         if !matches!(status, Status::Optimal | Status::Unresolved) {
