@@ -68,26 +68,29 @@ pub(crate) fn return_freed() {
     }
 }
 
-/// Blocks of so many bytes are asked for in huge pages: the tables of a search, which are written all
-/// over, and from which a page of 4 kB takes longer to be had than to be filled.
-const HUGE: usize = 8 << 20;
-
-/// Asks the system to keep what is inside a block in huge pages, which it does where it can.
+/// Asks the system to keep what is inside a large block in huge pages, which it does where it can:
+/// the tables of a search are written all over, and a page of 4 kB takes longer to be had than to be
+/// filled.
+#[cfg(target_os = "linux")]
 fn in_huge_pages(block: *mut u8, bytes: usize) {
-    #[cfg(target_os = "linux")]
-    {
-        unsafe extern "C" {
-            fn madvise(address: *mut u8, bytes: usize, advice: i32) -> i32;
-        }
-        const PAGE: usize = 2 << 20;
-        const MADV_HUGEPAGE: i32 = 14;
-        let skipped = block.align_offset(PAGE);
-        if !block.is_null() && bytes >= HUGE && skipped < bytes {
-            // SAFETY: the range lies in the block, and the advice changes nothing that it holds.
-            unsafe { madvise(block.add(skipped), bytes - skipped, MADV_HUGEPAGE) };
-        }
+    const LARGE: usize = 8 << 20;
+    const PAGE: usize = 2 << 20;
+    const MADV_HUGEPAGE: i32 = 14;
+    unsafe extern "C" {
+        fn madvise(address: *mut u8, bytes: usize, advice: i32) -> i32;
+    }
+    if block.is_null() || bytes < LARGE {
+        return;
+    }
+    let skipped = block.align_offset(PAGE);
+    if skipped < bytes {
+        // SAFETY: the range lies in the block, and the advice changes nothing that it holds.
+        unsafe { madvise(block.add(skipped), bytes - skipped, MADV_HUGEPAGE) };
     }
 }
+
+#[cfg(not(target_os = "linux"))]
+fn in_huge_pages(_: *mut u8, _: usize) {}
 
 /// Gives all reserves back. Called by the allocator: nothing here may allocate or panic.
 pub(crate) fn ran_out() {
