@@ -177,6 +177,15 @@ def test_infinite_values_name_their_column():
         OptimalTreeClassifier(encoder=BinaryEncoder(thresholds="all")).fit(X, [0, 1])
 
 
+def test_a_threshold_is_verified_by_the_values_of_the_node_that_it_splits():
+    X = pd.DataFrame({"a": [0, 0, 0, 1, 1, 1, 1], "x": [0.5, 2.2, 5.0, 1.0, 1.0, 4.0, 4.0]})
+    y = [5, 5, 5, 0, 0, 1, 1]
+    tree = OptimalTreeRegressor(max_depth=2, encoder=BinaryEncoder(thresholds="all")).fit(X, y)
+    # Midway between 1 and 4, which are no neighbours among all rows.
+    assert list(tree.encoder_.get_feature_names_out()) == ["a", "x <= 2.5"]
+    assert verify(tree, X, y).ok
+
+
 def test_the_gap_of_quantiles_is_that_to_all_thresholds():
     rng = np.random.default_rng(6)
     X = table(rng, 150)

@@ -103,10 +103,12 @@ class RankedFeatures:
         place: dict[Any, int] = {}
         for schema in encoder.columns_:
             fill = schemas[schema.name].fill
-            for value, low, high in sorted(cuts[schema.name]):
+            for value in sorted({cut[0] for cut in cuts[schema.name]}):
                 # Nodes with the same threshold may have other values beside it.
-                if (schema.name, value) in place:
-                    continue
+                _, lows, highs = zip(
+                    *(cut for cut in cuts[schema.name] if cut[0] == value), strict=True
+                )
+                low, high = max(lows), min(highs)
                 place[schema.name, value] = len(features)
                 condition = f"<= {format_threshold(value, low, high)}"
                 missing = fill is not None and fill <= value

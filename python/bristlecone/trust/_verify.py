@@ -292,20 +292,18 @@ def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple
             bound = decision.bound
             assert bound is not None
             is_known = ~np.isnan(numbers)
-            known = numbers[is_known]
-            middle = _middle(known, bound)
-            if encoder.thresholds == "all":
-                # A cut that the search made is midway between the values of a node that it splits.
-                nodes_split = np.flatnonzero(nodes.feature == place)
-                of_nodes = [_middle(numbers[is_known & reached[:, k]], bound) for k in nodes_split]
-                middle = bound if bound in of_nodes else middle
-            pairs.append((feature.name, middle, bound))
+            # A cut that the search made is midway between the values of a node that it splits.
+            cut = (nodes.feature == place) & (encoder.thresholds == "all")
+            asked = [numbers[is_known & reached[:, node]] for node in np.flatnonzero(cut)]
+            asked = asked or [numbers[is_known]]
+            middles = [_middle(values, bound) for values in asked]
+            pairs.append((feature.name, bound if bound in middles else middles[0], bound))
             answer = fill is not None and fill <= bound
             pairs.append((f"{feature.name}, missing", answer, decision.missing))
             shown = _number(feature.condition.removeprefix("<= "))
             if shown is not None:
                 # The rounded threshold of the text must divide the rows in the same way.
-                same = bool(((known <= shown) == (known <= bound)).all())
+                same = all(((values <= shown) == (values <= bound)).all() for values in asked)
                 pairs.append((f"{feature.name} in words", True, same))
         elif isinstance(feature, OneOf):
             # The text names the first levels and counts the others.
