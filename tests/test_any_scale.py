@@ -8,10 +8,13 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 from trees_plainly import least_objective
 
 from bristlecone import (
+    BinaryEncoder,
     CostSensitiveTreeClassifier,
     DemographicParity,
     FairTreeClassifier,
@@ -21,6 +24,7 @@ from bristlecone import (
     PolicyTree,
     RmstParity,
 )
+from bristlecone.scale import fit_partitions
 from bristlecone.trust import alternatives, near_optimal_trees, verify
 
 # x0 sets an outlier apart; x1 and x2 are rivals for the other rows.
@@ -486,3 +490,30 @@ def test_fair_survival_trees_are_proven_for_weights_of_any_range(seed):
     assert model.status_ == "optimal"
     assert abs(np.diff(model.group_rmst_)[0]) <= 0.2 + 1e-9
     assert verify(model, features, y, sample_weight=weight, sensitive_features=group).ok
+
+
+def test_prices_that_no_tree_pays_do_not_blur_a_fit_over_partitions():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.random((16, 3)) < 0.5, columns=["a", "b", "c"])
+    y, weight = rng.integers(0, 2, 16), rng.integers(1, 4, 16) / 7
+    tree = CostSensitiveTreeClassifier(
+        max_depth=3,
+        cost_matrix=[[0.0, 1.0], [2.0, 0.0]],
+        feature_costs=[1960.4362502838324, 2254.896932150984, 0.01],
+        encoder=BinaryEncoder(),
+    )
+    whole = clone(tree).fit(table, y, weight)
+    fit_partitions(tree, [table.assign(y=y, w=weight)], target="y", weight="w")
+    assert tree.status_ == "optimal"
+    assert tree.objective_value_ == pytest.approx(whole.objective_value_, rel=1e-12)
+    assert tree.n_leaves_ == whole.n_leaves_ == 2
+
+
+def test_a_perfect_tree_is_proven_by_its_leaves_where_a_penalty_is_finer_than_the_loss():
+    table, y = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]}), [51.0, 52.0, 52.0, 51.0]
+    tree = OptimalTreeRegressor(max_depth=2, leaf_penalty=1e-12, min_samples_leaf=1)
+    every = clone(tree).set_params(encoder=BinaryEncoder(thresholds="all")).fit(table, y)
+    parts = fit_partitions(clone(tree), [table.assign(y=y)], target="y")
+    for fitted in (every, parts):
+        assert (fitted.status_, fitted.n_leaves_) == ("optimal", 3)
+        assert fitted.objective_value_ == pytest.approx(3e-12, rel=1e-9)
