@@ -166,7 +166,7 @@ def test_the_first_report_has_a_forecast_and_the_rows_are_not_prepared_for_anoth
     estimator, monkeypatch
 ):
     def second_preparation(*_):
-        raise AssertionError("the search has told what it takes")
+        raise AssertionError("the forecast is known already")
 
     monkeypatch.setattr(forecast, "forecast", second_preparation)
     X, y = GBSG2.X, GBSG2.y if estimator is OptimalSurvivalTree else GBSG2.y["time"]

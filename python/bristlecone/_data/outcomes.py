@@ -128,11 +128,15 @@ def check_survival(y: Any, name: str = "y", *, entry_allowed: bool = True) -> Su
         none may (``entry_allowed``); the column and row are named.
     """
     survival = y if isinstance(y, Survival) else _read(y, name)
-    if survival.entry is not None and not survival.entry.any():
-        survival = survival._replace(entry=None)
+    survival = survival._replace(entry=delayed(survival.entry))
     if survival.entry is not None and not entry_allowed:
         raise ValueError(f"{name} has delayed entry, which is not supported here")
     return survival
+
+
+def delayed(entry: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """The times of entry; None where no row enters late."""
+    return entry if entry is not None and entry.any() else None
 
 
 def read_causes(y: Any) -> Survival:
@@ -148,9 +152,7 @@ def read_causes(y: Any) -> Survival:
         As ``check_survival``, and for a cause that is missing, negative or not whole.
     """
     survival = _read(y, "y", as_cause)
-    if survival.entry is not None and not survival.entry.any():
-        survival = survival._replace(entry=None)
-    return survival
+    return survival._replace(entry=delayed(survival.entry))
 
 
 def either_outcome(y: Any) -> Survival:

@@ -141,14 +141,16 @@ def integers(values: Sequence[int], name: str, size: int | None = None) -> NDArr
     return found
 
 
-def matrix(rows: Sequence[Sequence[float]], name: str, shape: tuple[int, int]) -> Floats:
+def matrix(
+    rows: Sequence[Sequence[float]], name: str, shape: tuple[int, int], dtype: Any = np.float64
+) -> NDArray[Any]:
     """Array of this shape from a list of rows."""
     if len(rows) != shape[0]:
         raise ModelFormatError(f"{name} has {len(rows)} rows; expected {shape[0]}")
     for k, row in enumerate(rows):
         if len(row) != shape[1]:
             raise ModelFormatError(f"{name}[{k}] has {len(row)} numbers; expected {shape[1]}")
-    return np.array(rows, dtype=np.float64).reshape(shape)
+    return np.array(rows, dtype=dtype).reshape(shape)
 
 
 def monotone(values: Sequence[float], name: str, *, low: float, high: float, sign: int) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.arrays import check_not_negative
-from bristlecone._data.outcomes import check_causes, check_survival
+from bristlecone._data.outcomes import check_causes, check_survival, delayed
 from bristlecone._data.rows import (
     check_row_labels,
     check_sample_weight,
@@ -64,7 +64,7 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
         kept = weight > 0
         X, event, time, weight = take_rows(X, kept), event[kept], time[kept], weight[kept]
         # Without late rows there is no delayed entry, as if the others had not been given.
-        entry = None if entry is None or not entry[kept].any() else entry[kept]
+        entry = None if entry is None else delayed(entry[kept])
     if len(event) < 2:
         raise ValueError(
             f"n_samples={len(event)}: a survival tree needs at least two rows of positive weight"

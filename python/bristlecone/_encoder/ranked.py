@@ -92,10 +92,13 @@ class RankedFeatures:
         """
         asked = self._asked(left, right, question)
         schemas = {schema.name: schema for schema in encoder.columns_}
-        cuts: dict[str, set[tuple[float, float, float]]] = defaultdict(set)
+        # By column and threshold the values beside it, the nearest of all nodes that have it.
+        cuts: dict[str, dict[float, tuple[float, float]]] = defaultdict(dict)
         for _, cut in asked.values():
             if cut is not None:
-                cuts[cut[0]].add(cut[1:])
+                name, value, low, high = cut
+                known = cuts[name].get(value, (low, high))
+                cuts[name][value] = max(low, known[0]), min(high, known[1])
         others = defaultdict(list)
         for feature in encoder.features_:
             others[feature.column].append(feature)
@@ -103,12 +106,7 @@ class RankedFeatures:
         place: dict[Any, int] = {}
         for schema in encoder.columns_:
             fill = schemas[schema.name].fill
-            for value in sorted({cut[0] for cut in cuts[schema.name]}):
-                # Nodes with the same threshold may have other values beside it.
-                _, lows, highs = zip(
-                    *(cut for cut in cuts[schema.name] if cut[0] == value), strict=True
-                )
-                low, high = max(lows), min(highs)
+            for value, (low, high) in sorted(cuts[schema.name].items()):
                 place[schema.name, value] = len(features)
                 condition = f"<= {format_threshold(value, low, high)}"
                 missing = fill is not None and fill <= value

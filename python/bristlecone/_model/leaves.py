@@ -117,8 +117,7 @@ class PolicyLeavesRecord(Record, frozen=True, tag="policy"):
 
 
 def _counts(values: list[list[int]], name: str, shape: tuple[int, int]) -> NDArray[np.int64]:
-    matrix(values, name, shape)  # checks the shape; as floats the largest counts are others
-    return np.array(values, dtype=np.int64).reshape(shape)
+    return matrix(values, name, shape, np.int64)
 
 
 def _covariance(values: Matrix, name: str, size: int) -> NDArray[np.float64]:

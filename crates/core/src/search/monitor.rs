@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_millis(100);
 
 /// On a cache line of its own: what threads write all the time does not slow down what they read.
 #[repr(align(128))]
-struct Apart<T>(T);
+struct Apart(AtomicU64);
 
 /// Watches the clock and the caller's interrupt; shared by all threads.
 pub struct Monitor<'a> {
@@ -29,7 +29,7 @@ pub struct Monitor<'a> {
     interrupted: &'a (dyn Fn() -> bool + Sync),
     progress: Option<&'a (dyn Fn(&TracePoint) + Sync)>,
     state: AtomicU8,
-    nodes: Apart<AtomicU64>,
+    nodes: Apart,
     /// Forecast of the search, as bits: seconds and nodes; NaN where nobody knows.
     expected: [AtomicU64; 2],
     /// Share of the search that is done, as bits, where the search itself can tell.

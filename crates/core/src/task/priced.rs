@@ -38,7 +38,7 @@ pub struct Priced {
 }
 
 /// What rounding the weights of rows and the prices per unit of weight can do to tests.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Rounding {
     /// Of the weights.
     weights: Off,
@@ -66,17 +66,17 @@ impl Rounding {
     /// Prices are taken by what bounds them better: what the tests of all rows on every level are off
     /// by, or their share of what a tree can pay.
     fn of_tests(&self, levels: f64) -> f64 {
-        let (mut of_all, mut share) = (0.0, 0.0f64);
+        let paid = self.single_leaf * (1.0 + 4.0 * SMALL_SHARE);
+        let (mut of_all, mut share) = (0.0f64, 0.0f64);
         for off in std::iter::once(&self.weights).chain(&self.prices) {
-            let of_share = off.share * self.single_leaf * (1.0 + 4.0 * SMALL_SHARE);
-            if off.share <= SMALL_SHARE && of_share < levels * off.of_all {
+            if off.share <= SMALL_SHARE && off.share * paid < levels * off.of_all {
                 share = share.max(off.share);
             } else {
-                of_all = f64::max(of_all, off.of_all);
+                of_all = of_all.max(off.of_all);
             }
         }
         // Of weights and prices together.
-        2.0 * (levels * of_all + share * self.single_leaf * (1.0 + 4.0 * SMALL_SHARE))
+        2.0 * (levels * of_all + share * paid)
     }
 
     fn is_none(&self) -> bool {
@@ -113,7 +113,6 @@ impl Priced {
         let whole = fixed.whole;
         let total_weight = given.with(Some(&weights)).sum(weights.iter().copied());
         let total = given.sum(fixed.values.iter().map(|&w| w as f64));
-        let none = Rounding { weights: Off::default(), prices: Vec::new(), single_leaf: 0.0 };
         let mut task = Priced {
             costs,
             prices,
@@ -122,7 +121,7 @@ impl Priced {
             whole,
             weights,
             total_weight,
-            rounding: none,
+            rounding: Rounding::default(),
         };
         let of_label = |k: usize| {
             let records = task.costs.statistics().iter().skip(k).step_by(task.costs.channels());

@@ -215,6 +215,10 @@ pub trait Kernel<L: Lanes> {
 /// Hands out the prefixes of a level to threads.
 pub struct Tickets {
     next: AtomicUsize,
+    /// Size of the itemsets.
+    m: usize,
+    /// Number of columns.
+    n: usize,
     /// Whether a thread takes all prefixes of a first column at once: then no two threads pick out
     /// the rows of the same.
     by_first: bool,
@@ -225,18 +229,19 @@ impl Tickets {
     pub fn new(m: usize, n: usize, n_threads: usize) -> Self {
         // The first column has m of n parts of the work, which must be little beside a thread's.
         let by_first = n_threads == 1 || 4 * m * n_threads <= n;
-        Tickets { next: AtomicUsize::new(0), by_first }
+        Tickets { next: AtomicUsize::new(0), m, n, by_first }
     }
 
     /// The prefixes of at most two columns of one thread.
-    fn prefixes(&self, m: usize, n: usize) -> impl Iterator<Item = (usize, usize)> {
-        let tickets = std::iter::from_fn(move || self.take(m, n));
+    fn prefixes(&self) -> impl Iterator<Item = (usize, usize)> {
+        let tickets = std::iter::from_fn(|| self.take());
         tickets.flat_map(|(f, range)| range.map(move |g| (f, g)))
     }
 
     /// The next prefix of at most two columns, a range for the second, where the level has `m`;
     /// columns that it does not have are 0. `None` when there is no more.
-    fn take(&self, m: usize, n: usize) -> Option<(usize, Range<usize>)> {
+    fn take(&self) -> Option<(usize, Range<usize>)> {
+        let Tickets { m, n, .. } = *self;
         let ticket = self.next.fetch_add(1, Ordering::Relaxed);
         match m {
             1 => (ticket == 0).then_some((0, 0..1)),
@@ -280,7 +285,7 @@ impl<L: Lanes> Job<L> for FillSums<'_, '_, L::I, L::R> {
                 unsafe { filling.out.write(c * total + row.start, from) };
             }
         };
-        for (f, g) in filling.tickets.prefixes(m, n) {
+        for (f, g) in filling.tickets.prefixes() {
             filling.monitor.check()?;
             match m {
                 1 => {
@@ -431,7 +436,7 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const LEAVES: b
             kernel.prefix::<M, P, LEAVES>(lanes, view, last, &mut worker.above)?;
         }};
     }
-    for (f, g) in shared.tickets.prefixes(M, n) {
+    for (f, g) in shared.tickets.prefixes() {
         shared.monitor.check()?;
         if M == 1 {
             cells!(rows, shared.everything, shared.everything, 0);

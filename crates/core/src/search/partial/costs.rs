@@ -143,13 +143,18 @@ impl<'a, T: LaneTask> Costs<'a, T> {
 
     /// The cheapest tree of at most so many leaves: of equal ones the smallest.
     pub fn best(&self, most_leaves: usize) -> Found {
-        let of_root = &self.values[0][..most_leaves.min(self.most(0))];
-        let costs = of_root.iter().enumerate().map(|(at, &cost)| (cost, at + 1));
-        let (cost, leaves) = costs.min().expect("a leaf at least");
+        let (cost, leaves) = self.least(most_leaves);
         if cost == NONE {
             return Found { cost: i64::MAX, tree: Tree::leaf() };
         }
         Found { cost, tree: self.tree(&mut Vec::new(), leaves, cost) }
+    }
+
+    /// Least cost of the trees of at most so many leaves, and the leaves of the smallest that has it.
+    pub fn least(&self, most_leaves: usize) -> (i64, usize) {
+        let of_root = &self.values[0][..most_leaves.min(self.most(0))];
+        let costs = of_root.iter().enumerate().map(|(at, &cost)| (cost, at + 1));
+        costs.min().expect("a leaf at least")
     }
 
     /// Cost of the best tree of at most so many leaves with each column at the root; infinite where

@@ -69,7 +69,7 @@ pub fn search<T: LaneTask>(
                 best = costs.best(limits.most_leaves());
                 lower = best.cost;
                 let leaves = best.tree.n_leaves();
-                fewer = if leaves > 1 { costs.best(leaves - 1).cost } else { i64::MAX };
+                fewer = if leaves > 1 { costs.least(leaves - 1).0 } else { i64::MAX };
             }
             Err(reason) => {
                 (stop, lower) = (Some(reason), NOTHING);
