@@ -104,3 +104,14 @@ def test_cells_of_few_rows_are_not_written():
     with pytest.raises(ValueError, match=r"1 rows have feature . = . and feature . = ., fewer"):
         sums.to_bytes(min_cell_count=2)
     assert sums.to_bytes(min_cell_count=1)
+
+
+def test_sums_alone_do_not_certify_a_perfect_tree_whose_loss_they_do_not_resolve():
+    target = np.array([51.0, 51.0 + 2e-9, 52.0])
+    sums = PartialSums(
+        "regression", {"target": target}, [1, 1, 2], n_features=1, max_depth=1, leaf_penalty=1e-12
+    )
+    sums.add(np.array([[False], [False], [True], [True]]), np.array([0, 1, 2, 2]))
+    # The best tree loses 5e-19 beside its two penalties, which is more than 1e-9 of them.
+    with pytest.raises(ValueError, match="is certain to"):
+        sums.solve()

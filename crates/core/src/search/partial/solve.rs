@@ -116,11 +116,13 @@ pub fn certify<T: LaneTask>(
         n_columns: table.shape.n_features,
         kernel: "partial-sums".into(),
     };
-    let leaves = tree.n_leaves();
+    let n_leaves = tree.n_leaves();
     let search = Search::new(&scale, &settings, monitor, (cost, tree), lower);
     let mut solution = search.finish(stop, about);
-    let perfect = task.least_objective(leaves);
-    if solution.status == Status::Unresolved && leaves > 1 && measured.meets(perfect) {
+    let perfect = task.least_objective(n_leaves);
+    // The objective of sums alone may hide a loss that they do not resolve.
+    let fits = leaves.is_some() && n_leaves > 1 && measured.meets(perfect);
+    if solution.status == Status::Unresolved && fits {
         // Trees of as many leaves pay as much for them, and those of fewer are bounded by the table.
         let lower = perfect.min(scale.bound(fewer));
         solution = certified(solution, measured, lower, &settings, monitor);
