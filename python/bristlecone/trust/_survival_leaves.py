@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bristlecone._data.arrays import as_array
-from bristlecone._data.outcomes import check_survival, delayed
+from bristlecone._data.outcomes import check_survival
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._model.survival import CURVE_ERROR
 from bristlecone.trust._columns import Table
@@ -43,7 +43,7 @@ def read_lifetimes(
     kept = kept_rows(weight, len(time))
     some = None if kept.all() else kept
     event, time = event[kept], time[kept]
-    entry = None if entry is None else delayed(entry[kept])
+    entry = None if entry is None or not entry[kept].any() else entry[kept]
     grid = parameters.get("time_grid")
     if grid is not None:
         grid = np.asarray(grid, dtype=np.float64)
