@@ -179,7 +179,7 @@ READ = {name: frozenset(switches) for name, _, switches in tasks()}
 # How, beyond what is drawn of the parameters.
 SWITCHES = {
     "backend": tuple(backends()),
-    "precision": ("single", "double", "exact"),
+    "precision": ("short", "single", "double", "exact"),
     "equivalent_points": (False,),
     "lattice_depth": (0, 1, 2, 3, 4),
     "relax_leaves": (True,),

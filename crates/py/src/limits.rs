@@ -80,6 +80,7 @@ impl Arguments {
                 "backend" => switches.backend = Some(backend(&value.extract::<String>()?)?),
                 "precision" => {
                     switches.precision = match value.extract::<String>()?.as_str() {
+                        "short" => Some(Precision::Short),
                         "single" => Some(Precision::Single),
                         "double" => Some(Precision::Double),
                         "exact" => Some(Precision::Exact),

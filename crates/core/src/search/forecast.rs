@@ -53,8 +53,12 @@ fn nanoseconds(backend: Backend, precision: Precision) -> (f64, f64) {
         Kind::Avx2(_) => (2.0, 5.0),
         Kind::Portable(_) => (5.0, 18.0),
     };
-    let wider = if precision == Precision::Double { 2.0 } else { 1.0 };
-    (cell * wider, visit)
+    let width = match precision {
+        Precision::Short => 0.6,
+        Precision::Single => 1.0,
+        Precision::Double | Precision::Exact => 2.0,
+    };
+    (cell * width, visit)
 }
 
 /// Seconds per row of the caller before and after the search, for merging equal rows and leaves: of

@@ -271,6 +271,8 @@ impl Settings {
 /// Element width of the lattice kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
+    /// Sums and losses that are whole numbers of 16 bits, exact; elsewhere as `Single`.
+    Short,
     /// i32 sums and f32 losses, refined in exact arithmetic.
     Single,
     /// i64 sums and f64 losses, refined in exact arithmetic.

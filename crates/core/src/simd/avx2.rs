@@ -1,15 +1,20 @@
 //! AVX2: 256-bit vectors.
 
 use super::isa::{Job, isa};
-use super::lanes::{self, Lanes, RowLanes, Sealed};
+use super::lanes::{self, FloatLanes, Lanes, RowLanes, Sealed};
 use super::vector::Vector;
-use super::{ATANH_F64, LN_POLY_F32, SQRT_HALF_BITS};
+use super::{ATANH_F64, LN_POLY_F32, SQRT_HALF_BITS, Whole};
 use std::arch::x86_64::*;
 
 isa!($ /// AVX2 with FMA.
     Avx2: "avx2" "fma" "bmi1" "bmi2" "popcnt");
 
 impl Avx2 {
+    /// Lanes of whole numbers of 16 bits.
+    pub fn short(self) -> Short {
+        Short(self)
+    }
+
     /// Lanes of i32/f32.
     pub fn single(self) -> Single {
         Single(self)
@@ -20,6 +25,14 @@ impl Avx2 {
         Double(self)
     }
 }
+
+/// Sixteen lanes of whole numbers of 16 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Short(Avx2);
+
+/// Eight of them.
+#[derive(Clone, Copy, Debug)]
+pub struct ShortHalf(Avx2);
 
 /// Eight lanes of i32/f32.
 #[derive(Clone, Copy, Debug)]
@@ -36,9 +49,14 @@ vector!(I64x4(__m256i): i64, Add add _mm256_add_epi64, Sub sub _mm256_sub_epi64)
 vector!(F64x4(__m256d): f64, Add add _mm256_add_pd, Sub sub _mm256_sub_pd,
     Mul mul _mm256_mul_pd, Div div _mm256_div_pd);
 vector!(U16x16(__m256i): u16, Add add _mm256_add_epi16, Sub sub _mm256_sub_epi16);
+vector!(Wholex16(__m256i): Whole, Add add _mm256_adds_epu16, Mul mul _mm256_mullo_epi16);
+vector!(U16x8(__m128i): u16, Add add _mm_add_epi16, Sub sub _mm_sub_epi16);
+vector!(Wholex8(__m128i): Whole, Add add _mm_adds_epu16, Mul mul _mm_mullo_epi16);
 vector!(F32x4(__m128): f32);
 vector!(U16x4(u64): u16);
 
+impl Sealed for Short {}
+impl Sealed for ShortHalf {}
 impl Sealed for Single {}
 impl Sealed for Double {}
 
@@ -86,6 +104,120 @@ fn least_of_four(a: __m256, b: __m256, c: __m256, d: __m256) -> __m128 {
     _mm_min_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps::<1>(all))
 }
 
+/// `v` in the lanes whose bit is set.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn words_where(bits: u64, v: u16) -> __m256i {
+    let lane = _mm256_setr_epi16(
+        1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, -32768,
+    );
+    let set = _mm256_and_si256(_mm256_set1_epi16(bits as i16), lane);
+    _mm256_and_si256(_mm256_cmpeq_epi16(set, lane), _mm256_set1_epi16(v.cast_signed()))
+}
+
+/// The same in the first eight lanes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn half_where(bits: u64, v: u16) -> __m128i {
+    _mm256_castsi256_si128(words_where(bits, v))
+}
+
+/// Minimum over the lanes of each of eight vectors of words without a sign.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn least_of_eight(v: [__m128i; 8]) -> __m128i {
+    let mut pairs = [_mm_setzero_si128(); 4];
+    for (i, pair) in pairs.iter_mut().enumerate() {
+        let (a, b) = (v[2 * i], v[2 * i + 1]);
+        *pair = _mm_min_epu16(_mm_unpacklo_epi16(a, b), _mm_unpackhi_epi16(a, b));
+    }
+    let fours = [(pairs[0], pairs[1]), (pairs[2], pairs[3])]
+        .map(|(a, b)| _mm_min_epu16(_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b)));
+    let [a, b] = fours;
+    _mm_min_epu16(_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b))
+}
+
+/// The same of vectors of twice as many words.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn least_of_halves(v: [__m256i; 8]) -> __m128i {
+    least_of_eight(
+        v.map(|v| _mm_min_epu16(_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v))),
+    )
+}
+
+impl Lanes for Short {
+    type I = u16;
+    type R = Whole;
+    type Int = U16x16;
+    type Real = Wholex16;
+    type Half = ShortHalf;
+
+    #[inline(always)]
+    fn half(self) -> ShortHalf {
+        ShortHalf(self.0)
+    }
+    #[inline(always)]
+    fn run<J: Job<Self>>(self, job: J) -> J::Output {
+        self.0.run(self, job)
+    }
+    compiled! {
+        fn splat(self, v: u16) -> U16x16 { U16x16(_mm256_set1_epi16(v.cast_signed())) }
+        fn splat_real(self, v: Whole) -> Wholex16 { Wholex16(_mm256_set1_epi16(v.0.cast_signed())) }
+        fn max(a: U16x16, b: U16x16) -> U16x16 { U16x16(_mm256_max_epu16(a.0, b.0)) }
+        fn min(a: U16x16, b: U16x16) -> U16x16 { U16x16(_mm256_min_epu16(a.0, b.0)) }
+        fn add_where(acc: U16x16, bits: u64, v: u16) -> U16x16 {
+            U16x16(_mm256_add_epi16(acc.0, words_where(bits, v)))
+        }
+        fn if_less(a: U16x16, b: U16x16, yes: Wholex16, no: Wholex16) -> Wholex16 {
+            // There is no comparison without a sign, but a maximum.
+            let not_less = _mm256_cmpeq_epi16(_mm256_max_epu16(a.0, b.0), a.0);
+            Wholex16(_mm256_blendv_epi8(yes.0, no.0, not_less))
+        }
+        fn to_real(v: U16x16) -> Wholex16 { Wholex16(v.0) }
+        fn min_real(a: Wholex16, b: Wholex16) -> Wholex16 { Wholex16(_mm256_min_epu16(a.0, b.0)) }
+        fn min_across(v: &[Wholex16; 8], _n: usize, out: &mut [Whole; 8]) {
+            Wholex8(least_of_halves(v.map(|v| v.0))).store(out);
+        }
+    }
+}
+
+impl Lanes for ShortHalf {
+    type I = u16;
+    type R = Whole;
+    type Int = U16x8;
+    type Real = Wholex8;
+    type Half = ShortHalf;
+
+    #[inline(always)]
+    fn half(self) -> ShortHalf {
+        self
+    }
+    #[inline(always)]
+    fn run<J: Job<Self>>(self, job: J) -> J::Output {
+        self.0.run(self, job)
+    }
+    compiled! {
+        fn splat(self, v: u16) -> U16x8 { U16x8(_mm_set1_epi16(v.cast_signed())) }
+        fn splat_real(self, v: Whole) -> Wholex8 { Wholex8(_mm_set1_epi16(v.0.cast_signed())) }
+        fn max(a: U16x8, b: U16x8) -> U16x8 { U16x8(_mm_max_epu16(a.0, b.0)) }
+        fn min(a: U16x8, b: U16x8) -> U16x8 { U16x8(_mm_min_epu16(a.0, b.0)) }
+        fn add_where(acc: U16x8, bits: u64, v: u16) -> U16x8 {
+            U16x8(_mm_add_epi16(acc.0, half_where(bits, v)))
+        }
+        fn if_less(a: U16x8, b: U16x8, yes: Wholex8, no: Wholex8) -> Wholex8 {
+            // There is no comparison without a sign, but a maximum.
+            let not_less = _mm_cmpeq_epi16(_mm_max_epu16(a.0, b.0), a.0);
+            Wholex8(_mm_blendv_epi8(yes.0, no.0, not_less))
+        }
+        fn to_real(v: U16x8) -> Wholex8 { Wholex8(v.0) }
+        fn min_real(a: Wholex8, b: Wholex8) -> Wholex8 { Wholex8(_mm_min_epu16(a.0, b.0)) }
+        fn min_across(v: &[Wholex8; 8], _n: usize, out: &mut [Whole; 8]) {
+            Wholex8(least_of_eight(v.map(|v| v.0))).store(out);
+        }
+    }
+}
+
 impl Lanes for Single {
     type I = i32;
     type R = f32;
@@ -118,6 +250,15 @@ impl Lanes for Single {
         }
         fn to_real(v: I32x8) -> F32x8 { F32x8(_mm256_cvtepi32_ps(v.0)) }
         fn min_real(a: F32x8, b: F32x8) -> F32x8 { F32x8(_mm256_min_ps(a.0, b.0)) }
+        fn min_across(v: &[F32x8; 8], n: usize, out: &mut [f32; 8]) {
+            let [a, b, c, d, e, f, g, h] = *v;
+            min_across([a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0], n, out);
+        }
+    }
+}
+
+impl FloatLanes for Single {
+    compiled! {
         fn less_bits(a: F32x8, b: F32x8) -> u64 {
             _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(a.0, b.0)).cast_unsigned().into()
         }
@@ -125,10 +266,6 @@ impl Lanes for Single {
             let r = _mm256_rcp_ps(b.0);
             let r = _mm256_mul_ps(r, _mm256_fnmadd_ps(b.0, r, _mm256_set1_ps(2.0)));
             F32x8(ln_of_product(a.0, r, shift.0))
-        }
-        fn min_across(v: &[F32x8; 8], n: usize, out: &mut [f32; 8]) {
-            let [a, b, c, d, e, f, g, h] = *v;
-            min_across([a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0], n, out);
         }
     }
 }
@@ -174,6 +311,18 @@ impl Lanes for Double {
             F64x4(_mm256_sub_pd(_mm256_castsi256_pd(bits), magic))
         }
         fn min_real(a: F64x4, b: F64x4) -> F64x4 { F64x4(_mm256_min_pd(a.0, b.0)) }
+        fn min_across(v: &[F64x4; 8], n: usize, out: &mut [f64; 8]) {
+            for i in 0..n.min(8) {
+                let (low, high) = (_mm256_castpd256_pd128(v[i].0), _mm256_extractf128_pd::<1>(v[i].0));
+                let least = _mm_min_pd(low, high);
+                out[i] = _mm_cvtsd_f64(_mm_min_sd(least, _mm_unpackhi_pd(least, least)));
+            }
+        }
+    }
+}
+
+impl FloatLanes for Double {
+    compiled! {
         fn less_bits(a: F64x4, b: F64x4) -> u64 {
             _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LT_OQ>(a.0, b.0)).cast_unsigned().into()
         }
@@ -214,13 +363,6 @@ impl Lanes for Double {
             );
             F64x4(_mm256_and_pd(positive, value))
         }
-        fn min_across(v: &[F64x4; 8], n: usize, out: &mut [f64; 8]) {
-            for i in 0..n.min(8) {
-                let (low, high) = (_mm256_castpd256_pd128(v[i].0), _mm256_extractf128_pd::<1>(v[i].0));
-                let least = _mm_min_pd(low, high);
-                out[i] = _mm_cvtsd_f64(_mm_min_sd(least, _mm_unpackhi_pd(least, least)));
-            }
-        }
     }
 }
 
@@ -254,13 +396,7 @@ impl RowLanes for Double {
         }
         fn no_counts(self) -> U16x16 { U16x16(_mm256_setzero_si256()) }
         fn count_where(acc: U16x16, bits: u32, v: u16) -> U16x16 {
-            let lane = _mm256_setr_epi16(
-                1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, -32768,
-            );
-            let set = _mm256_and_si256(_mm256_set1_epi16(bits as i16), lane);
-            let mask = _mm256_cmpeq_epi16(set, lane);
-            let value = _mm256_and_si256(mask, _mm256_set1_epi16(v.cast_signed()));
-            U16x16(_mm256_add_epi16(acc.0, value))
+            U16x16(_mm256_add_epi16(acc.0, words_where(bits.into(), v)))
         }
         fn compact(self, bits: u64, mask: u64) -> u64 { _pext_u64(bits, mask) }
     }

@@ -1,15 +1,20 @@
 //! AVX-512: 512-bit vectors, and 256-bit ones with masks for tails.
 
 use super::isa::{Job, isa};
-use super::lanes::{self, Lanes, RowLanes, Sealed};
+use super::lanes::{self, FloatLanes, Lanes, RowLanes, Sealed};
 use super::vector::Vector;
-use super::{ATANH_F64, LN_POLY_F32, SQRT_HALF_BITS, avx2};
+use super::{ATANH_F64, LN_POLY_F32, SQRT_HALF_BITS, Whole, avx2};
 use std::arch::x86_64::*;
 
 isa!($ /// AVX-512 with F, BW, DQ and VL.
     Avx512: "avx512f" "avx512bw" "avx512dq" "avx512vl" "avx2" "fma" "bmi1" "bmi2" "popcnt");
 
 impl Avx512 {
+    /// Lanes of whole numbers of 16 bits.
+    pub fn short(self) -> Short {
+        Short(self)
+    }
+
     /// Lanes of i32/f32.
     pub fn single(self) -> Single {
         Single(self)
@@ -20,6 +25,14 @@ impl Avx512 {
         Double(self)
     }
 }
+
+/// Sixteen lanes of whole numbers of 16 bits, for rows of a lattice are short.
+#[derive(Clone, Copy, Debug)]
+pub struct Short(Avx512);
+
+/// Eight of them.
+#[derive(Clone, Copy, Debug)]
+pub struct ShortHalf(Avx512);
 
 /// Sixteen lanes of i32/f32.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +46,10 @@ pub struct SingleHalf(Avx512);
 #[derive(Clone, Copy, Debug)]
 pub struct Double(Avx512);
 
+vector!(U16x16(__m256i): u16, Add add _mm256_add_epi16, Sub sub _mm256_sub_epi16);
+vector!(Wholex16(__m256i): Whole, Add add _mm256_adds_epu16, Mul mul _mm256_mullo_epi16);
+vector!(U16x8(__m128i): u16, Add add _mm_add_epi16, Sub sub _mm_sub_epi16);
+vector!(Wholex8(__m128i): Whole, Add add _mm_adds_epu16, Mul mul _mm_mullo_epi16);
 vector!(I32x16(__m512i): i32, Add add _mm512_add_epi32, Sub sub _mm512_sub_epi32);
 vector!(F32x16(__m512): f32, Add add _mm512_add_ps, Sub sub _mm512_sub_ps,
     Mul mul _mm512_mul_ps, Div div _mm512_div_ps);
@@ -44,11 +61,82 @@ vector!(F64x8(__m512d): f64, Add add _mm512_add_pd, Sub sub _mm512_sub_pd,
     Mul mul _mm512_mul_pd, Div div _mm512_div_pd);
 vector!(U16x32(__m512i): u16, Add add _mm512_add_epi16, Sub sub _mm512_sub_epi16);
 vector!(U32x16(__m512i): u32);
-vector!(U16x8(__m128i): u16);
 
+impl Sealed for Short {}
+impl Sealed for ShortHalf {}
 impl Sealed for Single {}
 impl Sealed for SingleHalf {}
 impl Sealed for Double {}
+
+impl Lanes for Short {
+    type I = u16;
+    type R = Whole;
+    type Int = U16x16;
+    type Real = Wholex16;
+    type Half = ShortHalf;
+
+    #[inline(always)]
+    fn half(self) -> ShortHalf {
+        ShortHalf(self.0)
+    }
+    #[inline(always)]
+    fn run<J: Job<Self>>(self, job: J) -> J::Output {
+        self.0.run(self, job)
+    }
+    compiled! {
+        fn splat(self, v: u16) -> U16x16 { U16x16(_mm256_set1_epi16(v.cast_signed())) }
+        fn splat_real(self, v: Whole) -> Wholex16 { Wholex16(_mm256_set1_epi16(v.0.cast_signed())) }
+        fn max(a: U16x16, b: U16x16) -> U16x16 { U16x16(_mm256_max_epu16(a.0, b.0)) }
+        fn min(a: U16x16, b: U16x16) -> U16x16 { U16x16(_mm256_min_epu16(a.0, b.0)) }
+        fn add_where(acc: U16x16, bits: u64, v: u16) -> U16x16 {
+            let v = _mm256_set1_epi16(v.cast_signed());
+            U16x16(_mm256_mask_add_epi16(acc.0, bits as u16, acc.0, v))
+        }
+        fn if_less(a: U16x16, b: U16x16, yes: Wholex16, no: Wholex16) -> Wholex16 {
+            Wholex16(_mm256_mask_blend_epi16(_mm256_cmplt_epu16_mask(a.0, b.0), no.0, yes.0))
+        }
+        fn to_real(v: U16x16) -> Wholex16 { Wholex16(v.0) }
+        fn min_real(a: Wholex16, b: Wholex16) -> Wholex16 { Wholex16(_mm256_min_epu16(a.0, b.0)) }
+        fn min_across(v: &[Wholex16; 8], _n: usize, out: &mut [Whole; 8]) {
+            Wholex8(avx2::least_of_halves(v.map(|v| v.0))).store(out);
+        }
+    }
+}
+
+impl Lanes for ShortHalf {
+    type I = u16;
+    type R = Whole;
+    type Int = U16x8;
+    type Real = Wholex8;
+    type Half = ShortHalf;
+
+    #[inline(always)]
+    fn half(self) -> ShortHalf {
+        self
+    }
+    #[inline(always)]
+    fn run<J: Job<Self>>(self, job: J) -> J::Output {
+        self.0.run(self, job)
+    }
+    compiled! {
+        fn splat(self, v: u16) -> U16x8 { U16x8(_mm_set1_epi16(v.cast_signed())) }
+        fn splat_real(self, v: Whole) -> Wholex8 { Wholex8(_mm_set1_epi16(v.0.cast_signed())) }
+        fn max(a: U16x8, b: U16x8) -> U16x8 { U16x8(_mm_max_epu16(a.0, b.0)) }
+        fn min(a: U16x8, b: U16x8) -> U16x8 { U16x8(_mm_min_epu16(a.0, b.0)) }
+        fn add_where(acc: U16x8, bits: u64, v: u16) -> U16x8 {
+            let v = _mm_set1_epi16(v.cast_signed());
+            U16x8(_mm_mask_add_epi16(acc.0, bits as u8, acc.0, v))
+        }
+        fn if_less(a: U16x8, b: U16x8, yes: Wholex8, no: Wholex8) -> Wholex8 {
+            Wholex8(_mm_mask_blend_epi16(_mm_cmplt_epu16_mask(a.0, b.0), no.0, yes.0))
+        }
+        fn to_real(v: U16x8) -> Wholex8 { Wholex8(v.0) }
+        fn min_real(a: Wholex8, b: Wholex8) -> Wholex8 { Wholex8(_mm_min_epu16(a.0, b.0)) }
+        fn min_across(v: &[Wholex8; 8], _n: usize, out: &mut [Whole; 8]) {
+            Wholex8(avx2::least_of_eight(v.map(|v| v.0))).store(out);
+        }
+    }
+}
 
 impl Lanes for Single {
     type I = i32;
@@ -78,6 +166,20 @@ impl Lanes for Single {
         }
         fn to_real(v: I32x16) -> F32x16 { F32x16(_mm512_cvtepi32_ps(v.0)) }
         fn min_real(a: F32x16, b: F32x16) -> F32x16 { F32x16(_mm512_min_ps(a.0, b.0)) }
+        fn min_across(v: &[F32x16; 8], n: usize, out: &mut [f32; 8]) {
+            // Fold to 256 bits, then the tree of the half-width lanes.
+            let mut halves = [_mm256_setzero_ps(); 8];
+            for i in 0..8 {
+                let (low, high) = (_mm512_castps512_ps256(v[i].0), _mm512_extractf32x8_ps::<1>(v[i].0));
+                halves[i] = _mm256_min_ps(low, high);
+            }
+            avx2::min_across(halves, n, out);
+        }
+    }
+}
+
+impl FloatLanes for Single {
+    compiled! {
         fn less_bits(a: F32x16, b: F32x16) -> u64 { u64::from(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(a.0, b.0)) }
         fn ln_ratio(a: F32x16, b: F32x16, shift: F32x16) -> F32x16 {
             let r = _mm512_rcp14_ps(b.0);
@@ -99,15 +201,6 @@ impl Lanes for Single {
             p = _mm512_fmadd_ps(p, t, _mm512_add_ps(shift.0, _mm512_set1_ps(LN_POLY_F32[0])));
             let ln2 = _mm512_set1_ps(std::f32::consts::LN_2);
             F32x16(_mm512_fmadd_ps(_mm512_cvtepi32_ps(exponent), ln2, p))
-        }
-        fn min_across(v: &[F32x16; 8], n: usize, out: &mut [f32; 8]) {
-            // Fold to 256 bits, then the tree of the half-width lanes.
-            let mut halves = [_mm256_setzero_ps(); 8];
-            for i in 0..8 {
-                let (low, high) = (_mm512_castps512_ps256(v[i].0), _mm512_extractf32x8_ps::<1>(v[i].0));
-                halves[i] = _mm256_min_ps(low, high);
-            }
-            avx2::min_across(halves, n, out);
         }
     }
 }
@@ -140,15 +233,20 @@ impl Lanes for SingleHalf {
         }
         fn to_real(v: I32x8) -> F32x8 { F32x8(_mm256_cvtepi32_ps(v.0)) }
         fn min_real(a: F32x8, b: F32x8) -> F32x8 { F32x8(_mm256_min_ps(a.0, b.0)) }
+        fn min_across(v: &[F32x8; 8], n: usize, out: &mut [f32; 8]) {
+            let [a, b, c, d, e, f, g, h] = *v;
+            avx2::min_across([a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0], n, out);
+        }
+    }
+}
+
+impl FloatLanes for SingleHalf {
+    compiled! {
         fn less_bits(a: F32x8, b: F32x8) -> u64 { u64::from(_mm256_cmp_ps_mask::<_CMP_LT_OQ>(a.0, b.0)) }
         fn ln_ratio(a: F32x8, b: F32x8, shift: F32x8) -> F32x8 {
             let r = _mm256_rcp14_ps(b.0);
             let r = _mm256_mul_ps(r, _mm256_fnmadd_ps(b.0, r, _mm256_set1_ps(2.0)));
             F32x8(avx2::ln_of_product(a.0, r, shift.0))
-        }
-        fn min_across(v: &[F32x8; 8], n: usize, out: &mut [f32; 8]) {
-            let [a, b, c, d, e, f, g, h] = *v;
-            avx2::min_across([a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0], n, out);
         }
     }
 }
@@ -181,6 +279,16 @@ impl Lanes for Double {
         }
         fn to_real(v: I64x8) -> F64x8 { F64x8(_mm512_cvtepi64_pd(v.0)) }
         fn min_real(a: F64x8, b: F64x8) -> F64x8 { F64x8(_mm512_min_pd(a.0, b.0)) }
+        fn min_across(v: &[F64x8; 8], n: usize, out: &mut [f64; 8]) {
+            for i in 0..n.min(8) {
+                out[i] = _mm512_reduce_min_pd(v[i].0);
+            }
+        }
+    }
+}
+
+impl FloatLanes for Double {
+    compiled! {
         fn less_bits(a: F64x8, b: F64x8) -> u64 { u64::from(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(a.0, b.0)) }
         fn ln_ratio(a: F64x8, b: F64x8, shift: F64x8) -> F64x8 {
             let zero = _mm512_setzero_pd();
@@ -205,11 +313,6 @@ impl Lanes for Double {
                 _mm512_fmadd_pd(s, p, shift.0),
             );
             F64x8(_mm512_maskz_mov_pd(positive, value))
-        }
-        fn min_across(v: &[F64x8; 8], n: usize, out: &mut [f64; 8]) {
-            for i in 0..n.min(8) {
-                out[i] = _mm512_reduce_min_pd(v[i].0);
-            }
         }
     }
 }

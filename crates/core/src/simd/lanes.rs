@@ -8,7 +8,7 @@ use std::ops::{Add, Div, Mul, Sub};
 /// Implemented by the tokens of this crate only.
 pub trait Sealed {}
 
-/// The token of an instruction set and a width: integers to add exactly, reals to compare.
+/// The token of an instruction set and a width: integers to add exactly, losses to compare.
 ///
 /// Whoever holds it may make vectors; whoever holds a vector may calculate with it. Methods are
 /// inlined, so that they belong in a [`Job`], which is compiled for the instruction set.
@@ -19,11 +19,7 @@ pub trait Lanes: Sealed + Copy + 'static {
     type I: LaneInt;
     type R: LaneReal;
     type Int: Vector<Self::I> + Add<Output = Self::Int> + Sub<Output = Self::Int>;
-    type Real: Vector<Self::R>
-        + Add<Output = Self::Real>
-        + Sub<Output = Self::Real>
-        + Mul<Output = Self::Real>
-        + Div<Output = Self::Real>;
+    type Real: Vector<Self::R> + Add<Output = Self::Real> + Mul<Output = Self::Real>;
     /// A narrower vector over the same elements, for tails; `Self` where there is none.
     type Half: Lanes<I = Self::I, R = Self::R>;
 
@@ -76,12 +72,18 @@ pub trait Lanes: Sealed + Copy + 'static {
     /// Conversion, for integers in `[−MAX_SUM, MAX_SUM]`.
     fn to_real(v: Self::Int) -> Self::Real;
     fn min_real(a: Self::Real, b: Self::Real) -> Self::Real;
+    /// Minimum over the lanes of each of the first `n` vectors.
+    fn min_across(v: &[Self::Real; 8], n: usize, out: &mut [Self::R; 8]);
+}
+
+/// Lanes of floating-point losses, which leaves of any task have.
+pub trait FloatLanes:
+    Lanes<Real: Sub<Output = <Self as Lanes>::Real> + Div<Output = <Self as Lanes>::Real>>
+{
     /// Bit (lowest bit = first lane) of each lane where `a < b`.
     fn less_bits(a: Self::Real, b: Self::Real) -> u64;
     /// ln(a/b) + shift for positive a and b; any finite value otherwise.
     fn ln_ratio(a: Self::Real, b: Self::Real, shift: Self::Real) -> Self::Real;
-    /// Minimum over the lanes of each of the first `n` vectors.
-    fn min_across(v: &[Self::Real; 8], n: usize, out: &mut [Self::R; 8]);
 }
 
 /// The vector that `from` begins with, of any of a token's vectors.
@@ -96,7 +98,7 @@ pub(super) fn load<L: Lanes, T: Copy, V: Vector<T>>(_: L, from: &[T]) -> V {
 ///
 /// There are at most 8 lanes, and at most 32 of counters.
 #[allow(missing_docs)] // the names say it all
-pub trait RowLanes: Lanes<I = i64, R = f64> {
+pub trait RowLanes: FloatLanes<I = i64, R = f64> {
     type Counts: Vector<u16> + Add<Output = Self::Counts> + Sub<Output = Self::Counts>;
     const COUNTERS: usize = <Self::Counts as Vector<u16>>::N;
     /// Vectors at a time, as many as registers hold; 1 or 2.

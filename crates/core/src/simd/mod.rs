@@ -1,9 +1,10 @@
 //! The few vector operations of the kernels, behind two small traits.
 //!
 //! A kernel is written once over [`Lanes`] (or [`RowLanes`]) and compiled for AVX-512, AVX2 and
-//! portable code, the lattice's each in single (i32/f32) and double (i64/f64) width. Integer
-//! sums are exact on every backend, so backends differ only in the rounding of leaf losses,
-//! which the refinement step absorbs (see `search::lattice::refine`).
+//! portable code, the lattice's each in single (i32/f32) and double (i64/f64) width, and in short
+//! width (whole numbers of 16 bits) where leaves cost the least of their sums. Integer sums are
+//! exact on every backend, so backends differ only in the rounding of leaf losses, which the
+//! refinement step absorbs (see `search::lattice::refine`).
 //!
 //! Only detection makes the token of an instruction set, only a token makes vectors, and so
 //! arithmetic on vectors is safe (docs/decisions/0022). A further instruction set is one file
@@ -24,7 +25,7 @@ mod vector;
 pub use backend::Backend;
 pub(crate) use backend::{Kind, with_token};
 pub use isa::Job;
-pub use lanes::{Lanes, RowLanes};
+pub use lanes::{FloatLanes, Lanes, RowLanes};
 use std::fmt;
 pub use vector::Vector;
 
@@ -38,6 +39,22 @@ pub trait LaneInt: Copy + Send + Sync + Default + PartialOrd + fmt::Debug + 'sta
     fn to_i64(self) -> i64;
     /// Difference.
     fn minus(self, other: Self) -> Self;
+}
+
+impl LaneInt for u16 {
+    const MAX_SUM: i64 = u16::MAX as i64;
+    #[inline(always)]
+    fn from_i64(v: i64) -> Self {
+        v as u16
+    }
+    #[inline(always)]
+    fn to_i64(self) -> i64 {
+        i64::from(self)
+    }
+    #[inline(always)]
+    fn minus(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
 }
 
 impl LaneInt for i32 {
@@ -73,7 +90,7 @@ impl LaneInt for i64 {
     }
 }
 
-/// Real of a lane.
+/// Loss of a lane.
 pub trait LaneReal: Copy + Default + Send + Sync + PartialOrd + fmt::Debug + 'static {
     /// Rounds to the lane's precision.
     fn from_f64(v: f64) -> Self;
@@ -87,6 +104,39 @@ pub trait LaneReal: Copy + Default + Send + Sync + PartialOrd + fmt::Debug + 'st
     const LN_ERROR: f64;
     /// +∞.
     const INFINITY: Self;
+}
+
+/// A whole loss without a sign, or infinity: its greatest value, which sums stay at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[repr(transparent)]
+pub struct Whole(u16);
+
+impl Whole {
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Whole(self.0.saturating_add(other.0))
+    }
+
+    /// The low half of the product.
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        Whole(self.0.wrapping_mul(other.0))
+    }
+}
+
+impl LaneReal for Whole {
+    const ROUNDOFF: f64 = 0.0;
+    /// They have no logarithm.
+    const LN_ERROR: f64 = 0.0;
+    const INFINITY: Whole = Whole(u16::MAX);
+    #[inline(always)]
+    fn from_f64(v: f64) -> Whole {
+        Whole(v as u16)
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        if self == Whole::INFINITY { f64::INFINITY } else { f64::from(self.0) }
+    }
 }
 
 impl LaneReal for f32 {

@@ -1,9 +1,9 @@
 //! Plain Rust: arrays that the compiler vectorises as far as the target allows.
 
 use super::isa::Job;
-use super::lanes::{Lanes, RowLanes, Sealed};
+use super::lanes::{FloatLanes, Lanes, RowLanes, Sealed};
 use super::vector::Vector;
-use super::{ATANH_F64, LN_POLY_F32};
+use super::{ATANH_F64, LN_POLY_F32, Whole};
 use std::ops::{Add, Div, Mul, Sub};
 
 /// Any machine.
@@ -11,6 +11,11 @@ use std::ops::{Add, Div, Mul, Sub};
 pub struct Portable;
 
 impl Portable {
+    /// Lanes of whole numbers of 16 bits.
+    pub fn short(self) -> Short {
+        Short
+    }
+
     /// Lanes of i32/f32.
     pub fn single(self) -> Single {
         Single
@@ -21,6 +26,10 @@ impl Portable {
         Double
     }
 }
+
+/// Eight lanes of whole numbers of 16 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Short;
 
 /// Eight lanes of i32/f32.
 #[derive(Clone, Copy, Debug)]
@@ -71,10 +80,10 @@ macro_rules! operator {
 }
 
 operator!(Add add: i32, i32::wrapping_add; i64, i64::wrapping_add; u16, u16::wrapping_add;
-    f32, |a, b| a + b; f64, |a, b| a + b;);
+    Whole, Whole::plus; f32, |a, b| a + b; f64, |a, b| a + b;);
 operator!(Sub sub: i32, i32::wrapping_sub; i64, i64::wrapping_sub; u16, u16::wrapping_sub;
     f32, |a, b| a - b; f64, |a, b| a - b;);
-operator!(Mul mul: f32, |a, b| a * b; f64, |a, b| a * b;);
+operator!(Mul mul: Whole, Whole::times; f32, |a, b| a * b; f64, |a, b| a * b;);
 operator!(Div div: f32, |a, b| a / b; f64, |a, b| a / b;);
 
 #[inline(always)]
@@ -104,8 +113,8 @@ fn ln_ratio_f64(a: f64, b: f64, shift: f64) -> f64 {
     if a > 0.0 && b > 0.0 { value } else { 0.0 }
 }
 
-macro_rules! portable {
-    ($name:ident, $n:literal, $i:ty, $r:ty, $ln:ident) => {
+macro_rules! lanes {
+    ($name:ident, $n:literal, $i:ty, $r:ty, $real:expr) => {
         impl Sealed for $name {}
 
         impl Lanes for $name {
@@ -141,7 +150,7 @@ macro_rules! portable {
             }
             #[inline(always)]
             fn add_where(acc: Self::Int, bits: u64, v: $i) -> Self::Int {
-                acc.masked(bits, |a, set| a.wrapping_add(v & -<$i>::from(set)))
+                acc.masked(bits, |a, set| a.wrapping_add(v & <$i>::from(set).wrapping_neg()))
             }
             #[inline(always)]
             fn if_less(a: Self::Int, b: Self::Int, yes: Self::Real, no: Self::Real) -> Self::Real {
@@ -150,12 +159,26 @@ macro_rules! portable {
             }
             #[inline(always)]
             fn to_real(v: Self::Int) -> Self::Real {
-                v.map(|x| x as $r)
+                v.map($real)
             }
             #[inline(always)]
             fn min_real(a: Self::Real, b: Self::Real) -> Self::Real {
                 a.zip(b, |a, b| if a < b { a } else { b })
             }
+            #[inline(always)]
+            fn min_across(v: &[Self::Real; 8], n: usize, out: &mut [$r; 8]) {
+                for (least, lanes) in out.iter_mut().zip(v).take(n) {
+                    *least = lanes.0[0];
+                    lanes.0[1..].iter().for_each(|&v| *least = if v < *least { v } else { *least });
+                }
+            }
+        }
+    };
+}
+
+macro_rules! floats {
+    ($name:ident, $n:literal, $ln:ident) => {
+        impl FloatLanes for $name {
             #[inline(always)]
             fn less_bits(a: Self::Real, b: Self::Real) -> u64 {
                 (0..$n).map(|l| u64::from(a.0[l] < b.0[l]) << l).sum()
@@ -164,18 +187,15 @@ macro_rules! portable {
             fn ln_ratio(a: Self::Real, b: Self::Real, shift: Self::Real) -> Self::Real {
                 Array(std::array::from_fn(|l| $ln(a.0[l], b.0[l], shift.0[l])))
             }
-            #[inline(always)]
-            fn min_across(v: &[Self::Real; 8], n: usize, out: &mut [$r; 8]) {
-                for (least, lanes) in out.iter_mut().zip(v).take(n) {
-                    *least = lanes.0.iter().copied().fold(<$r>::INFINITY, <$r>::min);
-                }
-            }
         }
     };
 }
 
-portable!(Single, 8, i32, f32, ln_ratio_f32);
-portable!(Double, 4, i64, f64, ln_ratio_f64);
+lanes!(Short, 8, u16, Whole, Whole);
+lanes!(Single, 8, i32, f32, |x| x as f32);
+lanes!(Double, 4, i64, f64, |x| x as f64);
+floats!(Single, 8, ln_ratio_f32);
+floats!(Double, 4, ln_ratio_f64);
 
 impl RowLanes for Double {
     type Counts = Array<u16, 16>;

@@ -41,13 +41,52 @@ impl<L: Lanes> Job<L> for Check {
         let (x, y) = (L::to_real(a), splat(2.0));
         for (v, f) in [
             (x + y, (|x| x + 2.0) as fn(f64) -> f64),
-            (x - y, |x| x - 2.0),
             (x * y, |x| x * 2.0),
-            (x / y, |x| x / 2.0),
             (L::min_real(x, splat(100.0)), |x| x.min(100.0)),
         ] {
             let expected: Vec<f64> = (0..n).map(|i| f(fa(i) as f64)).collect();
             assert_eq!(values(v), expected);
+        }
+        let infinity = lanes.splat_real(L::R::INFINITY);
+        assert_eq!(values(x + infinity), vec![f64::INFINITY; n]);
+        assert_eq!(values(infinity + infinity), vec![f64::INFINITY; n]);
+        assert_eq!(values(L::min_real(infinity, x)), values(x));
+        let mut rows = [splat(1.0); 8];
+        for (r, row) in rows.iter_mut().enumerate() {
+            let values: Vec<L::R> =
+                (0..16).map(|i| L::R::from_f64(((i * 7 + r * 3) % 11) as f64)).collect();
+            *row = lanes.load_real(&values);
+        }
+        let mut least = [L::R::INFINITY; 8];
+        L::min_across(&rows, 8, &mut least);
+        for (r, v) in least.iter().enumerate() {
+            let expected = (0..n).map(|i| (i * 7 + r * 3) % 11).min().unwrap();
+            assert_eq!(v.to_f64(), expected as f64);
+        }
+    }
+}
+
+/// Of the lattice's lanes with losses of floating point.
+struct CheckFloats;
+
+impl<L: FloatLanes> Job<L> for CheckFloats {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, lanes: L) {
+        lanes.run(Check);
+        let n = L::N;
+        let fa = |i: usize| (i * i * 31 + 5) as f64;
+        let splat = |v| lanes.splat_real(L::R::from_f64(v));
+        let values = |v: L::Real| -> Vec<f64> {
+            let mut out = [L::R::from_f64(0.0); 16];
+            v.store(&mut out);
+            out[..n].iter().map(|v| v.to_f64()).collect()
+        };
+        let of_lanes: Vec<L::R> = (0..16).map(|i| L::R::from_f64(fa(i))).collect();
+        let (x, y) = (lanes.load_real(&of_lanes), splat(2.0));
+        for (v, f) in [(x - y, (|x| x - 2.0) as fn(f64) -> f64), (x / y, |x| x / 2.0)] {
+            assert_eq!(values(v), (0..n).map(|i| f(fa(i))).collect::<Vec<f64>>());
         }
         let mut state = 1u64;
         for _ in 0..20_000 {
@@ -69,18 +108,6 @@ impl<L: Lanes> Job<L> for Check {
         for (x, y) in [(0.0, 0.0), (5.0, 0.0), (0.0, 5.0)] {
             let product = splat(0.0) * L::ln_ratio(splat(x), splat(y), splat(0.0));
             assert_eq!(values(product), vec![0.0; n]);
-        }
-        let mut rows = [splat(1.0); 8];
-        for (r, row) in rows.iter_mut().enumerate() {
-            let values: Vec<L::R> =
-                (0..16).map(|i| L::R::from_f64(((i * 7 + r * 3) % 11) as f64)).collect();
-            *row = lanes.load_real(&values);
-        }
-        let mut least = [L::R::INFINITY; 8];
-        L::min_across(&rows, 8, &mut least);
-        for (r, v) in least.iter().enumerate() {
-            let expected = (0..n).map(|i| (i * 7 + r * 3) % 11).min().unwrap();
-            assert_eq!(v.to_f64(), expected as f64);
         }
         for sum in [L::I::MAX_SUM - 12345, 12345 - L::I::MAX_SUM, -1, 0, 1] {
             let exact = sum as f64;
@@ -163,9 +190,11 @@ impl<L: RowLanes> Job<L> for CheckRows {
 fn every_backend_computes_what_scalars_do() {
     for backend in Backend::available() {
         with_token!(backend, token => {
-            token.single().run(Check);
-            token.single().half().run(Check);
-            token.double().run(Check);
+            token.short().run(Check);
+            token.short().half().run(Check);
+            token.single().run(CheckFloats);
+            token.single().half().run(CheckFloats);
+            token.double().run(CheckFloats);
             token.double().run(CheckRows);
         });
         println!("kernel tested: {}", backend.name());

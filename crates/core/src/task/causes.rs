@@ -14,7 +14,7 @@ use super::{
 };
 use crate::error::Error;
 use crate::search::{Allowed, Measured};
-use crate::simd::{LaneReal, Lanes};
+use crate::simd::{FloatLanes, LaneReal};
 use crate::survival::Observations;
 
 /// Most causes that count.
@@ -184,7 +184,7 @@ impl FreeQuestions for Causes {}
 impl Swept for Causes {
     /// The channels of every cause lie in a box of their own.
     #[inline(always)]
-    fn lane_least<L: Lanes>(
+    fn lane_least<L: FloatLanes>(
         &self,
         lanes: L,
         constants: &Self::Constants<L>,
@@ -215,14 +215,14 @@ impl Swept for Causes {
 
 /// The events of a cause whose hazard is next, and the loss of the causes before it.
 #[derive(Clone, Copy)]
-pub struct SoFar<L: Lanes> {
+pub struct SoFar<L: FloatLanes> {
     events: L::Int,
     loss: L::Real,
 }
 
 impl LaneTask for Causes {
-    type State<L: Lanes> = SoFar<L>;
-    type Constants<L: Lanes> = [(Constants<L::Real>, L::Real); MOST_CAUSES];
+    type State<L: FloatLanes> = SoFar<L>;
+    type Constants<L: FloatLanes> = [(Constants<L::Real>, L::Real); MOST_CAUSES];
 
     fn max_lane_sum(&self, single: bool) -> i64 {
         self.parts[0].max_lane_sum(single)
@@ -263,7 +263,7 @@ impl LaneTask for Causes {
     }
 
     #[inline(always)]
-    fn lane_constants<L: Lanes>(&self, lanes: L, shift: &[u32]) -> Self::Constants<L> {
+    fn lane_constants<L: FloatLanes>(&self, lanes: L, shift: &[u32]) -> Self::Constants<L> {
         std::array::from_fn(|k| {
             // What is beyond the causes is never used.
             let k = k.min(self.parts.len() - 1);
@@ -273,12 +273,12 @@ impl LaneTask for Causes {
     }
 
     #[inline(always)]
-    fn lane_start<L: Lanes>(&self, lanes: L) -> SoFar<L> {
+    fn lane_start<L: FloatLanes>(&self, lanes: L) -> SoFar<L> {
         SoFar { events: lanes.splat(L::I::default()), loss: lanes.splat_real(L::R::default()) }
     }
 
     #[inline(always)]
-    fn lane_fold<L: Lanes>(
+    fn lane_fold<L: FloatLanes>(
         &self,
         lanes: L,
         constants: &Self::Constants<L>,
@@ -295,7 +295,7 @@ impl LaneTask for Causes {
     }
 
     #[inline(always)]
-    fn lane_loss<L: Lanes>(&self, _: L, _: Self::Constants<L>, state: SoFar<L>) -> L::Real {
+    fn lane_loss<L: FloatLanes>(&self, _: L, _: Self::Constants<L>, state: SoFar<L>) -> L::Real {
         state.loss
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
-use crate::simd::{LaneInt, LaneReal, Lanes};
+use crate::simd::{FloatLanes, LaneInt, LaneReal};
 
 /// Bits of the total weight, which double lanes hold without dropping any.
 const TOTAL_BITS: u32 = 51;
@@ -321,7 +321,7 @@ impl FreeQuestions for Impurity {}
 impl Swept for Impurity {
     /// Of two classes the corners; of more, a part costs no less than some of its rows.
     #[inline(always)]
-    fn lane_least<L: Lanes>(
+    fn lane_least<L: FloatLanes>(
         &self,
         lanes: L,
         constants: &(),
@@ -359,7 +359,7 @@ impl Swept for Impurity {
 
 /// Weight of the leaf, what the classes so far leave of it, and the sum of their terms.
 #[derive(Clone, Copy)]
-pub struct SoFar<L: Lanes> {
+pub struct SoFar<L: FloatLanes> {
     total: L::Int,
     rest: L::Int,
     sum: L::Real,
@@ -367,7 +367,7 @@ pub struct SoFar<L: Lanes> {
 
 impl Impurity {
     #[inline(always)]
-    fn term<L: Lanes>(&self, lanes: L, total: L::Int, class: L::Int) -> L::Real {
+    fn term<L: FloatLanes>(&self, lanes: L, total: L::Int, class: L::Int) -> L::Real {
         let weight = L::to_real(class);
         match self.source.kind {
             Kind::Gini => weight * L::to_real(total - class),
@@ -380,8 +380,8 @@ impl Impurity {
 }
 
 impl LaneTask for Impurity {
-    type State<L: Lanes> = SoFar<L>;
-    type Constants<L: Lanes> = ();
+    type State<L: FloatLanes> = SoFar<L>;
+    type Constants<L: FloatLanes> = ();
 
     fn max_lane_sum(&self, single: bool) -> i64 {
         if single { i32::MAX_SUM } else { i64::MAX_SUM }
@@ -416,16 +416,16 @@ impl LaneTask for Impurity {
     }
 
     #[inline(always)]
-    fn lane_constants<L: Lanes>(&self, _: L, _: &[u32]) {}
+    fn lane_constants<L: FloatLanes>(&self, _: L, _: &[u32]) {}
 
     #[inline(always)]
-    fn lane_start<L: Lanes>(&self, lanes: L) -> SoFar<L> {
+    fn lane_start<L: FloatLanes>(&self, lanes: L) -> SoFar<L> {
         let zero = lanes.splat(L::I::default());
         SoFar { total: zero, rest: zero, sum: lanes.splat_real(L::R::default()) }
     }
 
     #[inline(always)]
-    fn lane_fold<L: Lanes>(
+    fn lane_fold<L: FloatLanes>(
         &self,
         lanes: L,
         _: &Self::Constants<L>,
@@ -441,7 +441,7 @@ impl LaneTask for Impurity {
     }
 
     #[inline(always)]
-    fn lane_loss<L: Lanes>(&self, lanes: L, (): (), state: SoFar<L>) -> L::Real {
+    fn lane_loss<L: FloatLanes>(&self, lanes: L, (): (), state: SoFar<L>) -> L::Real {
         let sum = state.sum + self.term(lanes, state.total, state.rest);
         match self.source.kind {
             Kind::Gini => {

@@ -37,7 +37,7 @@ pub mod wide;
 
 use crate::error::Error;
 use crate::search::{Allowed, Measured};
-use crate::simd::{LaneReal, Lanes};
+use crate::simd::{FloatLanes, LaneReal};
 use crate::tree::Tree;
 use curve::CurveStatistics;
 pub use weights::{Placed, Weights};
@@ -306,6 +306,17 @@ impl LaneError {
     }
 }
 
+/// How short lanes hold a task whose leaves cost the least of their channels, none negative.
+#[derive(Clone, Copy, Debug)]
+pub struct ShortLanes {
+    /// Bits that sums gain, so that the price of a split is whole as well.
+    pub lift: u32,
+    /// Price of a split in units of the lanes.
+    pub price: i64,
+    /// What is added to the last channel of every leaf, in units of the statistics.
+    pub last: i64,
+}
+
 /// A scalar task that evaluates the leaves of many lanes at once, approximately.
 pub trait LaneTask: Superadditive + Ties + Questions + Sized {
     /// The same task where a leaf may also take the cost of its finest partition and one more
@@ -314,11 +325,16 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
         None
     }
 
+    /// How short lanes hold the task, where these can.
+    fn short(&self) -> Option<ShortLanes> {
+        None
+    }
+
     /// What accumulates over the channels of one leaf.
-    type State<L: Lanes>: Copy;
+    type State<L: FloatLanes>: Copy;
 
     /// Constants of the leaf loss, prepared once per sample and element type.
-    type Constants<L: Lanes>: Copy;
+    type Constants<L: FloatLanes>: Copy;
 
     /// Whether all channels drop equally many bits.
     const ONE_SHIFT: bool = false;
@@ -350,13 +366,13 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
     ) -> LaneError;
 
     /// Prepares the constants.
-    fn lane_constants<L: Lanes>(&self, lanes: L, shift: &[u32]) -> Self::Constants<L>;
+    fn lane_constants<L: FloatLanes>(&self, lanes: L, shift: &[u32]) -> Self::Constants<L>;
 
     /// Before any channel.
-    fn lane_start<L: Lanes>(&self, lanes: L) -> Self::State<L>;
+    fn lane_start<L: FloatLanes>(&self, lanes: L) -> Self::State<L>;
 
     /// Takes in the sums of one channel.
-    fn lane_fold<L: Lanes>(
+    fn lane_fold<L: FloatLanes>(
         &self,
         lanes: L,
         constants: &Self::Constants<L>,
@@ -366,7 +382,7 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
     ) -> Self::State<L>;
 
     /// Leaf losses, in lane units.
-    fn lane_loss<L: Lanes>(
+    fn lane_loss<L: FloatLanes>(
         &self,
         lanes: L,
         constants: Self::Constants<L>,
@@ -384,7 +400,7 @@ pub trait Swept: FreeQuestions {
     /// What no two parts of rows with the sums `whole`, neither of them empty, lose together in lane
     /// units, if the sums of one are between `from` and `to`, and neither of these ends loses less.
     #[inline(always)]
-    fn lane_least<L: Lanes>(
+    fn lane_least<L: FloatLanes>(
         &self,
         lanes: L,
         _: &Self::Constants<L>,
@@ -404,7 +420,7 @@ pub trait Swept: FreeQuestions {
 
 /// Lane loss of rows with these sums.
 #[inline(always)]
-pub(crate) fn lane_loss_of<L: Lanes, T: LaneTask>(
+pub(crate) fn lane_loss_of<L: FloatLanes, T: LaneTask>(
     task: &T,
     lanes: L,
     constants: &T::Constants<L>,

@@ -14,7 +14,7 @@ use super::{
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
-use crate::simd::Lanes;
+use crate::simd::FloatLanes;
 use crate::tree::{LEAF, Tree};
 
 /// More than any tree that may be best costs.
@@ -294,8 +294,8 @@ impl Questions for Priced {
 }
 
 impl LaneTask for Priced {
-    type State<L: Lanes> = L::Int;
-    type Constants<L: Lanes> = ();
+    type State<L: FloatLanes> = L::Int;
+    type Constants<L: FloatLanes> = ();
 
     fn max_lane_sum(&self, single: bool) -> i64 {
         self.costs.max_lane_sum(single)
@@ -320,15 +320,15 @@ impl LaneTask for Priced {
     }
 
     #[inline(always)]
-    fn lane_constants<L: Lanes>(&self, _: L, _: &[u32]) {}
+    fn lane_constants<L: FloatLanes>(&self, _: L, _: &[u32]) {}
 
     #[inline(always)]
-    fn lane_start<L: Lanes>(&self, lanes: L) -> L::Int {
+    fn lane_start<L: FloatLanes>(&self, lanes: L) -> L::Int {
         self.costs.lane_start(lanes)
     }
 
     #[inline(always)]
-    fn lane_fold<L: Lanes>(
+    fn lane_fold<L: FloatLanes>(
         &self,
         _: L,
         _: &Self::Constants<L>,
@@ -343,7 +343,7 @@ impl LaneTask for Priced {
     }
 
     #[inline(always)]
-    fn lane_loss<L: Lanes>(&self, _: L, (): (), least: L::Int) -> L::Real {
+    fn lane_loss<L: FloatLanes>(&self, _: L, (): (), least: L::Int) -> L::Real {
         L::to_real(least)
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::error::Error;
 use crate::precise::{Precise, two_sum};
 use crate::search::{Allowed, Measured};
-use crate::simd::{LaneInt, LaneReal, Lanes};
+use crate::simd::{FloatLanes, LaneInt, LaneReal};
 
 /// Bits of a channel's total: as precise as 64-bit sums allow. Lanes drop what they cannot
 /// hold.
@@ -254,9 +254,9 @@ impl Questions for Regression {}
 impl FreeQuestions for Regression {}
 
 impl LaneTask for Regression {
-    type State<L: Lanes> = [L::Int; 2];
+    type State<L: FloatLanes> = [L::Int; 2];
     /// What every target is above, per unit of weight.
-    type Constants<L: Lanes> = L::Real;
+    type Constants<L: FloatLanes> = L::Real;
 
     fn max_lane_sum(&self, single: bool) -> i64 {
         if single { i32::MAX_SUM } else { i64::MAX_SUM }
@@ -300,7 +300,7 @@ impl LaneTask for Regression {
     }
 
     #[inline(always)]
-    fn lane_constants<L: Lanes>(&self, lanes: L, shift: &[u32]) -> L::Real {
+    fn lane_constants<L: FloatLanes>(&self, lanes: L, shift: &[u32]) -> L::Real {
         let least = self.least * power_of_two(shift[0] as i32 - shift[1] as i32);
         // Rows of less than four units of weight are not shifted; others may be half a unit off.
         let rounded = if shift.iter().any(|&s| s > 0) { 0.25 } else { 1e-6 };
@@ -308,12 +308,12 @@ impl LaneTask for Regression {
     }
 
     #[inline(always)]
-    fn lane_start<L: Lanes>(&self, lanes: L) -> [L::Int; 2] {
+    fn lane_start<L: FloatLanes>(&self, lanes: L) -> [L::Int; 2] {
         [lanes.splat(L::I::default()); 2]
     }
 
     #[inline(always)]
-    fn lane_fold<L: Lanes>(
+    fn lane_fold<L: FloatLanes>(
         &self,
         _: L,
         _: &Self::Constants<L>,
@@ -326,7 +326,12 @@ impl LaneTask for Regression {
     }
 
     #[inline(always)]
-    fn lane_loss<L: Lanes>(&self, lanes: L, _: L::Real, [weight, target]: [L::Int; 2]) -> L::Real {
+    fn lane_loss<L: FloatLanes>(
+        &self,
+        lanes: L,
+        _: L::Real,
+        [weight, target]: [L::Int; 2],
+    ) -> L::Real {
         // An empty cell has a target of 0 as well.
         let weight = L::to_real(L::max(weight, lanes.splat(L::I::from_i64(1))));
         let target = L::to_real(target);
@@ -338,7 +343,7 @@ impl Swept for Regression {
     /// The corners of the box of weight and of what targets are above the least one, of which no row
     /// has less than nothing. Parts that are not empty weigh a unit at least.
     #[inline(always)]
-    fn lane_least<L: Lanes>(
+    fn lane_least<L: FloatLanes>(
         &self,
         lanes: L,
         least: &L::Real,

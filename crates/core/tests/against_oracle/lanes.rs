@@ -58,7 +58,7 @@ fn lattices_of_any_size_give_one_tree() {
             case.question.limits.max_leaves = max_leaves;
             let mut found: Vec<Answer> = Vec::new();
             for backend in Backend::available() {
-                for precision in [Precision::Single, Precision::Double] {
+                for precision in [Precision::Short, Precision::Single, Precision::Double] {
                     let (backend, precision) = (Some(backend), Some(precision));
                     let settings = case.settings().with_switches(|s| {
                         s.backend = backend;
@@ -72,6 +72,47 @@ fn lattices_of_any_size_give_one_tree() {
                     == (&found[0].tree, found[0].objective.to_bits())
             };
             assert!(found.iter().all(same), "{n} rows, {columns} columns: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn sums_at_the_limit_of_short_lanes_give_one_tree() {
+    for seed in 0..400 {
+        let random = &mut Random::new(seed);
+        let (n, columns, max_depth) =
+            (6 + random.below(30), 3 + random.below(7), 1 + random.below(4));
+        let mut instance = random_features(random, n, columns);
+        instance.labels.iter_mut().for_each(|label| *label = random.below(2));
+        // Whole weights whose sum, with the bits that prices need, is about the greatest number.
+        let leaves = 1usize << max_depth;
+        let most = (1 << 16) / leaves + random.below(5) - 2;
+        let weight = &mut instance.sample.weight;
+        weight.iter_mut().for_each(|w| *w = 1.0 + random.below(2 * most / n) as f64);
+        let of_class = |weight: &[f64], label: usize| {
+            let labels = instance.labels.iter().zip(weight);
+            labels.filter(|&(&l, _)| l != label).map(|(_, &w)| w).sum::<f64>()
+        };
+        let larger = usize::from(of_class(weight, 0) < of_class(weight, 1));
+        let missing = most as f64 - of_class(weight, larger);
+        let heavy = (0..n).find(|&i| instance.labels[i] != larger);
+        if let Some(i) = heavy.filter(|_| missing > -(n as f64)) {
+            weight[i] = (weight[i] + missing).max(1.0);
+        }
+        let penalty = random.pick(&[0.0, 0.01, 1.0 / 3.0]);
+        let mut case = Case::new(&instance, &question("accuracy", max_depth, penalty));
+        case.question.limits.min_leaf = random.pick(&[1, 3]).min(n);
+        for backend in Backend::available() {
+            let [short, double] = [Precision::Short, Precision::Double].map(|precision| {
+                let answer = optimal(
+                    &case,
+                    case.settings().with_switches(|s| {
+                        (s.backend, s.precision) = (Some(backend), Some(precision));
+                    }),
+                );
+                (answer.tree, answer.objective.to_bits())
+            });
+            assert_eq!(short, double, "seed {seed}, {backend:?}");
         }
     }
 }

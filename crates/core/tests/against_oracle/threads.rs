@@ -53,7 +53,8 @@ impl Ran {
         by: By,
         search: impl Fn(&Settings, &Monitor) -> Result<T, Error>,
     ) -> Result<(), String> {
-        let lanes = [Some(Precision::Single), Some(Precision::Double), Some(Precision::Exact)];
+        let lanes = [Precision::Short, Precision::Single, Precision::Double, Precision::Exact];
+        let lanes = lanes.map(Some);
         let has_lanes = case.entry().switches.contains(&"precision");
         for backend in Backend::available() {
             for &precision in if has_lanes { &lanes[..] } else { &[None] } {

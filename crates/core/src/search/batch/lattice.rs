@@ -6,7 +6,7 @@
 
 use super::{Cells, Problem};
 use crate::data::{Sample, Smallest};
-use crate::search::lattice::combine::Problem as Tables;
+use crate::search::lattice::combine::{Least, Problem as Tables};
 use crate::search::lattice::geometry::{Best, PAD};
 use crate::search::lattice::kernels::{Kernel, Shared, Sweep, Worker, fill_double};
 use crate::search::lattice::sums::{Prefix, Source, View};
@@ -82,7 +82,7 @@ pub fn solve(
         let query = Query { depth, budgets, cutoff: i64::MAX };
         let (shift, sums) = (vec![0; sample.channels], std::mem::take(&mut threads[0].sums));
         let counted = Smallest { rows: problem.min_leaf.max(1), events: 0 };
-        let mut tables = lattice::problem(sample, query, shift, counted, sums);
+        let mut tables = lattice::problem(sample, query, (shift, 0), counted, sums);
         let cells = |shared: &Shared<i64, f64>, worker: &mut Worker<i64, f64>| {
             let kernel = Batch::new(problem, shared);
             with_token!(backend, token => token.double().run(Sweep { shared, kernel, worker }))
@@ -198,10 +198,10 @@ impl Batch<'_> {
         leaf.resize(at + size, f64::INFINITY);
         price.resize(at + size, self.problem.penalty);
         block.resize(sums.channels * size, 0);
-        let source = Source::new::<P>(sums, view, LEAVES.then_some(last));
+        let source = Source::<_, P>::new(sums, view, LEAVES.then_some(last));
         for (c, block) in block.chunks_exact_mut(size).enumerate().take(sums.channels) {
             for h in (first..n).step_by(L::N) {
-                let yes = source.cells::<L, M, P>(lanes, c, h);
+                let yes = source.cells::<L, M>(lanes, c, h);
                 for s in 0..P {
                     let no = lanes.splat(view.cells[c][s]) - yes[s];
                     no.store(&mut block[s * width + h - first..]);
@@ -253,7 +253,9 @@ impl Batch<'_> {
         }
         let n = shared.problem.sums.geometry.n;
         for Waiting { prefix, at, width } in waiting.drain(..) {
-            let mut offers = shared.problem.offers::<M, P, LEAVES>(&prefix, shared.below, above);
+            let (tables, mut least) = (shared.problem, Least::default());
+            let mut offers =
+                tables.offers::<M, P, LEAVES>(&prefix, shared.below, above, &mut least);
             let first = prefix.first();
             for h in (first..n).step_by(L::N) {
                 let place = |s: usize, no: usize| at + (s + (1 - no) * P) * width + h - first;

@@ -9,7 +9,7 @@
 
 use super::budgets::Combination;
 use super::geometry::{Best, MAX_DEPTH, PATTERNS, best_at};
-use super::losses::{LossOf, Losses};
+use super::losses::Losses;
 use super::sums::{Prefix, Source, Sums, View};
 use crate::data::Smallest;
 use crate::simd::{LaneInt, LaneReal, Lanes, Vector};
@@ -27,8 +27,9 @@ pub struct Problem<I, R> {
     /// leaf.
     pub minima: Vec<(usize, i64)>,
     pub smallest: Smallest,
-    /// Low bits that the lanes drop, per channel.
+    /// Low bits that the lanes drop, per channel, or those that all channels of the task gain.
     pub shift: Vec<u32>,
+    pub lift: u32,
     /// Price of a split in lane units.
     pub price: R,
     /// How leaf budgets of the two sides of a split make a budget: for the cells of level
@@ -99,6 +100,8 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     #[inline(always)]
     pub fn combine<
         L: Lanes<I = I, R = R>,
+        W: Losses<L>,
+        H: Losses<L::Half>,
         const PRICED: bool,
         const M: usize,
         const P: usize,
@@ -106,36 +109,39 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     >(
         &self,
         lanes: L,
-        losses: &Losses<L>,
+        losses: &(W, H),
         view: &View<I>,
         last: (&[I], usize),
         below: &Best<R>,
         above: &mut Best<R>,
     ) {
         let (mut h, n) = (view.prefix.first(), self.sums.geometry.n);
-        let source = Source::new::<P>(&self.sums, view, LEAVES.then_some(last));
-        let mut offers = self.offers::<M, P, LEAVES>(&view.prefix, below, above);
+        let source = Source::<_, P>::new(&self.sums, view, LEAVES.then_some(last));
+        let mut least = Least::default();
+        let mut offers = self.offers::<M, P, LEAVES>(&view.prefix, below, above, &mut least);
         let half = lanes.half();
         macro_rules! block {
             ($lanes:ident, $losses:expr) => {{
                 let (view, source, offers) = (view, &source, &mut offers);
                 // SAFETY: no vector runs over the last column by more than the padding.
                 unsafe {
-                    self.block::<_, PRICED, M, P, LEAVES>($lanes, $losses, view, source, h, offers)
+                    self.block::<_, _, PRICED, M, P, LEAVES>(
+                        $lanes, $losses, view, source, h, offers,
+                    )
                 }
             }};
         }
         if L::Half::N < L::N {
             while h < n && n - h > L::Half::N {
-                block!(lanes, &losses.whole);
+                block!(lanes, &losses.0);
                 h += L::N;
             }
             if h < n {
-                block!(half, &losses.half);
+                block!(half, &losses.1);
             }
         } else {
             while h < n {
-                block!(lanes, &losses.whole);
+                block!(lanes, &losses.0);
                 h += L::N;
             }
         }
@@ -149,6 +155,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         prefix: &'a Prefix,
         below: &'a Best<R>,
         above: &'a mut Best<R>,
+        least: &'a mut Least<R, P>,
     ) -> Offers<'a, I, R, P> {
         assert_eq!(prefix.size, M - 1);
         const { assert!(P == 1 << (M - 1)) };
@@ -158,8 +165,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
             assert!(above.holds(prefix.rows[(P - 1) ^ 1 << i], slots, M - 1, n));
         }
         // Few trees have a budget: of many slots the first is all that is used.
-        let mut least = [const { MaybeUninit::uninit() }; 2 * PATTERNS];
-        least[..slots].fill(MaybeUninit::new([R::INFINITY; P]));
+        least.0[..slots].fill(MaybeUninit::new([R::INFINITY; P]));
         Offers { problem: self, prefix, below, above, least }
     }
 
@@ -170,6 +176,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     #[inline(always)]
     unsafe fn block<
         L: Lanes<I = I, R = R>,
+        S: Losses<L>,
         const PRICED: bool,
         const M: usize,
         const P: usize,
@@ -177,24 +184,22 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     >(
         &self,
         lanes: L,
-        losses: &LossOf<L>,
+        losses: &S,
         view: &View<I>,
-        source: &Source<I>,
+        source: &Source<I, P>,
         h: usize,
         offers: &mut Offers<I, R, P>,
     ) {
         let channels = self.of_task;
         // Cells by pattern of the prefix: lane column true, lane column false.
         let mut yes = [const { MaybeUninit::<[L::Int; P]>::uninit() }; MAX_CHANNELS];
-        for (c, yes) in yes[..channels].iter_mut().enumerate() {
-            yes.write(source.cells::<L, M, P>(lanes, c, h));
-        }
+        source.all_cells::<L, M>(lanes, h, &mut yes[..channels]);
         // SAFETY: so many were written.
         let yes =
             unsafe { std::slice::from_raw_parts(yes.as_ptr().cast::<[L::Int; P]>(), channels) };
         let infinity = lanes.splat_real(R::INFINITY);
         let mut of_leaves = [const { MaybeUninit::uninit() }; P];
-        let value = losses.write(yes, &view.cells[..channels], &mut of_leaves);
+        let value = losses.write(lanes, yes, &view.cells[..channels], &mut of_leaves);
         // What registers hold is read into them, since no write to the tables can change it there.
         let mut held = *value;
         let value = if P <= 4 { &mut held } else { value };
@@ -210,7 +215,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
             None
         };
         for &(c, least) in &self.minima {
-            let count = if c < channels { yes[c] } else { source.cells::<L, M, P>(lanes, c, h) };
+            let count = if c < channels { yes[c] } else { source.cells::<L, M>(lanes, c, h) };
             let fewest = lanes.splat(I::from_i64(least));
             for s in 0..P {
                 let other = lanes.splat(view.cells[c][s]) - count[s];
@@ -233,9 +238,18 @@ pub struct Offers<'a, I, R, const P: usize> {
     prefix: &'a Prefix,
     below: &'a Best<R>,
     above: &'a mut Best<R>,
-    /// Of the prefix itself, split on any of the lanes so far, for the slots that there are:
-    /// `[slot][pattern]`.
-    least: [MaybeUninit<[R; P]>; 2 * PATTERNS],
+    least: &'a mut Least<R, P>,
+}
+
+/// The prefix itself, split on any of the lanes so far, for the slots that there are:
+/// `[slot][pattern]`. It stays where it is: moved just after it was written, it would stall.
+pub struct Least<R, const P: usize>([MaybeUninit<[R; P]>; 2 * PATTERNS]);
+
+impl<R, const P: usize> Default for Least<R, P> {
+    #[inline(always)]
+    fn default() -> Self {
+        Least([const { MaybeUninit::uninit() }; 2 * PATTERNS])
+    }
 }
 
 impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
@@ -244,7 +258,7 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
     pub fn end<const M: usize>(&mut self) {
         let Offers { problem, prefix, above, least, .. } = self;
         let slots = problem.slots[M - 1];
-        for (slot, least) in least[..slots].iter().enumerate() {
+        for (slot, least) in least.0[..slots].iter().enumerate() {
             // SAFETY: so many were written at first.
             let least = unsafe { least.assume_init_ref() };
             for (pattern, &value) in least.iter().enumerate() {
@@ -369,7 +383,7 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
             let mut across = [R::INFINITY; 8];
             L::min_across(&sums, size, &mut across);
             // SAFETY: all slots were written at first.
-            let least = unsafe { least[out].assume_init_mut() };
+            let least = unsafe { least.0[out].assume_init_mut() };
             for s in 0..size {
                 let least = &mut least[group + s];
                 if across[s] < *least {
@@ -377,20 +391,23 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                 }
             }
         }
+        // Once, for the compiler has it that what is written could move it.
+        let above = above.0.as_mut_slice();
         for i in 0..M - 1 {
             let low = (1usize << i) - 1;
             let row = prefix.rows[(P - 1) ^ 1 << i];
+            let first = best_at(row, slots, M - 1, out, 0, h);
             let rate = problem.prefix_rate::<L, PRICED>(lanes, columns, i, h);
             for rest in 0..P / 2 {
                 let s = (rest & low) | (rest & !low) << 1;
                 for no in 0..2 {
                     let candidate = pair((s | 1 << i, no), (s, no), rate);
                     let pattern = rest | (1 - no) << (M - 2);
-                    let at = best_at(row, slots, M - 1, out, pattern, h);
+                    let at = first + pattern * row.len;
                     // SAFETY: `above` was seen to hold the row, and the vector is within its padding.
                     unsafe {
-                        let best = lanes.load_real_at(&above.0, at);
-                        L::min_real(best, candidate).store_at(&mut above.0, at);
+                        let best = lanes.load_real_at(above, at);
+                        L::min_real(best, candidate).store_at(above, at);
                     }
                 }
             }

@@ -6,12 +6,12 @@
 use super::accumulate::{Rows, SPARE_LANES};
 use super::combine::Problem;
 use super::geometry::{Best, MAX_DEPTH};
-use super::losses::{LossOf, Losses};
+use super::losses::{LeastChannel, LossOf, Losses};
 use super::memory::refill;
 use super::sums::{Sums, View};
 
 use crate::search::{Monitor, Stop};
-use crate::simd::{Backend, Job, LaneInt, LaneReal, Lanes, with_token};
+use crate::simd::{Backend, FloatLanes, Job, LaneInt, LaneReal, Lanes, Whole, with_token};
 use crate::task::LaneTask;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -155,6 +155,22 @@ pub struct Passes<T, I, R> {
     pub sums: SumsPass<I, R>,
     /// Cells of itemsets, with the leaf losses of a task.
     pub cells: LossesPass<T, I, R>,
+}
+
+impl<T: LaneTask> Passes<T, u16, Whole> {
+    /// In short width, for a task whose leaves cost the least of their channels.
+    pub fn short() -> Self {
+        Passes {
+            sums: |backend, filling, worker| {
+                let job = FillSums { filling, worker };
+                with_token!(backend, token => token.short().run(job))
+            },
+            cells: |backend, task, shared, worker| {
+                let more = task.short().map_or(0, |short| short.last << short.lift);
+                with_token!(backend, token => least_losses(token.short(), more, shared, worker))
+            },
+        }
+    }
 }
 
 impl<T: LaneTask> Passes<T, i32, f32> {
@@ -319,7 +335,7 @@ impl<L: Lanes> Job<L> for FillSums<'_, '_, L::I, L::R> {
 }
 
 /// The cells of all itemsets of a size, with the leaf losses of a task.
-fn losses<L: Lanes, T: LaneTask>(
+fn losses<L: FloatLanes<Half: FloatLanes>, T: LaneTask>(
     task: &T,
     lanes: L,
     shared: &Shared<'_, L::I, L::R>,
@@ -327,28 +343,43 @@ fn losses<L: Lanes, T: LaneTask>(
 ) -> Result<(), Stop> {
     let shift = &shared.problem.shift;
     let (whole, half) = (LossOf::new(task, lanes, shift), LossOf::new(task, lanes.half(), shift));
-    let losses = Losses { whole, half };
+    let losses = (whole, half);
     if T::PRICED {
-        let kernel = WithLosses::<L, true> { shared, losses, evaluated: 0 };
+        let kernel = WithLosses::<L, _, true> { shared, losses, evaluated: 0 };
         lanes.run(Sweep { shared, kernel, worker })
     } else {
-        let kernel = WithLosses::<L, false> { shared, losses, evaluated: 0 };
+        let kernel = WithLosses::<L, _, false> { shared, losses, evaluated: 0 };
         lanes.run(Sweep { shared, kernel, worker })
     }
+}
+
+/// The same with losses that are the least of their channels, of which the last costs `more`.
+fn least_losses<L: Lanes>(
+    lanes: L,
+    more: i64,
+    shared: &Shared<'_, L::I, L::R>,
+    worker: &mut Worker<L::I, L::R>,
+) -> Result<(), Stop> {
+    let losses = (LeastChannel::new(lanes, more), LeastChannel::new(lanes.half(), more));
+    let kernel = WithLosses::<L, _, false> { shared, losses, evaluated: 0 };
+    lanes.run(Sweep { shared, kernel, worker })
 }
 
 /// Leaves that a thread evaluates before it adds them to the count that all threads share.
 const COUNTED_TOGETHER: u64 = 1 << 16;
 
 /// Evaluates leaf losses where it meets cells: the same for all tasks but for prices of questions.
-struct WithLosses<'a, L: Lanes, const PRICED: bool> {
+struct WithLosses<'a, L: Lanes, S, const PRICED: bool> {
     shared: &'a Shared<'a, L::I, L::R>,
-    losses: Losses<'a, L>,
+    /// In whole vectors, and in those for tails.
+    losses: S,
     /// Leaves that are not counted yet.
     evaluated: u64,
 }
 
-impl<L: Lanes, const PRICED: bool> Kernel<L> for WithLosses<'_, L, PRICED> {
+impl<L: Lanes, W: Losses<L>, H: Losses<L::Half>, const PRICED: bool> Kernel<L>
+    for WithLosses<'_, L, (W, H), PRICED>
+{
     #[inline(always)]
     fn prefix<const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
@@ -359,7 +390,7 @@ impl<L: Lanes, const PRICED: bool> Kernel<L> for WithLosses<'_, L, PRICED> {
     ) -> Result<(), Stop> {
         let Shared { problem, below, monitor, .. } = self.shared;
         let losses = &self.losses;
-        problem.combine::<L, PRICED, M, P, LEAVES>(lanes, losses, view, last, below, above);
+        problem.combine::<L, _, _, PRICED, M, P, LEAVES>(lanes, losses, view, last, below, above);
         if LEAVES {
             self.evaluated += ((problem.sums.geometry.n - view.prefix.first()) << M) as u64;
             if self.evaluated >= COUNTED_TOGETHER {

@@ -2,7 +2,7 @@
 //! each task.
 
 use super::geometry::PATTERNS;
-use crate::simd::{Job, Lanes};
+use crate::simd::{FloatLanes, Job, LaneInt, Lanes};
 use crate::task::LaneTask;
 use std::mem::MaybeUninit;
 
@@ -17,7 +17,7 @@ type Write<'a, L> = dyn Fn(
 /// The leaf losses of a task.
 pub struct LossOf<'a, L: Lanes>(Box<Write<'a, L>>);
 
-impl<'a, L: Lanes> LossOf<'a, L> {
+impl<'a, L: FloatLanes> LossOf<'a, L> {
     /// With sums divided by `2^shift[channel]`.
     pub fn new<T: LaneTask>(task: &'a T, lanes: L, shift: &[u32]) -> Self {
         let constants = task.lane_constants(lanes, shift);
@@ -25,12 +25,26 @@ impl<'a, L: Lanes> LossOf<'a, L> {
             lanes.run(LeafLosses { task, constants, yes, both, out });
         }))
     }
+}
 
-    /// Losses of a block of cells, where the column of the lane is true and where it is false, by
-    /// pattern of the prefix. `yes` are the statistics of the former, `both` those of the prefix.
-    #[inline(always)]
-    pub fn write<'b, const P: usize>(
+/// The losses of leaves, as the kernels ask for them.
+pub trait Losses<L: Lanes> {
+    /// Of a block of cells, where the column of the lane is true and where it is false, by pattern
+    /// of the prefix. `yes` are the statistics of the former, `both` those of the prefix.
+    fn write<'b, const P: usize>(
         &self,
+        lanes: L,
+        yes: &[[L::Int; P]],
+        both: &[[L::I; PATTERNS]],
+        out: &'b mut [MaybeUninit<[L::Real; 2]>; P],
+    ) -> &'b mut [[L::Real; 2]; P];
+}
+
+impl<L: Lanes> Losses<L> for LossOf<'_, L> {
+    #[inline(always)]
+    fn write<'b, const P: usize>(
+        &self,
+        _: L,
         yes: &[[L::Int; P]],
         both: &[[L::I; PATTERNS]],
         out: &'b mut [MaybeUninit<[L::Real; 2]>; P],
@@ -41,13 +55,42 @@ impl<'a, L: Lanes> LossOf<'a, L> {
     }
 }
 
-/// The losses of a task in whole vectors and in those for tails.
-pub struct Losses<'a, L: Lanes> {
-    pub whole: LossOf<'a, L>,
-    pub half: LossOf<'a, L::Half>,
+/// Losses that are the least of the channels, of which the last costs so much more: for no task in
+/// particular, so that they are compiled into the kernels.
+pub struct LeastChannel<L: Lanes>(L::Int);
+
+impl<L: Lanes> LeastChannel<L> {
+    pub fn new(lanes: L, more: i64) -> Self {
+        LeastChannel(lanes.splat(L::I::from_i64(more)))
+    }
 }
 
-struct LeafLosses<'a, L: Lanes, T: LaneTask> {
+impl<L: Lanes> Losses<L> for LeastChannel<L> {
+    #[inline(always)]
+    fn write<'b, const P: usize>(
+        &self,
+        lanes: L,
+        yes: &[[L::Int; P]],
+        both: &[[L::I; PATTERNS]],
+        out: &'b mut [MaybeUninit<[L::Real; 2]>; P],
+    ) -> &'b mut [[L::Real; 2]; P] {
+        let (last_both, both) = both.split_last().expect("a channel");
+        let (last_yes, yes) = yes.split_last().expect("as many");
+        for (s, out) in out.iter_mut().enumerate() {
+            let no = lanes.splat(last_both[s]) - last_yes[s];
+            let (mut with, mut without) = (last_yes[s] + self.0, no + self.0);
+            for (yes, both) in yes.iter().zip(both) {
+                with = L::min(with, yes[s]);
+                without = L::min(without, lanes.splat(both[s]) - yes[s]);
+            }
+            out.write([L::to_real(with), L::to_real(without)]);
+        }
+        // SAFETY: every one was written.
+        unsafe { &mut *out.as_mut_ptr().cast::<[[L::Real; 2]; P]>() }
+    }
+}
+
+struct LeafLosses<'a, L: FloatLanes, T: LaneTask> {
     task: &'a T,
     constants: T::Constants<L>,
     yes: &'a [L::Int],
@@ -55,7 +98,7 @@ struct LeafLosses<'a, L: Lanes, T: LaneTask> {
     out: &'a mut [MaybeUninit<[L::Real; 2]>],
 }
 
-impl<L: Lanes, T: LaneTask> Job<L> for LeafLosses<'_, L, T> {
+impl<L: FloatLanes, T: LaneTask> Job<L> for LeafLosses<'_, L, T> {
     type Output = ();
 
     #[inline(always)]

@@ -30,7 +30,7 @@ use crate::data::{Sample, Smallest, events_of, rows_of};
 use crate::search::threads::run_all;
 use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Backend, LaneInt, LaneReal};
-use crate::task::{LaneError, LaneTask};
+use crate::task::{LaneError, LaneTask, ShortLanes};
 use budgets::leaf_budgets;
 use combine::{MAX_CHANNELS, Problem, Rates};
 use effort::cells;
@@ -79,6 +79,9 @@ pub fn solve<T: LaneTask>(
         let lattice = Lattice { task, sample, query, settings, room, monitor };
         let tables = tables.iter_mut();
         match precision {
+            Precision::Short => {
+                lattice.solve(tables.map(|tables| &mut tables.short), Passes::short())
+            }
             Precision::Single => {
                 lattice.solve(tables.map(|tables| &mut tables.single), Passes::single())
             }
@@ -92,8 +95,8 @@ pub fn solve<T: LaneTask>(
 /// Cells up to which double lanes take less than a search among near ties.
 const FEW_CELLS: usize = 1 << 20;
 
-/// Single lanes unless their proven error is too large to tell trees apart, or double ones
-/// have none and are nearly free.
+/// Short lanes where they hold all sums and losses; else single ones unless their proven error is
+/// too large to tell trees apart, or double ones have none and are nearly free.
 pub fn choose_precision<T: LaneTask>(
     task: &T,
     sample: &Sample,
@@ -102,6 +105,10 @@ pub fn choose_precision<T: LaneTask>(
 ) -> Precision {
     match settings.switches.precision {
         Some(Precision::Exact) => return Precision::Double,
+        None | Some(Precision::Short) if fits_short(task, sample, depth, settings) => {
+            return Precision::Short;
+        }
+        Some(Precision::Short) => return Precision::Single,
         Some(precision) => return precision,
         None => {}
     }
@@ -122,9 +129,25 @@ pub fn choose_precision<T: LaneTask>(
     }
 }
 
+/// Whether short lanes hold all sums of rows, and the losses of all trees.
+fn fits_short<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &Settings) -> bool {
+    let Some(ShortLanes { lift, price, last }) = task.short() else { return false };
+    let Smallest { rows, events } = settings.limits.smallest();
+    let size = sample.total_size();
+    let counts = [rows_of(size), events_of(size), rows, events];
+    // The greatest number is infinity.
+    let most = (u16::MAX_SUM - 1).saturating_sub(price.saturating_mul((1 << depth) - 1));
+    let sums = sample.total.iter().copied().max().unwrap_or(0).saturating_add(last);
+    counts.into_iter().all(|count| count < u16::MAX_SUM) && sums <= most >> lift.min(63)
+}
+
 /// Whether the lanes of a lattice are exact, so that no branch is looked at twice.
 pub fn is_exact<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &Settings) -> bool {
-    let single = choose_precision(task, sample, depth, settings) == Precision::Single;
+    let precision = choose_precision(task, sample, depth, settings);
+    if precision == Precision::Short {
+        return true;
+    }
+    let single = precision == Precision::Single;
     let shift = shifts(task, single, sample);
     let (roundoff, ln_error) =
         if single { (f32::ROUNDOFF, f32::LN_ERROR) } else { (f64::ROUNDOFF, f64::LN_ERROR) };
@@ -184,7 +207,7 @@ impl<T: LaneTask> Lattice<'_, T> {
             (passes.cells)(backend, task, shared, worker)
         };
         run(&mut problem, backend, passes.sums, &cells, &mut threads, monitor)?;
-        let (error, unit) = (lane_error(task, &problem, sample), task.lane_unit(&problem.shift));
+        let (error, unit) = (lane_error(task, &problem, sample), unit(task, &problem));
         let best = &threads[0].best;
         let solved =
             refine::refine(task, &problem, sample, best, unit, error, query, room, monitor);
@@ -195,23 +218,30 @@ impl<T: LaneTask> Lattice<'_, T> {
     /// What the kernels read, in the memory of other sums.
     fn problem<I: LaneInt, R: LaneReal>(&self, sums: Sums<I>) -> Problem<I, R> {
         let Lattice { task, sample, query, settings, .. } = *self;
-        let shift = shifts(task, size_of::<I>() == 4, sample);
-        let price = task.split_price() as f64 / task.lane_unit(&shift);
+        let shift = shifts(task, size_of::<I>() < size_of::<i64>(), sample);
+        let is_short = size_of::<I>() == size_of::<u16>();
+        let lift = task.short().filter(|_| is_short).map_or(0, |short| short.lift);
+        let problem = problem(sample, query, (shift, lift), counted::<T>(settings), sums);
         Problem {
             smallest: settings.limits.smallest(),
-            price: R::from_f64(price),
+            price: R::from_f64(task.split_price() as f64 / unit(task, &problem)),
             rates: if T::PRICED { rates(task, sample) } else { Rates::default() },
-            ..problem(sample, query, shift, counted::<T>(settings), sums)
+            ..problem
         }
     }
 }
 
-/// What the kernels read of the rows, which drop these bits of every channel, in the memory of other
-/// sums.
+/// Cost units per unit of the lanes.
+fn unit<T: LaneTask, I, R>(task: &T, problem: &Problem<I, R>) -> f64 {
+    task.lane_unit(&problem.shift) / (1u64 << problem.lift) as f64
+}
+
+/// What the kernels read of the rows, which drop these bits of every channel or gain so many, in the
+/// memory of other sums.
 pub(super) fn problem<I: LaneInt, R: LaneReal>(
     sample: &Sample,
     query: Query,
-    shift: Vec<u32>,
+    (shift, lift): (Vec<u32>, u32),
     counted: Smallest,
     sums: Sums<I>,
 ) -> Problem<I, R> {
@@ -224,6 +254,7 @@ pub(super) fn problem<I: LaneInt, R: LaneReal>(
         smallest: counted,
         price: R::default(),
         shift,
+        lift,
         budgets,
         slots,
         unlimited: query.budgets == [usize::MAX],
@@ -324,7 +355,7 @@ fn lane_error<T: LaneTask, I: LaneInt, R: LaneReal>(
     let (roundoff, ln_error) = (R::ROUNDOFF, R::LN_ERROR);
     match task.lane_error(&sample.sums, &problem.shift, leaves, roundoff, ln_error) {
         LaneError::Fixed(error) if error > 0.0 => {
-            let price = task.split_price() as f64 / task.lane_unit(&problem.shift);
+            let price = task.split_price() as f64 / unit(task, problem);
             let prices = 2.0 * problem.depth as f64 * roundoff * price * (leaves - 1) as f64;
             LaneError::Fixed(error + prices)
         }
@@ -339,14 +370,14 @@ pub(super) fn lane_value(exact: i64, shift: u32) -> i64 {
 
 /// Takes over the rows of a sample, and what they count beyond the channels of the task.
 fn fill_rows<I: LaneInt, R>(problem: &mut Problem<I, R>, sample: &Sample, counted: Smallest) {
-    let Problem { depth, of_task, shift, sums, minima, .. } = problem;
-    let of_task = *of_task;
+    let Problem { depth, of_task, shift, lift, sums, minima, .. } = problem;
+    let (of_task, lift) = (*of_task, *lift);
     let mut further: Vec<fn(i64) -> i64> = Vec::new();
     let counts = [(rows_of as fn(i64) -> i64, counted.rows), (events_of, counted.events)];
     for (number, least) in counts.into_iter().filter(|&(_, least)| least > 0) {
         let holds = |&c: &usize| {
             let same = |r: usize| sample.statistics(r)[c] == number(sample.size(r));
-            shift[c] == 0 && (0..sample.n_rows()).all(same)
+            shift[c] == 0 && lift == 0 && (0..sample.n_rows()).all(same)
         };
         let channel = (0..of_task).rev().find(holds).unwrap_or_else(|| {
             further.push(number);
@@ -365,7 +396,7 @@ fn fill_rows<I: LaneInt, R>(problem: &mut Problem<I, R>, sample: &Sample, counte
         |r| sample.row(r),
         |r, record| {
             let statistics = sample.statistics(r).iter().zip(&*shift);
-            let statistics = statistics.map(|(&v, &s)| lane_value(v, s));
+            let statistics = statistics.map(|(&v, &s)| lane_value(v, s) << lift);
             let numbers = further.iter().map(|number| number(sample.size(r)));
             for ((lane, total), v) in
                 record.iter_mut().zip(&mut totals).zip(statistics.chain(numbers))
@@ -392,4 +423,28 @@ fn rates<T: LaneTask, R: LaneReal>(task: &T, sample: &Sample) -> Rates<R> {
         .map(|(c, other)| (c, other, R::from_f64(rate(c, &[feature(other)]).min(alone[c]))));
     let lanes: Vec<R> = alone.iter().map(|&rate| R::from_f64(rate)).collect();
     Rates::new(&lanes, related)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::BinaryMatrix;
+    use crate::search::Limits;
+    use crate::task::Statistics;
+    use crate::task::accuracy::Accuracy;
+
+    #[test]
+    fn lanes_are_short_where_they_hold_every_tree() {
+        // Trees of depth three have at most seven splits, each of which costs an eighth.
+        let most = (u16::MAX as u64 - 1 - 7) / 8;
+        let features = BinaryMatrix::from_bytes(2, 1, &[0, 1]).unwrap();
+        let limits = Limits { max_depth: 3, ..Limits::default() };
+        let settings = Settings { limits, ..Settings::default() };
+        for (weight, precision) in [(most, Precision::Short), (most + 1, Precision::Single)] {
+            let weights = [weight as f64, 1.0];
+            let task = Accuracy::new(&[0, 1], 2, Some(&weights[..]), 0.0, 8).unwrap();
+            let sample = Sample::new(&features, task.statistics(), 2);
+            assert_eq!(choose_precision(&task, &sample, 3, &settings), precision, "{weight}");
+        }
+    }
 }

@@ -407,7 +407,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         }
         sums.truncate(problem.of_task);
         for (sum, &shift) in sums.iter_mut().zip(&problem.shift) {
-            *sum <<= shift;
+            *sum = *sum << shift >> problem.lift;
         }
         Some(sums)
     }

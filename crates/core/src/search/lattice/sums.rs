@@ -4,6 +4,7 @@
 use super::accumulate::Rows;
 use super::geometry::{Geometry, PAD, PATTERNS, PREFIX, Row};
 use crate::simd::{Job, LaneInt, Lanes};
+use std::mem::MaybeUninit;
 
 /// The rows, and sums over those where all columns of an itemset are true.
 #[derive(Clone, Debug, Default)]
@@ -143,28 +144,24 @@ impl<I: LaneInt> View<I> {
 }
 
 /// For every subset of a prefix, the sums of `subset ∪ {lane}`.
-pub struct Source<'a, I> {
-    tables: [&'a [I]; PATTERNS],
+pub struct Source<'a, I, const P: usize> {
+    tables: [&'a [I]; P],
     /// The (virtual) position of lane 0.
-    at: [usize; PATTERNS],
-    stride: [usize; PATTERNS],
+    at: [usize; P],
+    stride: [usize; P],
     channels: usize,
     /// The lanes that all of them have.
     first: usize,
     end: usize,
 }
 
-impl<'a, I: LaneInt> Source<'a, I> {
+impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
     /// For a prefix with `P` sign patterns; on the level of the leaves with the sums of the prefix
     /// itself, `[channel · stride + lane]`.
     #[inline(always)]
-    pub fn new<const P: usize>(
-        sums: &'a Sums<I>,
-        view: &View<I>,
-        last: Option<(&'a [I], usize)>,
-    ) -> Self {
+    pub fn new(sums: &'a Sums<I>, view: &View<I>, last: Option<(&'a [I], usize)>) -> Self {
         let (channels, first, end) = (sums.channels, view.prefix.first(), sums.geometry.n + PAD);
-        let (tables, at) = ([&[][..]; PATTERNS], [0; PATTERNS]);
+        let (tables, at) = ([&[][..]; P], [0; P]);
         let mut source = Source { tables, at, stride: at, channels, first, end };
         for s in 0..P {
             if let (Some((last, stride)), true) = (last, s == P - 1) {
@@ -184,20 +181,53 @@ impl<'a, I: LaneInt> Source<'a, I> {
 
     /// Statistics of the cells in which the lane's column is true, by pattern of the prefix.
     #[inline(always)]
-    pub fn cells<L: Lanes<I = I>, const M: usize, const P: usize>(
+    pub fn cells<L: Lanes<I = I>, const M: usize>(
         &self,
         lanes: L,
         c: usize,
         h: usize,
     ) -> [L::Int; P] {
         assert!(c < self.channels && self.first <= h && h + L::N <= self.end);
+        let at = std::array::from_fn(|s| self.at[s].wrapping_add(c * self.stride[s] + h));
+        // SAFETY: these lanes of the channel, as asserted.
+        unsafe { self.cells_at::<L, M>(lanes, &at) }
+    }
+
+    /// The same of every one of the first channels, as many as `cells` has.
+    #[inline(always)]
+    pub fn all_cells<L: Lanes<I = I>, const M: usize>(
+        &self,
+        lanes: L,
+        h: usize,
+        cells: &mut [MaybeUninit<[L::Int; P]>],
+    ) {
+        assert!(cells.len() <= self.channels && self.first <= h && h + L::N <= self.end);
+        let mut at: [usize; P] = std::array::from_fn(|s| self.at[s].wrapping_add(h));
+        for cells in cells {
+            // SAFETY: these lanes of the channel, as asserted.
+            cells.write(unsafe { self.cells_at::<L, M>(lanes, &at) });
+            for (at, stride) in at.iter_mut().zip(&self.stride) {
+                *at = at.wrapping_add(*stride);
+            }
+        }
+    }
+
+    /// The cells whose sums are at these positions, by subset of the prefix.
+    ///
+    /// # Safety
+    /// They are those of lanes of a channel.
+    #[inline(always)]
+    unsafe fn cells_at<L: Lanes<I = I>, const M: usize>(
+        &self,
+        lanes: L,
+        at: &[usize; P],
+    ) -> [L::Int; P] {
         let mut cell = [lanes.splat(I::default()); P];
         for s in 0..P {
-            let at = self.at[s].wrapping_add(c * self.stride[s] + h);
             // SAFETY: rows are of the geometry, which lays every row with its padding within the
             // tables of its level (a check per prefix would cost a few per cent; tests have it),
             // and the sums of the prefix itself were seen to have these lanes of every channel.
-            cell[s] = unsafe { lanes.load_at(self.tables[s], at) };
+            cell[s] = unsafe { lanes.load_at(self.tables[s], at[s]) };
         }
         for bit in 0..M - 1 {
             for s in 0..P {

@@ -11,7 +11,7 @@ use super::memory::make_sure;
 use super::sums::Sums;
 use crate::data::Sample;
 use crate::search::Precision;
-use crate::simd::{LaneInt, LaneReal};
+use crate::simd::{LaneInt, LaneReal, Whole};
 use std::sync::{Mutex, MutexGuard};
 
 /// What decides how much a lattice takes, besides its rows.
@@ -58,6 +58,7 @@ impl Extent {
 /// Bytes of an entry.
 fn element(precision: Precision) -> usize {
     match precision {
+        Precision::Short => 2,
         Precision::Single => 4,
         Precision::Double | Precision::Exact => 8,
     }
@@ -91,6 +92,7 @@ impl Sizes {
 /// The tables of one thread.
 #[derive(Default)]
 pub struct Tables {
+    pub short: Width<u16, Whole>,
     pub single: Width<i32, f32>,
     pub double: Width<i64, f64>,
 }
@@ -125,7 +127,8 @@ impl Tables {
             Some((of, more)) if of == precision => held.or(more).bytes(element(precision)),
             _ => held.bytes(element(precision)),
         };
-        of_width(Precision::Single, self.single.sizes())
+        of_width(Precision::Short, self.short.sizes())
+            + of_width(Precision::Single, self.single.sizes())
             + of_width(Precision::Double, self.double.sizes())
     }
 }
@@ -252,7 +255,7 @@ mod tests {
     fn a_lattice_takes_what_it_says() {
         let instance = instance(100, 30);
         let shapes = [(5, usize::MAX), (5, 20), (4, usize::MAX), (4, 9)];
-        for precision in [Precision::Single, Precision::Double] {
+        for precision in [Precision::Short, Precision::Single, Precision::Double] {
             for (shape, n_threads) in shapes.into_iter().flat_map(|shape| [(shape, 1), (shape, 2)])
             {
                 let pool = Pool::new(usize::MAX);
@@ -291,7 +294,8 @@ mod tests {
         for turn in 0..60 {
             let (instance, shape) = (&instances[turn % 3], shapes[turn * turn % 5]);
             let n_threads = 1 + turn % 2;
-            let precision = if turn % 7 == 0 { Precision::Double } else { Precision::Single };
+            let lanes = [Precision::Double, Precision::Short, Precision::Single];
+            let precision = lanes[(turn % 7).min(2)];
             let of = |pool: &Pool, room| solved(pool, instance, shape, n_threads, precision, room);
             let (cost, said) = of(&pool, room);
             assert_eq!(cost, of(&Pool::new(usize::MAX), usize::MAX / 2).0);

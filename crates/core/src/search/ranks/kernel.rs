@@ -9,7 +9,7 @@
 use super::losses::{Losses, States};
 use super::rows::{Cuts, Rows, Table};
 use crate::data::rows_of;
-use crate::simd::{Job, LaneInt, LaneReal, Lanes, Vector};
+use crate::simd::{FloatLanes, Job, LaneInt, LaneReal, Vector};
 use std::ops::Range;
 
 /// Most lanes of any backend.
@@ -126,7 +126,7 @@ pub struct Batch<'a, I, R> {
     pub out: &'a mut Minima<R>,
 }
 
-impl<L: Lanes> Job<L> for Batch<'_, L::I, L::R> {
+impl<L: FloatLanes> Job<L> for Batch<'_, L::I, L::R> {
     type Output = ();
 
     #[inline(always)]
@@ -159,7 +159,7 @@ struct Gather<'a, I> {
 impl<I: LaneInt> Gather<'_, I> {
     /// With a width that is known when this is compiled, the sums stay in registers.
     #[inline(always)]
-    fn of_width<L: Lanes<I = I>, const W: usize>(self, lanes: L) {
+    fn of_width<L: FloatLanes<I = I>, const W: usize>(self, lanes: L) {
         let width = if W < MOST { W } else { self.width };
         let mut sums = [lanes.splat(I::default()); W];
         for (v, sum) in sums[..width].iter_mut().enumerate() {
@@ -188,7 +188,7 @@ impl<I: LaneInt> Gather<'_, I> {
     }
 }
 
-impl<L: Lanes> Job<L> for Gather<'_, L::I> {
+impl<L: FloatLanes> Job<L> for Gather<'_, L::I> {
     type Output = ();
 
     #[inline(always)]
@@ -210,7 +210,7 @@ struct Least<V> {
     best: [V; 2],
 }
 
-struct Pass<'a, L: Lanes> {
+struct Pass<'a, L: FloatLanes> {
     batch: Batch<'a, L::I, L::R>,
     lanes: L,
     width: usize,
@@ -218,7 +218,7 @@ struct Pass<'a, L: Lanes> {
     scratch: Scratch<L::I, L::R>,
 }
 
-impl<'a, L: Lanes> Pass<'a, L> {
+impl<'a, L: FloatLanes> Pass<'a, L> {
     #[inline(always)]
     fn new(batch: Batch<'a, L::I, L::R>, lanes: L) -> Self {
         let width = batch.scan.width;

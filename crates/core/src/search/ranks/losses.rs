@@ -1,6 +1,6 @@
 //! Lane losses of splits: all of the kernel that is compiled for each task.
 
-use crate::simd::{Backend, Job, Lanes, Vector, with_token};
+use crate::simd::{Backend, FloatLanes, Job, Lanes, Vector, with_token};
 use crate::task::Swept;
 
 /// Most channels.
@@ -86,7 +86,7 @@ struct Evaluate<'a, T, I, R> {
     out: &'a mut [R],
 }
 
-impl<L: Lanes, T: Swept> Job<L> for Evaluate<'_, T, L::I, L::R> {
+impl<L: FloatLanes, T: Swept> Job<L> for Evaluate<'_, T, L::I, L::R> {
     type Output = ();
 
     #[inline(always)]

@@ -96,13 +96,15 @@ impl<'a, T: Swept> Problem<'a, T> {
             false => Precision::Single,
         });
         let (shift, error, least_error) = match precision {
-            Precision::Single => single,
+            Precision::Short | Precision::Single => single,
             Precision::Double | Precision::Exact => of_width(false, f64::ROUNDOFF, f64::LN_ERROR),
         };
         let Smallest { rows, events } = settings.limits.smallest();
         let limited = rows > 1 || events > 0;
         let width = match precision {
-            Precision::Single => Width::Single(lanes_of(&table, &shift, limited)),
+            Precision::Short | Precision::Single => {
+                Width::Single(lanes_of(&table, &shift, limited))
+            }
             Precision::Double | Precision::Exact => {
                 Width::Double(lanes_of(&table, &shift, limited))
             }

@@ -1,8 +1,8 @@
 //! The least label of a leaf in lanes, and what lanes can be off by.
 
-use super::{LabelCosts, RowCosts};
-use crate::simd::{LaneInt, LaneReal, Lanes};
-use crate::task::{LaneError, LaneTask, Swept};
+use super::{LabelCosts, Price, RowCosts};
+use crate::simd::{FloatLanes, LaneInt, LaneReal};
+use crate::task::{LaneError, LaneTask, ShortLanes, Swept};
 
 impl LaneTask for LabelCosts {
     fn relaxed(&self) -> Option<Self> {
@@ -12,9 +12,21 @@ impl LaneTask for LabelCosts {
         roomy.then(|| LabelCosts { n_labels, last_label, ..self.clone() })
     }
 
+    fn short(&self) -> Option<ShortLanes> {
+        let Price { charged, grain, bits, .. } = self.price;
+        // Costs and the price are multiples of this.
+        let unit = grain - bits;
+        let exact = self.price.is_exact();
+        exact.then(|| ShortLanes {
+            lift: self.up - unit,
+            price: charged >> unit,
+            last: self.last_label,
+        })
+    }
+
     /// The least of the labels so far.
-    type State<L: Lanes> = L::Int;
-    type Constants<L: Lanes> = ();
+    type State<L: FloatLanes> = L::Int;
+    type Constants<L: FloatLanes> = ();
 
     fn max_lane_sum(&self, single: bool) -> i64 {
         // Room for `last_label`.
@@ -51,15 +63,15 @@ impl LaneTask for LabelCosts {
     }
 
     #[inline(always)]
-    fn lane_constants<L: Lanes>(&self, _: L, _: &[u32]) {}
+    fn lane_constants<L: FloatLanes>(&self, _: L, _: &[u32]) {}
 
     #[inline(always)]
-    fn lane_start<L: Lanes>(&self, lanes: L) -> L::Int {
+    fn lane_start<L: FloatLanes>(&self, lanes: L) -> L::Int {
         lanes.splat(L::I::from_i64(L::I::MAX_SUM))
     }
 
     #[inline(always)]
-    fn lane_fold<L: Lanes>(
+    fn lane_fold<L: FloatLanes>(
         &self,
         lanes: L,
         _: &Self::Constants<L>,
@@ -74,7 +86,7 @@ impl LaneTask for LabelCosts {
     }
 
     #[inline(always)]
-    fn lane_loss<L: Lanes>(&self, _: L, (): (), least: L::Int) -> L::Real {
+    fn lane_loss<L: FloatLanes>(&self, _: L, (): (), least: L::Int) -> L::Real {
         L::to_real(least)
     }
 }
@@ -84,7 +96,7 @@ impl Swept for LabelCosts {
     /// that label, otherwise the least in the box is at the corner that is lowest in channel k and
     /// highest in channel j. Classes are counted by their own weights, of which the box is smaller.
     #[inline(always)]
-    fn lane_least<L: Lanes>(
+    fn lane_least<L: FloatLanes>(
         &self,
         lanes: L,
         _: &(),

@@ -1,7 +1,7 @@
 //! The loss of the likelihood in lanes, and what lanes can be off by.
 
 use super::Likelihood;
-use crate::simd::{LaneInt, LaneReal, Lanes};
+use crate::simd::{FloatLanes, LaneInt, LaneReal};
 use crate::task::fixed::power_of_two;
 use crate::task::{LaneError, LaneTask, Swept};
 
@@ -9,7 +9,7 @@ impl Swept for Likelihood {
     /// The events of one end with the hazard of the other. Parts that are not empty have a unit of
     /// hazard at least.
     #[inline(always)]
-    fn lane_least<L: Lanes>(
+    fn lane_least<L: FloatLanes>(
         &self,
         lanes: L,
         constants: &Self::Constants<L>,
@@ -60,8 +60,8 @@ pub struct Constants<R> {
 }
 
 impl LaneTask for Likelihood {
-    type State<L: Lanes> = [L::Int; 2];
-    type Constants<L: Lanes> = Constants<L::Real>;
+    type State<L: FloatLanes> = [L::Int; 2];
+    type Constants<L: FloatLanes> = Constants<L::Real>;
 
     fn max_lane_sum(&self, single: bool) -> i64 {
         if single { i32::MAX_SUM } else { i64::MAX_SUM }
@@ -126,7 +126,7 @@ impl LaneTask for Likelihood {
     }
 
     #[inline(always)]
-    fn lane_constants<L: Lanes>(&self, lanes: L, shift: &[u32]) -> Constants<L::Real> {
+    fn lane_constants<L: FloatLanes>(&self, lanes: L, shift: &[u32]) -> Constants<L::Real> {
         let log_unit = (shift[1] as f64 - shift[0] as f64) * std::f64::consts::LN_2;
         let baseline = (self.total[0] as f64 / self.total[1] as f64).ln() + log_unit;
         let events = self.prior * self.events_scale / power_of_two(shift[0] as i32);
@@ -138,12 +138,12 @@ impl LaneTask for Likelihood {
     }
 
     #[inline(always)]
-    fn lane_start<L: Lanes>(&self, lanes: L) -> [L::Int; 2] {
+    fn lane_start<L: FloatLanes>(&self, lanes: L) -> [L::Int; 2] {
         [lanes.splat(L::I::default()); 2]
     }
 
     #[inline(always)]
-    fn lane_fold<L: Lanes>(
+    fn lane_fold<L: FloatLanes>(
         &self,
         _: L,
         _: &Self::Constants<L>,
@@ -156,7 +156,7 @@ impl LaneTask for Likelihood {
     }
 
     #[inline(always)]
-    fn lane_loss<L: Lanes>(
+    fn lane_loss<L: FloatLanes>(
         &self,
         _: L,
         Constants { baseline, prior }: Constants<L::Real>,
