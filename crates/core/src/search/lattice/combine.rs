@@ -27,8 +27,9 @@ pub struct Problem<I, R> {
     /// leaf.
     pub minima: Vec<(usize, i64)>,
     pub smallest: Smallest,
-    /// Low bits that the lanes drop, per channel, or those that all channels of the task gain.
+    /// Low bits that the lanes drop, per channel.
     pub shift: Vec<u32>,
+    /// Bits that all channels of the task gain instead, so that prices are whole.
     pub lift: u32,
     /// Price of a split in lane units.
     pub price: R,
@@ -242,7 +243,7 @@ pub struct Offers<'a, I, R, const P: usize> {
 }
 
 /// The prefix itself, split on any of the lanes so far, for the slots that there are:
-/// `[slot][pattern]`. It stays where it is: moved just after it was written, it would stall.
+/// `[slot][pattern]`. It is never moved: a copy right after the first write stalls the processor.
 pub struct Least<R, const P: usize>([MaybeUninit<[R; P]>; 2 * PATTERNS]);
 
 impl<R, const P: usize> Default for Least<R, P> {
@@ -391,7 +392,7 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                 }
             }
         }
-        // Once, for the compiler has it that what is written could move it.
+        // Borrowed once: the compiler would read its address again after every write.
         let above = above.0.as_mut_slice();
         for i in 0..M - 1 {
             let low = (1usize << i) - 1;
