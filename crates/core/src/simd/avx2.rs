@@ -1,6 +1,6 @@
 //! AVX2: 256-bit vectors.
 
-use super::isa::{Job, isa};
+use super::isa::{Job, isa, short_lanes};
 use super::lanes::{self, FloatLanes, Lanes, RowLanes, Sealed};
 use super::vector::Vector;
 use super::{ATANH_F64, LN_POLY_F32, SQRT_HALF_BITS, Whole};
@@ -55,8 +55,6 @@ vector!(Wholex8(__m128i): Whole, Add add _mm_adds_epu16, Mul mul _mm_mullo_epi16
 vector!(F32x4(__m128): f32);
 vector!(U16x4(u64): u16);
 
-impl Sealed for Short {}
-impl Sealed for ShortHalf {}
 impl Sealed for Single {}
 impl Sealed for Double {}
 
@@ -107,19 +105,38 @@ fn least_of_four(a: __m256, b: __m256, c: __m256, d: __m256) -> __m128 {
 /// `v` in the lanes whose bit is set.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn words_where(bits: u64, v: u16) -> __m256i {
+fn words_where(bits: u64, v: __m256i) -> __m256i {
     let lane = _mm256_setr_epi16(
         1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, -32768,
     );
     let set = _mm256_and_si256(_mm256_set1_epi16(bits as i16), lane);
-    _mm256_and_si256(_mm256_cmpeq_epi16(set, lane), _mm256_set1_epi16(v.cast_signed()))
+    _mm256_and_si256(_mm256_cmpeq_epi16(set, lane), v)
 }
 
-/// The same in the first eight lanes.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn half_where(bits: u64, v: u16) -> __m128i {
-    _mm256_castsi256_si128(words_where(bits, v))
+fn add_words_where(acc: __m256i, bits: u64, v: __m256i) -> __m256i {
+    _mm256_add_epi16(acc, words_where(bits, v))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add_half_where(acc: __m128i, bits: u64, v: __m128i) -> __m128i {
+    let v = words_where(bits, _mm256_castsi128_si256(v));
+    _mm_add_epi16(acc, _mm256_castsi256_si128(v))
+}
+
+/// There is no comparison of words without a sign, but there is a maximum.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn words_if_less(a: __m256i, b: __m256i, yes: __m256i, no: __m256i) -> __m256i {
+    _mm256_blendv_epi8(yes, no, _mm256_cmpeq_epi16(_mm256_max_epu16(a, b), a))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn half_if_less(a: __m128i, b: __m128i, yes: __m128i, no: __m128i) -> __m128i {
+    _mm_blendv_epi8(yes, no, _mm_cmpeq_epi16(_mm_max_epu16(a, b), a))
 }
 
 /// Minimum over the lanes of each of eight vectors of words without a sign.
@@ -146,77 +163,12 @@ pub(super) fn least_of_halves(v: [__m256i; 8]) -> __m128i {
     )
 }
 
-impl Lanes for Short {
-    type I = u16;
-    type R = Whole;
-    type Int = U16x16;
-    type Real = Wholex16;
-    type Half = ShortHalf;
-
-    #[inline(always)]
-    fn half(self) -> ShortHalf {
-        ShortHalf(self.0)
-    }
-    #[inline(always)]
-    fn run<J: Job<Self>>(self, job: J) -> J::Output {
-        self.0.run(self, job)
-    }
-    compiled! {
-        fn splat(self, v: u16) -> U16x16 { U16x16(_mm256_set1_epi16(v.cast_signed())) }
-        fn splat_real(self, v: Whole) -> Wholex16 { Wholex16(_mm256_set1_epi16(v.0.cast_signed())) }
-        fn max(a: U16x16, b: U16x16) -> U16x16 { U16x16(_mm256_max_epu16(a.0, b.0)) }
-        fn min(a: U16x16, b: U16x16) -> U16x16 { U16x16(_mm256_min_epu16(a.0, b.0)) }
-        fn add_where(acc: U16x16, bits: u64, v: u16) -> U16x16 {
-            U16x16(_mm256_add_epi16(acc.0, words_where(bits, v)))
-        }
-        fn if_less(a: U16x16, b: U16x16, yes: Wholex16, no: Wholex16) -> Wholex16 {
-            // There is no comparison without a sign, but a maximum.
-            let not_less = _mm256_cmpeq_epi16(_mm256_max_epu16(a.0, b.0), a.0);
-            Wholex16(_mm256_blendv_epi8(yes.0, no.0, not_less))
-        }
-        fn to_real(v: U16x16) -> Wholex16 { Wholex16(v.0) }
-        fn min_real(a: Wholex16, b: Wholex16) -> Wholex16 { Wholex16(_mm256_min_epu16(a.0, b.0)) }
-        fn min_across(v: &[Wholex16; 8], _n: usize, out: &mut [Whole; 8]) {
-            Wholex8(least_of_halves(v.map(|v| v.0))).store(out);
-        }
-    }
-}
-
-impl Lanes for ShortHalf {
-    type I = u16;
-    type R = Whole;
-    type Int = U16x8;
-    type Real = Wholex8;
-    type Half = ShortHalf;
-
-    #[inline(always)]
-    fn half(self) -> ShortHalf {
-        self
-    }
-    #[inline(always)]
-    fn run<J: Job<Self>>(self, job: J) -> J::Output {
-        self.0.run(self, job)
-    }
-    compiled! {
-        fn splat(self, v: u16) -> U16x8 { U16x8(_mm_set1_epi16(v.cast_signed())) }
-        fn splat_real(self, v: Whole) -> Wholex8 { Wholex8(_mm_set1_epi16(v.0.cast_signed())) }
-        fn max(a: U16x8, b: U16x8) -> U16x8 { U16x8(_mm_max_epu16(a.0, b.0)) }
-        fn min(a: U16x8, b: U16x8) -> U16x8 { U16x8(_mm_min_epu16(a.0, b.0)) }
-        fn add_where(acc: U16x8, bits: u64, v: u16) -> U16x8 {
-            U16x8(_mm_add_epi16(acc.0, half_where(bits, v)))
-        }
-        fn if_less(a: U16x8, b: U16x8, yes: Wholex8, no: Wholex8) -> Wholex8 {
-            // There is no comparison without a sign, but a maximum.
-            let not_less = _mm_cmpeq_epi16(_mm_max_epu16(a.0, b.0), a.0);
-            Wholex8(_mm_blendv_epi8(yes.0, no.0, not_less))
-        }
-        fn to_real(v: U16x8) -> Wholex8 { Wholex8(v.0) }
-        fn min_real(a: Wholex8, b: Wholex8) -> Wholex8 { Wholex8(_mm_min_epu16(a.0, b.0)) }
-        fn min_across(v: &[Wholex8; 8], _n: usize, out: &mut [Whole; 8]) {
-            Wholex8(least_of_eight(v.map(|v| v.0))).store(out);
-        }
-    }
-}
+short_lanes!(Short: U16x16 Wholex16,
+    _mm256_set1_epi16 _mm256_max_epu16 _mm256_min_epu16
+    add_words_where words_if_less least_of_halves);
+short_lanes!(ShortHalf: U16x8 Wholex8,
+    _mm_set1_epi16 _mm_max_epu16 _mm_min_epu16
+    add_half_where half_if_less least_of_eight);
 
 impl Lanes for Single {
     type I = i32;
@@ -396,7 +348,7 @@ impl RowLanes for Double {
         }
         fn no_counts(self) -> U16x16 { U16x16(_mm256_setzero_si256()) }
         fn count_where(acc: U16x16, bits: u32, v: u16) -> U16x16 {
-            U16x16(_mm256_add_epi16(acc.0, words_where(bits.into(), v)))
+            U16x16(_mm256_add_epi16(acc.0, words_where(bits.into(), _mm256_set1_epi16(v.cast_signed()))))
         }
         fn compact(self, bits: u64, mask: u64) -> u64 { _pext_u64(bits, mask) }
     }

@@ -1,6 +1,6 @@
 //! AVX-512: 512-bit vectors, and 256-bit ones with masks for tails.
 
-use super::isa::{Job, isa};
+use super::isa::{Job, isa, short_lanes};
 use super::lanes::{self, FloatLanes, Lanes, RowLanes, Sealed};
 use super::vector::Vector;
 use super::{ATANH_F64, LN_POLY_F32, SQRT_HALF_BITS, Whole, avx2};
@@ -62,81 +62,40 @@ vector!(F64x8(__m512d): f64, Add add _mm512_add_pd, Sub sub _mm512_sub_pd,
 vector!(U16x32(__m512i): u16, Add add _mm512_add_epi16, Sub sub _mm512_sub_epi16);
 vector!(U32x16(__m512i): u32);
 
-impl Sealed for Short {}
-impl Sealed for ShortHalf {}
 impl Sealed for Single {}
 impl Sealed for SingleHalf {}
 impl Sealed for Double {}
 
-impl Lanes for Short {
-    type I = u16;
-    type R = Whole;
-    type Int = U16x16;
-    type Real = Wholex16;
-    type Half = ShortHalf;
-
-    #[inline(always)]
-    fn half(self) -> ShortHalf {
-        ShortHalf(self.0)
-    }
-    #[inline(always)]
-    fn run<J: Job<Self>>(self, job: J) -> J::Output {
-        self.0.run(self, job)
-    }
-    compiled! {
-        fn splat(self, v: u16) -> U16x16 { U16x16(_mm256_set1_epi16(v.cast_signed())) }
-        fn splat_real(self, v: Whole) -> Wholex16 { Wholex16(_mm256_set1_epi16(v.0.cast_signed())) }
-        fn max(a: U16x16, b: U16x16) -> U16x16 { U16x16(_mm256_max_epu16(a.0, b.0)) }
-        fn min(a: U16x16, b: U16x16) -> U16x16 { U16x16(_mm256_min_epu16(a.0, b.0)) }
-        fn add_where(acc: U16x16, bits: u64, v: u16) -> U16x16 {
-            let v = _mm256_set1_epi16(v.cast_signed());
-            U16x16(_mm256_mask_add_epi16(acc.0, bits as u16, acc.0, v))
-        }
-        fn if_less(a: U16x16, b: U16x16, yes: Wholex16, no: Wholex16) -> Wholex16 {
-            Wholex16(_mm256_mask_blend_epi16(_mm256_cmplt_epu16_mask(a.0, b.0), no.0, yes.0))
-        }
-        fn to_real(v: U16x16) -> Wholex16 { Wholex16(v.0) }
-        fn min_real(a: Wholex16, b: Wholex16) -> Wholex16 { Wholex16(_mm256_min_epu16(a.0, b.0)) }
-        fn min_across(v: &[Wholex16; 8], _n: usize, out: &mut [Whole; 8]) {
-            Wholex8(avx2::least_of_halves(v.map(|v| v.0))).store(out);
-        }
-    }
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl")]
+fn add_words_where(acc: __m256i, bits: u64, v: __m256i) -> __m256i {
+    _mm256_mask_add_epi16(acc, bits as u16, acc, v)
 }
 
-impl Lanes for ShortHalf {
-    type I = u16;
-    type R = Whole;
-    type Int = U16x8;
-    type Real = Wholex8;
-    type Half = ShortHalf;
-
-    #[inline(always)]
-    fn half(self) -> ShortHalf {
-        self
-    }
-    #[inline(always)]
-    fn run<J: Job<Self>>(self, job: J) -> J::Output {
-        self.0.run(self, job)
-    }
-    compiled! {
-        fn splat(self, v: u16) -> U16x8 { U16x8(_mm_set1_epi16(v.cast_signed())) }
-        fn splat_real(self, v: Whole) -> Wholex8 { Wholex8(_mm_set1_epi16(v.0.cast_signed())) }
-        fn max(a: U16x8, b: U16x8) -> U16x8 { U16x8(_mm_max_epu16(a.0, b.0)) }
-        fn min(a: U16x8, b: U16x8) -> U16x8 { U16x8(_mm_min_epu16(a.0, b.0)) }
-        fn add_where(acc: U16x8, bits: u64, v: u16) -> U16x8 {
-            let v = _mm_set1_epi16(v.cast_signed());
-            U16x8(_mm_mask_add_epi16(acc.0, bits as u8, acc.0, v))
-        }
-        fn if_less(a: U16x8, b: U16x8, yes: Wholex8, no: Wholex8) -> Wholex8 {
-            Wholex8(_mm_mask_blend_epi16(_mm_cmplt_epu16_mask(a.0, b.0), no.0, yes.0))
-        }
-        fn to_real(v: U16x8) -> Wholex8 { Wholex8(v.0) }
-        fn min_real(a: Wholex8, b: Wholex8) -> Wholex8 { Wholex8(_mm_min_epu16(a.0, b.0)) }
-        fn min_across(v: &[Wholex8; 8], _n: usize, out: &mut [Whole; 8]) {
-            Wholex8(avx2::least_of_eight(v.map(|v| v.0))).store(out);
-        }
-    }
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl")]
+fn add_half_where(acc: __m128i, bits: u64, v: __m128i) -> __m128i {
+    _mm_mask_add_epi16(acc, bits as u8, acc, v)
 }
+
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl")]
+fn words_if_less(a: __m256i, b: __m256i, yes: __m256i, no: __m256i) -> __m256i {
+    _mm256_mask_blend_epi16(_mm256_cmplt_epu16_mask(a, b), no, yes)
+}
+
+#[inline]
+#[target_feature(enable = "avx512bw,avx512vl")]
+fn half_if_less(a: __m128i, b: __m128i, yes: __m128i, no: __m128i) -> __m128i {
+    _mm_mask_blend_epi16(_mm_cmplt_epu16_mask(a, b), no, yes)
+}
+
+short_lanes!(Short: U16x16 Wholex16,
+    _mm256_set1_epi16 _mm256_max_epu16 _mm256_min_epu16
+    add_words_where words_if_less avx2::least_of_halves);
+short_lanes!(ShortHalf: U16x8 Wholex8,
+    _mm_set1_epi16 _mm_max_epu16 _mm_min_epu16
+    add_half_where half_if_less avx2::least_of_eight);
 
 impl Lanes for Single {
     type I = i32;

@@ -117,5 +117,51 @@ macro_rules! isa {
         }
     };
 }
+
+/// Declares lanes of whole numbers of 16 bits: a token over the words of one vector, with the
+/// operations in which instruction sets and widths differ.
 #[cfg(target_arch = "x86_64")]
-pub(super) use isa;
+macro_rules! short_lanes {
+    (
+        $name:ident: $int:ident $real:ident,
+        $set1:ident $max:ident $min:ident $add_where:ident $if_less:ident $least:path
+    ) => {
+        impl Sealed for $name {}
+
+        impl Lanes for $name {
+            type I = u16;
+            type R = Whole;
+            type Int = $int;
+            type Real = $real;
+            type Half = ShortHalf;
+
+            #[inline(always)]
+            fn half(self) -> ShortHalf {
+                ShortHalf(self.0)
+            }
+            #[inline(always)]
+            fn run<J: Job<Self>>(self, job: J) -> J::Output {
+                self.0.run(self, job)
+            }
+            compiled! {
+                fn splat(self, v: u16) -> $int { $int($set1(v.cast_signed())) }
+                fn splat_real(self, v: Whole) -> $real { $real($set1(v.0.cast_signed())) }
+                fn max(a: $int, b: $int) -> $int { $int($max(a.0, b.0)) }
+                fn min(a: $int, b: $int) -> $int { $int($min(a.0, b.0)) }
+                fn add_where(acc: $int, bits: u64, v: u16) -> $int {
+                    $int($add_where(acc.0, bits, $set1(v.cast_signed())))
+                }
+                fn if_less(a: $int, b: $int, yes: $real, no: $real) -> $real {
+                    $real($if_less(a.0, b.0, yes.0, no.0))
+                }
+                fn to_real(v: $int) -> $real { $real(v.0) }
+                fn min_real(a: $real, b: $real) -> $real { $real($min(a.0, b.0)) }
+                fn min_across(v: &[$real; 8], _n: usize, out: &mut [Whole; 8]) {
+                    Wholex8($least(v.map(|v| v.0))).store(out);
+                }
+            }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use {isa, short_lanes};

@@ -41,54 +41,30 @@ pub trait LaneInt: Copy + Send + Sync + Default + PartialOrd + fmt::Debug + 'sta
     fn minus(self, other: Self) -> Self;
 }
 
-impl LaneInt for u16 {
-    const MAX_SUM: i64 = u16::MAX as i64;
-    #[inline(always)]
-    fn from_i64(v: i64) -> Self {
-        v as u16
-    }
-    #[inline(always)]
-    fn to_i64(self) -> i64 {
-        i64::from(self)
-    }
-    #[inline(always)]
-    fn minus(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
+macro_rules! lane_int {
+    ($int:ty, $most:expr) => {
+        impl LaneInt for $int {
+            const MAX_SUM: i64 = $most;
+            #[inline(always)]
+            fn from_i64(v: i64) -> Self {
+                v as $int
+            }
+            #[inline(always)]
+            fn to_i64(self) -> i64 {
+                self as i64
+            }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+        }
+    };
 }
 
-impl LaneInt for i32 {
-    const MAX_SUM: i64 = i32::MAX as i64;
-    #[inline(always)]
-    fn from_i64(v: i64) -> Self {
-        v as i32
-    }
-    #[inline(always)]
-    fn to_i64(self) -> i64 {
-        i64::from(self)
-    }
-    #[inline(always)]
-    fn minus(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
-}
-
-impl LaneInt for i64 {
-    /// The AVX2 conversion to f64 is exact below 2^52.
-    const MAX_SUM: i64 = 1 << 51;
-    #[inline(always)]
-    fn from_i64(v: i64) -> Self {
-        v
-    }
-    #[inline(always)]
-    fn to_i64(self) -> i64 {
-        self
-    }
-    #[inline(always)]
-    fn minus(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
-}
+lane_int!(u16, u16::MAX as i64);
+lane_int!(i32, i32::MAX as i64);
+// The AVX2 conversion to f64 is exact below 2^52.
+lane_int!(i64, 1 << 51);
 
 /// Loss of a lane.
 pub trait LaneReal: Copy + Default + Send + Sync + PartialOrd + fmt::Debug + 'static {
@@ -106,7 +82,7 @@ pub trait LaneReal: Copy + Default + Send + Sync + PartialOrd + fmt::Debug + 'st
     const INFINITY: Self;
 }
 
-/// A whole loss without a sign, or infinity: its greatest value, which sums stay at.
+/// A whole loss of 16 bits without a sign. The greatest value is infinity, and sums saturate at it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 #[repr(transparent)]
 pub struct Whole(u16);
@@ -126,7 +102,7 @@ impl Whole {
 
 impl LaneReal for Whole {
     const ROUNDOFF: f64 = 0.0;
-    /// They have no logarithm.
+    /// There is no logarithm.
     const LN_ERROR: f64 = 0.0;
     const INFINITY: Whole = Whole(u16::MAX);
     #[inline(always)]

@@ -353,7 +353,8 @@ fn losses<L: FloatLanes<Half: FloatLanes>, T: LaneTask>(
     }
 }
 
-/// The same with losses that are the least of their channels, of which the last costs `more`.
+/// The cells of all itemsets of a size, where a leaf costs the least of its channels; the last
+/// channel costs `more` on top.
 fn least_losses<L: Lanes>(
     lanes: L,
     more: i64,

@@ -55,8 +55,8 @@ impl<L: Lanes> Losses<L> for LossOf<'_, L> {
     }
 }
 
-/// Losses that are the least of the channels, of which the last costs so much more: for no task in
-/// particular, so that they are compiled into the kernels.
+/// The least of the channels, with an addition to the last one. This is the same for all tasks, so it
+/// is compiled into the kernels.
 pub struct LeastChannel<L: Lanes>(L::Int);
 
 impl<L: Lanes> LeastChannel<L> {

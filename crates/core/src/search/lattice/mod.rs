@@ -76,7 +76,7 @@ pub fn solve<T: LaneTask>(
     let extent = Extent { depth, leaves, channels, n_threads, precision };
     share.lend(extent, sample, |tables, room| {
         let query = Query { depth, ..query };
-        let lattice = Lattice { task, sample, query, settings, room, monitor };
+        let lattice = Lattice { task, sample, query, settings, precision, room, monitor };
         let tables = tables.iter_mut();
         match precision {
             Precision::Short => {
@@ -95,8 +95,8 @@ pub fn solve<T: LaneTask>(
 /// Cells up to which double lanes take less than a search among near ties.
 const FEW_CELLS: usize = 1 << 20;
 
-/// Short lanes where they hold all sums and losses; else single ones unless their proven error is
-/// too large to tell trees apart, or double ones have none and are nearly free.
+/// Short lanes if all sums and losses fit into them. Otherwise single lanes, unless their proven
+/// error is too large to tell trees apart, or double lanes have no error and cost little more.
 pub fn choose_precision<T: LaneTask>(
     task: &T,
     sample: &Sample,
@@ -132,13 +132,14 @@ pub fn choose_precision<T: LaneTask>(
 /// Whether short lanes hold all sums of rows, and the losses of all trees.
 fn fits_short<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &Settings) -> bool {
     let Some(ShortLanes { lift, price, last }) = task.short() else { return false };
-    let Smallest { rows, events } = settings.limits.smallest();
-    let size = sample.total_size();
-    let counts = [rows_of(size), events_of(size), rows, events];
     // The greatest number is infinity.
     let most = (u16::MAX_SUM - 1).saturating_sub(price.saturating_mul((1 << depth) - 1));
     let sums = sample.total.iter().copied().max().unwrap_or(0).saturating_add(last);
-    counts.into_iter().all(|count| count < u16::MAX_SUM) && sums <= most >> lift.min(63)
+    if sums > most >> lift.min(63) {
+        return false;
+    }
+    let (size, Smallest { rows, events }) = (sample.total_size(), settings.limits.smallest());
+    [rows_of(size), events_of(size), rows, events].into_iter().all(|count| count < u16::MAX_SUM)
 }
 
 /// Whether the lanes of a lattice are exact, so that no branch is looked at twice.
@@ -187,6 +188,7 @@ struct Lattice<'a, T> {
     sample: &'a Sample,
     query: Query<'a>,
     settings: &'a Settings,
+    precision: Precision,
     /// Bytes that its tables leave.
     room: usize,
     monitor: &'a Monitor<'a>,
@@ -199,7 +201,7 @@ impl<T: LaneTask> Lattice<'_, T> {
         tables: impl Iterator<Item = &'t mut Width<I, R>>,
         passes: Passes<T, I, R>,
     ) -> Result<Solved, Stop> {
-        let Lattice { task, sample, query, settings, room, monitor } = *self;
+        let Lattice { task, sample, query, settings, room, monitor, .. } = *self;
         let backend = settings.backend();
         let mut threads: Vec<&mut Width<I, R>> = tables.collect();
         let mut problem = self.problem(std::mem::take(&mut threads[0].sums));
@@ -217,11 +219,12 @@ impl<T: LaneTask> Lattice<'_, T> {
 
     /// What the kernels read, in the memory of other sums.
     fn problem<I: LaneInt, R: LaneReal>(&self, sums: Sums<I>) -> Problem<I, R> {
-        let Lattice { task, sample, query, settings, .. } = *self;
-        let shift = shifts(task, size_of::<I>() < size_of::<i64>(), sample);
-        let is_short = size_of::<I>() == size_of::<u16>();
-        let lift = task.short().filter(|_| is_short).map_or(0, |short| short.lift);
-        let problem = problem(sample, query, (shift, lift), counted::<T>(settings), sums);
+        let Lattice { task, sample, query, settings, precision, .. } = *self;
+        let units = match task.short() {
+            Some(short) if precision == Precision::Short => (vec![0; sample.channels], short.lift),
+            _ => (shifts(task, precision == Precision::Single, sample), 0),
+        };
+        let problem = problem(sample, query, units, counted::<T>(settings), sums);
         Problem {
             smallest: settings.limits.smallest(),
             price: R::from_f64(task.split_price() as f64 / unit(task, &problem)),
@@ -435,7 +438,7 @@ mod tests {
 
     #[test]
     fn lanes_are_short_where_they_hold_every_tree() {
-        // Trees of depth three have at most seven splits, each of which costs an eighth.
+        // A tree of depth three has at most seven splits, and each split costs an eighth.
         let most = (u16::MAX as u64 - 1 - 7) / 8;
         let features = BinaryMatrix::from_bytes(2, 1, &[0, 1]).unwrap();
         let limits = Limits { max_depth: 3, ..Limits::default() };
