@@ -239,18 +239,24 @@ def test_cuts_of_cart_are_those_of_its_single_precision():
     assert tree.objective_value_ == 0.0
 
 
+def with_cuts(encoder, X, cuts):
+    columns = rank_columns(encoder, X)
+    questions = columns.questions(encoder)
+    add_cuts(encoder, columns, questions, columns.features(questions).count_true(), cuts)
+
+
 def test_cuts_are_added_and_many_take_the_places_of_quantiles():
     X = np.arange(1000.0)[:, np.newaxis]
     before = [feature.value for feature in BinaryEncoder().fit(X).features_]
     last = int(before[-1])
     few = [Cut(0, at, at + 1) for at in (3, 50, 150, 250, 350, 450, 550, 650)]
     encoder = BinaryEncoder().fit(X)
-    add_cuts(encoder, rank_columns(encoder, X), few)
+    with_cuts(encoder, X, few)
     after = [feature.value for feature in encoder.features_]
     assert after == sorted(before + [cut.below + 0.5 for cut in few])
     assert encoder.transform(X).sum(axis=0)[0] == 4
     encoder = BinaryEncoder().fit(X)
-    add_cuts(encoder, rank_columns(encoder, X), [*few, Cut(0, last + 20, last + 21)])
+    with_cuts(encoder, X, [*few, Cut(0, last + 20, last + 21)])
     many = [feature.value for feature in encoder.features_]
     assert many == [*after[:-1], last + 20.5]
 
@@ -259,7 +265,7 @@ def test_a_cut_that_a_feature_makes_in_the_node_adds_nothing():
     X = np.arange(1000.0)[:, np.newaxis]
     encoder = BinaryEncoder().fit(X)
     before = list(encoder.features_)
-    add_cuts(encoder, rank_columns(encoder, X), [Cut(0, 80, 100)])
+    with_cuts(encoder, X, [Cut(0, 80, 100)])
     assert encoder.features_ == before
 
 

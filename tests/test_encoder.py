@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from sklearn.base import clone
@@ -230,21 +230,27 @@ def test_printed_thresholds_differ_and_separate_the_training_values(values):
     st.lists(st.integers(-5, 5) | st.floats(-1e6, 1e6), min_size=1, max_size=50),
     st.integers(1, 20),
 )
-def test_quantiles_are_those_of_numpy(values, k):
-    values = np.array(values, dtype=float)
-    probability = np.arange(1, k + 1) / (k + 1)
-    found = cutting.weighted_quantiles(*cutting.weighted_distinct(values, None), probability)
-    expected = np.quantile(values, probability)
-    assert found == pytest.approx(expected, rel=1e-12, abs=1e-9)
+def test_columns_are_cut_at_the_quantiles_of_numpy(values, k):
+    distinct, total = cutting.weighted_distinct(np.array(values, dtype=float), None)
+    k = min(k, len(distinct) - 2)
+    assume(k > 0)
+    cuts = cutting.midpoints(distinct)
+    quantiles = np.quantile(np.array(values, dtype=float), np.arange(1, k + 1) / (k + 1))
+    # Where a midpoint is a quantile, the last digit of either decides.
+    spare = 1e-9 + 1e-12 * np.abs(quantiles)
+    first, last = (np.searchsorted(cuts, quantiles + side * spare) for side in (-1, 1))
+    found = set(cutting.choose_gaps(distinct, total, "quantiles", k, 1.0).tolist())
+    low, high = np.minimum(first, len(cuts) - 1), np.minimum(last, len(cuts) - 1)
+    assert all(found & set(range(a, b + 1)) for a, b in zip(low, high, strict=True))
+    assert found <= {gap for a, b in zip(low, high, strict=True) for gap in range(a, b + 1)}
 
 
-def test_quantiles_of_equal_small_weights_are_unweighted():
+def test_columns_of_equal_small_weights_are_cut_as_without():
     values = np.random.default_rng(0).normal(size=31)
-    weight = np.full(31, 0.125)
-    probability = np.arange(1, 11) / 11
-    distinct, total = cutting.weighted_distinct(values, weight)
-    found = cutting.weighted_quantiles(distinct, total, probability, unit=0.125)
-    assert found == pytest.approx(np.quantile(values, probability), rel=1e-12)
+    plain = cutting.weighted_distinct(values, None)
+    light = cutting.weighted_distinct(values, np.full(31, 0.125))
+    expected = cutting.choose_gaps(*plain, "quantiles", 10, 1.0).tolist()
+    assert cutting.choose_gaps(*light, "quantiles", 10, 0.125).tolist() == expected
 
 
 # --- flags, categories, missing values ----------------------------------------------------------

@@ -198,6 +198,9 @@ def grow_greedy(
 def rank_values(
     values: NDArray[np.float64],
 ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]: ...
+def quantile_gaps(
+    distinct: NDArray[np.float64], total: NDArray[np.float64], n: int, unit: float
+) -> NDArray[np.int64]: ...
 def greedy_cuts(
     task: str,
     data: Mapping[str, Any],

@@ -6,7 +6,7 @@ use crate::greedy::{heeding_ctrl_c, heeding_signals, smallest};
 use crate::limits::parse;
 use crate::memory::{Reserve, return_freed};
 use crate::run::to_py;
-use bristlecone_core::data::Ranks;
+use bristlecone_core::data::{self, Ranks};
 use bristlecone_core::greedy::{Codes, Limits};
 use bristlecone_core::registry;
 use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -90,6 +90,23 @@ pub fn rank_values<'py>(
     })?;
     let Ranks { ranks, distinct } = found.expect("a signal is an error");
     Ok((ranks.into_pyarray(py), distinct.into_pyarray(py)))
+}
+
+/// Gaps between the distinct values of a column, rising, at their i / (n + 1) quantiles; `total` are
+/// the weights of the values, `unit` at most the least of a row.
+#[pyfunction]
+pub fn quantile_gaps<'py>(
+    py: Python<'py>,
+    distinct: PyReadonlyArray1<'py, f64>,
+    total: PyReadonlyArray1<'py, f64>,
+    n: usize,
+    unit: f64,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let (distinct, total) = (slice(&distinct)?, slice(&total)?);
+    if distinct.len() != total.len() {
+        return Err(PyValueError::new_err("total: not a weight for every value"));
+    }
+    Ok(data::quantile_gaps(distinct, total, n, unit).into_pyarray(py))
 }
 
 /// The cuts of the greedy tree of an objective, pruned exactly to what is allowed.

@@ -35,6 +35,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(door::alternatives, m)?)?;
     m.add_function(wrap_pyfunction!(door::front, m)?)?;
     m.add_function(wrap_pyfunction!(cuts::rank_values, m)?)?;
+    m.add_function(wrap_pyfunction!(cuts::quantile_gaps, m)?)?;
     m.add_function(wrap_pyfunction!(cuts::greedy_cuts, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
     m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;

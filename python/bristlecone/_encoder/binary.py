@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -307,7 +309,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         by_name = {column.name: column for column in columns}
 
         def divided(features: Sequence[Feature]) -> list[bytes]:
-            return [rows_divided(one.evaluate(by_name[one.column])) for one in features]
+            groups = groupby(features, attrgetter("column"))
+            return [key for name, own in groups for key in rows_divided(by_name[name], [*own])]
 
         self._take(choose(choices, divided, self.max_features), named=table.named)
         self._awaits_search = self.thresholds == "all" and any(

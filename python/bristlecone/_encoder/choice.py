@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from bristlecone._encoder.columns import (
@@ -27,6 +27,7 @@ from bristlecone._encoder.features import (
     Missing,
     Other,
     Threshold,
+    evaluate,
     most_balanced,
     tell_apart,
 )
@@ -37,7 +38,7 @@ from bristlecone._encoder.schema import ColumnSchema, describe
 from bristlecone._encoder.thresholds import (
     choose_gaps,
     format_threshold,
-    midpoints_at,
+    midway,
     ranks_with_fill,
     weighted_mean,
 )
@@ -63,8 +64,8 @@ class Candidate(NamedTuple):
     n_smaller : int
         Rows on the smaller side, the same for a feature and its complement.
     own : hashable
-        Its answers for the distinct values of its column, likewise; of a threshold the number of
-        values that are not above it.
+        Its answers for the distinct values of its column, likewise; of a threshold its gap between
+        two of them.
     support : float
         Share of the weight on the lighter side.
     """
@@ -74,29 +75,50 @@ class Candidate(NamedTuple):
     own: Hashable
     support: float
 
-    @classmethod
-    def of(cls, features: Sequence[Feature], counts: ValueCounts) -> Iterator[Candidate]:
-        """Candidates of a column: its features but those that hold for all rows or for none."""
-        n_rows, total = counts.n_rows, counts.total_weight
-        for feature, own, n_true, true in _counted(features, counts):
-            if n_true not in (0, n_rows):
-                n_smaller, support = min(n_true, n_rows - n_true), min(true, total - true) / total
-                yield cls(feature, n_smaller, own, support)
+
+def _cuts(
+    counts: ValueCounts, gaps: NDArray[np.int64], fill: float | None, least: float
+) -> list[Candidate]:
+    """Thresholds of a column of numbers at ``gaps`` that have at least so much support."""
+    distinct = counts.observed[0]
+    low, high = distinct[gaps], distinct[gaps + 1]
+    values = midway(low, high)
+    missing = values >= (math.inf if fill is None else fill)
+    rows, weight = counts.up_to(gaps, missing)
+    n_smaller = np.minimum(rows, counts.n_rows - rows)
+    support = np.minimum(weight, counts.total_weight - weight) / counts.total_weight
+    found = values, low, high, missing, n_smaller, gaps, support
+    column = counts.name
+    return [
+        Candidate(
+            Threshold(
+                column=column,
+                condition=f"<= {format_threshold(value, low, high)}",
+                value=value,
+                missing=filled,
+            ),
+            smaller,
+            gap,
+            share,
+        )
+        for value, low, high, filled, smaller, gap, share in zip(
+            *(array.tolist() for array in found), strict=True
+        )
+        if share >= least
+    ]
 
 
-def _counted(
-    features: Sequence[Feature], counts: ValueCounts
-) -> Iterator[tuple[Feature, Hashable, int, float]]:
-    """Features of a column with ``own``, and the rows and weight for which they are true."""
-    cuts = [feature for feature in features if isinstance(feature, Threshold)]
-    if cuts:  # they come first
-        values, missing = [cut.value for cut in cuts], [cut.missing for cut in cuts]
-        own = counts.observed[0].searchsorted(values, side="right")
-        yield from zip(cuts, own.tolist(), *counts.up_to(own, np.array(missing)), strict=True)
-    for feature in features[len(cuts) :]:
+def _others(features: Iterable[Feature], counts: ValueCounts) -> list[Candidate]:
+    """The features but those that hold for all rows or for none."""
+    n_rows, total, found = counts.n_rows, counts.total_weight, []
+    for feature in features:
         answer = feature.evaluate(counts.column)
         n_true, true = int(counts.rows[answer].sum()), float(counts.weight[answer].sum())
-        yield feature, rows_divided(answer), n_true, true
+        if n_true not in (0, n_rows):
+            n_smaller, support = min(n_true, n_rows - n_true), min(true, total - true) / total
+            own = np.packbits(answer ^ answer[0]).tobytes()
+            found.append(Candidate(feature, n_smaller, own, support))
+    return found
 
 
 class ColumnChoice(NamedTuple):
@@ -176,9 +198,11 @@ def without_repeats(
     return kept
 
 
-def rows_divided(answer: NDArray[Any]) -> bytes:
-    """The answers of all rows, equal for a feature and its complement."""
-    return np.packbits(~answer if answer[0] else answer).tobytes()
+def rows_divided(column: EncodedColumn, features: Sequence[Feature]) -> list[bytes]:
+    """The answers of all rows to features of a column, equal for one and its complement."""
+    answers = evaluate(features, column)
+    answers ^= answers[:, :1]
+    return [row.tobytes() for row in np.packbits(answers, axis=1)]
 
 
 def choose_of_column(
@@ -195,20 +219,24 @@ def choose_of_column(
     ``unit`` is the least weight of a row, or 1. ``gaps`` are those of a numeric column, where
     they are chosen already, and ``risks`` those of its levels, if it was ``tried`` to find any.
     """
-    column, observed = counts.column, counts.observed
-    fill = replacement(column, parameters.missing, *observed)
-    schema = replace(describe(column, fill), n_missing=counts.n_missing)
-    # An ensemble may have no threshold on a column that varies.
-    varies, frequent = gaps is not None and len(observed[0]) > 1, False
+    column, (distinct, total) = counts.column, counts.observed
+    fill = replacement(column, parameters.missing, distinct, total)
+    schema = describe(column, fill, counts.n_missing)
+    least = parameters.min_support - ROUNDING
     candidates: list[Candidate] = []
-    features = list(_candidates(parameters, column, fill, *observed, unit, gaps, risks))
-    for candidate in Candidate.of(features, counts):
+    # Columns of numbers without thresholds (an ensemble may have none) may vary.
+    varies = isinstance(column, RankedColumn) and len(distinct) > 1
+    if varies:
+        if gaps is None:
+            method = parameters.thresholds, parameters.n_thresholds
+            gaps = choose_gaps(distinct, total, *method, unit)
+        candidates += _cuts(counts, gaps, fill, least)
+    frequent = False
+    for other in _others(_features(parameters, column, fill, distinct, total, unit, risks), counts):
         varies = True
-        rare = candidate.support < parameters.min_support - ROUNDING
-        if rare and not isinstance(candidate.feature, Flag):
-            continue
-        frequent |= not isinstance(candidate.feature, (Other, Missing))
-        candidates.append(candidate)
+        if other.support >= least or isinstance(other.feature, Flag):
+            frequent |= not isinstance(other.feature, (Other, Missing))
+            candidates.append(other)
     doubts: list[str] = []
     if varies and isinstance(column, CategoricalColumn):
         doubts = column_doubts(
@@ -264,8 +292,8 @@ def guess(
             names.append(column.name)
             ranks.append(ranks_with_fill(column, fill).astype(np.int64))
             n_gaps.append(max(len(observed[0]) - 1, 0))
-        own, none = risks.get(column.name), np.zeros(0, np.int64)
-        for feature in _candidates(parameters, column, fill, *observed, unit, none, own):
+        own = risks.get(column.name)
+        for feature in _features(parameters, column, fill, *observed, unit, own):
             names.append(None)
             ranks.append(feature.evaluate(column).astype(np.int64))
             n_gaps.append(0)
@@ -280,21 +308,20 @@ def guess(
     return {name: own for name, own in zip(names, gaps, strict=True) if name is not None}
 
 
-def _candidates(
+def _features(
     parameters: BinaryParameters,
     column: TrainingColumn,
     fill: bool | float | None,
     distinct: NDArray[Any],
     total: Floats,
     unit: float,
-    gaps: NDArray[np.int64] | None,
     risks: LevelRisks | None,
 ) -> Iterator[Feature]:
-    """Every feature the column could give; a numeric one at ``gaps`` if they are chosen."""
+    """Every feature the column could give, but the thresholds of numbers."""
     if not len(distinct):
         return
-    method = parameters.thresholds, parameters.n_thresholds, unit
     if isinstance(column, CategoricalColumn):
+        method = parameters.thresholds, parameters.n_thresholds, unit
         if column.ordered:
             yield from step_features(column, distinct, total, *method)
         elif risks is not None:
@@ -303,17 +330,5 @@ def _candidates(
             yield from level_features(column, distinct, total, parameters.max_categories)
     elif column.is_flag:
         yield Flag(column=column.name, condition="", missing=bool(fill))
-    else:
-        if gaps is None:
-            gaps = choose_gaps(
-                distinct, total, parameters.thresholds, parameters.n_thresholds, unit
-            )
-        for gap, value in zip(gaps, midpoints_at(distinct, gaps).tolist(), strict=True):
-            yield Threshold(
-                column=column.name,
-                condition=f"<= {format_threshold(value, distinct[gap], distinct[gap + 1])}",
-                value=value,
-                missing=fill is not None and fill <= value,
-            )
     if isinstance(column, CategoricalColumn) or parameters.missing == "branch":
         yield Missing(column=column.name, condition="is missing")

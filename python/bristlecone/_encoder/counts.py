@@ -75,19 +75,12 @@ class ValueCounts:
         """Their weight."""
         return float(self.weight.sum())
 
-    @cached_property
-    def _up_to(self) -> tuple[Integers, Floats]:
-        return np.append(0, np.cumsum(self.rows)), np.append(0.0, np.cumsum(self.weight))
-
-    def up_to(
-        self, n_values: Integers, missing: NDArray[np.bool_]
-    ) -> tuple[list[int], list[float]]:
-        """Rows and weight of so many first distinct numbers, and perhaps of the missing values."""
-        rows, weights = self._up_to
-        n_rows, weight = rows[n_values], weights[n_values]
+    def up_to(self, gaps: Integers, missing: NDArray[np.bool_]) -> tuple[Integers, Floats]:
+        """Rows and weight of the distinct numbers below gaps, and perhaps of missing values."""
+        rows, weight = self.rows.cumsum()[gaps], self.weight.cumsum()[gaps]
         if self.column.missing is not None:
-            n_rows, weight = n_rows + missing * self.rows[-1], weight + missing * self.weight[-1]
-        return n_rows.tolist(), weight.tolist()
+            rows, weight = rows + missing * self.rows[-1], weight + missing * self.weight[-1]
+        return rows, weight
 
     @property
     def n_missing(self) -> int:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import EncodedColumn, NumericColumn, RankedColumn
 from bristlecone._encoder.features import Feature, Threshold, tell_apart
 from bristlecone._encoder.schema import conform
 from bristlecone._encoder.table import read_table
 from bristlecone._encoder.thresholds import format_threshold, midpoints, ranks_with_fill
-from bristlecone._encoder.use import AnswerCounts, Answers
 
 # Most cuts that are added before others are replaced: so many, or one per so many features. A
 # search to depth five takes about two and a half times as long with a fifth more of them.
@@ -71,37 +72,23 @@ class RankedColumns(NamedTuple):
         """Column and gap of every feature: it holds where the rank is no larger, or the answer."""
         others = iter([k for k, values in enumerate(self.values) if values is None])
         cut = {n: k for k, n in enumerate(self.names) if self.values[k] is not None}
-        place, gap = [], []
-        for feature in encoder.features_:
-            if isinstance(feature, Threshold):
-                place.append(cut[feature.column])
-                values = self.values[place[-1]]
-                assert values is not None
-                gap.append(int(values.searchsorted(feature.value, side="right")) - 1)
-            else:
+        place: list[int] = []
+        gap: list[int] = []
+        for name, features in groupby(encoder.features_, attrgetter("column")):
+            own = list(features)
+            cuts = [feature.value for feature in own if isinstance(feature, Threshold)]
+            if cuts:
+                values: Any = self.values[cut[name]]
+                place += [cut[name]] * len(cuts)
+                gap += (values.searchsorted(cuts, side="right") - 1).tolist()
+            for _ in own[len(cuts) :]:
                 place.append(next(others))
                 gap.append(0)
         return place, gap
 
-    def answers(self, encoder: BinaryEncoder, among: NDArray[np.bool_]) -> Answers:
-        """Binary features of the rows, counted."""
-        place, gap = self.questions(encoder)
-
-        def answer(feature: int) -> NDArray[np.bool_]:
-            own = self.ranks[place[feature]]
-            return own.astype(bool, copy=False) if own.dtype == np.bool_ else own <= gap[feature]
-
-        holds, counted = np.zeros((2, len(place)), dtype=np.int64)
-        for k, features in groupby(range(len(place)), place.__getitem__):
-            own = list(features)
-            ranks, gaps = self.ranks[k], [gap[feature] for feature in own]
-            if ranks.dtype == np.bool_:
-                ranks = ~ranks  # an answer is a rank of 0, as its gap is
-            for count, chosen in (holds, ranks), (counted, ranks[among]):
-                n_ranks = max(gaps) + 2
-                upto = np.cumsum(np.bincount(np.minimum(chosen, n_ranks - 1), minlength=n_ranks))
-                count[own] = upto[gaps]
-        return Answers(AnswerCounts(len(among), holds, counted), answer)
+    def features(self, questions: tuple[list[int], list[int]]) -> BinaryMatrix:
+        """Binary features of the rows."""
+        return BinaryMatrix.of_ranks(self.ranks, *questions, self.n_rows)
 
     def numbers(self) -> NDArray[np.float64]:
         """The values that the ranks stand for, shape (n, k)."""
@@ -158,15 +145,23 @@ def rank_columns(
     return RankedColumns(names, places, values, ranks, n_rows)
 
 
-def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]) -> bool:
+def add_cuts(
+    encoder: BinaryEncoder,
+    columns: RankedColumns,
+    questions: tuple[list[int], list[int]],
+    holds: NDArray[np.int64],
+    cuts: Iterable[Cut],
+) -> bool:
     """Give the encoder features that part the rows of every node as its cut does; whether it did.
+
+    ``questions`` are those of its features by now, and ``holds`` says of how many rows.
 
     The first are added: a fifth of the features there were, or eight. Every further one takes the
     place of the threshold of its column that is nearest by the number of rows in between, unless
     another cut needs that one; then it is added, too. None is added that divides the training rows
     as another feature does. ``min_support`` does not matter.
     """
-    chosen = _Thresholds(encoder.features_, columns)
+    chosen = _Thresholds(columns, questions, holds)
     room = max(_LEAST_ROOM, len(encoder.features_) // _SHARE)
     waiting = [cut for cut in cuts if not chosen.has(cut)]
     for cut in waiting:
@@ -175,7 +170,7 @@ def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]
     if not waiting:
         return False
     schemas = {schema.name: schema for schema in encoder.columns_}
-    features: list[Feature] = []
+    result: list[Feature] = []
     by_column: dict[str, list[Feature]] = defaultdict(list)
     kept = chosen.kept()
     for index, feature in enumerate(encoder.features_):
@@ -198,10 +193,10 @@ def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]
         own = by_column[schema.name]
         if schema.kind == "number":
             own.sort(key=lambda feature: feature.value if isinstance(feature, Threshold) else 0.0)
-        features += own
+        result += own
     encoder._remember(
         encoder.columns_,
-        tell_apart(features),
+        tell_apart(result),
         encoder.constant_features_in_,
         named=hasattr(encoder, "feature_names_in_"),
     )
@@ -211,60 +206,57 @@ def add_cuts(encoder: BinaryEncoder, columns: RankedColumns, cuts: Iterable[Cut]
 class _Thresholds:
     """Features as gaps between the ranks of a column, and what becomes of them."""
 
-    def __init__(self, features: list[Feature], columns: RankedColumns) -> None:
+    def __init__(
+        self,
+        columns: RankedColumns,
+        questions: tuple[list[int], list[int]],
+        holds: NDArray[np.int64],
+    ) -> None:
         self._columns = columns
-        names = columns.names
         self.added: list[tuple[int, int]] = []
-        # Feature at a gap of a column; -1 for one that was added.
-        self._at: dict[tuple[int, int], int] = {}
-        self._by_rows: dict[bytes, tuple[int, int]] = {}
         self._needed: set[tuple[int, int]] = set()
-        others = iter([k for k, values in enumerate(columns.values) if values is None])
-        cut = {n: k for k, n in enumerate(names) if columns.values[k] is not None}
-        for index, feature in enumerate(features):
-            if isinstance(feature, Threshold):
-                column = cut[feature.column]
-                values = columns.values[column]
-                assert values is not None
-                gap = int(values.searchsorted(feature.value, side="right")) - 1
-            else:
-                column, gap = next(others), 0
-            self._at[column, gap] = index
-            self._by_rows[self._rows(column, gap)] = column, gap
+        # Feature at every gap of a column; -1 for one that was added.
+        self._at: dict[int, dict[int, int]] = defaultdict(dict)
+        # Places of the features with so many rows on the smaller side.
+        self._of_size: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        smaller = np.minimum(holds, columns.n_rows - holds).tolist()
+        for index, place in enumerate(zip(*questions, strict=True)):
+            self._at[place[0]][place[1]] = index
+            self._of_size[smaller[index]].append(place)
 
     def has(self, cut: Cut) -> bool:
         """Whether a feature parts the rows of the node alike; it is then needed."""
-        inside = [
-            gap for column, gap in self._at if column == cut.column and cut.below <= gap < cut.above
-        ]
+        inside = [gap for gap in self._at[cut.column] if cut.below <= gap < cut.above]
+        middle = self._middle(cut)
         if inside:
-            middle = self._middle(cut)
             self._needed.add((cut.column, min(inside, key=lambda gap: abs(gap - middle))))
             return True
-        same = self._by_rows.get(self._rows(cut.column, self._middle(cut)))
-        if same is None:
-            return False
-        self._needed.add(same)
-        return True
+        own = self._side(cut.column, middle)
+        for place in self._of_size[_smaller(own)]:
+            if np.array_equal(own, self._side(*place)):
+                self._needed.add(place)
+                return True
+        return False
 
     def put(self, cut: Cut, replaces: bool) -> None:
         """A feature for the cut, in the place of another one if one can go."""
         gap = self._middle(cut)
         upto = np.cumsum(np.bincount(self._columns.ranks[cut.column]))
-        own = [other for column, other in self._at if column == cut.column]
+        own = self._at[cut.column]
         nearest = min(own, key=lambda other: abs(int(upto[other]) - int(upto[gap])), default=None)
         if replaces and nearest is not None and (cut.column, nearest) not in self._needed:
-            del self._at[cut.column, nearest]
-            del self._by_rows[self._rows(cut.column, nearest)]
+            del own[nearest]
+            size = _smaller(self._side(cut.column, nearest))
+            self._of_size[size].remove((cut.column, nearest))
         place = cut.column, gap
         self.added.append(place)
         self._needed.add(place)
-        self._at[place] = -1
-        self._by_rows[self._rows(*place)] = place
+        own[gap] = -1
+        self._of_size[_smaller(self._side(*place))].append(place)
 
     def kept(self) -> set[int]:
         """Positions of the features that were not replaced."""
-        return set(self._at.values())
+        return {index for own in self._at.values() for index in own.values()}
 
     def _middle(self, cut: Cut) -> int:
         """Gap that is midway between the values of the node on both sides of the cut."""
@@ -275,7 +267,13 @@ class _Thresholds:
         gap = int(np.searchsorted(values, middle, side="right")) - 1
         return min(max(gap, cut.below), cut.above - 1)
 
-    def _rows(self, column: int, gap: int) -> bytes:
+    def _side(self, column: int, gap: int) -> NDArray[np.bool_]:
         """The rows on one side, the same for a feature and its complement."""
-        answer = self._columns.ranks[column] <= gap
-        return np.packbits(answer ^ answer[0]).tobytes()
+        answer: NDArray[np.bool_] = self._columns.ranks[column] <= gap
+        return answer ^ answer[0]
+
+
+def _smaller(side: NDArray[np.bool_]) -> int:
+    """Number of rows on the smaller side."""
+    n_rows = int(np.count_nonzero(side))
+    return min(n_rows, len(side) - n_rows)

@@ -138,6 +138,20 @@ Feature = Threshold | Flag | Level | Other | AtMost | OneOf | Missing
 """A binary feature; its ``missing`` is the answer for a row without a value."""
 
 
+def evaluate(features: Sequence[Feature], column: Any) -> Bools:
+    """Answers to features of one column, whose thresholds come first; shape (k, n)."""
+    cuts = [feature for feature in features if isinstance(feature, Threshold)]
+    answers = np.empty((len(features), column.n_rows), dtype=bool)
+    if cuts:
+        answers[: len(cuts)] = column.at_most(np.array([[cut.value] for cut in cuts]))
+        if column.missing is not None:
+            fills = np.array([cut.missing for cut in cuts])
+            answers[: len(cuts), column.missing] = fills[:, np.newaxis]
+    for place, feature in enumerate(features[len(cuts) :], start=len(cuts)):
+        answers[place] = feature.evaluate(column)
+    return answers
+
+
 def level_text(level: Category) -> str:
     """A level as it reads in a name: quoted only if its limits could not be seen."""
     if isinstance(level, str) and level and level == level.strip():

@@ -92,30 +92,36 @@ def questions(encoder: Any) -> list[Question]:
         ]
     if not isinstance(encoder, BinaryEncoder):
         return [Question(kind="own", column=str(name)) for name in encoder.get_feature_names_out()]
-    features = encoder.features_
-    goes = getattr(encoder, "missing_goes_", None)
-    missing = [None] * len(features) if goes is None else list(goes)
-    whole = {schema.name for schema in encoder.columns_ if schema.whole}
-    # Two thresholds between the same whole numbers differ only in the thresholds themselves.
-    cuts = Counter(
-        (feature.column, math.floor(feature.value))
-        for feature in features
-        if isinstance(feature, Threshold)
-    )
-    whole -= {column for (column, _), count in cuts.items() if count > 1}
+    whole = _whole(encoder)
     return [
         _question(feature, feature.column in whole, answer)
-        for feature, answer in zip(features, missing, strict=True)
+        for feature, answer in zip(encoder.features_, encoder.missing_goes_, strict=True)
     ]
 
 
 def question_names(encoder: Any) -> tuple[str, ...]:
     """Splits as trees show them; names of the columns if the tree chooses its own thresholds."""
-    features = getattr(encoder, "features_", None)
-    plain = features is not None and not any(isinstance(one, Threshold) for one in features)
-    if isinstance(encoder, NumericColumns) or (plain and not any(encoder.missing_goes_)):
+    if not isinstance(encoder, BinaryEncoder):
         return tuple(encoder.get_feature_names_out())
-    return tuple(question.name for question in questions(encoder))
+    whole = _whole(encoder)
+    return tuple(
+        feature.name
+        if answer is None and feature.column not in whole
+        else _question(feature, feature.column in whole, answer).name
+        for feature, answer in zip(encoder.features_, encoder.missing_goes_, strict=True)
+    )
+
+
+def _whole(encoder: BinaryEncoder) -> set[str]:
+    """Columns whose thresholds are shown as the whole numbers below them."""
+    whole = {schema.name for schema in encoder.columns_ if schema.whole}
+    # Two thresholds between the same whole numbers differ only in the thresholds themselves.
+    cuts = Counter(
+        (feature.column, math.floor(feature.value))
+        for feature in encoder.features_
+        if feature.column in whole and isinstance(feature, Threshold)
+    )
+    return whole - {column for (column, _), count in cuts.items() if count > 1}
 
 
 def _question(feature: Feature, whole: bool, missing: bool | None) -> Question:

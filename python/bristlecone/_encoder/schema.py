@@ -70,8 +70,13 @@ def sort_key(level: Category) -> tuple[bool, Category]:
     return isinstance(level, str), level
 
 
-def describe(column: TrainingColumn, fill: float | None = None) -> ColumnSchema:
-    """Schema of a training column where ``fill`` stands for missing values."""
+def describe(
+    column: TrainingColumn, fill: float | None = None, n_missing: int | None = None
+) -> ColumnSchema:
+    """Schema of a training column where ``fill`` stands for missing values.
+
+    ``n_missing`` rows have none, those of the column by default.
+    """
     missing = column.missing
     levels: tuple[Category, ...] = ()
     kind: Literal["flag", "number", "categorical", "empty"]
@@ -87,15 +92,18 @@ def describe(column: TrainingColumn, fill: float | None = None) -> ColumnSchema:
         fill = bool(fill) if column.is_flag and fill is not None else fill
         if isinstance(column, RankedColumn):
             values = column.distinct
-        else:
+            low, high = float(values[0]), float(values[-1])
+        elif kind == "number":
             values = column.values if missing is None else column.values[~missing]
-        if kind == "number":
-            whole = bool((values == np.floor(values)).all())
             low, high = float(values.min()), float(values.max())
+        if low is not None:
+            whole = low.is_integer() and bool((values == np.floor(values)).all())
+    if n_missing is None:
+        n_missing = 0 if missing is None else int(np.count_nonzero(missing))
     return ColumnSchema(
         name=column.name,
         kind=kind,
-        n_missing=0 if missing is None else int(np.count_nonzero(missing)),
+        n_missing=n_missing,
         fill=fill,
         levels=levels,
         ordered=ordered,

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone import _core
 from bristlecone._encoder.columns import RankedColumn
 
 Floats = NDArray[np.float64]
@@ -44,46 +45,21 @@ def weighted_distinct(
 
 
 def weighted_mean(distinct: Floats, total: Floats) -> float:
-    """Mean of the distinct values, between the least and the greatest of them."""
+    """Mean of the distinct values, which rise; between the first and the last of them."""
+    low, high = float(distinct[0]), float(distinct[-1])
     # a power of two keeps the sum within range and changes no digit
-    exponent = math.frexp(np.abs(distinct).max())[1]
-    mean = math.ldexp(np.sum(np.ldexp(distinct, -exponent) * total) / np.sum(total), exponent)
-    return float(min(max(mean, distinct[0]), distinct[-1]))
-
-
-def weighted_quantiles(
-    distinct: Floats, total: Floats, probability: Floats, unit: float = 1.0
-) -> Floats:
-    """Linear quantiles of weighted values; integer weights equal repeated rows.
-
-    The sorted rows are laid out on a line, each as long as its weight, W in all; the p-quantile
-    is the mean over the window of length ``unit`` that starts at p·(W − unit). With unit weights
-    this is ``numpy.quantile`` (method "linear"; Hyndman & Fan 1996, type 7). ``distinct`` and
-    ``total`` are those of ``weighted_distinct``; ``unit`` is at most the least row weight, so that
-    a window meets at most two distinct values.
-    """
-    end = np.cumsum(total)
-    position = (end[-1] - unit) * probability
-    index = np.minimum(np.searchsorted(end, position, side="right"), len(end) - 1)
-    low, high = distinct[index], distinct[np.minimum(index + 1, len(end) - 1)]
-    share_low = np.minimum((end[index] - position) / unit, 1.0)
-    share_high = 1.0 - share_low
-    # from the nearer end, as numpy does, so that ties with a midpoint fall alike
-    step = high - low
-    return np.where(share_high < 0.5, low + step * share_high, high - step * share_low)
+    exponent = math.frexp(max(-low, high))[1]
+    mean = math.ldexp((np.ldexp(distinct, -exponent) * total).sum() / total.sum(), exponent)
+    return min(max(mean, low), high)
 
 
 def midpoints(distinct: Floats) -> Floats:
     """Threshold of each gap: ``distinct[i] <= t[i] < distinct[i + 1]``."""
-    return _between(distinct[:-1], distinct[1:])
+    return midway(distinct[:-1], distinct[1:])
 
 
-def midpoints_at(distinct: Floats, gaps: NDArray[np.int64]) -> Floats:
-    """Thresholds of these gaps."""
-    return _between(distinct[gaps], distinct[gaps + 1])
-
-
-def _between(low: Floats, high: Floats) -> Floats:
+def midway(low: Floats, high: Floats) -> Floats:
+    """Thresholds between values, not below the lower and below the higher ones."""
     middle = low / 2 + high / 2  # the sum of the two could overflow
     # between neighbouring floats the middle may round up to the higher one
     return np.where(middle < high, middle, low) + 0.0
@@ -110,21 +86,15 @@ def choose_gaps(
     "midpoints" and "all" take every gap, as do the others when there are at most ``n_thresholds``.
     "quantiles": the first midpoint not below each i/(n_thresholds + 1) quantile, or the last
     (the binarisation of Huisman, van der Linden & Demirović, AAAI-24). "kmeans": the gap between
-    each two neighbours of ``n_thresholds + 1`` clusters. The rest is as in ``weighted_quantiles``.
+    each two neighbours of ``n_thresholds + 1`` clusters. ``total`` are the weights of the values,
+    and ``unit`` is at most the least weight of a row; integer weights equal repeated rows.
     """
     n_gaps = len(distinct) - 1
     if method in ("midpoints", "all") or n_gaps <= n_thresholds:
         return np.arange(n_gaps)
     if method == "quantiles":
-        probability = np.arange(1, n_thresholds + 1) / (n_thresholds + 1)
-        quantile = weighted_quantiles(distinct, total, probability, unit)
-        # The midpoint below the first value that is not less, if it is not less either.
-        gaps = np.searchsorted(distinct, quantile, side="left")
-        before = np.clip(gaps - 1, 0, n_gaps - 1)
-        gaps = np.where(midpoints_at(distinct, before) >= quantile, before, gaps)
-    else:
-        gaps = _cluster_gaps(distinct, total, n_thresholds + 1)
-    return np.unique(np.minimum(gaps, n_gaps - 1))
+        return _core.quantile_gaps(distinct, total, n_thresholds, unit)
+    return _cluster_gaps(distinct, total, n_thresholds + 1)
 
 
 def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[np.int64]:

@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._core import BinaryMatrix
-from bristlecone._data.rows import CheckedRows, RowsT
-from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._data.rows import RowsT
 from bristlecone._encoder.cuts import RankedColumns, add_cuts, rank_columns
 from bristlecone._encoder.ranked import RankedFeatures, awaits_search
 from bristlecone._encoder.use import (
     AnswerCounts,
-    Answers,
     binary_features,
     count_answers,
     fit_encoder,
@@ -48,29 +46,31 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         search.verbose,
         getattr(data, "exposure", None),
     )
-    # What "auto" means follows from the features.
-    follows = search.limits.min_events_leaf == "auto"
-    features: BinaryMatrix | RankedFeatures
     if read is None:
-        features = binary_features(encoder, data.X)
-        answers = count_answers(features, _events(data)) if follows else None
-        data, least = _smallest_leaf(search.limits, encoder, data, answers)
+        bits = binary_features(encoder, data.X)
     else:
         # The columns are sorted once: thresholds, greedy trees and features are by their ranks.
         columns = rank_columns(encoder, data.X, read)
         del read
-        answers = columns.answers(encoder, _events(data)) if follows else None
-        data, least = _smallest_leaf(search.limits, encoder, data, answers)
-        del answers
-        if isinstance(search.encoder, str):
-            _add_cuts(search, encoder, columns, data, least, start)
-        if awaits_search(encoder):
-            # No feature is written out: there are as many as thresholds.
-            features = RankedFeatures(columns, data.weight, encoder.min_support)
-        else:
-            asked = columns.ranks, *columns.questions(encoder), columns.n_rows
-            del columns  # and the distinct values with it
-            features = BinaryMatrix.of_ranks(*asked)
+        questions = columns.questions(encoder)
+        bits = columns.features(questions)
+    holds: NDArray[np.int64] | None = None
+    if search.limits.min_events_leaf == "auto":  # what this means follows from the features
+        rows: Any = data  # of survival, which alone have events
+        answers = count_answers(bits, rows.event)
+        data = rows._replace(event_free=event_free_rows(encoder, answers, rows))
+        holds = answers.counts.holds
+    least = smallest_leaf(search.limits, data)
+    features: BinaryMatrix | RankedFeatures = bits
+    growth = _growth(search, columns, least, start) if isinstance(search.encoder, str) else None
+    if growth is not None:
+        holds = bits.count_true() if holds is None else holds
+        cuts = search.objective.cuts(data, columns, growth)
+        if add_cuts(encoder, columns, questions, holds, cuts):
+            features = columns.features(columns.questions(encoder))
+    if awaits_search(encoder):
+        # No feature is written out: there are as many as thresholds.
+        features = RankedFeatures(columns, data.weight, encoder.min_support)
     return Problem(data, encoder, features, least, time.perf_counter() - start, {})
 
 
@@ -122,34 +122,13 @@ def warn_of_shares(
     warn_of_small_sample(known, (limits.min_samples_leaf, least["min_samples_leaf"]), events)
 
 
-def _smallest_leaf(
-    limits: Limits, encoder: Any, data: RowsT, answers: Answers | None
-) -> tuple[RowsT, dict[str, int]]:
-    """The smallest leaf, and the training rows with what it follows from."""
-    if answers is not None:
-        rows: Any = data  # of survival, which alone have events
-        data = rows._replace(event_free=event_free_rows(encoder, answers, rows))
-    return data, smallest_leaf(limits, data)
-
-
-def _events(data: Any) -> NDArray[np.bool_]:
-    """Events of the rows of a survival fit; no other asks for a minimum of events."""
-    events: NDArray[np.bool_] = data.event
-    return events
-
-
-def _add_cuts(
-    search: Search,
-    encoder: BinaryEncoder,
-    columns: RankedColumns,
-    data: CheckedRows,
-    least: dict[str, int],
-    start: float,
-) -> None:
-    """Add the cuts of greedy trees over every threshold to the features."""
+def _growth(
+    search: Search, columns: RankedColumns, least: dict[str, int], start: float
+) -> Growth | None:
+    """How greedy trees over every threshold may grow, whose cuts are added to the features."""
     limits, most = search.limits, columns.n_rows
     if all(values is None for values in columns.values):
-        return
+        return None
     seconds = None
     if limits.time_limit is not None:
         read = time.perf_counter() - start
@@ -157,13 +136,12 @@ def _add_cuts(
         seconds = min(_SHARE_FOR_CUTS * left, _MOST_SECONDS)
     none_left = seconds is not None and seconds <= 0.0
     if limits.max_depth == 0 or limits.max_leaf_nodes == 1 or none_left:
-        return
+        return None
     depth, leaves = limits.max_depth, limits.max_leaf_nodes
-    growth = Growth(
+    return Growth(
         max_depth=most if depth is None else min(depth, most),
         max_leaf_nodes=None if leaves is None else min(leaves, most),
         leaf_penalty=float(limits.leaf_penalty),
         seconds=seconds,
         **least,
     )
-    add_cuts(encoder, columns, search.objective.cuts(data, columns, growth))

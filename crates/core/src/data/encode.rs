@@ -1,5 +1,6 @@
 //! Binary features from columns of ranks or answers, and their counts.
 
+use super::transpose::transposed;
 use super::{BinaryMatrix, check_size, ones};
 use crate::error::Error;
 
@@ -113,11 +114,17 @@ impl BinaryMatrix {
 
     /// In how many rows, of those `among`, every feature holds.
     pub fn count_true(&self, among: Option<&[bool]>) -> Vec<i64> {
-        let mut counts = vec![0; self.words * 64];
-        for r in (0..self.n_rows).filter(|&r| among.is_none_or(|among| among[r])) {
-            ones(self.row(r)).for_each(|f| counts[f] += 1);
+        let mut counts = vec![0; self.n_features];
+        for first in (0..self.n_rows).step_by(64) {
+            let rows = first..self.n_rows.min(first + 64);
+            let shown = among.map_or(u64::MAX, |among| bits_of(&among[rows.clone()]));
+            for (word, counts) in counts.chunks_mut(64).enumerate() {
+                let columns = transposed(rows.clone().map(|row| self.row(row)[word]));
+                for (count, column) in counts.iter_mut().zip(columns) {
+                    *count += i64::from((column & shown).count_ones());
+                }
+            }
         }
-        counts.truncate(self.n_features);
         counts
     }
 
@@ -134,6 +141,11 @@ impl BinaryMatrix {
         }
         bytes
     }
+}
+
+/// At most 64 answers, the first lowest.
+fn bits_of(answers: &[bool]) -> u64 {
+    answers.iter().rev().fold(0, |bits, &answer| bits << 1 | u64::from(answer))
 }
 
 #[cfg(test)]

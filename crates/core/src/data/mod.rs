@@ -2,6 +2,7 @@
 
 mod encode;
 mod key;
+mod quantiles;
 mod ranked;
 mod ranks;
 mod sample;
@@ -10,6 +11,7 @@ mod transpose;
 
 pub use encode::Questions;
 pub use key::random_number;
+pub use quantiles::quantile_gaps;
 pub use ranked::RankMatrix;
 pub use ranks::{Ranks, sort_by_keys};
 pub use sample::{Column, Sample};

@@ -10,21 +10,24 @@ pub fn column_bitsets<'a>(
     let words = n_rows.div_ceil(64).max(1);
     out.clear();
     out.resize(n_columns * words, 0);
-    let mut block = [0u64; 64];
     for w in 0..n_rows.div_ceil(64) {
-        let rows = (n_rows - w * 64).min(64);
+        let rows = w * 64..n_rows.min(w * 64 + 64);
         for group in 0..n_columns.div_ceil(64) {
-            block.fill(0);
-            for (r, word) in block.iter_mut().enumerate().take(rows) {
-                *word = row(w * 64 + r)[group];
-            }
-            transpose(&mut block);
+            let block = transposed(rows.clone().map(|r| row(r)[group]));
             let columns = (n_columns - group * 64).min(64);
             for (c, &word) in block.iter().enumerate().take(columns) {
                 out[(group * 64 + c) * words + w] = word;
             }
         }
     }
+}
+
+/// The columns of at most 64 rows of as many bits.
+pub fn transposed(rows: impl Iterator<Item = u64>) -> [u64; 64] {
+    let mut block = [0; 64];
+    block.iter_mut().zip(rows).for_each(|(word, row)| *word = row);
+    transpose(&mut block);
+    block
 }
 
 /// Transposes a 64 × 64 bit matrix in place by swapping ever smaller quadrants.
