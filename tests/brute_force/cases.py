@@ -65,6 +65,7 @@ CASES = {
     "same rows": Case(opinions.the_rows_of_the_fit_estimate_the_same_tree, {**SAVED, **GREEDY}),
     "other rows": Case(opinions.other_rows_estimate_a_tree_that_verifies, {**SAVED, **GREEDY}),
     "parts": Case(in_parts.a_fit_over_parts_finds_the_best_tree, SUMMED, 2),
+    "sums": Case(in_parts.sums_of_parts_give_the_best_tree, SUMMED, 2),
     "table": Case(opinions.the_tree_of_a_table_is_that_of_its_questions, OF_QUESTIONS, 2),
 }
 

@@ -4,15 +4,19 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from checks import check_certificate, close
+from checks import PROOF, check_certificate, close, fitted, is_at_most, is_near, shown
 from opinions import check_verified
 
 from bristlecone import BinaryEncoder
+from bristlecone._estimators.searched import again
+from bristlecone._search.engine import sum_tasks
 from bristlecone.exceptions import InvalidParameterError
-from bristlecone.scale import fit_partitions
+from bristlecone.scale import PartialSums, fit_partitions
 
 # Arguments of fit that belong to parameters that are refused.
 UNUSED = "predicted_outcomes", "sensitive_features"
+# Parameters whose constraints are no sums.
+REFUSED = "fairness", "capacities", "min_samples_treatment"
 
 
 def a_fit_over_parts_finds_the_best_tree(problem, rng):
@@ -45,6 +49,42 @@ def a_fit_over_parts_finds_the_best_tree(problem, rng):
         assert close(model.lower_bound_, whole.lower_bound_)
     assert np.array_equal(model.tree_.feature, whole.tree_.feature)
     return ["fitted"]
+
+
+def sums_of_parts_give_the_best_tree(problem, rng):
+    problem = problem.without_reference()
+    if any(problem.parameters.get(name) for name in REFUSED):
+        return ["refused"]
+    model = fitted(problem)
+    asked = again(model, problem.X, **problem.fit)
+    task = asked.search.objective.task_of(asked.problem)
+    depth = asked.search.limits.depth(asked.problem.features.shape)
+    if task.name not in sum_tasks() or not 1 <= depth <= 4:
+        return ["refused"]
+    features = np.asarray(asked.problem.features).astype(bool)
+    settings = {
+        "n_features": features.shape[1],
+        "max_depth": depth,
+        "max_leaf_nodes": model.max_leaf_nodes,
+        "leaf_penalty": model.leaf_penalty,
+        "flipped": rng.random(features.shape[1]) < 0.5,
+        **asked.problem.least,
+    }
+    # Every row has an outcome of its own.
+    counts, part = np.ones(len(features), int), rng.integers(0, 4, len(features))
+    whole = PartialSums(task.name, task.data, counts, **settings)
+    for own in np.unique(part):
+        sums = PartialSums(task.name, task.data, counts, **settings)
+        rows = np.flatnonzero(part == own)
+        sums.add(features[rows], rows)
+        whole.merge(PartialSums.from_bytes(sums.to_bytes()) if rng.random() < 0.5 else sums)
+    found = whole.solve()
+    best = problem.optimum(problem.most_leaves)[0]
+    assert found.status == "optimal", found.status
+    assert is_near(found.objective_value, best), (found.objective_value, shown(best))
+    assert is_at_most(found.lower_bound, best, PROOF), (found.lower_bound, shown(best))
+    assert found.lower_bound <= found.objective_value
+    return ["summed"]
 
 
 def table_of(problem):

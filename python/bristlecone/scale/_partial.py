@@ -145,6 +145,7 @@ class PartialSums:
         columns = {
             name: value if isinstance(value, str | int | float) else np.ascontiguousarray(value)
             for name, value in outcomes.items()
+            if value is not None
         }
         negated = np.zeros(n_features, dtype=bool) if flipped is None else np.asarray(flipped)
         self._settings = {

@@ -130,6 +130,20 @@ pub fn certify<T: LaneTask>(
     if solution.status == Status::Unresolved {
         return Err(too_wide(task.widest(), solution.objective, solution.lower_bound));
     }
+    let resolution = task.resolution(settings.limits.allowed());
+    if leaves.is_none() && resolution > 0.0 {
+        // Of the objective of sums nothing is known beyond their resolution, which is to be little
+        // beside the loss of all rows in one leaf.
+        let record: Vec<usize> = (0..records.n_records()).collect();
+        let count = records.counts.map_or_else(|| vec![1; record.len()], <[i64]>::to_vec);
+        let leaf = vec![0; record.len()];
+        let root = task.objective(Placed::counted(&record, &leaf, &count, 1));
+        let upto = Measured { objective: resolution, magnitude: root.magnitude };
+        if !root.meets(task.least_objective(1)) && !upto.meets(0.0) {
+            let objective = solution.objective;
+            return Err(too_wide(task.widest(), objective, objective - resolution));
+        }
+    }
     Ok(solution)
 }
 
