@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from sklearn.base import clone
 
 from bristlecone import _core, datasets
-from bristlecone._encoder import BinaryEncoder, Flag, Level, Missing, Other, Threshold
+from bristlecone._encoder import BinaryEncoder, Flag, Level, Missing, Other, Threshold, choice
 from bristlecone._encoder import thresholds as cutting
 
 
@@ -543,3 +543,14 @@ def test_json_and_pickle_round_trips(frame, parameters):
         assert copy.features_ == encoder.features_
         assert copy.columns_ == encoder.columns_
         assert np.array_equal(copy.transform(frame), encoded)
+
+
+def test_repeats_are_found_whatever_the_size_of_the_blocks(monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 3))
+    X = np.column_stack([X, -X[:, 1], np.exp(X[:, 2]), rng.normal(size=60)])
+    expected = names(BinaryEncoder(thresholds="midpoints", min_support=0).fit(X))
+    assert {name.split()[0] for name in expected} == {"x0", "x1", "x2", "x5"}
+    monkeypatch.setattr(choice, "_CELLS", 150)
+    found = names(BinaryEncoder(thresholds="midpoints", min_support=0).fit(X))
+    assert found == expected

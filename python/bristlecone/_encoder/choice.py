@@ -45,6 +45,9 @@ from bristlecone._encoder.thresholds import (
 
 Floats = NDArray[np.float64]
 
+# Answers that are held at once, a byte each.
+_CELLS = 1 << 20
+
 
 class Chosen(NamedTuple):
     """What a fit of the encoder chose: its attributes, and warnings about columns."""
@@ -198,11 +201,13 @@ def without_repeats(
     return kept
 
 
-def rows_divided(column: EncodedColumn, features: Sequence[Feature]) -> list[bytes]:
+def rows_divided(column: EncodedColumn, features: Sequence[Feature]) -> Iterator[bytes]:
     """The answers of all rows to features of a column, equal for one and its complement."""
-    answers = evaluate(features, column)
-    answers ^= answers[:, :1]
-    return [row.tobytes() for row in np.packbits(answers, axis=1)]
+    step = max(1, _CELLS // column.n_rows)
+    for first in range(0, len(features), step):
+        answers = evaluate(features[first : first + step], column)
+        answers ^= answers[:, :1]
+        yield from map(bytes, np.packbits(answers, axis=1))
 
 
 def choose_of_column(
