@@ -15,7 +15,7 @@ from bristlecone.scale import PartialSums, fit_partitions
 
 # Arguments of fit that belong to parameters that are refused.
 UNUSED = "predicted_outcomes", "sensitive_features"
-# Parameters whose constraints are no sums.
+# Parameters with constraints that sums cannot check.
 REFUSED = "fairness", "capacities", "min_samples_treatment"
 
 

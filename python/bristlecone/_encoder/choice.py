@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from bristlecone._encoder.columns import (
@@ -29,6 +30,7 @@ from bristlecone._encoder.features import (
     Threshold,
     evaluate,
     most_balanced,
+    sides,
     tell_apart,
 )
 from bristlecone._encoder.levels import level_features, step_features
@@ -37,9 +39,9 @@ from bristlecone._encoder.risk import LevelRisks, subset_features
 from bristlecone._encoder.schema import ColumnSchema, describe
 from bristlecone._encoder.thresholds import (
     choose_gaps,
-    format_threshold,
     midway,
     ranks_with_fill,
+    threshold,
     weighted_mean,
 )
 
@@ -82,7 +84,7 @@ class Candidate(NamedTuple):
 def _cuts(
     counts: ValueCounts, gaps: NDArray[np.int64], fill: float | None, least: float
 ) -> list[Candidate]:
-    """Thresholds of a column of numbers at ``gaps`` that have at least so much support."""
+    """Thresholds of a column of numbers at ``gaps``, if their support is at least ``least``."""
     distinct = counts.observed[0]
     low, high = distinct[gaps], distinct[gaps + 1]
     values = midway(low, high)
@@ -90,36 +92,23 @@ def _cuts(
     rows, weight = counts.up_to(gaps, missing)
     n_smaller = np.minimum(rows, counts.n_rows - rows)
     support = np.minimum(weight, counts.total_weight - weight) / counts.total_weight
-    found = values, low, high, missing, n_smaller, gaps, support
-    column = counts.name
+    found = (array.tolist() for array in (values, low, high, n_smaller, gaps, support))
     return [
-        Candidate(
-            Threshold(
-                column=column,
-                condition=f"<= {format_threshold(value, low, high)}",
-                value=value,
-                missing=filled,
-            ),
-            smaller,
-            gap,
-            share,
-        )
-        for value, low, high, filled, smaller, gap, share in zip(
-            *(array.tolist() for array in found), strict=True
-        )
+        Candidate(threshold(counts.name, value, low, high, fill), smaller, gap, share)
+        for value, low, high, smaller, gap, share in zip(*found, strict=True)
         if share >= least
     ]
 
 
 def _others(features: Iterable[Feature], counts: ValueCounts) -> list[Candidate]:
-    """The features but those that hold for all rows or for none."""
+    """The features, without those that hold for all rows or for none."""
     n_rows, total, found = counts.n_rows, counts.total_weight, []
     for feature in features:
         answer = feature.evaluate(counts.column)
         n_true, true = int(counts.rows[answer].sum()), float(counts.weight[answer].sum())
         if n_true not in (0, n_rows):
             n_smaller, support = min(n_true, n_rows - n_true), min(true, total - true) / total
-            own = np.packbits(answer ^ answer[0]).tobytes()
+            own = np.packbits(sides(answer)).tobytes()
             found.append(Candidate(feature, n_smaller, own, support))
     return found
 
@@ -206,8 +195,7 @@ def rows_divided(column: EncodedColumn, features: Sequence[Feature]) -> Iterator
     step = max(1, _CELLS // column.n_rows)
     for first in range(0, len(features), step):
         answers = evaluate(features[first : first + step], column)
-        answers ^= answers[:, :1]
-        yield from map(bytes, np.packbits(answers, axis=1))
+        yield from map(bytes, np.packbits(sides(answers), axis=1))
 
 
 def choose_of_column(
@@ -226,7 +214,7 @@ def choose_of_column(
     """
     column, (distinct, total) = counts.column, counts.observed
     fill = replacement(column, parameters.missing, distinct, total)
-    schema = describe(column, fill, counts.n_missing)
+    schema = replace(describe(column, fill), n_missing=counts.n_missing)
     least = parameters.min_support - ROUNDING
     candidates: list[Candidate] = []
     # Columns of numbers without thresholds (an ensemble may have none) may vary.
@@ -322,7 +310,7 @@ def _features(
     unit: float,
     risks: LevelRisks | None,
 ) -> Iterator[Feature]:
-    """Every feature the column could give, but the thresholds of numbers."""
+    """Every feature the column could give, except the thresholds of numbers."""
     if not len(distinct):
         return
     if isinstance(column, CategoricalColumn):

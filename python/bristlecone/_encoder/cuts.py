@@ -14,14 +14,18 @@ from numpy.typing import NDArray
 from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import EncodedColumn, NumericColumn, RankedColumn
-from bristlecone._encoder.features import Feature, Threshold, tell_apart
+from bristlecone._encoder.features import Feature, Threshold, sides, tell_apart
 from bristlecone._encoder.schema import conform
 from bristlecone._encoder.table import read_table
-from bristlecone._encoder.thresholds import format_threshold, midpoints, ranks_with_fill
+from bristlecone._encoder.thresholds import midpoints, ranks_with_fill, threshold
 
 # Most cuts that are added before others are replaced: so many, or one per so many features. A
 # search to depth five takes about two and a half times as long with a fifth more of them.
 _LEAST_ROOM, _SHARE = 8, 5
+
+
+Questions = tuple[list[int], list[int]]
+"""Column and gap of every feature."""
 
 
 class Cut(NamedTuple):
@@ -68,7 +72,7 @@ class RankedColumns(NamedTuple):
         """Name of the column of ``X`` that each comes from."""
         return [self.columns[place] for place in self.places]
 
-    def questions(self, encoder: BinaryEncoder) -> tuple[list[int], list[int]]:
+    def questions(self, encoder: BinaryEncoder) -> Questions:
         """Column and gap of every feature: it holds where the rank is no larger, or the answer."""
         others = iter([k for k, values in enumerate(self.values) if values is None])
         cut = {n: k for k, n in enumerate(self.names) if self.values[k] is not None}
@@ -86,7 +90,7 @@ class RankedColumns(NamedTuple):
                 gap.append(0)
         return place, gap
 
-    def features(self, questions: tuple[list[int], list[int]]) -> BinaryMatrix:
+    def features(self, questions: Questions) -> BinaryMatrix:
         """Binary features of the rows."""
         return BinaryMatrix.of_ranks(self.ranks, *questions, self.n_rows)
 
@@ -148,13 +152,13 @@ def rank_columns(
 def add_cuts(
     encoder: BinaryEncoder,
     columns: RankedColumns,
-    questions: tuple[list[int], list[int]],
+    questions: Questions,
     holds: NDArray[np.int64],
     cuts: Iterable[Cut],
 ) -> bool:
     """Give the encoder features that part the rows of every node as its cut does; whether it did.
 
-    ``questions`` are those of its features by now, and ``holds`` says of how many rows.
+    ``questions`` are those of its features before, and each is true for ``holds`` rows.
 
     The first are added: a fifth of the features there were, or eight. Every further one takes the
     place of the threshold of its column that is nearest by the number of rows in between, unless
@@ -180,14 +184,9 @@ def add_cuts(
     for column, gap in chosen.added:
         name, values = names[column], columns.values[column]
         assert values is not None
-        value, fill = float(midpoints(values[gap : gap + 2])[0]), schemas[name].fill
+        value = float(midpoints(values[gap : gap + 2])[0])
         by_column[name].append(
-            Threshold(
-                column=name,
-                condition=f"<= {format_threshold(value, values[gap], values[gap + 1])}",
-                value=value,
-                missing=fill is not None and fill <= value,
-            )
+            threshold(name, value, values[gap], values[gap + 1], schemas[name].fill)
         )
     for schema in encoder.columns_:
         own = by_column[schema.name]
@@ -209,7 +208,7 @@ class _Thresholds:
     def __init__(
         self,
         columns: RankedColumns,
-        questions: tuple[list[int], list[int]],
+        questions: Questions,
         holds: NDArray[np.int64],
     ) -> None:
         self._columns = columns
@@ -269,8 +268,7 @@ class _Thresholds:
 
     def _side(self, column: int, gap: int) -> NDArray[np.bool_]:
         """The rows on one side, the same for a feature and its complement."""
-        answer: NDArray[np.bool_] = self._columns.ranks[column] <= gap
-        return answer ^ answer[0]
+        return sides(self._columns.ranks[column] <= gap)
 
 
 def _smaller(side: NDArray[np.bool_]) -> int:

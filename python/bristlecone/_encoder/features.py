@@ -42,11 +42,9 @@ class _Question(Record, frozen=True, kw_only=True):
         return f"{self.column} {self.condition}" if self.condition else self.column
 
 
-def _with_missing(answer: Bools, missing: Bools | None, fill: bool) -> Bools:
+def _with_missing(answer: Bools, missing: Bools | None, fill: bool | Bools) -> Bools:
     """The answers, with ``fill`` where the value is missing."""
-    if missing is None:
-        return answer
-    return answer | missing if fill else answer & ~missing
+    return answer if missing is None else np.where(missing, fill, answer)
 
 
 class Threshold(_Question, frozen=True, kw_only=True, tag="threshold"):
@@ -143,13 +141,20 @@ def evaluate(features: Sequence[Feature], column: Any) -> Bools:
     cuts = [feature for feature in features if isinstance(feature, Threshold)]
     answers = np.empty((len(features), column.n_rows), dtype=bool)
     if cuts:
-        answers[: len(cuts)] = column.at_most(np.array([[cut.value] for cut in cuts]))
-        if column.missing is not None:
-            fills = np.array([cut.missing for cut in cuts])
-            answers[: len(cuts), column.missing] = fills[:, np.newaxis]
+        below = column.at_most(np.array([[cut.value] for cut in cuts]))
+        fills = np.array([[cut.missing] for cut in cuts])
+        answers[: len(cuts)] = _with_missing(below, column.missing, fills)
     for place, feature in enumerate(features[len(cuts) :], start=len(cuts)):
         answers[place] = feature.evaluate(column)
     return answers
+
+
+def sides(answers: Bools) -> Bools:
+    """Answers of shape (n,) or (k, n), negated where the first row's is true.
+
+    They are the same for a feature and its complement.
+    """
+    return answers ^ answers[..., :1]
 
 
 def level_text(level: Category) -> str:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.cuts import RankedColumns
-from bristlecone._encoder.features import ROUNDING, Feature, Threshold, tell_apart
-from bristlecone._encoder.thresholds import format_threshold, midpoints
+from bristlecone._encoder.features import ROUNDING, Feature, tell_apart
+from bristlecone._encoder.thresholds import midpoints, threshold
 
 
 def awaits_search(encoder: Any) -> bool:
@@ -108,11 +108,7 @@ class RankedFeatures:
             fill = schemas[schema.name].fill
             for value, (low, high) in sorted(cuts[schema.name].items()):
                 place[schema.name, value] = len(features)
-                condition = f"<= {format_threshold(value, low, high)}"
-                missing = fill is not None and fill <= value
-                features.append(
-                    Threshold(column=schema.name, condition=condition, value=value, missing=missing)
-                )
+                features.append(threshold(schema.name, value, low, high, fill))
             for feature in others[schema.name]:
                 place[id(feature)] = len(features)
                 features.append(feature)

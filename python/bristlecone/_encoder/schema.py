@@ -70,13 +70,8 @@ def sort_key(level: Category) -> tuple[bool, Category]:
     return isinstance(level, str), level
 
 
-def describe(
-    column: TrainingColumn, fill: float | None = None, n_missing: int | None = None
-) -> ColumnSchema:
-    """Schema of a training column where ``fill`` stands for missing values.
-
-    ``n_missing`` rows have none, those of the column by default.
-    """
+def describe(column: TrainingColumn, fill: float | None = None) -> ColumnSchema:
+    """Schema of a training column where ``fill`` stands for missing values."""
     missing = column.missing
     levels: tuple[Category, ...] = ()
     kind: Literal["flag", "number", "categorical", "empty"]
@@ -98,12 +93,10 @@ def describe(
             low, high = float(values.min()), float(values.max())
         if low is not None:
             whole = low.is_integer() and bool((values == np.floor(values)).all())
-    if n_missing is None:
-        n_missing = 0 if missing is None else int(np.count_nonzero(missing))
     return ColumnSchema(
         name=column.name,
         kind=kind,
-        n_missing=n_missing,
+        n_missing=0 if missing is None else int(np.count_nonzero(missing)),
         fill=fill,
         levels=levels,
         ordered=ordered,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._encoder.columns import RankedColumn
+from bristlecone._encoder.features import Threshold
 
 Floats = NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -116,6 +117,13 @@ def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[n
             break
         centres = np.add.reduceat(total * position, start) / np.add.reduceat(total, start)
     return start[1:] - 1
+
+
+def threshold(column: str, value: float, low: float, high: float, fill: float | None) -> Threshold:
+    """The feature "column <= value" between two values; ``fill`` stands for missing ones."""
+    condition = f"<= {format_threshold(value, low, high)}"
+    missing = fill is not None and fill <= value
+    return Threshold(column=column, condition=condition, value=value, missing=missing)
 
 
 def format_threshold(value: float, low: float, high: float) -> str:

@@ -425,11 +425,6 @@ def smoothed_again(
 
 
 def _copied(value: Any) -> Any:
-    # Plain lists and dicts by hand: deepcopy takes longer than a small search.
-    if type(value) is dict:
-        return {key: _copied(entry) for key, entry in value.items()}
-    if type(value) is list:
-        return [_copied(entry) for entry in value]
     if isinstance(value, (list, dict, np.ndarray, np.random.RandomState)):
         return deepcopy(value)
     if hasattr(value, "get_params") and not isinstance(value, type):

@@ -46,12 +46,12 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         search.verbose,
         getattr(data, "exposure", None),
     )
-    if read is None:
+    # The columns are sorted once: thresholds, greedy trees and features are by their ranks.
+    columns = None if read is None else rank_columns(encoder, data.X, read)
+    del read
+    if columns is None:
         bits = binary_features(encoder, data.X)
     else:
-        # The columns are sorted once: thresholds, greedy trees and features are by their ranks.
-        columns = rank_columns(encoder, data.X, read)
-        del read
         questions = columns.questions(encoder)
         bits = columns.features(questions)
     holds: NDArray[np.int64] | None = None
@@ -62,15 +62,16 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         holds = answers.counts.holds
     least = smallest_leaf(search.limits, data)
     features: BinaryMatrix | RankedFeatures = bits
-    growth = _growth(search, columns, least, start) if isinstance(search.encoder, str) else None
-    if growth is not None:
-        holds = bits.count_true() if holds is None else holds
-        cuts = search.objective.cuts(data, columns, growth)
-        if add_cuts(encoder, columns, questions, holds, cuts):
-            features = columns.features(columns.questions(encoder))
-    if awaits_search(encoder):
-        # No feature is written out: there are as many as thresholds.
-        features = RankedFeatures(columns, data.weight, encoder.min_support)
+    if columns is not None:
+        growth = _growth(search, columns, least, start)
+        if growth is not None:
+            holds = bits.count_true() if holds is None else holds
+            cuts = search.objective.cuts(data, columns, growth)
+            if add_cuts(encoder, columns, questions, holds, cuts):
+                features = columns.features(columns.questions(encoder))
+        if awaits_search(encoder):
+            # No feature is written out: there are as many as thresholds.
+            features = RankedFeatures(columns, data.weight, encoder.min_support)
     return Problem(data, encoder, features, least, time.perf_counter() - start, {})
 
 
@@ -125,9 +126,9 @@ def warn_of_shares(
 def _growth(
     search: Search, columns: RankedColumns, least: dict[str, int], start: float
 ) -> Growth | None:
-    """How greedy trees over every threshold may grow, whose cuts are added to the features."""
+    """Limits of the greedy trees whose cuts are added to the features; None to add none."""
     limits, most = search.limits, columns.n_rows
-    if all(values is None for values in columns.values):
+    if not isinstance(search.encoder, str) or all(values is None for values in columns.values):
         return None
     seconds = None
     if limits.time_limit is not None:

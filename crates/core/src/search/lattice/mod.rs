@@ -96,7 +96,7 @@ pub fn solve<T: LaneTask>(
 const FEW_CELLS: usize = 1 << 20;
 
 /// Short lanes if all sums and losses fit into them. Otherwise single lanes, unless their proven
-/// error is too large to tell trees apart, or double lanes have no error and cost little more.
+/// error is too large to distinguish trees, or double lanes have no error and cost little more.
 pub fn choose_precision<T: LaneTask>(
     task: &T,
     sample: &Sample,

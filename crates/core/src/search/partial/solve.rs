@@ -131,20 +131,26 @@ pub fn certify<T: LaneTask>(
         return Err(too_wide(task.widest(), solution.objective, solution.lower_bound));
     }
     let resolution = task.resolution(settings.limits.allowed());
-    if leaves.is_none() && resolution > 0.0 {
-        // Of the objective of sums nothing is known beyond their resolution, which is to be little
-        // beside the loss of all rows in one leaf.
-        let record: Vec<usize> = (0..records.n_records()).collect();
-        let count = records.counts.map_or_else(|| vec![1; record.len()], <[i64]>::to_vec);
-        let leaf = vec![0; record.len()];
-        let root = task.objective(Placed::counted(&record, &leaf, &count, 1));
-        let upto = Measured { objective: resolution, magnitude: root.magnitude };
-        if !root.meets(task.least_objective(1)) && !upto.meets(0.0) {
-            let objective = solution.objective;
-            return Err(too_wide(task.widest(), objective, objective - resolution));
-        }
+    if leaves.is_none() && !resolves(task, records, resolution) {
+        let objective = solution.objective;
+        return Err(too_wide(task.widest(), objective, objective - resolution));
     }
     Ok(solution)
+}
+
+/// Whether sums of this resolution are fine enough to give an objective without the rows of the
+/// leaves: the resolution must be small beside the loss of all rows in one leaf, unless that leaf
+/// is perfect.
+fn resolves<T: LaneTask>(task: &T, records: Records, resolution: f64) -> bool {
+    if resolution == 0.0 {
+        return true;
+    }
+    let record: Vec<usize> = (0..records.n_records()).collect();
+    let count = records.counts.map_or_else(|| vec![1; record.len()], <[i64]>::to_vec);
+    let leaf = vec![0; record.len()];
+    let root = task.objective(Placed::counted(&record, &leaf, &count, 1));
+    let error = Measured { objective: resolution, magnitude: root.magnitude };
+    root.meets(task.least_objective(1)) || error.meets(0.0)
 }
 
 /// Settings whose limits are possible for the rows of a table.
