@@ -5,6 +5,7 @@ the slow tests takes fewer of them, and fewer random problems (`BRISTLECONE_CASE
 nothing: neither a deadline nor the check for slow generation.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -24,16 +25,21 @@ os.environ["MPLBACKEND"] = "Agg"
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "database": None}
 
 settings.register_profile("ordinary", max_examples=50, derandomize=True, **COMMON)
-settings.register_profile("quick", max_examples=15, derandomize=True, **COMMON)
+settings.register_profile("quick", max_examples=10, derandomize=True, **COMMON)
 settings.register_profile("explore", max_examples=2000, print_blob=True, **COMMON)
 settings.load_profile("ordinary")
 
 
 def pytest_configure(config):
     if config.getoption("markexpr") == "not slow":
-        os.environ.setdefault("BRISTLECONE_CASES", "8")
+        os.environ.setdefault("BRISTLECONE_CASES", "5")
         if not config.getoption("--hypothesis-profile"):
             settings.load_profile("quick")
+
+
+def pytest_collection_finish():
+    """Tests and modules stay; looking for garbage among them takes a tenth of a run."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

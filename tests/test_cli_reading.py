@@ -160,6 +160,7 @@ def test_cells_are_those_that_were_written(rows, delimiter, quoting, line_end):
     assert stripped(row for _, row in frame.iterrows()) == stripped(rows)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=500)
 @given(
     st.text(st.sampled_from('a1,"\n\r '), max_size=30), st.integers(2, 3), st.sampled_from((3, 999))

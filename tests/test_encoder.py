@@ -213,6 +213,7 @@ def test_thresholds_print_short(values, shown):
     assert fitted_names(X) == [f"x0 <= {shown}"]
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.floats(-1e300, 1e300) | st.floats(1.0, 1.000001), min_size=2, max_size=30, unique=True

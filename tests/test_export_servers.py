@@ -87,6 +87,7 @@ def test_servers_predict_as_the_tree(database):
         agree(database, model, X, **times_of(model))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_servers_predict_odd_columns(database, name):
     model, X = MODELS[name]()

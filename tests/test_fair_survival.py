@@ -163,6 +163,7 @@ def test_a_stopped_search_is_fair_and_says_how_far_it_got():
     assert abs(np.diff(model.group_rmst_)[0]) <= 0.2 + 1e-9
 
 
+@pytest.mark.slow
 def test_a_first_tree_far_from_the_best_is_no_reason_to_list_all_between():
     # The first tree leaves ten times the gap of the best: millions of subtrees, most of 600 MiB.
     study = load("whas500")

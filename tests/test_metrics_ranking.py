@@ -152,6 +152,7 @@ def test_curves_may_be_shared_callables():
     )
 
 
+@pytest.mark.slow
 def test_concordance_of_a_large_sample_has_every_pair():
     n = 100_000
     time = np.random.default_rng(0).permutation(n) + 1.0

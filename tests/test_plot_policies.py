@@ -48,6 +48,7 @@ def test_every_leaf_has_the_curve_of_every_treatment(trial):
         plot_treatment_curves(tree, X, y, treatment=np.repeat("x", len(X)))
 
 
+@pytest.mark.slow
 def test_overlap_has_a_band_for_every_treatment():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))

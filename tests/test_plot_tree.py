@@ -377,6 +377,7 @@ def test_many_steps_are_thinned_by_less_than_a_line_is_wide():
     assert np.abs(shown - curve.y).max() <= 1 / 250
 
 
+@pytest.mark.slow
 def test_equal_numbers_and_names_with_line_breaks_can_be_drawn():
     X = pd.DataFrame({"two\nlines": np.arange(40.0), "x" * 150: np.arange(40.0)[::-1] ** 2})
     ax = plot_tree(OptimalTreeRegressor(max_depth=1).fit(X, np.ones(40)))

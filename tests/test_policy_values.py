@@ -81,6 +81,7 @@ def test_values_on_the_training_rows_are_means_over_the_rows(weighted):
     assert by_policy(table).loc["policy", "value"] == pytest.approx(tree.policy_value_, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_values_on_other_rows_are_those_of_score(fitted):
     tree, *_ = fitted
     X, y, arm = trial(300, seed=9)
@@ -114,6 +115,7 @@ def test_cross_fitted_values_are_not_those_of_rows_that_chose_the_policy():
     assert abs(cross_fitted) < 0.15
 
 
+@pytest.mark.slow
 def test_cross_fitted_policies_have_not_seen_their_rows(fitted, monkeypatch):
     tree, X, y, arm = fitted
     seen = []

@@ -66,6 +66,7 @@ def dask_frame(table, n_parts=5):
     return dd.from_pandas(table.reset_index(drop=True), npartitions=n_parts, sort=False)
 
 
+@pytest.mark.slow
 def test_tree_of_a_cluster_is_that_of_one_frame(client, table, whole):
     frame = dask_frame(table)
     tree = DaskOptimalSurvivalTree(
@@ -142,6 +143,7 @@ def negative_in_the_third(part, partition_info=None):
     return part
 
 
+@pytest.mark.slow
 def test_errors_of_workers_name_the_partition(client, table):
     frame = dask_frame(table).map_partitions(negative_in_the_third, meta=table[:0])
     tree = DaskOptimalSurvivalTree(client=client)

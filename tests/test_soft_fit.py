@@ -47,9 +47,10 @@ def simulated(leaf, n=1500, seed=0):
     return X, (lived <= followed, time), group
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["nodec", "joint"])
-@pytest.mark.parametrize("fair", slow_but([True], [False, True]))
-@pytest.mark.parametrize("l1", slow_but([0.01], [0.0, 0.01]))
+@pytest.mark.parametrize("fair", [False, True])
+@pytest.mark.parametrize("l1", [0.0, 0.01])
 def test_the_objective_never_rises_between_accepted_steps(solver, fair, l1):
     X, y, group = simulated("weibull", n=100)
     groups = {"sensitive_features": group} if fair else {}
@@ -183,6 +184,7 @@ def test_the_unit_of_time_does_not_matter(leaf, unit):
     assert other.objective_value_ == pytest.approx(one.objective_value_ + shift, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_the_units_of_the_features_do_not_matter_and_coefficients_are_in_them():
     X, y, _ = simulated("weibull", n=200)
     unit, origin = np.array([1e6, 1e-6, 1.0, 37.0]), np.array([0.0, 0.0, 1e3, -5.0])
@@ -247,7 +249,10 @@ def test_awkward_data_give_finite_curves(leaf, kind):
         assert np.isfinite(table).all()
 
 
-@pytest.mark.parametrize("values", [(0.0, 5e-324), (-1.7e308, 1.7e308), (1e-310, 3e-310)])
+@pytest.mark.parametrize(
+    "values",
+    slow_but([(-1.7e308, 1.7e308)], [(0.0, 5e-324), (-1.7e308, 1.7e308), (1e-310, 3e-310)]),
+)
 def test_columns_of_extreme_numbers_count_like_others(values):
     random = np.random.default_rng(0)
     X, y, _ = simulated("weibull", n=100)
@@ -382,6 +387,7 @@ def test_bad_groups_raise():
             fitted(X_or_frame, y, **arguments)
 
 
+@pytest.mark.slow
 def test_groups_are_cut_with_the_rows_in_cross_validation():
     X, y, group = simulated("weibull", n=120)
     outcomes = pd.DataFrame({"event": y[0], "time": y[1]})

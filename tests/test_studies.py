@@ -72,6 +72,7 @@ def test_every_study_computes_its_cells_and_writes_a_page(name, made, study):
     assert f"[{module.TITLE}]({name}.md)" in (folder / "index.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_but(["optimality"], STUDIES))
 def test_an_interrupted_study_computes_only_what_is_missing(
     name, made, study, tmp_path, caplog, monkeypatch

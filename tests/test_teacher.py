@@ -171,6 +171,7 @@ def test_two_fits_are_the_same_also_of_rows_in_another_order(name: str) -> None:
     assert two.objective_value == pytest.approx(one.objective_value, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_another_seed_smooths_otherwise() -> None:
     seeds = [OptimalTreeRegressor(teacher="auto", random_state=seed) for seed in (3, 4)]
     one, two = (tree.fit(X, NUMBERS).certificate_.teacher for tree in seeds)
@@ -406,6 +407,7 @@ def test_few_events_are_an_error_or_a_warning() -> None:
         OptimalSurvivalTree(teacher=Column(), max_depth=1).fit(X, y)
 
 
+@pytest.mark.slow
 def test_categories_and_missing_values_are_read_as_they_come() -> None:
     data = load("whas500")
     frame = pd.DataFrame(data.X).copy()
@@ -448,6 +450,7 @@ def test_the_size_is_chosen_with_a_teacher_in_every_fold() -> None:
     assert found.certificate_.teacher.score > 0.1
 
 
+@pytest.mark.slow
 def test_every_size_is_for_the_same_smoothed_outcomes() -> None:
     path = OptimalSurvivalTree(teacher="auto", max_depth=2).size_path(X, Y)
     assert len({tree.certificate_.teacher.moments for tree in path}) == 1

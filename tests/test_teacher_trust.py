@@ -250,6 +250,7 @@ def test_every_number_of_the_record_is_checked(name):
         assert failed(found) == ["teacher"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", slow_but({"oracle"}, ["forest", "oracle", "ridge forest oracle"]))
 def test_the_models_of_the_record_are_fitted_again(names):
     tree, y, _ = fitted("squared-error", teacher="auto")

@@ -162,6 +162,7 @@ def test_soft_trees_predict_the_same():
     assert thinner.unique_times[-1] == leaves.unique_times[-1]
 
 
+@pytest.mark.slow
 def test_a_large_model_is_small():
     rng = np.random.default_rng(0)
     n = 500_000

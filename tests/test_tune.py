@@ -192,6 +192,7 @@ def test_the_chosen_tree_is_the_single_fit_of_its_size(case):
     assert search.get_n_leaves() == search.n_leaves_ == alone.n_leaves_
 
 
+@pytest.mark.slow
 def test_every_metric_has_its_columns_and_one_of_them_chooses():
     X, y = sample(200)
     search = TreeSizeCV(OptimalSurvivalTree(**PLAIN), scoring=SCORERS, cv=4, rule="best")
@@ -385,6 +386,7 @@ def test_ctrl_c_ends_the_fit_and_keeps_an_earlier_one():
 # --- a citizen of scikit-learn ---
 
 
+@pytest.mark.slow
 def test_depth_penalty_and_encoder_are_searched_around_it():
     X, y = sample(120)
     grid = {

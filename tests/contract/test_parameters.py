@@ -141,6 +141,7 @@ def test_what_is_set_after_the_fit_changes_nothing(subject, tmp_path):
         assert load_model(tmp_path / "model.json").get_params() == parameters
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.BristleconeWarning")
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_the_other_values_are_valid_ones(subject):

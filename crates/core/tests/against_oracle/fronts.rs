@@ -244,7 +244,7 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
         });
         let (proven, refused) = (proven.get(), refused.get());
         // Likelihoods have no finer units.
-        let share = if IS_QUICK { 0.6 } else { 0.5 };
+        let share = if IS_QUICK { 0.8 } else { 0.5 };
         let most = if task == "fair-likelihood" { share * proven as f64 } else { 0.0 };
         assert!(
             refused as f64 <= most && proven > 20 * SCALE,

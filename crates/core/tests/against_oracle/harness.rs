@@ -28,12 +28,11 @@ use crate::losses::{self, Components, Loss};
 use crate::own::{self, USERS};
 use crate::tasks::{self, Arrays, OUTSIDE, Parameters};
 
-/// Instances per test, in units that suit each. Unoptimised builds do a tenth of them, and those of
-/// `just test`, which set the variable, do two tenths.
+/// Instances per test, in units that suit each. Unoptimised builds and those of `just test`,
+/// which set the variable, do a tenth of them.
 pub const SCALE: u64 = match option_env!("BRISTLECONE_QUICK") {
-    _ if cfg!(debug_assertions) => 1,
-    Some(_) => 2,
-    None => 10,
+    None if !cfg!(debug_assertions) => 10,
+    _ => 1,
 };
 
 /// Whether shares of few instances may be a bit off their usual limits.
