@@ -17,6 +17,8 @@ from sklearn.base import clone
 from bristlecone import _core, datasets
 from bristlecone._encoder import BinaryEncoder, Flag, Level, Missing, Other, Threshold, choice
 from bristlecone._encoder import thresholds as cutting
+from bristlecone._encoder.columns import NumericColumn
+from bristlecone._encoder.counts import ValueCounts
 
 
 def names(encoder):
@@ -555,3 +557,13 @@ def test_repeats_are_found_whatever_the_size_of_the_blocks(monkeypatch):
     monkeypatch.setattr(choice, "_CELLS", 150)
     found = names(BinaryEncoder(thresholds="midpoints", min_support=0).fit(X))
     assert found == expected
+
+
+def test_flags_are_chosen_as_other_columns_are():
+    rng = np.random.default_rng(0)
+    for share in (0.0, 0.004, 0.5, 0.7, 1.0):
+        column = NumericColumn("flag", rng.random(250) < share, None, integral=True)
+        own, counts = choice.choose_of_flag(column), ValueCounts.of(column, None)
+        other = choice.choose_of_column(BinaryEncoder()._parameters(), counts, unit=1.0)
+        assert own._replace(candidates=[]) == other._replace(candidates=[])
+        assert [one._replace(own=b"") for one in other.candidates] == own.candidates

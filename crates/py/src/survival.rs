@@ -2,8 +2,7 @@
 
 use crate::run::to_py;
 use bristlecone_core::error::not_negative;
-use bristlecone_core::survival::{Observations, RiskTable};
-use bristlecone_core::task::likelihood::baseline_hazard;
+use bristlecone_core::survival::{Observations, RiskTable, baseline_hazard};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,6 +24,9 @@ pub(crate) fn observations<'a>(
         count: None,
     };
     let n = obs.len();
+    if u32::try_from(n).is_err() {
+        return Err(PyValueError::new_err("time: more than 2^32 rows"));
+    }
     if obs.event.len() != n
         || obs.weight.is_some_and(|w| w.len() != n)
         || obs.entry.is_some_and(|v| v.len() != n)

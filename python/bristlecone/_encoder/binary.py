@@ -26,6 +26,7 @@ from bristlecone._encoder.choice import (
     ColumnChoice,
     choose,
     choose_of_column,
+    choose_of_flag,
     guess,
     has_many_levels,
     rows_divided,
@@ -33,6 +34,7 @@ from bristlecone._encoder.choice import (
 from bristlecone._encoder.columns import (
     Column,
     EncodedColumn,
+    NumericColumn,
     RankedColumn,
     TrainingColumn,
     training_columns,
@@ -294,8 +296,13 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         # Many rows one column at a time: its values and counts take more memory than its features.
         if table.n_rows < _MANY_ROWS:
             read = list(read)
+        counted = own is None and parameters.missing != "branch"
         whole = whole or self.thresholds == "all" or table.n_rows < _MANY_ROWS
         for column in read:
+            if counted and isinstance(column, NumericColumn) and column.missing is None:
+                choices.append(choose_of_flag(column))
+                columns.append(column)
+                continue
             gaps = guessed.get(column.name)
             if self.thresholds == "all" and isinstance(column, RankedColumn):
                 gaps = np.zeros(0, np.int64)  # the search chooses them

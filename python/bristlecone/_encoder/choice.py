@@ -15,6 +15,7 @@ from bristlecone._encoder.columns import (
     BinnedColumn,
     CategoricalColumn,
     EncodedColumn,
+    NumericColumn,
     RankedColumn,
     TrainingColumn,
 )
@@ -243,6 +244,21 @@ def choose_of_column(
             tried=tried,
         )
     return ColumnChoice(schema, candidates, varies, doubts)
+
+
+def choose_of_flag(column: NumericColumn) -> ColumnChoice:
+    """As ``choose_of_column`` of a flag without missing values in rows without weights.
+
+    Matrices of flags have many columns and little else to do.
+    """
+    n, n_true = column.n_rows, int(np.count_nonzero(column.values))
+    n_smaller = min(n_true, n - n_true)
+    fill = n_true > n - n_true
+    schema = ColumnSchema.of_flag(column.name, fill)
+    if n_smaller == 0:
+        return ColumnChoice(schema, [], False, [])
+    flag = Flag(column=column.name, condition="", missing=fill)
+    return ColumnChoice(schema, [Candidate(flag, n_smaller, b"", n_smaller / n)], True, [])
 
 
 def choose(

@@ -7,7 +7,7 @@ and Crowley (1992); the nonparametric curves come from ``_core.risk_table``, the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -135,20 +135,26 @@ def baseline_hazard(data: TrainingData) -> Baseline:
     return Baseline(table["time"], table["time"][table["events"] > 0], table["nelson_aalen"])
 
 
-def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
+def row_hazard(
+    data: TrainingData, baseline: Baseline, place: NDArray[np.integer] | None = None
+) -> NDArray[np.float64]:
     """Baseline hazard of every row between its entry and its time, shape (n,).
 
     Where that is zero it is 1/(W + 1), W the total weight, so that no hazard sum is zero and
     every logarithm finite; the engine's search has the same floor. If no row has an event, as may
-    be with one of several causes, nothing is known of the hazard, and all are 0.
+    be with one of several causes, nothing is known of the hazard, and all are 0. ``place`` is that
+    of every row's time among the unique ones, where it is known.
     """
     if not baseline.event_times.size:
         return np.zeros(len(data.time))
     if data.entry is not None:
         # A late entry leaves little of the hazard, which is to have all its digits.
         return _core.row_hazard(data.time, data.event, data.weight, data.entry)
-    cumulative = StepFunction(baseline.unique_times, baseline.cumulative_hazard, before=0.0)
-    hazard = np.asarray(cumulative(data.time))
+    if place is None:
+        cumulative = StepFunction(baseline.unique_times, baseline.cumulative_hazard, before=0.0)
+        hazard = np.asarray(cumulative(data.time))
+    else:
+        hazard = baseline.cumulative_hazard[place]
     total = len(hazard) if data.weight is None else np.sum(data.weight)
     return np.where(hazard > 0, hazard, 1 / (total + 1))
 
@@ -183,16 +189,18 @@ class SurvivalRows:
     ) -> None:
         self.data = data
         self.prior = prior
-        keys = [x for x in (data.entry, data.event, data.weight, data.time) if x is not None]
+        ranks, distinct = _core.rank_values(data.time)
+        ranks = ranks.astype(np.min_scalar_type(len(distinct)))
+        keys = [x for x in (data.entry, data.event, data.weight, ranks) if x is not None]
         # In the order of time the engine has nothing to sort; ties matter to sums of weights only.
         weighted = data.weight is not None
-        self.order = np.lexsort(keys) if weighted else np.argsort(data.time, kind="stable")
+        self.order = np.lexsort(keys) if weighted else np.argsort(ranks, kind="stable")
         weight, entry = (None if x is None else x[self.order] for x in (data.weight, data.entry))
         self.ordered = data._replace(
             time=data.time[self.order], event=data.event[self.order], weight=weight, entry=entry
         )
         self.baseline = baseline_hazard(self.ordered)
-        hazards = row_hazard(self.ordered, self.baseline)
+        hazards = row_hazard(self.ordered, self.baseline, ranks[self.order])
         self._hazards = hazards if weight is None or count is not None else hazards * weight
         self._count = None if count is None else count[self.order]
         self._known: dict[frozenset[tuple[int, float, bool]], LeafStatistics] = {}
@@ -203,12 +211,13 @@ class SurvivalRows:
         No sum depends on the order of the rows. Leaves of the same answers, in any tree over the
         same features, are computed once.
         """
-        leaf = leaf[self.order]
         leaves = []
-        for node, answers in zip(tree.leaves.tolist(), tree.leaf_answers(), strict=True):
+        for answers, (node, rows) in zip(
+            tree.leaf_answers(), self._by_leaf(tree.leaves, leaf), strict=True
+        ):
             known = self._known.get(answers)
             if known is None:
-                known = self._known[answers] = self._statistics(node, np.flatnonzero(leaf == node))
+                known = self._known[answers] = self._statistics(node, rows)
             leaves.append(known if known.node == node else replace(known, node=node))
         return tuple(leaves)
 
@@ -216,10 +225,19 @@ class SurvivalRows:
         self, nodes: NDArray[np.int64], leaf: NDArray[np.int64]
     ) -> tuple[LeafStatistics, ...]:
         """Statistics of leaves with these node ids; ``leaf`` is that of every row."""
-        leaf = leaf[self.order]
-        return tuple(
-            self._statistics(node, np.flatnonzero(leaf == node)) for node in nodes.tolist()
-        )
+        return tuple(self._statistics(node, rows) for node, rows in self._by_leaf(nodes, leaf))
+
+    def _by_leaf(
+        self, nodes: NDArray[np.int64], leaf: NDArray[np.int64]
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Leaves with these node ids and their ordered rows; ``leaf`` is that of every row."""
+        # Numbers of few bits are sorted in O(n).
+        leaf = leaf.astype(np.min_scalar_type(nodes.max()))[self.order]
+        rows = np.argsort(leaf, kind="stable")
+        leaf = leaf[rows]
+        for node in nodes.tolist():
+            begin, end = leaf.searchsorted(node), leaf.searchsorted(node, side="right")
+            yield node, rows[begin:end]
 
     def _statistics(self, node: int, rows: NDArray[np.int64]) -> LeafStatistics:
         data = self.ordered
@@ -243,7 +261,7 @@ class SurvivalRows:
         return LeafStatistics(
             node=node,
             n_samples=rows.size if count is None else int(count.sum()),
-            n_events=int(event.sum() if count is None else count[event].sum()),
+            n_events=int(np.count_nonzero(event) if count is None else count[event].sum()),
             weight=float((table["events"] + table["censored"]).sum()),
             events=events,
             hazard=hazard,

@@ -79,20 +79,19 @@ impl BinaryMatrix {
         let words = n_features.div_ceil(64).max(1);
         let mut bits = vec![0u64; n_rows * words];
         let mut begin = 0;
-        let prepared: Vec<(&Questions, Answered)> = questions
-            .iter()
-            .map(|own| {
-                let answered = match own {
-                    Questions::Cuts(_, gaps) | Questions::FewCuts(_, gaps) => {
-                        Answered::new(begin, gaps)
-                    }
-                    // An answer is a rank of 0 where it is yes, and else of 1.
-                    Questions::Answers(_, copies) => Answered::new(begin, &vec![0; *copies]),
-                };
-                begin += own.len();
-                (own, answered)
-            })
-            .collect();
+        let mut prepared: Vec<(&Questions, Answered)> = Vec::new();
+        let mut flags: Vec<(usize, &[bool])> = Vec::new();
+        for own in questions {
+            match own {
+                Questions::Cuts(_, gaps) | Questions::FewCuts(_, gaps) => {
+                    prepared.push((own, Answered::new(begin, gaps)));
+                }
+                Questions::Answers(answers, copies) => {
+                    flags.extend((begin..begin + copies).map(|feature| (feature, *answers)));
+                }
+            }
+            begin += own.len();
+        }
         for (block, rows) in bits.chunks_mut(ROWS * words).enumerate() {
             let at = block * ROWS..n_rows.min((block + 1) * ROWS);
             for (own, answered) in &prepared {
@@ -103,11 +102,12 @@ impl BinaryMatrix {
                     Questions::FewCuts(ranks, _) => {
                         answered.set(rows, words, ranks[at.clone()].iter().map(|&r| r.into()));
                     }
-                    Questions::Answers(answers, _) => {
-                        answered.set(rows, words, answers[at.clone()].iter().map(|&a| (!a).into()));
-                    }
+                    Questions::Answers(..) => unreachable!("they have no gaps"),
                 }
             }
+        }
+        for of_word in flags.chunk_by(|one, next| one.0 / 64 == next.0 / 64) {
+            set_flags(&mut bits, words, of_word);
         }
         Ok(BinaryMatrix { n_rows, n_features, words, bits })
     }
@@ -143,9 +143,32 @@ impl BinaryMatrix {
     }
 }
 
+/// Sets answers that are there already, for features that share a word of a row: a column of 64
+/// rows is packed at a time.
+fn set_flags(bits: &mut [u64], width: usize, flags: &[(usize, &[bool])]) {
+    let word = flags[0].0 / 64;
+    for (block, rows) in bits.chunks_mut(64 * width).enumerate() {
+        let at = 64 * block..64 * block + rows.len() / width;
+        let mut columns = [0; 64];
+        for &(feature, answers) in flags {
+            columns[feature % 64] = bits_of(&answers[at.clone()]);
+        }
+        let answered = transposed(columns.into_iter());
+        rows.chunks_exact_mut(width).zip(answered).for_each(|(row, own)| row[word] |= own);
+    }
+}
+
 /// At most 64 answers, the first lowest.
 fn bits_of(answers: &[bool]) -> u64 {
-    answers.iter().rev().fold(0, |bits, &answer| bits << 1 | u64::from(answer))
+    // The product moves the lowest bit of every byte into the highest byte, in order.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let pack =
+        |bytes: [bool; 8]| u64::from_le_bytes(bytes.map(u8::from)).wrapping_mul(GATHER) >> 56;
+    let (eights, rest) = answers.as_chunks::<8>();
+    let mut last = [false; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let bytes = eights.iter().copied().chain([last]).map(pack).enumerate().take(8);
+    bytes.fold(0, |bits, (k, byte)| bits | byte << (8 * k))
 }
 
 #[cfg(test)]
@@ -158,12 +181,14 @@ mod tests {
             let ranks: Vec<u32> = (0..n).map(|i| i * 7 % 13).collect();
             let few: Vec<u8> = ranks.iter().map(|&rank| rank as u8).collect();
             let answers: Vec<bool> = (0..n).map(|i| i % 3 == 0).collect();
+            let others: Vec<bool> = (0..n).map(|i| i * i % 7 < 3).collect();
             let gaps: Vec<u32> = (0..70).map(|k| k * 5 % 13).collect();
             let n = n as usize;
             let questions = [
                 Questions::Cuts(&ranks, vec![5, 0, 12]),
                 Questions::Answers(&answers, 2),
                 Questions::FewCuts(&few, gaps.clone()),
+                Questions::Answers(&others, 60),
                 Questions::Cuts(&ranks, gaps.clone()),
             ];
             let found = BinaryMatrix::encode(n, &questions).unwrap();
@@ -171,10 +196,10 @@ mod tests {
                 let all = gaps.iter().map(|&gap| ranks[i] <= gap);
                 let first = [5, 0, 12].map(|gap| ranks[i] <= gap);
                 let many: Vec<bool> = all.collect();
-                [first.as_slice(), &[answers[i]; 2], &many, &many].concat()
+                [first.as_slice(), &[answers[i]; 2], &many, &[others[i]; 60], &many].concat()
             };
             let expected: Vec<u8> = (0..n).flat_map(row).map(u8::from).collect();
-            let width = 5 + 2 * gaps.len();
+            let width = 65 + 2 * gaps.len();
             assert_eq!(found.to_bytes(), expected);
             assert_eq!(found.bits, BinaryMatrix::from_bytes(n, width, &expected).unwrap().bits);
             let odd: Vec<bool> = (0..n).map(|i| i % 2 == 1).collect();

@@ -88,12 +88,13 @@ fn sort(
         insertion_sort(rows, key);
         return Some(());
     }
-    let (mut least, mut most) = (u64::MAX, 0);
+    let (mut least, mut most, mut last, mut is_sorted) = (u64::MAX, 0, 0, true);
     for &row in &*rows {
         let key = key(row);
         (least, most) = (least.min(key), most.max(key));
+        (last, is_sorted) = (key, is_sorted & (last <= key));
     }
-    if least == most {
+    if is_sorted {
         return Some(());
     }
     let width = 64 - (most - least).leading_zeros();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::data::Ranks;
-use crate::survival::Observations;
+use crate::survival::{Observations, baseline_hazard};
 use crate::task::{ScalarTask, likelihood};
 use bristlecone_oracle::instances::Random;
 
@@ -97,7 +97,7 @@ impl Problem {
         match by {
             By::LogRank => self.log_rank(rows, left),
             By::Likelihood => {
-                let hazard = likelihood::baseline_hazard(&self.observations());
+                let hazard = baseline_hazard(&self.observations());
                 let fit = |inside: &dyn Fn(usize) -> bool| {
                     let part = rows.iter().filter(|&&i| inside(i));
                     let (mut events, mut sum) = (0.0, 0.0);

@@ -6,6 +6,7 @@
 
 pub mod timeline;
 
+use crate::data::Ranks;
 use crate::precise::Precise;
 
 /// Right-censored (and optionally left-truncated) observations, borrowed.
@@ -59,38 +60,48 @@ pub struct RiskTable {
     /// Weight at risk that does not leave at that time: a sum, never a difference, so that nothing
     /// cancels for weights of different size.
     staying: Vec<f64>,
+    /// Place of the time of every row among the distinct times.
+    place: Vec<u32>,
 }
 
 impl RiskTable {
-    /// Sorts the rows and accumulates; O(n log n).
+    /// Ranks the times and accumulates; O(n), with weights O(n log n).
     pub fn new(obs: &Observations) -> Self {
-        let mut order: Vec<usize> = (0..obs.len()).collect();
-        order.sort_by(|&a, &b| {
-            let by_time = obs.time[a].total_cmp(&obs.time[b]);
-            by_time.then(obs.weight(a).total_cmp(&obs.weight(b)))
-        });
-        let mut table = RiskTable::default();
-        let (mut events, mut censored) = (Vec::<Precise>::new(), Vec::<Precise>::new());
-        for &i in &order {
-            if table.time.last() != Some(&obs.time[i]) {
-                table.time.push(obs.time[i]);
-                events.push(Precise::default());
-                censored.push(Precise::default());
-            }
-            let column = if obs.event[i] { &mut events } else { &mut censored };
-            let sum = column.last_mut().expect("a time was pushed");
-            sum.add_times(obs.weight(i), obs.count(i));
+        let Ranks { ranks: place, distinct: time } = Ranks::new(obs.time);
+        let mut order: Vec<u32> = (0..obs.len() as u32).collect();
+        if let Some(weight) = obs.weight {
+            // The order of the rows must not matter to the last bit.
+            order.sort_by(|&a, &b| {
+                let by_time = place[a as usize].cmp(&place[b as usize]);
+                by_time.then(weight[a as usize].total_cmp(&weight[b as usize]))
+            });
         }
+        let mut columns =
+            [vec![Precise::default(); time.len()], vec![Precise::default(); time.len()]];
+        for &i in &order {
+            let i = i as usize;
+            let sum = &mut columns[usize::from(obs.event[i])][place[i] as usize];
+            match obs.weight {
+                Some(weight) => sum.add_times(weight[i], obs.count(i)),
+                // Whole numbers.
+                None => sum.sum += obs.count(i),
+            }
+        }
+        let [censored, events] = columns;
         let staying = match obs.entry {
             None => later(events.iter().zip(&censored).map(|(&e, &c)| e.plus(c)).collect()),
-            Some(entry) => staying(obs, entry, &order, &table.time),
+            Some(entry) => staying(obs, entry, (&order, &place), &time),
         };
         let at_risk = |k: usize| staying[k].plus(events[k].plus(censored[k])).value();
-        table.at_risk = (0..staying.len()).map(at_risk).collect();
-        table.staying = staying.into_iter().map(Precise::value).collect();
-        table.events = events.into_iter().map(Precise::value).collect();
-        table.censored = censored.into_iter().map(Precise::value).collect();
-        table
+        let values = |sums: &[Precise]| sums.iter().map(|sum| sum.value()).collect();
+        RiskTable {
+            at_risk: (0..staying.len()).map(at_risk).collect(),
+            staying: values(&staying),
+            events: values(&events),
+            censored: values(&censored),
+            time,
+            place,
+        }
     }
 
     /// Nelson–Aalen cumulative hazard Λ at every distinct time: Σ d/n.
@@ -142,6 +153,27 @@ impl RiskTable {
     }
 }
 
+/// Λ at every row's own time for training: Nelson–Aalen, and 1/(W + 1) where that is zero.
+///
+/// With delayed entry the hazard is that from entry to time, floored likewise.
+pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
+    let table = RiskTable::new(obs);
+    let hazard = table.nelson_aalen_precise();
+    let total_weight: f64 = table.events.iter().chain(&table.censored).sum();
+    let floor = 1.0 / (total_weight + 1.0);
+    let floored = |increase: f64| if increase > 0.0 { increase } else { floor };
+    let Some(entry) = obs.entry else {
+        let at_time: Vec<f64> = hazard.into_iter().map(|h| floored(h.value())).collect();
+        return table.place.iter().map(|&k| at_time[k as usize]).collect();
+    };
+    // A late entry leaves little of the hazard, which is to have all its digits.
+    let increase = |(&k, &entry): (&u32, &f64)| {
+        let before = step_value(&table.time, &hazard, Precise::default(), entry);
+        floored(hazard[k as usize].minus(before).value())
+    };
+    table.place.iter().zip(entry).map(increase).collect()
+}
+
 /// Sum of all later values.
 fn later(mut values: Vec<Precise>) -> Vec<Precise> {
     let mut sum = Precise::default();
@@ -157,13 +189,18 @@ fn later(mut values: Vec<Precise>) -> Vec<Precise> {
 /// Nodes of a binary tree over the times hold the weight of the rows that are there at all times
 /// below them; the sum of a time is that of the nodes above it. Differences of running sums would
 /// cancel where late rows outweigh early ones.
-fn staying(obs: &Observations, entry: &[f64], order: &[usize], time: &[f64]) -> Vec<Precise> {
+fn staying(
+    obs: &Observations,
+    entry: &[f64],
+    (order, place): (&[u32], &[u32]),
+    time: &[f64],
+) -> Vec<Precise> {
     let n = time.len();
     let mut nodes = vec![Precise::default(); 2 * n];
-    let mut own = 0;
     for &i in order {
-        own += usize::from(time[own] < obs.time[i]);
-        let (mut first, mut end) = (n + time.partition_point(|&t| t <= entry[i]), n + own);
+        let i = i as usize;
+        let mut first = n + time.partition_point(|&t| t <= entry[i]);
+        let mut end = n + place[i] as usize;
         while first < end {
             if first % 2 == 1 {
                 nodes[first].add_times(obs.weight(i), obs.count(i));

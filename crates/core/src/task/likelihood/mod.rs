@@ -23,7 +23,7 @@ use super::{
 use crate::error::{Error, not_negative};
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
-use crate::survival::{Observations, RiskTable, step_value};
+use crate::survival::{Observations, baseline_hazard};
 use lanes::rounding_error;
 
 /// Bits of a channel's total: as precise as 64-bit sums allow. Lanes drop what they cannot
@@ -80,25 +80,6 @@ struct Records<'a> {
     /// Where events may be observed or not: which were.
     observed: &'a [bool],
     source: &'static str,
-}
-
-/// Λ at every row's own time for training: Nelson–Aalen, and 1/(W + 1) where that is zero.
-///
-/// With delayed entry the hazard is that from entry to time, floored likewise.
-pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
-    let table = RiskTable::new(obs);
-    let hazard = table.nelson_aalen_precise();
-    let total_weight: f64 = table.events.iter().chain(&table.censored).sum();
-    let floor = 1.0 / (total_weight + 1.0);
-    (0..obs.len())
-        .map(|i| {
-            let until = |t| step_value(&table.time, &hazard, Precise::default(), t);
-            // A late entry leaves little of the hazard, which is to have all its digits.
-            let before = obs.entry.map_or(Precise::default(), |v| until(v[i]));
-            let increase = until(obs.time[i]).minus(before).value();
-            if increase > 0.0 { increase } else { floor }
-        })
-        .collect()
 }
 
 impl Likelihood {
