@@ -110,7 +110,9 @@ class PoissonDeviance(Task):
 
     def leaf_cost(self, sums):
         events, exposure, saturated = sums.T
-        return 2 * (saturated - xlogy(events, events / exposure))
+        # Beside heavy rows, light ones may be rounded to no exposure at all.
+        with np.errstate(invalid="ignore"):
+            return 2 * (saturated - xlogy(events, events / exposure))
 
     def lower_bound(self, sums):
         return np.zeros(len(sums))

@@ -67,6 +67,10 @@ def test_random_problems(name, kind):
         ("table", "own task", 8062770),
         # Sums beside prices of 1e289 said that a tree costs nothing.
         ("sums", "costs", 241),
+        # Penalties of a perfect tree that were smaller than what sums resolve.
+        ("sums", "regression", 20261179),
+        # A cut between values of its node, with the missing ones in between.
+        ("table", "classes", 20261268),
     ],
 )
 def test_problems_that_once_failed(name, kind, seed):

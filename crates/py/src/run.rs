@@ -113,7 +113,10 @@ pub(crate) fn run<R: Send>(
             // The receiver outlives the search.
             let _ = sender.send(Some(*point));
         };
-        let monitor = Monitor::since(limits.started.0, time_limit, &check).with_progress(&progress);
+        let mut monitor = Monitor::since(limits.started.0, time_limit, &check);
+        if callback.is_some() {
+            monitor = monitor.with_progress(&progress);
+        }
         let mut teller = Teller { callback, monitor: &monitor, told: Instant::now(), last: None };
         std::thread::scope(|scope| {
             let (settings, monitor, sender) = (&settings, &monitor, &sender);

@@ -87,9 +87,12 @@ def costs_of(task: Any, name: str) -> Costs:
             good, expected = values == values, "numbers"
         if not good.all():
             first = int(np.argmin(good))
+            reason = ""
+            if not sums[first].all():
+                reason = "; statistics below 2**-60 of their column's total are rounded to 0"
             raise ValueError(
                 f"task.{name} returned {values[first]} for the sums {sums[first].tolist()}; "
-                f"expected {expected}"
+                f"expected {expected}{reason}"
             )
         return values
 

@@ -309,7 +309,8 @@ class PartialSums:
         ------
         ValueError
             If the sums do not hold each row of ``counts`` once, if no tree satisfies the limits, or
-            if values span too wide a range for a certificate.
+            if the sums do not give the objective to 1e-9 of itself: values span too wide a range,
+            or the tree fits almost perfectly and its penalties are tiny.
         """
         settings = {**self._settings, "time_limit": time_limit}
         feature, left, right = self._sums.search(None, **settings)

@@ -292,6 +292,9 @@ def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple
             bound = decision.bound
             assert bound is not None
             is_known = ~np.isnan(numbers)
+            if fill is not None and not is_known.all():
+                numbers = np.where(is_known, numbers, _stand_in(numbers[is_known], fill))
+                is_known = np.ones_like(is_known)
             # A cut that the search made is midway between the values of a node that it splits.
             cut = (nodes.feature == place) & (encoder.thresholds == "all")
             asked = [numbers[is_known & reached[:, node]] for node in np.flatnonzero(cut)]
@@ -320,6 +323,12 @@ def _number(text: str) -> float | None:
     except ValueError:
         # More words follow if two binary features would have the same name.
         return None
+
+
+def _stand_in(values: NDArray[np.float64], fill: float) -> float:
+    """The value that is on the side of ``fill`` of every midpoint between neighbouring values."""
+    distinct = np.unique(values)
+    return float(distinct[np.count_nonzero(distinct[:-1] / 2 + distinct[1:] / 2 < fill)])
 
 
 def _middle(values: NDArray[np.float64], threshold: float) -> float:

@@ -383,10 +383,6 @@ impl LaneTask for Impurity {
     type State<L: FloatLanes> = SoFar<L>;
     type Constants<L: FloatLanes> = ();
 
-    fn max_lane_sum(&self, single: bool) -> i64 {
-        if single { i32::MAX_SUM } else { i64::MAX_SUM }
-    }
-
     fn lane_unit(&self, shift: &[u32]) -> f64 {
         power_of_two(shift[0] as i32) / self.weight_scale * self.scale
     }

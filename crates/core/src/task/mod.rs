@@ -37,7 +37,7 @@ pub mod wide;
 
 use crate::error::Error;
 use crate::search::{Allowed, Measured};
-use crate::simd::{FloatLanes, LaneReal};
+use crate::simd::{FloatLanes, LaneInt, LaneReal};
 use crate::tree::Tree;
 use curve::CurveStatistics;
 pub use weights::{Placed, Weights};
@@ -340,7 +340,9 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
     const ONE_SHIFT: bool = false;
 
     /// Largest total of any channel that the lanes may be given.
-    fn max_lane_sum(&self, single: bool) -> i64;
+    fn max_lane_sum(&self, single: bool) -> i64 {
+        if single { i32::MAX_SUM } else { i64::MAX_SUM }
+    }
 
     /// Cost units per unit of lane loss, for sums divided by `2^shift[channel]`.
     fn lane_unit(&self, shift: &[u32]) -> f64;

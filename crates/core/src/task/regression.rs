@@ -258,10 +258,6 @@ impl LaneTask for Regression {
     /// What every target is above, per unit of weight.
     type Constants<L: FloatLanes> = L::Real;
 
-    fn max_lane_sum(&self, single: bool) -> i64 {
-        if single { i32::MAX_SUM } else { i64::MAX_SUM }
-    }
-
     fn lane_unit(&self, shift: &[u32]) -> f64 {
         let target = power_of_two(shift[1] as i32) / self.target_scale;
         let weight = power_of_two(shift[0] as i32) / self.weight_scale;

@@ -85,7 +85,8 @@ pub fn search<T: LaneTask>(
 /// tree; where these were not counted it is that of the sums, right to the resolution of the task.
 ///
 /// # Errors
-/// Where the values span too wide a range for a certificate.
+/// Where the values span too wide a range for a certificate, or the sums alone give an objective
+/// that is too small beside what they resolve.
 pub fn certify<T: LaneTask>(
     task: &T,
     table: &Table,
@@ -127,15 +128,26 @@ pub fn certify<T: LaneTask>(
         let lower = perfect.min(scale.bound(fewer));
         solution = certified(solution, measured, lower, &settings, monitor);
     }
-    if solution.status == Status::Unresolved {
+    let unresolved = solution.status == Status::Unresolved;
+    if leaves.is_none() {
+        let resolution = task.resolution(settings.limits.allowed());
+        if unresolved || !resolves(task, records, resolution) {
+            let gap = f64::max(resolution, solution.objective - solution.lower_bound);
+            return Err(too_coarse(task.widest(), solution.objective, gap));
+        }
+    } else if unresolved {
         return Err(too_wide(task.widest(), solution.objective, solution.lower_bound));
     }
-    let resolution = task.resolution(settings.limits.allowed());
-    if leaves.is_none() && !resolves(task, records, resolution) {
-        let objective = solution.objective;
-        return Err(too_wide(task.widest(), objective, objective - resolution));
-    }
     Ok(solution)
+}
+
+/// The error for sums that give an objective to within `gap` only.
+fn too_coarse((name, range): (&'static str, String), objective: f64, gap: f64) -> Error {
+    let reason = format!(
+        "give the objective {objective:e} to within {gap:.1e} only, too little for a certificate; \
+         {name} has values {range}"
+    );
+    Error::invalid("sums", reason)
 }
 
 /// Whether sums of this resolution are fine enough to give an objective without the rows of the

@@ -63,10 +63,6 @@ impl LaneTask for Likelihood {
     type State<L: FloatLanes> = [L::Int; 2];
     type Constants<L: FloatLanes> = Constants<L::Real>;
 
-    fn max_lane_sum(&self, single: bool) -> i64 {
-        if single { i32::MAX_SUM } else { i64::MAX_SUM }
-    }
-
     fn lane_unit(&self, shift: &[u32]) -> f64 {
         power_of_two(shift[0] as i32) / self.events_scale * self.scale
     }
@@ -81,13 +77,19 @@ impl LaneTask for Likelihood {
     ) -> LaneError {
         let unit = |c: usize| power_of_two(-(shift[c] as i32));
         let (e_unit, h_unit) = (unit(0), unit(1));
-        let records = || rows.chunks_exact(2).map(|r| (r[0] as f64 * e_unit, r[1] as f64 * h_unit));
-        let e_total: f64 = records().map(|r| r.0).sum();
-        let h_total: f64 = records().map(|r| r.1).sum();
+        let records = rows.chunks_exact(2).map(|r| (r[0] as f64 * e_unit, r[1] as f64 * h_unit));
+        let (mut e_total, mut h_total) = (0.0, 0.0);
+        let (mut least_events, mut least_hazard) = (f64::INFINITY, f64::INFINITY);
+        let mut least_ratio = f64::INFINITY;
+        for (events, hazard) in records.clone() {
+            (e_total, h_total) = (e_total + events, h_total + hazard);
+            least_hazard = least_hazard.min(hazard);
+            if events > 0.0 {
+                least_events = least_events.min(events);
+                least_ratio = least_ratio.min(hazard / events);
+            }
+        }
         // R bounds |ln| of any leaf's hazard ratio to the whole sample.
-        let with_events = || records().filter(|r| r.0 > 0.0);
-        let least_events = with_events().map(|r| r.0).fold(f64::INFINITY, f64::min);
-        let least_ratio = with_events().map(|r| r.1 / r.0).fold(f64::INFINITY, f64::min);
         if e_total == 0.0 && self.prior == 0.0 {
             return LaneError::Fixed(0.0);
         }
@@ -111,12 +113,12 @@ impl LaneTask for Likelihood {
             error += 0.5 * (rows.len() / 2) as f64 * (r + 2.0);
         }
         if shift[1] > 0 {
-            if records().any(|r| r.1 < 4.0) {
+            if least_hazard < 4.0 {
                 return LaneError::Fixed(f64::INFINITY);
             }
             // Events that were rounded too may each be half a unit more.
             let more = if shift[0] > 0 { 0.5 } else { 0.0 };
-            let records = records().map(|(e, h)| (e + more, h, 1.0));
+            let records = records.map(|(e, h)| (e + more, h, 1.0));
             if self.prior > 0.0 {
                 error += 4.0 / 7.0 * rows.len() as f64 / 2.0 * prior_events / prior_hazard;
             }
@@ -185,22 +187,25 @@ pub(super) fn rounding_error(
     unit: f64,
     leaves: usize,
 ) -> f64 {
-    let events: f64 = records.clone().map(|r| r.0 * r.2).sum();
-    let least_hazard = records.clone().map(|r| r.1).fold(f64::INFINITY, f64::min);
-    let largest_rate = records.clone().map(|r| r.0 / r.1).fold(0.0, f64::max);
-    let n = records.clone().map(|r| r.2).sum::<f64>();
-    let kappa = (events / n.max(1.0)).max(f64::MIN_POSITIVE);
+    let (mut events, mut n, mut least_hazard, mut largest_rate) = (0.0, 0.0, f64::INFINITY, 0.0f64);
+    for (e, h, count) in records.clone() {
+        (events, n) = (events + e * count, n + count);
+        (least_hazard, largest_rate) = (least_hazard.min(h), largest_rate.max(e / h));
+    }
+    let kappa = f64::max(events / f64::max(n, 1.0), f64::MIN_POSITIVE);
     // Records by the first bits of h/b: within a group h is at least b times its least ratio, and
     // what is convex in how many of them belong to the prefix is largest at an end.
     const DROPPED: u32 = 46;
+    let (mut first, mut last) = (u64::MAX, 0);
     let scaled = records.map(|(e, h, n)| {
         let b = (e / kappa).max(1.0);
-        ((h / b).to_bits() >> DROPPED, n * b)
+        let key = (h / b).to_bits() >> DROPPED;
+        (first, last) = (first.min(key), last.max(key));
+        (key, n * b)
     });
-    let (mut first, mut last) = (u64::MAX, 0);
-    scaled.clone().for_each(|(key, _)| (first, last) = (first.min(key), last.max(key)));
+    let scaled: Vec<(u64, f64)> = scaled.collect();
     let mut groups = vec![0.0; (last + 1).saturating_sub(first) as usize];
-    scaled.for_each(|(key, b)| groups[(key - first) as usize] += b);
+    scaled.into_iter().for_each(|(key, b)| groups[(key - first) as usize] += b);
     let (mut b, mut h, mut worst) = (0.0, 0.0, 0.0f64);
     for (&more, key) in groups.iter().zip(first..).filter(|group| *group.0 > 0.0) {
         b += more;
