@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
@@ -326,19 +327,24 @@ def _number(text: str) -> float | None:
 
 
 def _stand_in(values: NDArray[np.float64], fill: float) -> float:
-    """The value that is on the side of ``fill`` of every midpoint between neighbouring values."""
-    distinct = np.unique(values)
-    return float(distinct[np.count_nonzero(distinct[:-1] / 2 + distinct[1:] / 2 < fill)])
+    """The value that is on the side of ``fill`` of every threshold between neighbouring values."""
+    distinct = np.unique(values).tolist()
+    return next((v for v, w in pairwise(distinct) if fill <= _midpoint(v, w)), distinct[-1])
+
+
+def _midpoint(low: float, high: float) -> float:
+    """Midpoint of two values; the lower one if it rounds up."""
+    middle = low / 2 + high / 2
+    return middle if middle < high else low
 
 
 def _middle(values: NDArray[np.float64], threshold: float) -> float:
-    """Midpoint of the values next to a threshold; the lower value if the midpoint rounds up."""
+    """Midpoint of the values next to a threshold."""
     below, above = values[values <= threshold], values[values > threshold]
     if not below.size or not above.size:
         return math.nan
     low, high = float(below.max()), float(above.min())
-    middle = low / 2 + high / 2
-    middle = middle if middle < high else low
+    middle = _midpoint(low, high)
     # Rounding of the middle is relative to the gap.
     return threshold if abs(middle - threshold) <= 1e-9 * (high - low) else middle
 
