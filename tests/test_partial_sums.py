@@ -106,6 +106,29 @@ def test_cells_of_few_rows_are_not_written():
     assert sums.to_bytes(min_cell_count=1)
 
 
+@pytest.mark.parametrize("objective", ["accuracy", "gini", "label-costs", "priced-costs", "policy"])
+def test_three_million_rows_of_real_weights_and_costs_are_certified(objective):
+    rng = np.random.default_rng(0)
+    features, counts = rng.random((64, 3)) < 0.5, np.full(64, 50_000)
+    place = np.repeat(np.arange(64), counts)
+    columns = {"weight": rng.uniform(0.5, 2.0, 64)}
+    if objective in ("accuracy", "gini"):
+        columns |= {"labels": rng.integers(0, 2, 64), "n_classes": 2}
+    else:
+        name = "rewards" if objective == "policy" else "costs"
+        columns |= {name: rng.exponential(size=(64, 3)) + features}
+    if objective == "priced-costs":
+        columns["feature_cost"] = np.array([0.01, 0.02, 0.03])
+    settings = {"n_features": 3, "max_depth": 2}
+    sums = PartialSums(objective, columns, counts, **settings)
+    sums.add(features[place], place)
+    found = sums.solve()
+    few = PartialSums(objective, columns, np.ones(64, int), **settings)
+    few.add(features, np.arange(64))
+    assert found.status == "optimal"
+    assert found.objective_value == pytest.approx(few.solve().objective_value, rel=1e-9)
+
+
 def test_sums_alone_do_not_certify_a_perfect_tree_whose_loss_they_do_not_resolve():
     target = np.array([51.0, 51.0 + 2e-9, 52.0])
     sums = PartialSums(

@@ -111,7 +111,7 @@ class PoissonDeviance(Task):
     def leaf_cost(self, sums):
         events, exposure, saturated = sums.T
         # Beside heavy rows, light ones may be rounded to no exposure at all.
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore"):
             return 2 * (saturated - xlogy(events, events / exposure))
 
     def lower_bound(self, sums):

@@ -69,6 +69,10 @@ def test_random_problems(name, kind):
         ("sums", "costs", 241),
         # Penalties of a perfect tree that were smaller than what sums resolve.
         ("sums", "regression", 20261179),
+        # Ten penalties that together were nothing beside what sums resolve,
+        ("sums", "regression", 41126091),
+        # and prices of tests of which no tree pays any.
+        ("parts", "costs", 41126239),
         # A cut between values of its node, with the missing ones in between.
         ("table", "classes", 20261268),
     ],

@@ -149,6 +149,7 @@ pub fn prepare_sums(name: &str, problem: &Problem) -> Result<Summed, Error> {
         Prepared::Outside(_) | Prepared::Front(_) => return without("partial sums"),
     };
     let counts = problem.columns.codes_if_any("count")?.map(<[i64]>::to_vec);
+    let task = task.to_sum(counts.as_deref(), problem.max_leaves);
     Ok(Summed { task, counts })
 }
 

@@ -105,6 +105,9 @@ pub trait SumSearch: Send + Sync {
     fn solve(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error>;
     fn path(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Vec<Solution>, Error>;
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample);
+    /// The task with numbers that are fine enough to be summed up once for all, for trees of so many
+    /// leaves; `counts` are the rows of every record.
+    fn to_sum(self: Box<Self>, counts: Option<&[i64]>, max_leaves: usize) -> Box<dyn SumSearch>;
     /// Statistics per record, and the number of channels.
     fn statistics(&self) -> (&[i64], usize);
     fn search_table(
@@ -130,7 +133,7 @@ pub trait SumSearch: Send + Sync {
     ) -> Grown;
 }
 
-impl<T: LaneTask> SumSearch for T {
+impl<T: LaneTask + 'static> SumSearch for T {
     fn events(&self) -> &[bool] {
         Statistics::events(self)
     }
@@ -143,6 +146,12 @@ impl<T: LaneTask> SumSearch for T {
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample) {
         let sample = distinct_rows(self, x);
         (forecast(self, &sample, s), sample)
+    }
+    fn to_sum(self: Box<Self>, counts: Option<&[i64]>, max_leaves: usize) -> Box<dyn SumSearch> {
+        match partial::finest(&*self, counts, max_leaves) {
+            Some(finest) => Box::new(finest),
+            None => self,
+        }
     }
     fn statistics(&self) -> (&[i64], usize) {
         (Statistics::statistics(self), self.channels())
@@ -196,7 +205,7 @@ pub trait ManyTrees: SumSearch {
     ) -> Result<(Vec<Alternative>, Option<Stop>), Error>;
 }
 
-impl<T: Swept> ManyTrees for T {
+impl<T: Swept + 'static> ManyTrees for T {
     fn over_thresholds(&self, x: &RankMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error> {
         over_thresholds(self, x, s, m)
     }

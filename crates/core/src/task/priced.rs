@@ -17,6 +17,9 @@ use crate::search::{Allowed, Measured};
 use crate::simd::FloatLanes;
 use crate::tree::{LEAF, Tree};
 
+/// Bits of the total weight of which a double holds all.
+const FINEST_BITS: u32 = 52;
+
 /// More than any tree that may be best costs.
 const MOST_PRICE: f64 = (1i64 << 58) as f64;
 
@@ -102,7 +105,13 @@ impl Priced {
         let unit = weights.map_or(0, |w| unit_exponent(w.iter().copied()));
         let scaled = |w: &[f64]| w.iter().map(|&w| times_power(w, -unit)).collect();
         let weights: Vec<f64> = weights.map_or_else(|| vec![1.0; n], scaled);
-        let fixed = Fixed::counted(&weights, |i| given.count(i), MAX_TOTAL_BITS);
+        Ok(Priced::beside(costs, prices, weights, MAX_TOTAL_BITS))
+    }
+
+    /// Prices beside label costs; weights as they are kept, whose total has so many bits.
+    fn beside(costs: LabelCosts, prices: FeaturePrices, weights: Vec<f64>, bits: u32) -> Self {
+        let counts = costs.counts().clone();
+        let fixed = Fixed::counted(&weights, |i| counts.of(i), bits);
         let statistics = costs
             .statistics()
             .chunks_exact(costs.channels())
@@ -111,8 +120,8 @@ impl Priced {
             .collect();
         let rate = times_power(costs.scale() / fixed.scale(), -costs.outward());
         let whole = fixed.whole;
-        let total_weight = given.with(Some(&weights)).sum(weights.iter().copied());
-        let total = given.sum(fixed.values.iter().map(|&w| w as f64));
+        let total_weight = counts.sum(weights.iter().copied());
+        let total = counts.sum(fixed.values.iter().map(|&w| w as f64));
         let mut task = Priced {
             costs,
             prices,
@@ -125,7 +134,7 @@ impl Priced {
         };
         let of_label = |k: usize| {
             let records = task.costs.statistics().iter().skip(k).step_by(task.costs.channels());
-            records.enumerate().map(|(i, &v)| v * given.count(i) as i64).sum()
+            records.enumerate().map(|(i, &v)| v * counts.of(i) as i64).sum()
         };
         let totals: Vec<i64> = (0..task.costs.channels()).map(of_label).collect();
         // No tree that may be best pays a larger price.
@@ -148,7 +157,7 @@ impl Priced {
         task.rounding.prices = paid.iter().map(of_price).collect();
         let single_leaf = task.costs.leaf_cost(&totals) as f64;
         task.rounding.single_leaf = (single_leaf + task.costs.off()) * (1.0 + 1e-6);
-        Ok(task)
+        task
     }
 
     /// What is charged of a price in cost units per unit of the weight channel: of whole weights
@@ -221,6 +230,12 @@ impl ScalarTask for Priced {
         let (scale, outward) = (self.costs.scale(), self.costs.outward());
         let of_tests = mean_times_power(units / scale, self.total_weight, outward);
         self.costs.resolution(allowed) + of_tests
+    }
+
+    /// No tree that is as good as a known one has larger label costs, whatever its tests.
+    fn finest(&self, known: f64) -> Option<Self> {
+        let costs = self.costs.finer(known)?;
+        Some(Priced::beside(costs, self.prices.clone(), self.weights.clone(), FINEST_BITS))
     }
 
     fn wide(&self, known: f64) -> Option<Box<dyn Wide + '_>> {

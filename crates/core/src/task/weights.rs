@@ -64,10 +64,14 @@ impl<'a> Weights<'a> {
 
     /// Sum over all rows of one value per record.
     pub fn sum(self, values: impl Iterator<Item = f64>) -> f64 {
-        let mut sum = Precise::default();
-        values.enumerate().for_each(|(record, v)| sum.add_times(v, self.count(record)));
-        sum.value()
+        sum_of(values, |record| self.count(record))
     }
+}
+
+fn sum_of(values: impl Iterator<Item = f64>, count: impl Fn(usize) -> f64) -> f64 {
+    let mut sum = Precise::default();
+    values.enumerate().for_each(|(record, v)| sum.add_times(v, count(record)));
+    sum.value()
 }
 
 /// Numbers of rows of the records of a task; none where every record is a row.
@@ -79,6 +83,11 @@ impl Counts {
     #[inline(always)]
     pub fn of(&self, record: usize) -> f64 {
         self.0.as_ref().map_or(1.0, |count| count[record])
+    }
+
+    /// Sum over all rows of one value per record.
+    pub fn sum(&self, values: impl Iterator<Item = f64>) -> f64 {
+        sum_of(values, |record| self.of(record))
     }
 
     /// Rows of `n` records.

@@ -17,7 +17,7 @@ mod solve;
 
 pub use bytes::checksum;
 pub use fill::{Adder, Records};
-pub use solve::{Found, Leaves, certify, search};
+pub use solve::{Found, Leaves, certify, finest, search};
 
 use crate::error::Error;
 use crate::search::lattice;

@@ -1,17 +1,20 @@
 //! The best tree of a table and its certificate.
 
-use super::Table;
 use super::costs::Costs;
 use super::fill::Records;
+use super::{MOST_DEPTH, Table};
 use crate::data::Column;
 use crate::error::Error;
-use crate::search::certificate::Measured;
-use crate::search::nodes::Found as Best;
+use crate::search::certificate::{MEET, Measured};
+use crate::search::nodes::{Allowed, Found as Best};
 use crate::search::root::{About, Scale, Search};
 use crate::search::sums::{SumScale, certified};
 use crate::search::{Checked, Monitor, Settings, Solution, Status, Stop, too_wide};
-use crate::task::{LaneTask, Placed};
+use crate::task::{LaneTask, Placed, ScalarTask};
 use crate::tree::Tree;
+
+/// The share of what all rows lose in one leaf that a tree may leave of it.
+const ROOM: f64 = 1.0 / 64.0;
 
 /// Below every cost, with room to add prices.
 const NOTHING: i64 = i64::MIN / 8;
@@ -131,9 +134,10 @@ pub fn certify<T: LaneTask>(
     let unresolved = solution.status == Status::Unresolved;
     if leaves.is_none() {
         let resolution = task.resolution(settings.limits.allowed());
-        if unresolved || !resolves(task, records, resolution) {
-            let gap = f64::max(resolution, solution.objective - solution.lower_bound);
-            return Err(too_coarse(task.widest(), solution.objective, gap));
+        let objective = solution.objective;
+        if unresolved || !resolves(task, records, objective, resolution) {
+            let gap = f64::max(resolution, objective - solution.lower_bound);
+            return Err(too_coarse(task.widest(), objective, gap));
         }
     } else if unresolved {
         return Err(too_wide(task.widest(), solution.objective, solution.lower_bound));
@@ -150,19 +154,35 @@ fn too_coarse((name, range): (&'static str, String), objective: f64, gap: f64) -
     Error::invalid("sums", reason)
 }
 
-/// Whether sums of this resolution are fine enough to give an objective without the rows of the
-/// leaves: the resolution must be small beside the loss of all rows in one leaf, unless that leaf
-/// is perfect.
-fn resolves<T: LaneTask>(task: &T, records: Records, resolution: f64) -> bool {
+/// Whether sums of this resolution are fine enough to give this objective without the rows of the
+/// leaves, unless all rows are perfect as one leaf. Where splits cost something the resolution must
+/// be small beside the objective, of which they are a part. Otherwise a loss may be taken for none
+/// that is nothing beside that of all rows in one leaf.
+fn resolves<T: LaneTask>(task: &T, records: Records, objective: f64, resolution: f64) -> bool {
     if resolution == 0.0 {
         return true;
     }
-    let record: Vec<usize> = (0..records.n_records()).collect();
-    let count = records.counts.map_or_else(|| vec![1; record.len()], <[i64]>::to_vec);
-    let leaf = vec![0; record.len()];
-    let root = task.objective(Placed::counted(&record, &leaf, &count, 1));
-    let error = Measured { objective: resolution, magnitude: root.magnitude };
+    let root = of_one_leaf(task, records.n_records(), records.counts);
+    let prices = T::PRICED || task.least_objective(2) > task.least_objective(1);
+    let magnitude = if prices { objective } else { root.magnitude };
+    let error = Measured { objective: resolution, magnitude };
     root.meets(task.least_objective(1)) || error.meets(0.0)
+}
+
+/// The task in the finest units, where in its own the sums of so many rows may not resolve the best
+/// tree: of fewer rows, trees that are equally good are to be equal as in a lattice.
+pub fn finest<T: LaneTask>(task: &T, counts: Option<&[i64]>, max_leaves: usize) -> Option<T> {
+    let n_records = task.statistics().len() / task.channels().max(1);
+    let known = of_one_leaf(task, n_records, counts).objective;
+    let resolution = task.resolution(Allowed::of(MOST_DEPTH, max_leaves));
+    if resolution <= ROOM * MEET * known { None } else { task.finest(known) }
+}
+
+/// Objective of all rows of the records in one leaf.
+fn of_one_leaf<T: ScalarTask>(task: &T, n_records: usize, counts: Option<&[i64]>) -> Measured {
+    let record: Vec<usize> = (0..n_records).collect();
+    let count = counts.map_or_else(|| vec![1; n_records], <[i64]>::to_vec);
+    task.objective(Placed::counted(&record, &vec![0; n_records], &count, 1))
 }
 
 /// Settings whose limits are possible for the rows of a table.

@@ -296,6 +296,11 @@ impl LabelCosts {
         }
     }
 
+    /// Rows of every record.
+    pub(super) fn counts(&self) -> &Counts {
+        &self.source.counts
+    }
+
     /// Cost units per unit of the summed costs.
     pub(super) fn scale(&self) -> f64 {
         self.scale
