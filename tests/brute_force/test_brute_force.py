@@ -73,8 +73,10 @@ def test_random_problems(name, kind):
         ("sums", "regression", 41126091),
         # and prices of tests of which no tree pays any.
         ("parts", "costs", 41126239),
-        # A cut between values of its node, with the missing ones in between.
+        # A cut between values of its node, with the missing ones in between,
         ("table", "classes", 20261268),
+        # or alone above it.
+        ("table", "costs", 62000231),
     ],
 )
 def test_problems_that_once_failed(name, kind, seed):

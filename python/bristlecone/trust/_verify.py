@@ -300,7 +300,7 @@ def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple
             cut = (nodes.feature == place) & (encoder.thresholds == "all")
             asked = [numbers[is_known & reached[:, node]] for node in np.flatnonzero(cut)]
             asked = asked or [numbers[is_known]]
-            middles = [_middle(values, bound) for values in asked]
+            middles = [_middle(values, bound, numbers) for values in asked]
             pairs.append((feature.name, bound if bound in middles else middles[0], bound))
             answer = fill is not None and fill <= bound
             pairs.append((f"{feature.name}, missing", answer, decision.missing))
@@ -338,15 +338,24 @@ def _midpoint(low: float, high: float) -> float:
     return middle if middle < high else low
 
 
-def _middle(values: NDArray[np.float64], threshold: float) -> float:
-    """Midpoint of the values next to a threshold."""
+def _middle(
+    values: NDArray[np.float64], threshold: float, every: NDArray[np.float64] | None = None
+) -> float:
+    """Midpoint of the values next to a threshold, or this threshold if it is one.
+
+    Where missing values alone are above it, any of ``every`` value of the column may be the next.
+    """
     below, above = values[values <= threshold], values[values > threshold]
-    if not below.size or not above.size:
+    highs = [float(above.min())] if above.size else []
+    if not highs and every is not None:
+        highs = sorted({*every[every > threshold].tolist()})
+    if not below.size or not highs:
         return math.nan
-    low, high = float(below.max()), float(above.min())
-    middle = _midpoint(low, high)
+    low = float(below.max())
+    middles = [(_midpoint(low, high), high - low) for high in highs]
     # Rounding of the middle is relative to the gap.
-    return threshold if abs(middle - threshold) <= 1e-9 * (high - low) else middle
+    near = any(abs(middle - threshold) <= 1e-9 * gap for middle, gap in middles)
+    return threshold if near else middles[0][0]
 
 
 def _check_limits(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Checks) -> None:

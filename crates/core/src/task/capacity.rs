@@ -15,6 +15,9 @@ use crate::search::{Allowed, Measured};
 /// Bits of the summed costs.
 const TOTAL_BITS: u32 = 46;
 
+/// The same where a tree is known: lanes need not hold them.
+const FINE_BITS: u32 = 55;
+
 /// Bits of the summed weights.
 const WEIGHT_BITS: u32 = 58;
 
@@ -67,7 +70,8 @@ impl<const K: usize> Capacity<K> {
         let cap = known.map_or(f64::INFINITY, |known| rewards.most_short(known));
         // No tree falls shorter than the worst label of every row: that is what must fit.
         let short = rewards.shortfalls(cap);
-        let fixed = Fixed::new(&short.values, TOTAL_BITS);
+        let bits = if known.is_some() { FINE_BITS } else { TOTAL_BITS };
+        let fixed = Fixed::new(&short.values, bits);
         let scale = fixed.scale();
         let rows = fixed.values.chunks_exact(n_labels).zip(short.values.chunks_exact(n_labels));
         let of_row = |(values, costs): (&[i64], &[f64])| {
