@@ -71,6 +71,8 @@ def test_random_problems(name, kind):
         ("sums", "regression", 20261179),
         # Ten penalties that together were nothing beside what sums resolve,
         ("sums", "regression", 41126091),
+        # what rounded prices add to an objective,
+        ("sums", "classes", 90000499),
         # and prices of tests of which no tree pays any.
         ("parts", "costs", 41126239),
         # A cut between values of its node, with the missing ones in between,

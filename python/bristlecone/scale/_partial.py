@@ -302,8 +302,9 @@ class PartialSums:
             ``feature``, ``children_left`` and ``children_right``: arrays of int, shape (n_nodes,),
             nodes in preorder; rows whose feature is true go left, leaves have -2 and -1.
             ``objective_value`` and ``lower_bound``: mean loss per unit of weight plus the penalty
-            of the leaves, and a bound that no tree is below. ``status``: "optimal", or the limit
-            that ended the search.
+            of the leaves, and a bound that no tree is below. They are right to 1e-9 of themselves
+            or, if splits cost nothing, of the loss of all rows in one leaf. ``status``: "optimal",
+            or the limit that ended the search.
 
         Raises
         ------

@@ -103,8 +103,10 @@ pub fn certify<T: LaneTask>(
     let Found { tree, cost, lower, fewer, stop, nodes } = found.clone();
     monitor.count(nodes);
     let by_cost = || {
-        let splits = tree.n_leaves() as i64 - 1;
-        Measured::plain(task.objective_of_cost(cost - task.tie_price() * splits))
+        // Without what splits are charged, which is rounded, and with what they cost.
+        let (splits, least) = (tree.n_leaves() as i64 - 1, task.least_objective(tree.n_leaves()));
+        let loss = task.objective_of_cost(cost - task.split_price() * splits);
+        Measured::plain((loss + (least - task.least_objective(1))).max(least))
     };
     let measured = leaves.map_or_else(by_cost, |Leaves { record, leaf, count }| {
         let rows = Placed::counted(record, leaf, count, tree.n_leaves());
@@ -164,7 +166,7 @@ fn resolves<T: LaneTask>(task: &T, records: Records, objective: f64, resolution:
     }
     let root = of_one_leaf(task, records.n_records(), records.counts);
     let prices = T::PRICED || task.least_objective(2) > task.least_objective(1);
-    let magnitude = if prices { objective } else { root.magnitude };
+    let magnitude = if prices { objective.abs() } else { root.magnitude };
     let error = Measured { objective: resolution, magnitude };
     root.meets(task.least_objective(1)) || error.meets(0.0)
 }
