@@ -13,7 +13,7 @@ use crate::search::{Checked, Monitor, Settings, Solution, Status, Stop, too_wide
 use crate::task::{LaneTask, Placed, ScalarTask};
 use crate::tree::Tree;
 
-/// The share of what all rows lose in one leaf that a tree may leave of it.
+/// The best tree is taken to lose at least this share of what all rows lose in one leaf.
 const ROOM: f64 = 1.0 / 64.0;
 
 /// Below every cost, with room to add prices.
@@ -103,7 +103,7 @@ pub fn certify<T: LaneTask>(
     let Found { tree, cost, lower, fewer, stop, nodes } = found.clone();
     monitor.count(nodes);
     let by_cost = || {
-        // Without what splits are charged, which is rounded, and with what they cost.
+        // The search charges rounded penalties; the objective has the penalties themselves.
         let (splits, least) = (tree.n_leaves() as i64 - 1, task.least_objective(tree.n_leaves()));
         let loss = task.objective_of_cost(cost - task.split_price() * splits);
         Measured::plain((loss + (least - task.least_objective(1))).max(least))
@@ -157,9 +157,9 @@ fn too_coarse((name, range): (&'static str, String), objective: f64, gap: f64) -
 }
 
 /// Whether sums of this resolution are fine enough to give this objective without the rows of the
-/// leaves, unless all rows are perfect as one leaf. Where splits cost something the resolution must
-/// be small beside the objective, of which they are a part. Otherwise a loss may be taken for none
-/// that is nothing beside that of all rows in one leaf.
+/// leaves. If splits cost something, the resolution must be small beside the objective. If they are
+/// free, it must be small beside the loss of all rows in one leaf, and a smaller loss may be taken
+/// for none. A single leaf that is perfect needs no resolution.
 fn resolves<T: LaneTask>(task: &T, records: Records, objective: f64, resolution: f64) -> bool {
     if resolution == 0.0 {
         return true;
@@ -171,13 +171,13 @@ fn resolves<T: LaneTask>(task: &T, records: Records, objective: f64, resolution:
     root.meets(task.least_objective(1)) || error.meets(0.0)
 }
 
-/// The task in the finest units, where in its own the sums of so many rows may not resolve the best
-/// tree: of fewer rows, trees that are equally good are to be equal as in a lattice.
+/// The task in the finest units, if in its own units the sums of so many rows may not resolve the best
+/// tree. Otherwise the units of a lattice stay, so that the same trees are equally good as there.
 pub fn finest<T: LaneTask>(task: &T, counts: Option<&[i64]>, max_leaves: usize) -> Option<T> {
     let n_records = task.statistics().len() / task.channels().max(1);
-    let known = of_one_leaf(task, n_records, counts).objective;
+    let Measured { objective, magnitude } = of_one_leaf(task, n_records, counts);
     let resolution = task.resolution(Allowed::of(MOST_DEPTH, max_leaves));
-    if resolution <= ROOM * MEET * known { None } else { task.finest(known) }
+    if resolution <= ROOM * MEET * magnitude { None } else { task.finest(objective) }
 }
 
 /// Objective of all rows of the records in one leaf.
