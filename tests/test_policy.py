@@ -183,6 +183,17 @@ def test_capacities_are_kept_and_no_policy_within_is_better(shares):
     assert model.policy_value_ == pytest.approx(best, abs=1e-9)
 
 
+def test_capacities_of_many_rows_of_real_rewards_are_certified():
+    X, y, known = trial(n_features=4)
+    tree = PolicyTree(reward="direct", max_depth=2, capacities={0: 0.5, 2: 0.4})
+    few = tree.fit(X, y, **known).policy_value_
+    X, y = np.repeat(X, 1000, axis=0), np.repeat(y, 1000)
+    known = {name: np.repeat(values, 1000, axis=0) for name, values in known.items()}
+    tree.fit(X, y, **known)
+    assert tree.status_ == "optimal"
+    assert tree.policy_value_ == pytest.approx(few, rel=1e-9)
+
+
 def test_capacities_that_no_tree_keeps_are_infeasible():
     X, y, known = trial()
     model = PolicyTree(reward="direct", capacities={0: 0.3, 1: 0.3, 2: 0.3})

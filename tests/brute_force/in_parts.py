@@ -83,7 +83,7 @@ def sums_of_parts_give_the_best_tree(problem, rng):
         sums.add(features[rows], rows)
         whole.merge(PartialSums.from_bytes(sums.to_bytes()) if rng.random() < 0.5 else sums)
     best, leaf = problem.optimum(problem.most_leaves)[0], problem.optimum(1)[0]
-    # Sums resolve a share of what all rows lose, of which a perfect tree has almost nothing.
+    # A tree that is almost perfect may lose less than the sums resolve.
     perfect = abs(best.value) < 1e-4 * leaf.terms
     try:
         found = whole.solve()

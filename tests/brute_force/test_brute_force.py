@@ -73,7 +73,7 @@ def test_random_problems(name, kind):
         ("sums", "regression", 41126091),
         # what rounded prices add to an objective,
         ("sums", "classes", 90000499),
-        # and prices of tests of which no tree pays any.
+        # and prices that no tree pays.
         ("parts", "costs", 41126239),
         # A cut between values of its node, with the missing ones in between,
         ("table", "classes", 20261268),

@@ -254,7 +254,7 @@ def choose_of_flag(column: NumericColumn) -> ColumnChoice:
     n, n_true = column.n_rows, int(np.count_nonzero(column.values))
     n_smaller = min(n_true, n - n_true)
     fill = n_true > n - n_true
-    schema = ColumnSchema.of_flag(column.name, fill)
+    schema = describe(column, fill)
     if n_smaller == 0:
         return ColumnChoice(schema, [], False, [])
     flag = Flag(column=column.name, condition="", missing=fill)

@@ -54,21 +54,6 @@ class ColumnSchema(Record, frozen=True, kw_only=True):
     low: Finite | None
     high: Finite | None
 
-    @classmethod
-    def of_flag(cls, name: str, fill: bool) -> ColumnSchema:
-        """A flag without missing values in training."""
-        return cls(
-            name=name,
-            kind="flag",
-            n_missing=0,
-            fill=fill,
-            levels=(),
-            ordered=False,
-            whole=False,
-            low=None,
-            high=None,
-        )
-
     @property
     def has_missing(self) -> bool:
         """Whether the column had a row without a value."""

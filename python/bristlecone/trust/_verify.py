@@ -292,15 +292,16 @@ def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple
         if decision.kind == "at most" and numbers is not None:
             bound = decision.bound
             assert bound is not None
-            is_known = ~np.isnan(numbers)
-            if fill is not None and not is_known.all():
-                numbers = np.where(is_known, numbers, _stand_in(numbers[is_known], fill))
-                is_known = np.ones_like(is_known)
+            is_missing = np.isnan(numbers)
+            asked, every = [numbers[~is_missing]], None
             # A cut that the search made is midway between the values of a node that it splits.
-            cut = (nodes.feature == place) & (encoder.thresholds == "all")
-            asked = [numbers[is_known & reached[:, node]] for node in np.flatnonzero(cut)]
-            asked = asked or [numbers[is_known]]
-            middles = [_middle(values, bound, numbers) for values in asked]
+            cuts = np.flatnonzero((nodes.feature == place) & (encoder.thresholds == "all"))
+            if cuts.size:
+                every = numbers
+                if fill is not None:
+                    every = np.where(is_missing, _stand_in(asked[0], fill), numbers)
+                asked = [every[~np.isnan(every) & reached[:, node]] for node in cuts]
+            middles = [_middle(values, bound, every) for values in asked]
             pairs.append((feature.name, bound if bound in middles else middles[0], bound))
             answer = fill is not None and fill <= bound
             pairs.append((f"{feature.name}, missing", answer, decision.missing))

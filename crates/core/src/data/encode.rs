@@ -79,12 +79,12 @@ impl BinaryMatrix {
         let words = n_features.div_ceil(64).max(1);
         let mut bits = vec![0u64; n_rows * words];
         let mut begin = 0;
-        let mut prepared: Vec<(&Questions, Answered)> = Vec::new();
-        let mut flags: Vec<(usize, &[bool])> = Vec::new();
+        let (mut cuts, mut few_cuts, mut flags) = (Vec::new(), Vec::new(), Vec::new());
         for own in questions {
             match own {
-                Questions::Cuts(_, gaps) | Questions::FewCuts(_, gaps) => {
-                    prepared.push((own, Answered::new(begin, gaps)));
+                Questions::Cuts(ranks, gaps) => cuts.push((*ranks, Answered::new(begin, gaps))),
+                Questions::FewCuts(ranks, gaps) => {
+                    few_cuts.push((*ranks, Answered::new(begin, gaps)));
                 }
                 Questions::Answers(answers, copies) => {
                     flags.extend((begin..begin + copies).map(|feature| (feature, *answers)));
@@ -94,16 +94,11 @@ impl BinaryMatrix {
         }
         for (block, rows) in bits.chunks_mut(ROWS * words).enumerate() {
             let at = block * ROWS..n_rows.min((block + 1) * ROWS);
-            for (own, answered) in &prepared {
-                match own {
-                    Questions::Cuts(ranks, _) => {
-                        answered.set(rows, words, ranks[at.clone()].iter().copied());
-                    }
-                    Questions::FewCuts(ranks, _) => {
-                        answered.set(rows, words, ranks[at.clone()].iter().map(|&r| r.into()));
-                    }
-                    Questions::Answers(..) => unreachable!("they have no gaps"),
-                }
+            for (ranks, answered) in &cuts {
+                answered.set(rows, words, ranks[at.clone()].iter().copied());
+            }
+            for (ranks, answered) in &few_cuts {
+                answered.set(rows, words, ranks[at.clone()].iter().map(|&rank| rank.into()));
             }
         }
         for of_word in flags.chunk_by(|one, next| one.0 / 64 == next.0 / 64) {

@@ -17,7 +17,7 @@ use crate::search::{Allowed, Measured};
 use crate::simd::FloatLanes;
 use crate::tree::{LEAF, Tree};
 
-/// Bits of the total weight of which a double holds all.
+/// Bits of the total weight. A double holds any sum of weights exactly.
 const FINEST_BITS: u32 = 52;
 
 /// More than any tree that may be best costs.

@@ -187,7 +187,8 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
     let counts = |task| if task == "fair-brier" { 3200 } else { 1600 };
     for task in [&["fair-brier", "fair-likelihood"], &PARITY[..]].concat() {
         let (proven, refused) = (Cell::new(0), Cell::new(0));
-        for_each(&[task], counts(task) * SCALE, |case| {
+        // Of fewer instances the share of refused ones says little.
+        for_each(&[task], counts(task) * SCALE.max(2), |case| {
             let random = &mut Random::new(case.instance.rows().len() as u64);
             let mut case = wide(case, random);
             let Case { instance, question, .. } = &case;
@@ -244,7 +245,7 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
         });
         let (proven, refused) = (proven.get(), refused.get());
         // Likelihoods have no finer units.
-        let share = if IS_QUICK { 0.8 } else { 0.5 };
+        let share = if IS_QUICK { 0.6 } else { 0.5 };
         let most = if task == "fair-likelihood" { share * proven as f64 } else { 0.0 };
         assert!(
             refused as f64 <= most && proven > 20 * SCALE,
