@@ -64,6 +64,7 @@ def test_random_problems(name, kind):
         ("fit", "classes", 8047628),
         # a policy that earns nothing, and costs that add up to nothing.
         ("verify", "policy", 8126983),
+        ("verify", "policy", 91000079),
         ("table", "own task", 8062770),
         # Sums beside prices of 1e289 said that a tree costs nothing.
         ("sums", "costs", 241),
@@ -75,6 +76,8 @@ def test_random_problems(name, kind):
         ("sums", "classes", 90000499),
         # and prices that no tree pays.
         ("parts", "costs", 41126239),
+        # A tree that is almost perfect, which sums do not resolve and say so.
+        ("parts", "regression", 90000485),
         # A cut between values of its node, with the missing ones in between,
         ("table", "classes", 20261268),
         # or alone above it.
