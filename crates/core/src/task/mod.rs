@@ -165,18 +165,6 @@ pub trait ScalarTask: Statistics {
         None
     }
 
-    /// The same in the finest units that whole numbers of 64 bits hold, which lanes may not.
-    fn finest(&self, known: f64) -> Option<Self>
-    where
-        Self: Sized,
-    {
-        let mut finest = self.finer(known)?;
-        while let Some(finer) = finest.finer(known) {
-            finest = finer;
-        }
-        Some(finest)
-    }
-
     /// The same task without rounding, where a tree of this objective is known.
     fn wide(&self, _known: f64) -> Option<Box<dyn Wide + '_>> {
         None

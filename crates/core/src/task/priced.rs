@@ -233,7 +233,7 @@ impl ScalarTask for Priced {
     }
 
     /// No tree that is as good as a known one has larger label costs, whatever its tests.
-    fn finest(&self, known: f64) -> Option<Self> {
+    fn finer(&self, known: f64) -> Option<Self> {
         let costs = self.costs.finer(known)?;
         Some(Priced::beside(costs, self.prices.clone(), self.weights.clone(), FINEST_BITS))
     }

@@ -177,7 +177,14 @@ pub fn finest<T: LaneTask>(task: &T, counts: Option<&[i64]>, max_leaves: usize) 
     let n_records = task.statistics().len() / task.channels().max(1);
     let Measured { objective, magnitude } = of_one_leaf(task, n_records, counts);
     let resolution = task.resolution(Allowed::of(MOST_DEPTH, max_leaves));
-    if resolution <= ROOM * MEET * magnitude { None } else { task.finest(objective) }
+    if resolution <= ROOM * MEET * magnitude {
+        return None;
+    }
+    let mut finest = task.finer(objective)?;
+    while let Some(finer) = finest.finer(objective) {
+        finest = finer;
+    }
+    Some(finest)
 }
 
 /// Objective of all rows of the records in one leaf.
