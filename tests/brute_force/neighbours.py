@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from fractions import Fraction
 
 import exhaustive as plain
 import numpy as np
@@ -55,6 +56,8 @@ def an_alternative_is_the_best_tree_with_another_question(problem, rng):
             refused(model, problem)
         return
     truth = best_alternatives(problem, model)
+    # Of numbers of wide range as much is promised as sums resolve.
+    coarse = Fraction(1, 10**12) * problem.optimum(1)[0].terms if problem.wide else 0
     stopped = rng.random() < 0.2
     if stopped:
         model.certificate_.parameters.update(limits(rng))
@@ -71,8 +74,9 @@ def an_alternative_is_the_best_tree_with_another_question(problem, rng):
     for place, (value, leaves) in found.items():
         values = truth[place]
         best = min(values.values(), key=lambda one: one.value)
-        assert is_near(value, best), (place, value, shown(best))
-        assert is_near(values[leaves].value, best), (place, leaves, shown(*values.values()))
+        for one in (Fraction(value), values[leaves].value):
+            is_least = is_near(one, best) or abs(one - best.value) <= coarse
+            assert is_least, (place, value, leaves, shown(*values.values()))
     difference = np.asarray(table["objective"]) - model.objective_value_
     assert np.array_equal(table["difference"], difference)
     for node, question, asked in zip(

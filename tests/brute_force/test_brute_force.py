@@ -65,6 +65,10 @@ def test_random_problems(name, kind):
         # a policy that earns nothing, and costs that add up to nothing.
         ("verify", "policy", 8126983),
         ("verify", "policy", 91000079),
+        # Covariances beyond the largest number have the sign of their rounding.
+        ("verify", "policy", 71000101),
+        # Alternatives of a near-perfect tree over weights of a wide range.
+        ("alternatives", "classes", 71000057),
         ("table", "own task", 8062770),
         # Sums beside prices of 1e289 said that a tree costs nothing.
         ("sums", "costs", 241),

@@ -183,7 +183,8 @@ def _covariance(values: Floats, weight: Floats, stated: Floats) -> tuple[Floats,
     low = scaled - share @ scaled
     off = (low - share @ low) * share[:, None]
     size = ((np.abs(scaled) * share[:, None]).max(axis=0, initial=0.0) ** 2).sum()
-    # Squares of rewards beyond 1e154 are infinite, each with its sign.
+    # Squares of rewards beyond 1e154 are infinite, with the sign that rounding gave them.
     with np.errstate(over="ignore"):
         found = np.einsum("ij,ik->jk", off, off) * unit * unit
+        stated = np.where(np.isinf(found) & np.isinf(stated), found, stated)
         return found, stated, len(values) * size * unit * unit

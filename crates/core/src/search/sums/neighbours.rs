@@ -125,7 +125,8 @@ fn resolving<'a, T: FreeQuestions>(
     let resolution = task.resolution(settings.limits.allowed());
     let single_leaf = || measured(task, features, &Tree::leaf()).magnitude;
     let enough = if of_tree.magnitude > 0.0 { of_tree.magnitude } else { single_leaf() };
-    let coarse = resolution > MEET * enough;
+    // Of two trees each may be off by it.
+    let coarse = 2.0 * resolution > MEET * enough;
     if coarse { task.wide(of_tree.objective.max(resolution)) } else { None }
 }
 
