@@ -155,6 +155,17 @@ def test_a_sparse_tree_needs_no_depth_limit():
         OptimalTreeClassifier(max_depth=None).fit(X, y)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_threads_that_look_for_a_perfect_tree_do_not_change_it(noise):
+    rng = np.random.default_rng(0)
+    X = rng.random((2000, 60)) < np.where(np.arange(60) < 2, 0.3, 0.5)
+    y = X[:, 2] ^ X[:, 3] ^ (X[:, 0] & X[:, 1]) ^ (rng.random(2000) < noise)
+    one, two = (OptimalTreeClassifier(max_depth=4, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert (one.objective_value_ == 0) == (noise == 0)
+    assert one.objective_value_ == two.objective_value_
+    assert np.array_equal(one.tree_.feature, two.tree_.feature)
+
+
 def test_the_cost_is_forecast():
     X, y, _ = sample(n=90)
     cost = OptimalTreeClassifier(max_depth=4).estimate_cost(X, y)

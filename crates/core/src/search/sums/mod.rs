@@ -10,6 +10,7 @@ mod groups;
 mod neighbours;
 mod nodes;
 mod plan;
+mod probe;
 mod solve;
 mod start;
 mod subsets;

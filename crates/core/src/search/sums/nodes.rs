@@ -9,7 +9,7 @@ use crate::search::branch::Branch;
 use crate::search::lattice::{self, Extent, Query};
 use crate::search::nodes::{
     Allowed, Below, Bounded, Cost, Found, Known, KnownOf, Listed, Look, Nodes, Parent, Pending,
-    Rooted, full_leaves, kept, key_in_context, splits_that_pay,
+    Rooted, kept, key_in_context, splits_that_pay,
 };
 use crate::search::{Settings, branch};
 use crate::task::LaneTask;
@@ -232,7 +232,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     }
 
     /// Prices of a split on each column at the root of `sample`.
-    fn prices(&self, sample: &Sample) -> Vec<i64> {
+    pub fn prices(&self, sample: &Sample) -> Vec<i64> {
         let task = self.problem.task;
         let price = task.split_price();
         if !T::PRICED {
@@ -522,57 +522,6 @@ impl<T: LaneTask> Listed for SumNodes<'_, T> {
     fn joined(&self, node: &SumNode, split: &SumSplit, trees: [&Tree; 2]) -> Tree {
         Tree::on(node.sample.columns[split.column], trees)
     }
-}
-
-/// Best tree with one of the first few columns of `order` at its root, or `best`; ends at a tree
-/// that attains the cost of the finest partition.
-pub fn probe<T: LaneTask>(
-    branch: &mut Branch<SumNodes<T>>,
-    root: &SumNode,
-    depth: usize,
-    order: &[usize],
-    mut best: Found,
-) -> Result<Found, Stop> {
-    let sample = &root.sample;
-    let prices = branch.nodes.prices(sample);
-    // Two lattices of half the rows each: about a fifth of a lattice one level deeper.
-    let few = (sample.n_columns() / 20).max(1);
-    for &c in order.iter().take(few) {
-        let [no, yes] = [false, true].map(|value| branch.nodes.node(sample.restrict(c, value)));
-        let yes = stepwise(branch, &yes, depth - 1)?;
-        if yes.cost.saturating_add(no.finest) >= best.cost {
-            continue;
-        }
-        let no = stepwise(branch, &no, depth - 1)?;
-        let cost = add([no.cost, yes.cost], prices[c]);
-        if cost < best.cost {
-            best = Found { cost, tree: Tree::on(sample.columns[c], [&no.tree, &yes.tree]) };
-        }
-        if branch.nodes.problem.is_finest(root, best.cost, &best.tree) {
-            break;
-        }
-    }
-    Ok(best)
-}
-
-/// Best tree, by ever deeper lattices until one attains the cost of the finest partition.
-fn stepwise<T: LaneTask>(
-    branch: &mut Branch<SumNodes<T>>,
-    node: &SumNode,
-    depth: usize,
-) -> Result<Found, Stop> {
-    let mut best = Found { cost: node.leaf, tree: Tree::leaf() };
-    for depth in 2.min(depth)..=depth {
-        let allowed = Allowed { depth, leaves: full_leaves(depth) };
-        let known = branch.solve(node, None, allowed, i64::MAX)?;
-        if let Some(tree) = known.tree {
-            best = Found { cost: known.value, tree: Tree::clone(&tree) };
-        }
-        if branch.nodes.problem.is_finest(node, best.cost, &best.tree) {
-            break;
-        }
-    }
-    Ok(best)
 }
 
 impl<T: LaneTask> Problem<'_, T> {

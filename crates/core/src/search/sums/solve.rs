@@ -1,7 +1,8 @@
 //! From rows and a task to a certified tree: first trees, shallow ones, then all.
 
-use super::nodes::{SumNode, probe};
+use super::nodes::SumNode;
 use super::plan::Plan;
+use super::probe::probe;
 use super::start::SumGrower;
 use super::{Problem, SumNodes, SumScale, groups, sample, tables};
 use crate::data::{BinaryMatrix, Sample};

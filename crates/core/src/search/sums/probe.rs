@@ -1,0 +1,120 @@
+//! Trees with a promising question at the root, before all questions are tried.
+
+use super::nodes::{SumNode, SumNodes};
+use crate::search::Stop;
+use crate::search::branch::Branch;
+use crate::search::lattice;
+use crate::search::nodes::{Allowed, Cost, Found, Nodes, Rooted, full_leaves};
+use crate::task::LaneTask;
+use crate::tree::Tree;
+use std::sync::Mutex;
+
+/// What the threads of a probe share.
+struct Shared {
+    best: Found,
+    /// Which column of the order the best tree begins with, counted from 1; 0 if it was known.
+    place: usize,
+    /// How many columns threads took.
+    taken: usize,
+    end: Result<(), Stop>,
+}
+
+/// Best tree with one of the first few columns of `order` at its root, or `best`; the first one that
+/// attains the cost of the finest partition ends the probe. The same on any number of threads.
+pub fn probe<T: LaneTask>(
+    branch: &mut Branch<SumNodes<T>>,
+    root: &SumNode,
+    depth: usize,
+    order: &[usize],
+    best: Found,
+) -> Result<Found, Stop> {
+    let (sample, problem) = (&root.sample, branch.nodes.problem);
+    // Two lattices of half the rows each: about a fifth of a lattice one level deeper.
+    let few = (sample.n_columns() / 20).max(1);
+    let is_finest = |found: &Found| problem.is_finest(root, found.cost, &found.tree);
+    let key = |found: &Found, place| match is_finest(found) {
+        true => (i64::MIN, place),
+        false => (found.cost, place),
+    };
+    let shared = Mutex::new(Shared { best, place: 0, taken: 0, end: Ok(()) });
+    let work = |branch: &mut Branch<SumNodes<T>>| {
+        loop {
+            let (column, place, cut) = {
+                let mut shared = shared.lock().expect("no panic while locked");
+                let Some(&column) = order[..few].get(shared.taken) else { return };
+                if shared.end.is_err() || is_finest(&shared.best) {
+                    return;
+                }
+                shared.taken += 1;
+                (column, shared.taken, shared.best.cost)
+            };
+            let found = with_root(branch, root, column, depth, cut);
+            let mut shared = shared.lock().expect("no panic while locked");
+            match found {
+                Ok(Some(found)) if key(&found, place) < key(&shared.best, shared.place) => {
+                    (shared.best, shared.place) = (found, place);
+                }
+                Ok(_) => {}
+                Err(stop) => shared.end = Err(stop),
+            }
+        }
+    };
+    let effort = || few as f64 * lattice::effort(sample, depth - 1);
+    let workers = match lattice::useful_threads(effort, &branch.nodes.settings) {
+        1 => Vec::new(),
+        _ => branch.nodes.workers(root, Allowed::of(depth, usize::MAX)),
+    };
+    if workers.len() < 2 {
+        work(branch);
+    } else {
+        let (memo, monitor) = (branch.memo, branch.monitor);
+        std::thread::scope(|scope| {
+            for nodes in workers {
+                let (work, mut branch) = (&work, Branch { nodes, memo, monitor });
+                scope.spawn(move || work(&mut branch));
+            }
+        });
+    }
+    let Shared { best, end, .. } = shared.into_inner().expect("no panic while locked");
+    end.map(|()| best)
+}
+
+/// Best tree with this column at its root, unless it costs as much as `cut`.
+fn with_root<T: LaneTask>(
+    branch: &mut Branch<SumNodes<T>>,
+    root: &SumNode,
+    column: usize,
+    depth: usize,
+    cut: i64,
+) -> Result<Option<Found>, Stop> {
+    let sample = &root.sample;
+    let [no, yes] = [false, true].map(|value| branch.nodes.node(sample.restrict(column, value)));
+    let yes = stepwise(branch, &yes, depth - 1)?;
+    if yes.cost.plus(no.floor()) >= cut {
+        return Ok(None);
+    }
+    let no = stepwise(branch, &no, depth - 1)?;
+    let cost = no.cost.plus(yes.cost).plus(branch.nodes.prices(sample)[column]);
+    let tree = || Tree::on(sample.columns[column], [&no.tree, &yes.tree]);
+    Ok((cost < cut).then(|| Found { cost, tree: tree() }))
+}
+
+/// Best tree, by ever deeper lattices until one attains the cost of the finest partition.
+fn stepwise<T: LaneTask>(
+    branch: &mut Branch<SumNodes<T>>,
+    node: &SumNode,
+    depth: usize,
+) -> Result<Found, Stop> {
+    let mut best = Found { cost: branch.nodes.leaf(node).value, tree: Tree::leaf() };
+    for depth in 2.min(depth)..=depth {
+        let allowed = Allowed { depth, leaves: full_leaves(depth) };
+        let known = branch.solve(node, None, allowed, i64::MAX)?;
+        if let Some(tree) = known.tree {
+            best = Found { cost: known.value, tree: Tree::clone(&tree) };
+        }
+        if branch.nodes.problem.is_finest(node, best.cost, &best.tree) {
+            break;
+        }
+    }
+    Ok(best)
+}
