@@ -9,6 +9,10 @@ use crate::task::LaneTask;
 use crate::tree::Tree;
 use std::sync::Mutex;
 
+/// Effort of a lattice from which threads share its cells rather than take a column each, which
+/// would go on where another column ends the probe.
+const SHARED: f64 = (1u64 << 25) as f64;
+
 /// What the threads of a probe share.
 struct Shared {
     best: Found,
@@ -59,10 +63,13 @@ pub fn probe<T: LaneTask>(
             }
         }
     };
-    let effort = || few as f64 * lattice::effort(sample, depth - 1);
-    let workers = match lattice::useful_threads(effort, &branch.nodes.settings) {
-        1 => Vec::new(),
-        _ => branch.nodes.workers(root, Allowed::of(depth, usize::MAX)),
+    // Of two lattices of half the rows.
+    let effort = lattice::effort(sample, depth - 1);
+    let of_all = || few as f64 * effort;
+    let n_threads = lattice::useful_threads(of_all, &branch.nodes.settings);
+    let workers = match n_threads > 1 && effort < SHARED {
+        true => branch.nodes.workers(root, Allowed::of(depth, usize::MAX)),
+        false => Vec::new(),
     };
     if workers.len() < 2 {
         work(branch);
