@@ -225,7 +225,9 @@ impl<'a> Prepared<'a> {
     /// The same data, computed so that trees near this one are told apart.
     pub fn seeing(self, tree: &Tree, settings: &Settings) -> Result<Self, Error> {
         let objective = self.objective(tree);
-        if self.resolves(objective, settings) { Ok(self) } else { self.leaf_by_leaf(objective) }
+        // No bound shows whether passes tell a tree without loss from one that loses next to none.
+        let resolves = objective > 0.0 && self.resolves(objective, settings);
+        if resolves { Ok(self) } else { self.leaf_by_leaf(objective) }
     }
 
     fn scale(&self, settings: &Settings) -> CurveScale<'_, 'a> {
@@ -283,6 +285,8 @@ impl<'a> Prepared<'a> {
         search.lower = free.min(search.best.0);
         search.record();
         if allowed.leaves == 1 {
+            // Another search may have found a tree that costs more.
+            search.offer(branch.nodes.leaf(root).value, Tree::leaf());
             if proves {
                 search.close();
             }

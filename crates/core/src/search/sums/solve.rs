@@ -140,8 +140,9 @@ fn solve_once<T: LaneTask>(
     let problem = Problem::new(task, &rows, settings, monitor);
     let measure = |tree: &Tree| measured(given, features, tree);
     let scale = SumScale::new(task, &measure, &rows.total, settings.limits.allowed());
+    let leaf = task.leaf_cost(&rows.total);
     let best = match &known {
-        None => (task.leaf_cost(&rows.total), Tree::leaf()),
+        None => (leaf, Tree::leaf()),
         Some(known) => {
             let cost = cost(task, features, &known.tree);
             // Costs may be shortfalls, which are larger than what they are told for.
@@ -157,6 +158,7 @@ fn solve_once<T: LaneTask>(
     let mut search = Search::new(&scale, settings, monitor, best, lower);
     if let Some(known) = &known {
         search = search.after(known).keeping_the_first();
+        search.offer(leaf, Tree::leaf());
     }
     let mut run = Run { problem: &problem, settings, root: &root, search };
     let stop = run.improve().err();
