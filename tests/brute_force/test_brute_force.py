@@ -65,6 +65,7 @@ def test_random_problems(name, kind):
         # a policy that earns nothing, and costs that add up to nothing.
         ("verify", "policy", 8126983),
         ("verify", "policy", 91000079),
+        ("fit", "estimated policy", 84000702),
         # The coarse search found a tree of two leaves, and the fine one that no split can pay.
         ("all optimal", "brier", 73000294),
         # Beside a tree without loss, one that loses next to none was taken for as good.

@@ -11,8 +11,8 @@ use pyo3::types::PyDict;
 use std::sync::Mutex;
 
 /// Name of such a task. Its data: `statistics` float64 (n, k), which are summed over the rows of
-/// a cell; `leaf_cost`, and optionally `split_cost` and `lower_bound`; and `total_weight`, which
-/// costs are divided by. The functions take sums (m, k), m > 0, of cells that are not empty, and
+/// a cell; `leaf_cost`, and optionally `split_cost` and `lower_bound`; `total_weight`, which costs are
+/// divided by; and optionally `size`, that of what the costs of leaves add up. The functions take sums (m, k), m > 0, of cells that are not empty, and
 /// return float64 (m,) without NaN; they are called from threads of the search.
 pub(crate) const OWN: &str = "own";
 
@@ -20,6 +20,7 @@ pub(crate) const OWN: &str = "own";
 pub(crate) struct OwnTask {
     statistics: Statistics,
     total_weight: f64,
+    size: f64,
     leaf_cost: Py<PyAny>,
     split_cost: Option<Py<PyAny>>,
     lower_bound: Option<Py<PyAny>>,
@@ -49,6 +50,7 @@ impl OwnTask {
         Ok(OwnTask {
             statistics: Statistics::new(statistics.as_slice()?, channels).map_err(to_py)?,
             total_weight,
+            size: optional("size")?.map_or(Ok(0.0), |size| size.extract())?,
             leaf_cost: need("leaf_cost")?.unbind(),
             split_cost: optional("split_cost")?.map(Bound::unbind),
             lower_bound: optional("lower_bound")?.map(Bound::unbind),
@@ -99,6 +101,10 @@ impl OwnTask {
 impl BatchTask for OwnTask {
     fn leaf_costs(&self, cells: &Cells, costs: &mut [f64]) -> Result<(), Stop> {
         self.call(&self.leaf_cost, cells, costs)
+    }
+
+    fn size(&self) -> f64 {
+        self.size
     }
 
     fn has_split_costs(&self) -> bool {

@@ -114,10 +114,13 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
         The task.
     leaf_penalty : float
         Added per leaf, for the check of what the search found.
+    size : float
+        Size of what the costs of all leaves of a tree add up, if that may cancel.
     """
 
     own: Any
     leaf_penalty: float
+    size: float = 0.0
 
     admissible = "a tree without a leaf of cost inf"
     infeasible = "every tree has a leaf of cost inf (perhaps from a division by zero)"
@@ -132,6 +135,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
                 "split_cost": optional_costs_of(self.own, "split_cost"),
                 "lower_bound": optional_costs_of(self.own, "lower_bound"),
                 "total_weight": data.total_weight,
+                "size": self.size,
             },
         )
         engine = engine_of(task, problem.features)

@@ -95,7 +95,8 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             earned = earned * data.weight[:, None]
         statistics = np.column_stack([earned, had])
         task = _Earned(len(data.treatments), self.min_samples_treatment)
-        own = OwnObjective(own=task, leaf_penalty=0.0)
+        size = float(np.abs(earned[:, -1]).sum())
+        own = OwnObjective(own=task, leaf_penalty=0.0, size=size)
         rows = OwnData(data.X, statistics, data.weight)
         whole: Any = replace(problem, data=cast(Any, rows))
         return own.engine(whole)

@@ -71,6 +71,11 @@ pub trait BatchTask: Sync {
     /// Cost of each cell as a leaf; +∞ where it may not be one, never NaN or −∞.
     fn leaf_costs(&self, cells: &Cells, costs: &mut [f64]) -> Result<(), Stop>;
 
+    /// Size of what the costs of all leaves of a tree add up, which may cancel.
+    fn size(&self) -> f64 {
+        0.0
+    }
+
     /// Whether splits cost something besides the leaf penalty.
     fn has_split_costs(&self) -> bool {
         false

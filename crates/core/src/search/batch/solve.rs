@@ -210,10 +210,8 @@ impl Scale<f64> for BatchScale<'_> {
             0.0 => 0.0,
             _ => self.cancelled(tree) / self.problem.weight,
         };
-        let terms = objective.abs().max(objective + cancelled);
-        // Where all terms are 0, what a single one may be.
-        let lowest = self.problem.seen.lowest.get() / self.problem.weight;
-        Measured { objective, magnitude: if terms > 0.0 { terms } else { lowest } }
+        let size = self.problem.task.size() / self.problem.weight;
+        Measured { objective, magnitude: objective.abs().max(objective + cancelled).max(size) }
     }
 
     /// A bound that was added up is rounded down by more than that is off.
