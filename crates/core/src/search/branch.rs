@@ -35,6 +35,23 @@ struct Sides<'a, N: Nodes> {
 }
 
 impl<'a, N: Nodes> Branch<'a, N> {
+    /// Does the work on a thread for each of several workers, or else here.
+    pub fn spread(&mut self, workers: Vec<N>, work: impl Fn(&mut Branch<'a, N>) + Sync)
+    where
+        N: Send,
+    {
+        let (memo, monitor) = (self.memo, self.monitor);
+        if workers.len() < 2 {
+            return work(self);
+        }
+        std::thread::scope(|scope| {
+            for nodes in workers {
+                let (work, mut branch) = (&work, Branch { nodes, memo, monitor });
+                scope.spawn(move || work(&mut branch));
+            }
+        });
+    }
+
     /// Least cost of the trees on a node if that is below `cut`, otherwise a lower bound that
     /// reaches `cut` but for the slack.
     pub fn solve(

@@ -222,7 +222,7 @@ impl<'a, C: Cost> Search<'a, C> {
             let tree = N::whole(branch, node, allowed, &first)?;
             self.offer(first.value, tree);
         }
-        let (monitor, memo) = (branch.monitor, branch.memo);
+        let monitor = branch.monitor;
         let shared = Mutex::new(Shared {
             queue,
             place: None,
@@ -269,16 +269,7 @@ impl<'a, C: Cost> Search<'a, C> {
             }
         };
         let workers = branch.nodes.workers(node, allowed);
-        if workers.len() < 2 {
-            work(branch);
-        } else {
-            std::thread::scope(|scope| {
-                for nodes in workers {
-                    let (work, mut branch) = (&work, Branch { nodes, memo, monitor });
-                    scope.spawn(move || work(&mut branch));
-                }
-            });
-        }
+        branch.spread(workers, work);
         let stop = shared.into_inner().expect("no panic while locked").stop;
         branch.nodes.close(open);
         match stop {

@@ -34,7 +34,7 @@ pub fn probe<T: LaneTask>(
 ) -> Result<Found, Stop> {
     let (sample, problem) = (&root.sample, branch.nodes.problem);
     // Two lattices of half the rows each: about a fifth of a lattice one level deeper.
-    let few = (sample.n_columns() / 20).max(1);
+    let few = &order[..(order.len() / 20).max(1).min(order.len())];
     let is_finest = |found: &Found| problem.is_finest(root, found.cost, &found.tree);
     let key = |found: &Found, place| match is_finest(found) {
         true => (i64::MIN, place),
@@ -45,7 +45,7 @@ pub fn probe<T: LaneTask>(
         loop {
             let (column, place, cut) = {
                 let mut shared = shared.lock().expect("no panic while locked");
-                let Some(&column) = order[..few].get(shared.taken) else { return };
+                let Some(&column) = few.get(shared.taken) else { return };
                 if shared.end.is_err() || is_finest(&shared.best) {
                     return;
                 }
@@ -65,23 +65,13 @@ pub fn probe<T: LaneTask>(
     };
     // Of two lattices of half the rows.
     let effort = lattice::effort(sample, depth - 1);
-    let of_all = || few as f64 * effort;
+    let of_all = || few.len() as f64 * effort;
     let n_threads = lattice::useful_threads(of_all, &branch.nodes.settings);
     let workers = match n_threads > 1 && effort < SHARED {
         true => branch.nodes.workers(root, Allowed::of(depth, usize::MAX)),
         false => Vec::new(),
     };
-    if workers.len() < 2 {
-        work(branch);
-    } else {
-        let (memo, monitor) = (branch.memo, branch.monitor);
-        std::thread::scope(|scope| {
-            for nodes in workers {
-                let (work, mut branch) = (&work, Branch { nodes, memo, monitor });
-                scope.spawn(move || work(&mut branch));
-            }
-        });
-    }
+    branch.spread(workers, work);
     let Shared { best, end, .. } = shared.into_inner().expect("no panic while locked");
     end.map(|()| best)
 }
