@@ -6,6 +6,7 @@
 //! one component with the others within their windows, [`solve_metric`] the best of a measure of
 //! both error rates.
 
+mod alike;
 mod cheapest;
 mod curves;
 mod engine;

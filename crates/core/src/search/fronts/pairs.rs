@@ -1,5 +1,6 @@
 //! Sums of the rows with one column or two, or what leaves of these rows cost.
 
+use super::alike::Kinds;
 use super::curves::Curves;
 use super::leaves::{Leaves, NO_LEAF};
 use super::node::{FrontNode, Pace};
@@ -44,13 +45,16 @@ impl<const K: usize> Pairs<K> {
         let n = node.sample.n_columns();
         let two = if both { triangle::pairs(n) } else { 0 };
         let (record, costs) = (size_of_val(&node.total[..]), size_of::<[[i64; K]; 2]>());
+        // A bit per row and column, in whole words.
+        let bits = if both { n * node.sample.n_rows().div_ceil(8) } else { 0 };
         if linear {
-            return ((n + two) * record, 0);
+            return ((n + two) * record, bits);
         }
-        (n * record + (n + 2 * two) * costs, two * record)
+        (n * record + (n + 2 * two) * costs, two * record + bits)
     }
 
-    /// Of single columns, and of pairs where `both`; O(rows · (columns true in a row)²).
+    /// Of single columns, and of pairs where `both`; O(rows · (columns true in a row)²), or
+    /// O(rows · columns² / 64) where many rows have the same statistics.
     pub fn new<T: FrontTask<K>>(
         node: &FrontNode<K>,
         both: bool,
@@ -69,14 +73,18 @@ impl<const K: usize> Pairs<K> {
             sides: Vec::new(),
             cells: Vec::new(),
         };
-        match record {
-            3 => pairs.accumulate::<3>(node, pace)?,
-            4 => pairs.accumulate::<4>(node, pace)?,
-            5 => pairs.accumulate::<5>(node, pace)?,
-            6 => pairs.accumulate::<6>(node, pace)?,
-            7 => pairs.accumulate::<7>(node, pace)?,
-            8 => pairs.accumulate::<8>(node, pace)?,
-            _ => pairs.accumulate_any(node, pace)?,
+        let kinds = if both { Kinds::of(&node.sample) } else { None };
+        match (&kinds, record) {
+            (Some(kinds), _) => {
+                kinds.add(settings.backend(), &mut pairs.one, &mut pairs.two, pace)?;
+            }
+            (None, 3) => pairs.accumulate::<3>(node, pace)?,
+            (None, 4) => pairs.accumulate::<4>(node, pace)?,
+            (None, 5) => pairs.accumulate::<5>(node, pace)?,
+            (None, 6) => pairs.accumulate::<6>(node, pace)?,
+            (None, 7) => pairs.accumulate::<7>(node, pace)?,
+            (None, 8) => pairs.accumulate::<8>(node, pace)?,
+            (None, _) => pairs.accumulate_any(node, pace)?,
         }
         if !leaves.linear {
             match &leaves.curves {
