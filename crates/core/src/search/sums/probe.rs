@@ -9,8 +9,8 @@ use crate::task::LaneTask;
 use crate::tree::Tree;
 use std::sync::Mutex;
 
-/// Effort of a lattice from which threads share its cells rather than take a column each, which
-/// would go on where another column ends the probe.
+/// Lattices of more effort are shared by all threads: with a column each, one of them would go on
+/// long after another has ended the probe.
 const SHARED: f64 = (1u64 << 25) as f64;
 
 /// What the threads of a probe share.
@@ -63,7 +63,7 @@ pub fn probe<T: LaneTask>(
             }
         }
     };
-    // Of two lattices of half the rows.
+    // Two lattices of half the rows take about as long as one of all rows.
     let effort = lattice::effort(sample, depth - 1);
     let of_all = || few.len() as f64 * effort;
     let n_threads = lattice::useful_threads(of_all, &branch.nodes.settings);
