@@ -56,8 +56,9 @@ def an_alternative_is_the_best_tree_with_another_question(problem, rng):
             refused(model, problem)
         return
     truth = best_alternatives(problem, model)
-    # Of numbers of wide range as much is promised as sums resolve.
-    coarse = Fraction(1, 10**12) * problem.optimum(1)[0].terms if problem.wide else 0
+    # Impurities have no wider numbers: of data of wide range less is promised.
+    is_impurity = problem.parameters.get("objective") in ("gini", "entropy")
+    coarse = Fraction(1, 10**12) if problem.wide and is_impurity else 0
     stopped = rng.random() < 0.2
     if stopped:
         model.certificate_.parameters.update(limits(rng))

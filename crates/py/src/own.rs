@@ -4,26 +4,30 @@ use crate::run::to_py;
 use bristlecone_core::registry::{Outside, Prepared};
 use bristlecone_core::search::Stop;
 use bristlecone_core::search::batch::{BatchTask, Cells, Statistics};
-use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Mutex;
 
 /// Name of such a task. Its data: `statistics` float64 (n, k), which are summed over the rows of
-/// a cell; `leaf_cost`, and optionally `split_cost` and `lower_bound`; `total_weight`, which costs are
-/// divided by; and optionally `size`, that of what the costs of leaves add up. The functions take sums (m, k), m > 0, of cells that are not empty, and
-/// return float64 (m,) without NaN; they are called from threads of the search.
+/// a cell; `leaf_cost`, and optionally `split_cost` and `lower_bound`; `total_weight`, which costs
+/// are divided by; and optionally `size`, if costs are sums of terms that may cancel. The functions
+/// take sums (m, k), m > 0, of cells that are not empty, and return float64 (m,) without NaN; `size`
+/// takes the leaf of every row and returns the summed sizes of the terms. They are called from
+/// threads of the search.
 pub(crate) const OWN: &str = "own";
 
 /// Functions of an array of sums, shape (cells, statistics), with a number per cell.
 pub(crate) struct OwnTask {
     statistics: Statistics,
     total_weight: f64,
-    size: f64,
     leaf_cost: Py<PyAny>,
     split_cost: Option<Py<PyAny>>,
     lower_bound: Option<Py<PyAny>>,
+    size: Option<Py<PyAny>>,
     /// What a function raised.
     error: Mutex<Option<PyErr>>,
 }
@@ -50,10 +54,10 @@ impl OwnTask {
         Ok(OwnTask {
             statistics: Statistics::new(statistics.as_slice()?, channels).map_err(to_py)?,
             total_weight,
-            size: optional("size")?.map_or(Ok(0.0), |size| size.extract())?,
             leaf_cost: need("leaf_cost")?.unbind(),
             split_cost: optional("split_cost")?.map(Bound::unbind),
             lower_bound: optional("lower_bound")?.map(Bound::unbind),
+            size: optional("size")?.map(Bound::unbind),
             error: Mutex::new(None),
         })
     }
@@ -92,9 +96,14 @@ impl OwnTask {
             Ok(())
         });
         called.map_err(|error| {
-            self.error.lock().expect("not poisoned").get_or_insert(error);
+            self.keep(error);
             Stop::Interrupt
         })
+    }
+
+    /// Keeps the first error that a function raised.
+    fn keep(&self, error: PyErr) {
+        self.error.lock().expect("not poisoned").get_or_insert(error);
     }
 }
 
@@ -103,8 +112,16 @@ impl BatchTask for OwnTask {
         self.call(&self.leaf_cost, cells, costs)
     }
 
-    fn size(&self) -> f64 {
-        self.size
+    fn size(&self, leaf_of: &[usize]) -> f64 {
+        let Some(function) = &self.size else { return 0.0 };
+        Python::attach(|py| -> PyResult<f64> {
+            let leaf_of = PyArray1::from_iter(py, leaf_of.iter().map(|&leaf| leaf as i64));
+            function.bind(py).call1((leaf_of,))?.extract()
+        })
+        .unwrap_or_else(|error| {
+            self.keep(error);
+            0.0
+        })
     }
 
     fn has_split_costs(&self) -> bool {

@@ -114,13 +114,14 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
         The task.
     leaf_penalty : float
         Added per leaf, for the check of what the search found.
-    size : float
-        Size of what the costs of all leaves of a tree add up, if that may cancel.
+    size : callable or None
+        If costs are sums of terms that may cancel: the sum of the sizes of these, from the leaf of
+        every row.
     """
 
     own: Any
     leaf_penalty: float
-    size: float = 0.0
+    size: Callable[[NDArray[np.int64]], float] | None = None
 
     admissible = "a tree without a leaf of cost inf"
     infeasible = "every tree has a leaf of cost inf (perhaps from a division by zero)"

@@ -95,7 +95,13 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             earned = earned * data.weight[:, None]
         statistics = np.column_stack([earned, had])
         task = _Earned(len(data.treatments), self.min_samples_treatment)
-        size = float(np.abs(earned[:, -1]).sum())
+
+        def size(leaf: NDArray[np.int64]) -> float:
+            """Sizes of the rewards of what the policy of these leaves prescribes."""
+            rewards = earned[:, :-1]
+            label = np.stack([np.bincount(leaf, column) for column in rewards.T]).argmax(axis=0)
+            return float(np.abs(rewards[np.arange(len(leaf)), label[leaf]]).sum())
+
         own = OwnObjective(own=task, leaf_penalty=0.0, size=size)
         rows = OwnData(data.X, statistics, data.weight)
         whole: Any = replace(problem, data=cast(Any, rows))

@@ -188,12 +188,12 @@ impl BatchScale<'_> {
 
     /// Costs of the leaves of a tree, without signs, less the costs as they are; 0 where the task
     /// stops.
-    fn cancelled(&self, tree: &Tree) -> f64 {
+    fn cancelled(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
         let Problem { statistics, .. } = self.problem;
         let (channels, stride) = (statistics.channels, statistics.channels + 1);
-        let mut records = vec![0; tree.n_leaves() * stride];
+        let mut records = vec![0; n_leaves * stride];
         let rows = statistics.values.chunks_exact(channels);
-        for (row, leaf) in rows.zip(tree.partition(self.features)) {
+        for (row, &leaf) in rows.zip(leaf_of) {
             let record = &mut records[leaf * stride..][..stride];
             record.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
             record[channels] += 1;
@@ -206,12 +206,14 @@ impl BatchScale<'_> {
 impl Scale<f64> for BatchScale<'_> {
     fn objective(&self, cost: f64, tree: &Tree) -> Measured {
         let objective = (cost + self.problem.penalty) / self.problem.weight;
-        let cancelled = match self.problem.seen.lowest.get() {
-            0.0 => 0.0,
-            _ => self.cancelled(tree) / self.problem.weight,
-        };
-        let size = self.problem.task.size() / self.problem.weight;
-        Measured { objective, magnitude: objective.abs().max(objective + cancelled).max(size) }
+        if self.problem.seen.lowest.get() == 0.0 {
+            return Measured::plain(objective);
+        }
+        let leaf_of = tree.partition(self.features);
+        let share = |sum: f64| sum / self.problem.weight;
+        let terms = objective + share(self.cancelled(&leaf_of, tree.n_leaves()));
+        let size = share(self.problem.task.size(&leaf_of));
+        Measured { objective, magnitude: objective.abs().max(terms).max(size) }
     }
 
     /// A bound that was added up is rounded down by more than that is off.

@@ -225,7 +225,7 @@ impl<'a> Prepared<'a> {
     /// The same data, computed so that trees near this one are told apart.
     pub fn seeing(self, tree: &Tree, settings: &Settings) -> Result<Self, Error> {
         let objective = self.objective(tree);
-        // No bound shows whether passes tell a tree without loss from one that loses next to none.
+        // The bound of a loss of zero is zero: it does not show whether passes see a tiny loss.
         let resolves = objective > 0.0 && self.resolves(objective, settings);
         if resolves { Ok(self) } else { self.leaf_by_leaf(objective) }
     }
@@ -250,15 +250,19 @@ impl<'a> Prepared<'a> {
         (first, again): (Option<&Solution>, bool),
     ) -> Solution {
         let scale = self.scale(settings);
+        let leaf = self.root.leaf + self.task.leaf_penalty();
         let best = match first {
             Some(first) if again => ((1.0 - WORTH) * first.objective, first.tree.clone()),
-            _ => (self.root.leaf + self.task.leaf_penalty(), Tree::leaf()),
+            _ => (leaf, Tree::leaf()),
         };
         let mut search = Search::new(&scale, settings, monitor, best, 0.0)
             .with_slack(self.slack)
             .trusting_reference(self.task.reference().is_some());
         match first {
-            Some(first) if again => search = search.after(first).keeping_the_first(),
+            Some(first) if again => {
+                search = search.after(first).keeping_the_first();
+                search.offer(leaf, Tree::leaf());
+            }
             Some(smaller) => search.offer(smaller.objective, smaller.tree.clone()),
             None => {}
         }
@@ -285,8 +289,6 @@ impl<'a> Prepared<'a> {
         search.lower = free.min(search.best.0);
         search.record();
         if allowed.leaves == 1 {
-            // Another search may have found a tree that costs more.
-            search.offer(branch.nodes.leaf(root).value, Tree::leaf());
             if proves {
                 search.close();
             }

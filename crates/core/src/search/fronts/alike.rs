@@ -4,6 +4,7 @@ use super::node::Pace;
 use super::triangle;
 use crate::data::{Sample, column_bitsets};
 use crate::search::Stop;
+use crate::search::lattice::true_columns;
 use crate::simd::{Backend, Job, Lanes, with_token};
 
 /// Pairs of a row that take longer to add up than the row to sort.
@@ -26,11 +27,9 @@ impl Kinds {
     /// pairs of columns.
     pub fn of(sample: &Sample) -> Option<Kinds> {
         let (n_rows, n) = (sample.n_rows(), sample.n_columns());
-        let pairs_of = |r: usize| {
-            let trues: usize = sample.row(r).iter().map(|word| word.count_ones() as usize).sum();
-            triangle::pairs(trues + 1)
-        };
-        let one_by_one: usize = (0..n_rows).map(pairs_of).sum();
+        let trues = true_columns(sample);
+        let steps = |(k, &rows): (usize, &usize)| rows * triangle::pairs(k + 1);
+        let one_by_one: usize = trues.iter().enumerate().map(steps).sum();
         if one_by_one < WORTH_SORTING * n_rows {
             return None;
         }

@@ -40,6 +40,7 @@ pub fn probe<T: LaneTask>(
         true => (i64::MIN, place),
         false => (found.cost, place),
     };
+    let prices = branch.nodes.prices(sample);
     let shared = Mutex::new(Shared { best, place: 0, taken: 0, end: Ok(()) });
     let work = |branch: &mut Branch<SumNodes<T>>| {
         loop {
@@ -52,7 +53,7 @@ pub fn probe<T: LaneTask>(
                 shared.taken += 1;
                 (column, shared.taken, shared.best.cost)
             };
-            let found = with_root(branch, root, column, depth, cut);
+            let found = with_root(branch, root, (column, prices[column]), depth, cut);
             let mut shared = shared.lock().expect("no panic while locked");
             match found {
                 Ok(Some(found)) if key(&found, place) < key(&shared.best, shared.place) => {
@@ -76,11 +77,11 @@ pub fn probe<T: LaneTask>(
     end.map(|()| best)
 }
 
-/// Best tree with this column at its root, unless it costs as much as `cut`.
+/// Best tree with this column, of this price, at its root, unless it costs as much as `cut`.
 fn with_root<T: LaneTask>(
     branch: &mut Branch<SumNodes<T>>,
     root: &SumNode,
-    column: usize,
+    (column, price): (usize, i64),
     depth: usize,
     cut: i64,
 ) -> Result<Option<Found>, Stop> {
@@ -91,7 +92,7 @@ fn with_root<T: LaneTask>(
         return Ok(None);
     }
     let no = stepwise(branch, &no, depth - 1)?;
-    let cost = no.cost.plus(yes.cost).plus(branch.nodes.prices(sample)[column]);
+    let cost = no.cost.plus(yes.cost).plus(price);
     let tree = || Tree::on(sample.columns[column], [&no.tree, &yes.tree]);
     Ok((cost < cut).then(|| Found { cost, tree: tree() }))
 }
