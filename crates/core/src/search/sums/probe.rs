@@ -41,6 +41,9 @@ pub fn probe<T: LaneTask>(
         false => (found.cost, place),
     };
     let prices = branch.nodes.prices(sample);
+    // Without prices of columns no search is shorter for a better tree, unless it is perfect.
+    let ties = problem.task.tie_price() * (full_leaves(depth) as i64 - 1);
+    let useful = if T::PRICED { i64::MAX } else { root.floor().plus(ties).plus(1) };
     let shared = Mutex::new(Shared { best, place: 0, taken: 0, end: Ok(()) });
     let work = |branch: &mut Branch<SumNodes<T>>| {
         loop {
@@ -51,7 +54,7 @@ pub fn probe<T: LaneTask>(
                     return;
                 }
                 shared.taken += 1;
-                (column, shared.taken, shared.best.cost)
+                (column, shared.taken, shared.best.cost.min(useful))
             };
             let found = with_root(branch, root, (column, prices[column]), depth, cut);
             let mut shared = shared.lock().expect("no panic while locked");
@@ -86,14 +89,18 @@ fn with_root<T: LaneTask>(
     cut: i64,
 ) -> Result<Option<Found>, Stop> {
     let sample = &root.sample;
-    let [no, yes] = [false, true].map(|value| branch.nodes.node(sample.restrict(column, value)));
-    let yes = stepwise(branch, &yes, depth - 1)?;
-    if yes.cost.plus(no.floor()) >= cut {
+    let sides = [false, true].map(|value| branch.nodes.node(sample.restrict(column, value)));
+    let to_gain = |value: usize| branch.nodes.leaf(&sides[value]).value - sides[value].floor();
+    // The side that is harder to settle comes first: it may show that the other does not matter.
+    let first = usize::from(to_gain(1) > to_gain(0));
+    let one = stepwise(branch, &sides[first], depth - 1)?;
+    if one.cost.plus(sides[1 - first].floor()) >= cut {
         return Ok(None);
     }
-    let no = stepwise(branch, &no, depth - 1)?;
-    let cost = no.cost.plus(yes.cost).plus(price);
-    let tree = || Tree::on(sample.columns[column], [&no.tree, &yes.tree]);
+    let other = stepwise(branch, &sides[1 - first], depth - 1)?;
+    let cost = one.cost.plus(other.cost).plus(price);
+    let trees = if first == 0 { [&one.tree, &other.tree] } else { [&other.tree, &one.tree] };
+    let tree = || Tree::on(sample.columns[column], trees);
     Ok((cost < cut).then(|| Found { cost, tree: tree() }))
 }
 

@@ -358,15 +358,19 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let mut order: Vec<usize> = Vec::new();
         // The greedy tree aside, whose leaves are not few and which says nothing of a depth.
         let mut best = Found { cost: single_leaf, tree: Tree::leaf() };
+        let (gap_of_leaf, mut gap_before) = ((single_leaf - floor) as f64, f64::INFINITY);
         let deepest = if problem.task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };
         for depth in 2..=allowed.depth.min(deepest) {
             // Deeper ones pay for themselves only when the trivial bound is within reach, or
             // where prices rule out most columns once a good tree is known.
-            let near = (best.cost - floor) as f64 <= 0.25 * (single_leaf - floor) as f64;
-            if depth > 2 && !near && !T::PRICED {
+            let gap = (best.cost - floor) as f64;
+            if depth > 2 && gap > 0.25 * gap_of_leaf && !T::PRICED {
                 return Ok(depth);
             }
-            if depth > 3 && allowed.is_full() {
+            // Nor is one more level likely to close a gap that the last one did not even halve.
+            let closing = gap < 0.5 * gap_before || T::PRICED;
+            gap_before = gap;
+            if depth > 3 && allowed.is_full() && closing {
                 best = probe(branch, root, depth, &order, best)?;
                 if self.settles(&best) {
                     return Ok(depth);
