@@ -12,8 +12,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from bristlecone import DemographicParity, OptimalTree
 from bristlecone._encoder import BinaryEncoder
-from bristlecone._encoder.cuts import Cut, add_cuts, rank_columns
+from bristlecone._encoder.cuts import Cut, add_cuts
 from bristlecone._encoder.features import Threshold
+from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._estimators.classifier import OptimalTreeClassifier
 from bristlecone._estimators.cost_sensitive import CostSensitiveTreeClassifier
 from bristlecone._estimators.fair import FairTreeClassifier
@@ -69,9 +70,13 @@ def greedy_objective(X, loss, *, max_depth, min_samples_leaf=1, leaf_penalty=0.0
     return grow(np.arange(len(X)), max_depth, ())
 
 
+def ranked(encoder, X, weight=None):
+    read = encoder._fit_columns(X, sample_weight=weight)
+    return RankedColumns.of(read, encoder.columns_, encoder.features_)
+
+
 def ranks_of(X, weight=None):
-    ranks = rank_columns(BinaryEncoder().fit(X, sample_weight=weight), X).ranks
-    return np.column_stack(ranks).astype(int)
+    return np.column_stack(ranked(BinaryEncoder(), X, weight).ranks).astype(int)
 
 
 @pytest.mark.parametrize("settings", [{}, PAPERS], ids=["defaults", "papers"])
@@ -240,8 +245,8 @@ def test_cuts_of_cart_are_those_of_its_single_precision():
 
 
 def with_cuts(encoder, X, cuts):
-    columns = rank_columns(encoder, X)
-    questions = columns.questions(encoder)
+    columns = ranked(encoder, X)
+    questions = columns.questions(encoder.features_)
     add_cuts(encoder, columns, questions, columns.features(questions).count_true(), cuts)
 
 

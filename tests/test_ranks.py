@@ -8,7 +8,7 @@ from bristlecone import _core
 from bristlecone._encoder import BinaryEncoder, binary
 from bristlecone._encoder import thresholds as cutting
 from bristlecone._encoder.columns import BinnedColumn
-from bristlecone._encoder.cuts import rank_columns
+from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._estimators.classifier import OptimalTreeClassifier
 from bristlecone._estimators.survival import OptimalSurvivalTree
 
@@ -116,10 +116,10 @@ def test_features_by_ranks_are_those_of_transform(missing, thresholds, weighted,
     assert encoder.get_feature_names_out().tolist() == names
     assert not any(isinstance(column, BinnedColumn) for column in whole)
     assert any(isinstance(column, BinnedColumn) for column in binned)
-    for read in (binned, whole, None):
-        columns = rank_columns(encoder, X, read)
+    for read in (binned, whole):
+        columns = RankedColumns.of(read, encoder.columns_, encoder.features_)
         np.testing.assert_array_equal(
-            columns.features(columns.questions(encoder)), encoder.transform(X)
+            columns.features(columns.questions(encoder.features_)), encoder.transform(X)
         )
 
 

@@ -101,6 +101,11 @@ impl PyBinaryMatrix {
         Ok(py.detach(|| self.0.count_true(among)).into_pyarray(py))
     }
 
+    /// For every feature the first one that divides the rows as it does, or as its complement.
+    fn first_alike(&self, py: Python<'_>) -> Vec<usize> {
+        py.detach(|| self.0.first_alike())
+    }
+
     /// For every row its leaf in a tree of these features (feature, left and right child of every
     /// node, in preorder), counted from left to right.
     fn leaf_index<'py>(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,6 @@ from bristlecone._encoder.choice import (
     choose_of_flag,
     guess,
     has_many_levels,
-    rows_divided,
 )
 from bristlecone._encoder.columns import (
     Column,
@@ -43,6 +40,7 @@ from bristlecone._encoder.counts import ValueCounts
 from bristlecone._encoder.features import (
     Feature,
 )
+from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._encoder.records import BinaryParameters, BinaryRecord
 from bristlecone._encoder.risk import LevelRisks, level_risks
 from bristlecone._encoder.schema import ColumnSchema, conform
@@ -253,9 +251,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     ) -> list[EncodedColumn] | None:
         """As ``fit``; returns the columns that were read, unless rows of weight zero were left out.
 
-        ``rank_columns`` uses them instead of reading ``X`` again. Of many rows they are in bins
-        between the thresholds, but ``whole`` where others are yet to be chosen. Rates ``y`` may
-        have exposures.
+        They are then not read again. Of many rows they are in bins between the thresholds, but
+        ``whole`` where others are yet to be chosen. Rates ``y`` may have exposures.
         """
         self._check_parameters()
         parameters = self._parameters()
@@ -313,11 +310,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             choices.append(choice)
             columns.append(column if whole else choice.binned(column))
             del column, counts  # before the next one is read
-        by_name = {column.name: column for column in columns}
+        schemas = [choice.schema for choice in choices]
 
-        def divided(features: Sequence[Feature]) -> list[bytes]:
-            groups = groupby(features, attrgetter("column"))
-            return [key for name, own in groups for key in rows_divided(by_name[name], [*own])]
+        def divided(features: Sequence[Feature]) -> list[int]:
+            ranked = RankedColumns.of(columns, schemas, features)
+            return ranked.features(ranked.questions(features)).first_alike()
 
         self._take(choose(choices, divided, self.max_features), named=table.named)
         self._awaits_search = self.thresholds == "all" and any(

@@ -29,7 +29,6 @@ from bristlecone._encoder.features import (
     Missing,
     Other,
     Threshold,
-    evaluate,
     most_balanced,
     sides,
     tell_apart,
@@ -47,9 +46,6 @@ from bristlecone._encoder.thresholds import (
 )
 
 Floats = NDArray[np.float64]
-
-# Answers that are held at once, a byte each.
-_CELLS = 1 << 20
 
 
 class Chosen(NamedTuple):
@@ -189,14 +185,6 @@ def without_repeats(
             seen.add(key)
         kept.append(candidate)
     return kept
-
-
-def rows_divided(column: EncodedColumn, features: Sequence[Feature]) -> Iterator[bytes]:
-    """The answers of all rows to features of a column, equal for one and its complement."""
-    step = max(1, _CELLS // column.n_rows)
-    for first in range(0, len(features), step):
-        answers = evaluate(features[first : first + step], column)
-        yield from map(bytes, np.packbits(sides(answers), axis=1))
 
 
 def choose_of_column(

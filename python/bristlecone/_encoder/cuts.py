@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from itertools import groupby
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.columns import EncodedColumn, NumericColumn, RankedColumn
 from bristlecone._encoder.features import Feature, Threshold, sides, tell_apart
-from bristlecone._encoder.schema import conform
-from bristlecone._encoder.table import read_table
-from bristlecone._encoder.thresholds import midpoints, ranks_with_fill, threshold
+from bristlecone._encoder.ranks import Questions, RankedColumns
+from bristlecone._encoder.thresholds import midpoints, threshold
 
 # Most cuts that are added before others are replaced: so many, or one per so many features. A
 # search to depth five takes about two and a half times as long with a fifth more of them.
 _LEAST_ROOM, _SHARE = 8, 5
-
-
-Questions = tuple[list[int], list[int]]
-"""Column and gap of every feature."""
 
 
 class Cut(NamedTuple):
@@ -37,116 +28,6 @@ class Cut(NamedTuple):
     column: int
     below: int
     above: int
-
-
-class RankedColumns(NamedTuple):
-    """Training columns as ranks, for trees over every threshold.
-
-    A numeric column is one of ranks; every other feature of the encoder is a column of its own.
-
-    Attributes
-    ----------
-    columns : list of str
-        Names of the columns of ``X``.
-    places : list of int, length k
-        Which of them each comes from.
-    values : list of float64 ndarray or None, length k
-        The distinct observed values of a numeric column, or, once they are chosen, its thresholds,
-        ascending.
-    ranks : list of uint32, uint8 or bool ndarray of shape (n,), length k
-        Place of each row's value among them; rows without one are with those that every cut puts
-        on the side of what stands for a missing value, so that they place no cut. Of another
-        feature, whether it holds.
-    n_rows : int
-        n, where there are no columns, too.
-    """
-
-    columns: list[str]
-    places: list[int]
-    values: list[NDArray[np.float64] | None]
-    ranks: list[NDArray[np.uint32] | NDArray[np.uint8] | NDArray[np.bool_]]
-    n_rows: int
-
-    @property
-    def names(self) -> list[str]:
-        """Name of the column of ``X`` that each comes from."""
-        return [self.columns[place] for place in self.places]
-
-    def questions(self, encoder: BinaryEncoder) -> Questions:
-        """Column and gap of every feature: it holds where the rank is no larger, or the answer."""
-        others = iter([k for k, values in enumerate(self.values) if values is None])
-        cut = {n: k for k, n in enumerate(self.names) if self.values[k] is not None}
-        place: list[int] = []
-        gap: list[int] = []
-        for name, features in groupby(encoder.features_, attrgetter("column")):
-            own = list(features)
-            cuts = [feature.value for feature in own if isinstance(feature, Threshold)]
-            if cuts:
-                values: Any = self.values[cut[name]]
-                place += [cut[name]] * len(cuts)
-                gap += (values.searchsorted(cuts, side="right") - 1).tolist()
-            for _ in own[len(cuts) :]:
-                place.append(next(others))
-                gap.append(0)
-        return place, gap
-
-    def features(self, questions: Questions) -> BinaryMatrix:
-        """Binary features of the rows."""
-        return BinaryMatrix.of_ranks(self.ranks, *questions, self.n_rows)
-
-    def numbers(self) -> NDArray[np.float64]:
-        """The values that the ranks stand for, shape (n, k)."""
-        columns = [
-            ranks.astype(np.float64) if values is None else values[ranks]
-            for values, ranks in zip(self.values, self.ranks, strict=True)
-        ]
-        return np.column_stack(columns)
-
-
-def rank_columns(
-    encoder: BinaryEncoder, X: Any, read: list[EncodedColumn] | None = None
-) -> RankedColumns:
-    """Columns of the training rows ``X`` of a fitted encoder, in the order of its columns.
-
-    ``read`` are those that its ``_fit_columns`` returned; ``X`` is not looked at then.
-    """
-    columns: dict[str, Any]
-    if read is None:
-        reader = type(encoder).__name__
-        table = read_table(X, reader)
-        columns = dict(
-            conform(table, encoder.columns_, table.named, encoder.handle_unknown, reader)
-        )
-    else:
-        columns = {column.name: column for column in read}
-    others: dict[str, list[Feature]] = defaultdict(list)
-    for feature in encoder.features_:
-        if not isinstance(feature, Threshold):
-            others[feature.column].append(feature)
-    places: list[int] = []
-    values: list[NDArray[np.float64] | None] = []
-    ranks: list[NDArray[np.uint32] | NDArray[np.uint8] | NDArray[np.bool_]] = []
-    for place, schema in enumerate(encoder.columns_):
-        column: Any = columns[schema.name]
-        if schema.kind == "number":
-            if isinstance(column, NumericColumn):
-                column = RankedColumn.of(column)
-            if isinstance(column, RankedColumn):
-                n_cuts, own = len(column.distinct) - 1, column.distinct
-                rank = ranks_with_fill(column, schema.fill)
-            else:
-                n_cuts, own, rank = len(column.cuts), column.cuts, column.ranks
-            if n_cuts > 0:
-                places.append(place)
-                values.append(own)
-                ranks.append(rank)
-        for feature in others[schema.name]:
-            places.append(place)
-            values.append(None)
-            ranks.append(feature.evaluate(column))
-    names = [schema.name for schema in encoder.columns_]
-    n_rows = next(iter(columns.values())).n_rows
-    return RankedColumns(names, places, values, ranks, n_rows)
 
 
 def add_cuts(

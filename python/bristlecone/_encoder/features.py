@@ -136,19 +136,6 @@ Feature = Threshold | Flag | Level | Other | AtMost | OneOf | Missing
 """A binary feature; its ``missing`` is the answer for a row without a value."""
 
 
-def evaluate(features: Sequence[Feature], column: Any) -> Bools:
-    """Answers to features of one column, whose thresholds come first; shape (k, n)."""
-    cuts = [feature for feature in features if isinstance(feature, Threshold)]
-    answers = np.empty((len(features), column.n_rows), dtype=bool)
-    if cuts:
-        below = column.at_most(np.array([[cut.value] for cut in cuts]))
-        fills = np.array([[cut.missing] for cut in cuts])
-        answers[: len(cuts)] = _with_missing(below, column.missing, fills)
-    for place, feature in enumerate(features[len(cuts) :], start=len(cuts)):
-        answers[place] = feature.evaluate(column)
-    return answers
-
-
 def sides(answers: Bools) -> Bools:
     """Answers of shape (n,) or (k, n), negated where the first row's is true.
 
@@ -193,9 +180,10 @@ def tell_apart(features: Sequence[Feature], names: Collection[str] = ()) -> list
     Levels are quoted first ("grade = '1'" beside the number 1, "site = 'other'" beside the merged
     levels); what is still alike is numbered. ``names`` are taken already.
     """
-    count = Counter([*(feature.name for feature in features), *names])
-    if len(count) == len(features) + len(names):
+    own = [feature.name for feature in features]
+    if len({*own, *names}) == len(own) + len(names):
         return list(features)
+    count = Counter([*own, *names])
     quoted = [
         replace(feature, condition=f"= {feature.level!r}")
         if isinstance(feature, Level) and count[feature.name] > 1

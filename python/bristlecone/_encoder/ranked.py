@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.cuts import RankedColumns
 from bristlecone._encoder.features import ROUNDING, Feature, tell_apart
+from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._encoder.thresholds import midpoints, threshold
 
 

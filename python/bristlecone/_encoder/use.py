@@ -174,8 +174,11 @@ def warn_of_constants(encoder: Any) -> None:
     message = ""
     if constant:
         message = f"constant columns give no split: {', '.join(map(repr, constant))}"
-    awaits = getattr(encoder, "_awaits_search", False)
-    if not awaits and {str(name) for name in encoder.get_feature_names_out()} <= set(constant):
+    if isinstance(encoder, BinaryEncoder):
+        is_idle = not (encoder.features_ or encoder._awaits_search)
+    else:
+        is_idle = {str(name) for name in encoder.get_feature_names_out()} <= set(constant)
+    if is_idle:
         message += "; " * bool(message) + "nothing is left to split on, the tree is a single leaf"
         warn(message, ConstantFeatureWarning)
     elif constant:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from bristlecone._core import BinaryMatrix
 from bristlecone._data.rows import RowsT
-from bristlecone._encoder.cuts import RankedColumns, add_cuts, rank_columns
+from bristlecone._encoder.cuts import add_cuts
 from bristlecone._encoder.ranked import RankedFeatures, awaits_search
+from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._encoder.use import (
     AnswerCounts,
     binary_features,
@@ -47,13 +48,14 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         getattr(data, "exposure", None),
     )
     # The columns are sorted once: thresholds, greedy trees and features are by their ranks.
-    columns = None if read is None else rank_columns(encoder, data.X, read)
-    del read
-    if columns is None:
+    columns = None
+    if read is None:
         bits = binary_features(encoder, data.X)
     else:
-        questions = columns.questions(encoder)
+        columns = RankedColumns.of(read, encoder.columns_, encoder.features_)
+        questions = columns.questions(encoder.features_)
         bits = columns.features(questions)
+    del read
     holds: NDArray[np.int64] | None = None
     if search.limits.min_events_leaf == "auto":  # what this means follows from the features
         rows: Any = data  # of survival, which alone have events
@@ -68,7 +70,7 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
             holds = bits.count_true() if holds is None else holds
             cuts = search.objective.cuts(data, columns, growth)
             if add_cuts(encoder, columns, questions, holds, cuts):
-                features = columns.features(columns.questions(encoder))
+                features = columns.features(columns.questions(encoder.features_))
         if awaits_search(encoder):
             # No feature is written out: there are as many as thresholds.
             features = RankedFeatures(columns, data.weight, encoder.min_support)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.rows import RowsT
-from bristlecone._encoder.cuts import Cut, RankedColumns
+from bristlecone._encoder.cuts import Cut
+from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._leaves.base import Leaves
 from bristlecone._search.certificate import GroupValues
 from bristlecone._search.cuts import Growth, SklearnTree, cuts_of_sklearn, cuts_of_task

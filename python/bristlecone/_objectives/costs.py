@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.targets import CostlyData
-from bristlecone._encoder.cuts import Cut, RankedColumns
+from bristlecone._encoder.cuts import Cut
+from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._leaves.labels import ClassLeaves, sum_by_leaf
 from bristlecone._objectives.base import Objective
 from bristlecone._objectives.labels import ClassObjective

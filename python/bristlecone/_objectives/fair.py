@@ -18,7 +18,8 @@ from bristlecone._data.groups import (
 )
 from bristlecone._data.survival import TrainingData
 from bristlecone._data.targets import GroupedData
-from bristlecone._encoder.cuts import Cut, RankedColumns
+from bristlecone._encoder.cuts import Cut
+from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._leaves.labels import ClassLeaves
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._objectives.base import Objective

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.targets import OwnData
-from bristlecone._encoder.cuts import Cut, RankedColumns
+from bristlecone._encoder.cuts import Cut
+from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._leaves.own import OwnLeaves
 from bristlecone._objectives.base import Objective
 from bristlecone._objectives.own_checks import costs_of, optional_costs_of

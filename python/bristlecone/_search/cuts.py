@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
-from bristlecone._encoder.cuts import Cut, RankedColumns
+from bristlecone._encoder.cuts import Cut
+from bristlecone._encoder.ranks import RankedColumns
 
 Floats = NDArray[np.float64]
 Costs = Callable[[Floats], Floats]

@@ -1,8 +1,9 @@
 //! Binary features from columns of ranks or answers, and their counts.
 
 use super::transpose::transposed;
-use super::{BinaryMatrix, check_size, ones};
+use super::{BinaryMatrix, check_size, column_bitsets, ones};
 use crate::error::Error;
+use rustc_hash::FxHashMap;
 
 /// Rows that are encoded at once: their words stay in the cache.
 const ROWS: usize = 4096;
@@ -123,6 +124,26 @@ impl BinaryMatrix {
         counts
     }
 
+    /// For every feature the first one that divides the rows as it does: an equal one, or its
+    /// complement.
+    pub fn first_alike(&self) -> Vec<usize> {
+        let words = self.n_rows.div_ceil(64).max(1);
+        let mut columns = Vec::new();
+        column_bitsets(self.n_rows, self.n_features, |r| self.row(r), &mut columns);
+        let rest = self.n_rows % 64;
+        let last = if rest == 0 { u64::MAX } else { (1 << rest) - 1 };
+        let mut first: FxHashMap<&[u64], usize> = FxHashMap::default();
+        let columns = columns.chunks_exact_mut(words).enumerate();
+        let alike = columns.map(|(feature, column)| {
+            if column[0] & 1 == 1 {
+                column.iter_mut().for_each(|word| *word = !*word);
+                column[words - 1] &= last;
+            }
+            *first.entry(column).or_insert(feature)
+        });
+        alike.collect()
+    }
+
     /// One feature of all rows.
     pub fn column(&self, feature: usize) -> Vec<bool> {
         (0..self.n_rows).map(|r| self.get(r, feature)).collect()
@@ -210,5 +231,30 @@ mod tests {
         }
         let empty = BinaryMatrix::encode(3, &[]).unwrap();
         assert!(empty.to_bytes().is_empty() && empty.count_true(None).is_empty());
+        assert!(empty.first_alike().is_empty());
+    }
+
+    #[test]
+    fn features_are_alike_if_equal_or_complements() {
+        for n in [1, 63, 64, 65, 200] {
+            let holds = |f: usize, i: usize| match f {
+                0 => i % 3 == 0,
+                1 => i % 2 == 0,
+                2 => i % 3 != 0,
+                3 => true,
+                4 => i % 2 == 0,
+                5 => false,
+                _ => (i % 3 == 0) != (i == n - 1),
+            };
+            let bytes: Vec<u8> = (0..7 * n).map(|k| u8::from(holds(k % 7, k / 7))).collect();
+            let found = BinaryMatrix::from_bytes(n, 7, &bytes).unwrap().first_alike();
+            let alike = |f: usize, g: usize| {
+                let same = (0..n).filter(|&i| holds(f, i) == holds(g, i)).count();
+                same == 0 || same == n
+            };
+            for (f, &first) in found.iter().enumerate() {
+                assert_eq!(first, (0..=f).find(|&g| alike(f, g)).unwrap());
+            }
+        }
     }
 }
