@@ -99,6 +99,23 @@ def test_the_optimum_is_that_over_all_midpoints(subject):
         assert np.array_equal(np.asarray(every.apply(X)), every.tree_.leaves[leaf])
 
 
+def test_a_tree_that_fits_almost_perfectly_is_certified():
+    # 64-bit costs of squares do not tell such trees apart.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2)).round(1)
+    y = np.where(X[:, 0] > 0, 3.0, np.where(X[:, 1] > 0.2, 1.0, 5.0)) + 1e-6 * rng.normal(size=40)
+    found = [
+        OptimalTreeRegressor(
+            max_depth=2, encoder=BinaryEncoder(thresholds=thresholds, min_support=0)
+        ).fit(X, y)
+        for thresholds in ("all", "midpoints")
+    ]
+    every, features = found
+    assert every.status_ == features.status_ == "optimal"
+    assert 0 < every.objective_value_ < 1e-11
+    assert every.objective_value_ == pytest.approx(features.objective_value_, rel=CERTIFIED)
+
+
 def test_thresholds_are_midway_between_values_of_their_node():
     x = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 20.0])
     z = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])

@@ -74,6 +74,7 @@ def test_random_problems(name, kind):
         ("verify", "policy", 71000101),
         # Alternatives of a near-perfect tree over weights of a wide range.
         ("alternatives", "classes", 71000057),
+        ("alternatives", "classes", 115000420),
         ("table", "own task", 8062770),
         # Sums beside prices of 1e289 said that a tree costs nothing.
         ("sums", "costs", 241),

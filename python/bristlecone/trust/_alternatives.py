@@ -20,9 +20,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
 
     The nodes above and beside the split stay as they are; below it everything may change. The
     difference to the tree's own objective shows how firm the split is. If many binary features
-    reach nearly the same objective, another sample may well lead to another split. If the
-    weights of a Gini or entropy tree span a wide range, an objective may exceed the least one by
-    10⁻¹².
+    reach nearly the same objective, another sample may well lead to another split.
 
     The teacher of a tree is fitted again, from its parameters and its seed, and all objectives are
     those of the smoothed outcomes. For a tree from a file with a teacher of the user's own, call

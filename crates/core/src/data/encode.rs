@@ -238,13 +238,13 @@ mod tests {
     fn features_are_alike_if_equal_or_complements() {
         for n in [1, 63, 64, 65, 200] {
             let holds = |f: usize, i: usize| match f {
-                0 => i % 3 == 0,
-                1 => i % 2 == 0,
-                2 => i % 3 != 0,
+                0 => i.is_multiple_of(3),
+                1 => i.is_multiple_of(2),
+                2 => !i.is_multiple_of(3),
                 3 => true,
-                4 => i % 2 == 0,
+                4 => i.is_multiple_of(2),
                 5 => false,
-                _ => (i % 3 == 0) != (i == n - 1),
+                _ => i.is_multiple_of(3) != (i == n - 1),
             };
             let bytes: Vec<u8> = (0..7 * n).map(|k| u8::from(holds(k % 7, k / 7))).collect();
             let found = BinaryMatrix::from_bytes(n, 7, &bytes).unwrap().first_alike();

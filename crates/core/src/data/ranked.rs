@@ -1,6 +1,6 @@
 //! Columns as ranks, and the thresholds between them as questions.
 
-use super::check_size;
+use super::{BinaryMatrix, Questions, check_size};
 use crate::error::Error;
 
 /// Ranks of the values of every column, column after column.
@@ -68,6 +68,18 @@ impl RankMatrix {
         (c, (question - self.first[c]) as u32)
     }
 
+    /// The questions as binary features.
+    ///
+    /// # Errors
+    /// For more than memory has room for.
+    pub fn written(&self) -> Result<BinaryMatrix, Error> {
+        let questions = (0..self.n_columns()).map(|c| {
+            let gaps = 0..(self.first[c + 1] - self.first[c]) as u32;
+            Questions::Cuts(self.column(c), gaps.collect())
+        });
+        BinaryMatrix::encode(self.n_rows, &questions.collect::<Vec<_>>())
+    }
+
     /// Whether a question is true in row `row`.
     pub fn holds(&self, row: usize, question: usize) -> bool {
         let (c, r) = self.place(question);
@@ -90,6 +102,8 @@ mod tests {
         let rows: Vec<Vec<bool>> =
             (0..3).map(|row| (0..3).map(|q| matrix.holds(row, q)).collect()).collect();
         assert_eq!(rows, [[true, true, false], [false, false, true], [false, true, false]]);
+        let written = matrix.written().unwrap();
+        assert!((0..9).all(|at| written.get(at / 3, at % 3) == rows[at / 3][at % 3]));
         assert!(RankMatrix::new(2, 1, vec![0]).is_err());
     }
 }

@@ -20,6 +20,7 @@ use super::memo::Memo;
 use super::nodes::full_leaves;
 use super::root::{About, Scale, Search};
 use super::sums::resolved_by_size;
+use super::wide;
 use super::{Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop, too_wide};
 use crate::data::{RankMatrix, Smallest};
 use crate::error::Error;
@@ -29,6 +30,9 @@ use crate::tree::Tree;
 use cost::Pair;
 use nodes::{RankNode, RankNodes};
 use rows::Table;
+
+/// Work of a search in costs of 128 bits, which tries thresholds one by one, of a minute or two.
+const SHORT_WORK: f64 = (1u64 << 28) as f64;
 
 /// Trees this share cheaper than a known one are not worth finding with finer numbers.
 const WORTH: f64 = 0.25 * super::certificate::MEET;
@@ -177,6 +181,12 @@ pub fn over_thresholds<T: Swept>(
         let Some(finer) = finest.as_ref().unwrap_or(task).finer(found.objective) else { break };
         found = solve_once((&finer, task), matrix, settings, monitor, Some(found));
         finest = Some(finer);
+    }
+    let levels = settings.limits.max_depth.saturating_sub(1).min(64) as i32;
+    let work = (matrix.n_questions() as f64).powi(levels) * matrix.n_rows() as f64;
+    if found.status == Status::Unresolved && work <= SHORT_WORK {
+        let objective = |tree: &Tree| measured(task, matrix, tree);
+        found = wide::resolved(task, &objective, &matrix.written()?, settings, monitor, found)?;
     }
     if found.status == Status::Unresolved {
         let best = measured(task, matrix, &found.tree);

@@ -1,5 +1,6 @@
 //! Trees near the best one, and other questions in the place of those of a tree.
 
+use super::nodes::SumSplit;
 use super::solve::{cost, measured};
 use super::{Problem, sample, solve};
 use crate::data::{BinaryMatrix, Sample};
@@ -8,10 +9,10 @@ use crate::search::branch::Branch;
 use crate::search::certificate::MEET;
 use crate::search::near::{self, Near, Nearness};
 use crate::search::nodes::{Allowed, Cost, Listed};
-use crate::search::wide;
-use crate::search::{Alternative, Checked, Measured, Monitor, Status, Stop};
+use crate::search::wide::{self, WideSplit};
+use crate::search::{Alternative, Checked, Measured, Monitor, Settings, Status, Stop};
 use crate::task::wide::Wide;
-use crate::task::{FreeQuestions, Statistics};
+use crate::task::{FreeQuestions, ScalarTask, Statistics};
 use crate::tree::Tree;
 use std::sync::Arc;
 
@@ -78,40 +79,59 @@ pub fn alternatives<T: FreeQuestions>(
     if let Some(wide) = &wide {
         wide::sample(&**wide, features)?;
     }
-    let objective = |tree: &Tree| measured(task, features, tree).objective;
     let mut found = Vec::new();
-    for place in tree.splits() {
-        let others = tree.n_leaves() - place.n_leaves;
+    for split in tree.splits() {
+        let others = tree.n_leaves() - split.n_leaves;
         let leaves =
             settings.limits.max_leaves.map_or(usize::MAX, |most| most.saturating_sub(others));
-        let depth = settings.limits.max_depth.saturating_sub(place.depth);
-        let mut add = |feature: usize, below: &Tree| {
+        let depth = settings.limits.max_depth.saturating_sub(split.depth);
+        let place = Place { tree, node: split.node, allowed: Allowed { depth, leaves } };
+        let with = |feature: usize, below: &Tree| {
             let whole = tree.with_subtree(place.node, below);
-            let (objective, n_leaves) = (objective(&whole), whole.n_leaves());
-            found.push(Alternative { node: place.node, feature, objective, n_leaves });
+            let (measured, n_leaves) = (measured(task, features, &whole), whole.n_leaves());
+            let objective = measured.objective;
+            (measured, Alternative { node: place.node, feature, objective, n_leaves })
         };
-        let allowed = Allowed { depth, leaves };
-        let end = match &wide {
+        let mut here = Vec::new();
+        let add = |feature: usize, below: &Tree| here.push(with(feature, below));
+        let mut end = match &wide {
             Some(wide) => {
-                let sample = rows_at(&**wide, task.events(), features, tree, place.node);
-                below_each(&**wide, sample, settings, monitor, allowed, &mut add)
+                below_in_wide(&**wide, task.events(), features, settings, monitor, &place, add)
             }
-            None => {
-                let sample = rows_at(task, task.events(), features, tree, place.node);
-                let problem = Problem::new(task, &sample, settings, monitor);
-                let mut branch = problem.branch(settings);
-                let node = branch.nodes.node(sample);
-                let column = |c: usize| node.sample.columns[c].feature;
-                let add =
-                    |split: &super::nodes::SumSplit, tree: &Tree| add(column(split.column), tree);
-                with_each_root(&mut branch, &node, allowed, add)
-            }
+            None => below(task, features, settings, monitor, &place, None, add),
         };
+        for (mut of_best, mut best) in here {
+            let mut finest: Option<T> = None;
+            while end.is_ok() && wide.is_none() {
+                let current = finest.as_ref().unwrap_or(task);
+                if !is_coarse(current, settings, of_best.magnitude) {
+                    break;
+                }
+                let Some(finer) = current.finer(best.objective) else { break };
+                let only = Some(best.feature);
+                end = below(&finer, features, settings, monitor, &place, only, |feature, below| {
+                    let (measured, other) = with(feature, below);
+                    if other.objective < best.objective {
+                        (of_best, best) = (measured, other);
+                    }
+                });
+                finest = Some(finer);
+            }
+            if end.is_ok() {
+                found.push(best);
+            }
+        }
         if let Err(stop) = end {
             return Ok((found, Some(stop)));
         }
     }
     Ok((found, None))
+}
+
+/// Whether two trees may be told apart by less than what is certified of such a tree: each may be
+/// off by the resolution.
+fn is_coarse(task: &impl ScalarTask, settings: &Settings, magnitude: f64) -> bool {
+    2.0 * task.resolution(settings.limits.allowed()) > MEET * magnitude
 }
 
 /// The task in wide costs, where its own do not resolve trees like this one, or none that is better
@@ -125,37 +145,64 @@ fn resolving<'a, T: FreeQuestions>(
     let resolution = task.resolution(settings.limits.allowed());
     let single_leaf = || measured(task, features, &Tree::leaf()).magnitude;
     let enough = if of_tree.magnitude > 0.0 { of_tree.magnitude } else { single_leaf() };
-    // Of two trees each may be off by it.
-    let coarse = 2.0 * resolution > MEET * enough;
+    let coarse = is_coarse(task, settings, enough);
     if coarse { task.wide(of_tree.objective.max(resolution)) } else { None }
 }
 
-/// The best tree in wide costs with each feature at the root.
-fn below_each(
-    task: &dyn Wide,
-    sample: Sample,
+/// A node of a tree, and the limits of what may stand there.
+struct Place<'a> {
+    tree: &'a Tree,
+    node: usize,
+    allowed: Allowed,
+}
+
+/// The best tree with each feature at its root, or with one alone.
+fn below<T: FreeQuestions>(
+    task: &T,
+    features: &BinaryMatrix,
     settings: &Checked,
     monitor: &Monitor,
-    allowed: Allowed,
+    place: &Place,
+    only: Option<usize>,
     mut add: impl FnMut(usize, &Tree),
 ) -> Result<(), Stop> {
+    let sample = rows_at(task, task.events(), features, place);
+    let problem = Problem::new(task, &sample, settings, monitor);
+    let mut branch = problem.branch(settings);
+    let node = branch.nodes.node(sample);
+    let feature = |split: &SumSplit| node.sample.columns[split.column].feature;
+    let wanted = |split: &SumSplit| only.is_none_or(|only| only == feature(split));
+    let add = |split: &SumSplit, tree: &Tree| add(feature(split), tree);
+    with_each_root(&mut branch, &node, place.allowed, wanted, add)
+}
+
+/// The best tree in wide costs with each feature at its root.
+fn below_in_wide(
+    task: &dyn Wide,
+    events: &[bool],
+    features: &BinaryMatrix,
+    settings: &Checked,
+    monitor: &Monitor,
+    place: &Place,
+    mut add: impl FnMut(usize, &Tree),
+) -> Result<(), Stop> {
+    let sample = rows_at(task, events, features, place);
     wide::with_branch(task, sample, settings, monitor, |branch, node| {
-        let column = |c: usize| node.sample.columns[c].feature;
-        let add = |split: &wide::WideSplit, tree: &Tree| add(column(split.column), tree);
-        with_each_root(branch, node, allowed, add)
+        let feature = |split: &WideSplit| node.sample.columns[split.column].feature;
+        let add = |split: &WideSplit, tree: &Tree| add(feature(split), tree);
+        with_each_root(branch, node, place.allowed, |_| true, add)
     })
 }
 
-/// The rows that reach a node.
+/// The rows that reach the node.
 fn rows_at(
     task: &(impl Statistics + ?Sized),
     events: &[bool],
     features: &BinaryMatrix,
-    tree: &Tree,
-    node: usize,
+    place: &Place,
 ) -> Sample {
-    let rows: Vec<usize> =
-        (0..features.n_rows()).filter(|&r| tree.passes(features, r, node)).collect();
+    let passes = |&r: &usize| place.tree.passes(features, r, place.node);
+    let rows: Vec<usize> = (0..features.n_rows()).filter(passes).collect();
     let channels = task.channels();
     let record = |&r: &usize| task.statistics()[r * channels..(r + 1) * channels].iter().copied();
     let statistics: Vec<i64> = rows.iter().flat_map(record).collect();
@@ -166,18 +213,20 @@ fn rows_at(
     Sample::with_kinds(&features.take(&rows), &statistics, channels, &[], &events)
 }
 
-/// Hands on the best tree with each question at the root whose sides can be leaves.
+/// Hands on the best tree with each question at the root that is wanted and whose sides can be
+/// leaves.
 fn with_each_root<N: Listed<Subtree = Arc<Tree>>>(
     branch: &mut Branch<N>,
     node: &N::Node,
     allowed: Allowed,
+    wanted: impl Fn(&N::Split) -> bool,
     mut add: impl FnMut(&N::Split, &Tree),
 ) -> Result<(), Stop> {
     if allowed.depth == 0 || allowed.leaves < 2 {
         return Ok(());
     }
     let (open, splits) = branch.nodes.questions(node);
-    for split in splits {
+    for split in splits.into_iter().filter(wanted) {
         let known = branch.below(node, &open, &split, allowed, Cost::MOST)?.known;
         if let Some(tree) = known.tree.filter(|_| known.value < Cost::MOST) {
             add(&split, &tree);

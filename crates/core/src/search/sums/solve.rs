@@ -52,14 +52,8 @@ fn resolved<T: LaneTask>(
         found = solve_once((&finer, task), features, settings, monitor, Some(found))?;
         finest = Some(finer);
     }
-    let mut before = f64::INFINITY;
-    while found.status == Status::Unresolved && found.objective < before {
-        // The known tree gives the unit: a better one may need a smaller.
-        before = found.objective;
-        let Some(wide) = task.wide(before) else { break };
-        let objective = |tree: &Tree| measured(task, features, tree);
-        found = wide::solve(&*wide, &objective, features, settings, monitor, found)?;
-    }
+    let objective = |tree: &Tree| measured(task, features, tree);
+    found = wide::resolved(task, &objective, features, settings, monitor, found)?;
     if found.status == Status::Unresolved {
         let best = measured(task, features, &found.tree);
         let search = |smaller: &Checked, inner: &Monitor| {

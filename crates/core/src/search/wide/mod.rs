@@ -12,9 +12,10 @@ use super::branch::{Branch, MemoOf};
 use super::certificate::EVALUATED;
 use super::nodes::{Cost, cost_of_tree};
 use super::root::{About, Scale, Search};
-use super::{Checked, Measured, Monitor, Settings, Solution};
+use super::{Checked, Measured, Monitor, Settings, Solution, Status};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
+use crate::task::ScalarTask;
 use crate::task::digits::MOST_ROWS;
 use crate::task::wide::Wide;
 use crate::tree::Tree;
@@ -68,8 +69,27 @@ pub fn with_branch<R>(
     search(&mut Branch { nodes, memo: memo.as_ref(), monitor }, &root)
 }
 
+/// A solution whose objective and bound meet, if the task has such costs, unless a limit passed.
+pub fn resolved(
+    task: &impl ScalarTask,
+    objective: &Objective,
+    features: &BinaryMatrix,
+    settings: &Checked,
+    monitor: &Monitor,
+    mut found: Solution,
+) -> Result<Solution, Error> {
+    let mut before = f64::INFINITY;
+    while found.status == Status::Unresolved && found.objective < before {
+        // The known tree gives the unit: a better one may need a smaller.
+        before = found.objective;
+        let Some(wide) = task.wide(before) else { break };
+        found = solve(&*wide, objective, features, settings, monitor, found)?;
+    }
+    Ok(found)
+}
+
 /// The best tree, where a search of less resolution found one.
-pub fn solve(
+fn solve(
     task: &dyn Wide,
     objective: &Objective,
     features: &BinaryMatrix,
