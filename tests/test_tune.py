@@ -616,3 +616,16 @@ def test_a_search_is_saved_by_its_best_estimator(tmp_path):
     search = TreeSizeCV(OptimalTreeClassifier(max_depth=1), cv=2).fit(X, y)
     with pytest.raises(TypeError, match="a TreeSizeCV cannot be saved; save its best_estimator_"):
         bristlecone.save_model(search, tmp_path / "m.json")
+
+
+def test_sizes_of_infinite_score_are_not_chosen():
+    # A leaf without events predicts that there are none: some other row has one.
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.poisson(0.5, 40).astype(float)
+    tree = OptimalTreeRegressor(objective="poisson", max_depth=3)
+    found = TreeSizeCV(tree, cv=3).fit(X, y)
+    mean = found.cv_results_["mean_test_score"]
+    assert mean[0] > -np.inf == mean[-1] and found.best_n_leaves_ == 1
+    assert np.isnan(found.cv_results_["se_test_score"][-1])
+    table = evaluate({"one": tree, "other": tree}, X, y, cv=3, against="one")
+    assert (table["mean"] == -np.inf).all() and table["difference"].isna().all()

@@ -138,7 +138,8 @@ def evaluate(
                 scores[m, k, fold] = score_of(metric, fitted, held, outcomes)
 
     reference = 0 if against is None else names.index(against)
-    differences = scores - scores[:, [reference]]
+    with np.errstate(invalid="ignore"):  # infinite scores have no difference
+        differences = scores - scores[:, [reference]]
     by_fold = np.moveaxis(scores, -1, 0)
     columns: list[tuple[str, NDArray[Any]]] = [
         ("metric", np.repeat(np.array(list(metrics), dtype=object), len(models))),

@@ -92,8 +92,11 @@ def _repeats(folds: Folds, n_rows: int) -> list[list[int]]:
     return repeats if any(len(folds) > 1 for folds in repeats) else [[*range(len(folds))]]
 
 
+@np.errstate(invalid="ignore")
 def standard_error(scores: Floats, folds: Folds, n_rows: int) -> Floats:
-    """Standard error of the mean over the folds (the first axis); NaN for a single one.
+    """Standard error of the mean over the folds (the first axis).
+
+    NaN for a single fold, and where a score is infinite.
 
     For one repeat, it is the standard deviation over the folds divided by the square root of their
     number. For several repeats, the variances are averaged: more repeats make the mean more stable,
@@ -106,8 +109,11 @@ def standard_error(scores: Floats, folds: Folds, n_rows: int) -> Floats:
     return np.asarray(np.sqrt(variance))
 
 
+@np.errstate(invalid="ignore")
 def corrected_error(differences: Floats, folds: Folds) -> float:
-    """Corrected resampled standard error of a mean difference; NaN for a single fold.
+    """Corrected resampled standard error of a mean difference.
+
+    NaN for a single fold, and where a difference is infinite.
 
     Nadeau and Bengio, "Inference for the generalization error", Machine Learning 52 (2003). The
     variance over J folds is multiplied by 1/J + n_test/n_train, because the folds share training

@@ -284,7 +284,8 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
             values = np.stack([own[name][np.minimum(places, len(own[name]) - 1)] for own in scores])
             mean = values.mean(axis=0)
             results[f"mean_test_{name}"] = mean
-            results[f"std_test_{name}"] = values.std(axis=0)
+            with np.errstate(invalid="ignore"):  # infinite scores have no deviation
+                results[f"std_test_{name}"] = values.std(axis=0)
             results[f"se_test_{name}"] = standard_error(values, folds, n_rows)
             results[f"rank_test_{name}"] = _ranks(mean)
             for fold, split in enumerate(values):
