@@ -145,7 +145,7 @@ def hazard_of(model: Any, X: Any, times: Floats, what: str) -> SteppedCurves:
 def _curves(
     model: Any, X: Any, times: Floats, methods: tuple[str, ...], before: float
 ) -> SteppedCurves | None:
-    """What the first of these methods predicts; None if the model has none of them."""
+    """Predictions by the first of these methods that the model has, or None."""
     method = next((name for name in methods if hasattr(model, name)), None)
     if method is None:
         return None

@@ -22,7 +22,7 @@ _WIDTH = 80
 _FORMS = ("sql", "python", "r", "onnx", "dot", "rules", "text", "json")
 _DIALECTS = ("ansi", "duckdb", "mysql", "postgresql", "sqlite")
 RULES = ("best", "one-standard-error")
-"""Of ``TreeSizeCV``."""
+"""Rules of ``TreeSizeCV``."""
 # From which similarity an option is suggested in place of another.
 _ALIKE = 0.75
 _LISTED: dict[str, Any] = {"metavar": "COL", "nargs": "+", "action": "extend", "default": []}

@@ -13,7 +13,7 @@ from bristlecone._cli.tables import output, shown
 from bristlecone._model.files import write_files
 from bristlecone._model.registry import load_model
 
-# What an option is for, by its name among the arguments.
+# Purpose of an option, by its name among the arguments.
 _FOR = {
     "times": ("sql", "python", "r", "onnx", "rules"),
     "table": ("sql",),

@@ -1,4 +1,4 @@
-"""What ``--estimator`` names: classes with the columns and options they take.
+"""Estimators of ``--estimator``: classes with the columns and options they take.
 
 Nothing heavy is imported here: the help is made of this table.
 """

@@ -63,7 +63,7 @@ def _times(times: list[float]) -> dict[str, float]:
 
 
 def _predictions(estimator: Any, X: Any, times: dict[str, float]) -> Columns:
-    """What the tree predicts, by the first method of these that it has."""
+    """Predictions of the tree by the first of these methods that it has."""
     for method, columns in (
         ("predict_survival_function", _survival),
         ("predict_proba", _probabilities),

@@ -22,7 +22,7 @@ class Columns(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What ``fit`` takes: X (a pandas DataFrame), y and the rest by its keywords."""
+    """Arguments of ``fit``: X (a pandas DataFrame), y and the rest by keyword."""
 
     X: Any
     y: NDArray[Any]

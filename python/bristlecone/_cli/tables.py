@@ -34,7 +34,7 @@ def is_bundled(data: str) -> bool:
 
 
 def open_table(data: str) -> DataFile:
-    """What DATA names, not read yet.
+    """Table that DATA names, not read yet.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from bristlecone.export import export_dict, export_text
 
 
 def tree_text(estimator: Any, source: str) -> str:
-    """Where the tree comes from and its size, the tree, and what was proved of it."""
+    """Text with the source and size of a tree, the tree, and its proof."""
     proof = "".join(f"{name:16}{value}\n" for name, value in _proof(estimator.certificate_))
     return f"{source}: {size(estimator)}\n\n{export_text(estimator)}\n{proof}"
 

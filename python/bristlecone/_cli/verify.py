@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _kind(tree: Any, arguments: argparse.Namespace) -> Kind:
-    """What the model is to the command line, and which columns it needs."""
+    """Kind of the model on the command line, with the columns it needs."""
     cls = type(tree).__name__
     kind = next(kind for kind in KINDS.values() if kind.cls == cls)
     roles = {role.name for role in kind.roles}

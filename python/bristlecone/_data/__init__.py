@@ -1,1 +1,1 @@
-"""What comes from the user, read and checked once: rows, outcomes, targets, groups, files."""
+"""Input of the user, read and checked once: rows, outcomes, targets, groups, files."""

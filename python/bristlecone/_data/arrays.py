@@ -66,7 +66,7 @@ def check_not_negative(values: NDArray[np.float64], label: str, kind: str) -> No
 
 
 def unmasked(values: Any, label: str) -> Any:
-    """What was given, a masked array without its mask.
+    """The given array, without its mask if it had one.
 
     Raises
     ------

@@ -36,7 +36,7 @@ REVERSED = _words("censored censor censoring cens alive survived")
 LETTERS = {"e": "event", "d": "event", "t": "time"}
 """Names of a single letter; within longer names a letter may mean anything."""
 
-# What may stand beside a word without changing what it means.
+# Words that may stand beside another without changing its meaning.
 _BESIDE_EVENT = EVENTS | _words("is has had was indicator flag occurred")
 _BESIDE_TIME = TIMES | EVENTS | _words("survival to in until date")
 _BESIDE_ENTRY = ENTRIES | _words("time date")
@@ -95,7 +95,7 @@ def columns_of(columns: Mapping[Any, Any], name: str) -> Columns:
 
 
 def role_of(column: Any) -> str | None:
-    """What the name of a column means: "event", "time", "entry", "reversed" or None."""
+    """Meaning of a column's name: "event", "time", "entry", "reversed" or None."""
     words = _words(column)
     if len(words) == 1 and (word := next(iter(words))) in LETTERS:
         return LETTERS[word]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
 Outcome: TypeAlias = "NDArray[np.void] | IntoDataFrame | tuple[ArrayLike, ArrayLike] | Survival"
-"""What ``fit`` takes as y, see :func:`check_survival`."""
+"""Forms of y that ``fit`` accepts, see :func:`check_survival`."""
 
 AsEvent: TypeAlias = Callable[[NDArray[Any], str], NDArray[Any]]
 """Reads the column of the event, which messages call so."""

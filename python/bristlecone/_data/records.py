@@ -78,7 +78,7 @@ def convert(kind: type[Kind], value: Any) -> Kind:
 
 
 def _told(message: str) -> str:
-    """What msgspec says of a field, beginning with its full name."""
+    """Message of msgspec about a field, beginning with its full name."""
     parts = _AT.fullmatch(message)
     assert parts is not None
     what, path = parts["what"], parts["path"] or ""

@@ -1,4 +1,4 @@
-"""What comes by row: how many there are, which are taken, their weights and labels."""
+"""Arguments with one entry per row: their number, weights, labels, and subsets of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``BinaryEncoder.fit`` chooses: the features a column could give, and which are kept."""
+"""Choice of binary features in ``BinaryEncoder.fit``: candidates of a column, and those kept."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Floats = NDArray[np.float64]
 
 
 class Chosen(NamedTuple):
-    """What a fit of the encoder chose: its attributes, and warnings about columns."""
+    """Result of a fit of the encoder: its attributes, and warnings about columns."""
 
     columns: list[ColumnSchema]
     features: list[Feature]
@@ -111,7 +111,7 @@ def _others(features: Iterable[Feature], counts: ValueCounts) -> list[Candidate]
 
 
 class ColumnChoice(NamedTuple):
-    """What a fit of the encoder chose of a column.
+    """Result of a fit of the encoder for one column.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ def choose_of_column(
     *,
     tried: bool = False,
 ) -> ColumnChoice:
-    """What ``fit`` chooses from the counts of a column.
+    """Choose the features of a column from its counts.
 
     ``unit`` is the least weight of a row, or 1. ``gaps`` are those of a numeric column, where
     they are chosen already, and ``risks`` those of its levels, if it was ``tried`` to find any.
@@ -254,7 +254,7 @@ def choose(
     divided: Callable[[Sequence[Feature]], Sequence[Hashable]],
     max_features: int | None,
 ) -> Chosen:
-    """What ``fit`` chooses of all columns: at most ``max_features`` of their candidates.
+    """Choose among the candidates of all columns, at most ``max_features``.
 
     ``divided`` is asked only for features that may divide the rows alike; it gives the same
     value for those that do.

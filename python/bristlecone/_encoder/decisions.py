@@ -16,7 +16,7 @@ from bristlecone._tree import Tree
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What a split asks about a row; yes goes left.
+    """Question of a split about a row; rows that answer yes go left.
 
     Parameters
     ----------

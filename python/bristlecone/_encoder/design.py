@@ -146,7 +146,7 @@ class DesignEncoder:
 
     @property
     def zero(self) -> Floats:
-        """Where the design has the user's 0, shape (n_design,)."""
+        """Values of the design at the user's 0, shape (n_design,)."""
         return np.array([float(column.scaled(0.0)) for column in self.design_])
 
     @property

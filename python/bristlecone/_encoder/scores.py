@@ -32,7 +32,7 @@ class Ratios(NamedTuple):
 def outcome_ratios(
     y: Any, n_rows: int, weight: Floats | None, exposure: Floats | None = None
 ) -> Ratios:
-    """What the risk of groups of rows follows from.
+    """Terms from which the risk of groups of rows follows.
 
     * Survival outcomes: events, and the events expected without features, Λ(time) − Λ(entry).
     * Rates with an exposure: counts, and the counts expected of the exposure.

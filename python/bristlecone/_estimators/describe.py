@@ -168,7 +168,7 @@ def _describe_soft(estimator: Any) -> str:
 
 
 def _teacher(found: Certificate) -> list[str]:
-    """What a reader must know of the teacher, if there was one."""
+    """Sentences about the teacher, if there was one."""
     return [] if found.teacher is None else [found.teacher.sentences]
 
 
@@ -251,7 +251,7 @@ def _size(found: Certificate) -> str:
 
 
 def _candidates(found: Certificate) -> str:
-    """What the splits were chosen from."""
+    """Phrase for the candidates of the splits."""
     if "thresholds" in found.facts:
         return "every threshold of the numeric columns and the categories as encoded"
     return f"{len(found.binary_features)} binary features"

@@ -1,4 +1,4 @@
-"""What a fit over partitions asks of an estimator."""
+"""Methods of an estimator that a fit over partitions calls."""
 
 from __future__ import annotations
 

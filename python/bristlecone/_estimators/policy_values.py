@@ -1,4 +1,4 @@
-"""What a policy is worth: estimated rewards, values with their errors, held-out scores."""
+"""Value of a policy: estimated rewards, values with their errors, held-out scores."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class PolicyValues(BaseTree):
         predicted_outcomes: Any,
         found: EstimatedRewards,
     ) -> NDArray[np.int64]:
-        """What trees like this one, fitted to other folds, prescribe to every row."""
+        """Treatment of every row by trees like this one that are fitted to the other folds."""
         kept = found.treatment >= 0
         rows = self._checked(X, y, weight, treatment, propensity, predicted_outcomes)
         columns = np.column_stack([design_of(rows.X, rows.weight), found.rewards[kept]])

@@ -77,7 +77,7 @@ def assemble(
     parameters: Mapping[str, Any],
     start: float,
 ) -> Fitted:
-    """What a search found; ``parameters`` are those of the estimator, ``start`` when it began."""
+    """Make the tree of a solution from a fit with these ``parameters`` that began at ``start``."""
     objective, memo = search.objective, problem.memo
     if "fingerprint" not in memo:
         memo["binary_features"] = question_names(problem.encoder)

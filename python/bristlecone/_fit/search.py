@@ -1,4 +1,4 @@
-"""What a fit searches for and within which limits: the parameters of an estimator as values."""
+"""Aim and limits of a search: the parameters of an estimator as values."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched for, over which features and within which limits.
+    """Aim, features and limits of a search.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What the leaves of a tree know and predict, one file per kind of leaf."""
+"""Leaves of trees: their statistics and predictions, one file per kind of leaf."""

@@ -59,15 +59,15 @@ class Leaves(ABC):
     @property
     @abstractmethod
     def order(self) -> NDArray[Any]:
-        """What the leaves are ordered by in pictures, shape (n_leaves,)."""
+        """Values that order the leaves in pictures, shape (n_leaves,)."""
 
     @abstractmethod
     def shown(self, confidence: float, time_label: str) -> Shown:
-        """What pictures and pages show of every leaf."""
+        """Description of every leaf for pictures and pages."""
 
     @abstractmethod
     def outputs(self, times: Mapping[str, float]) -> list[Output]:
-        """What programs predict in every leaf; survival at ``times``, by their names."""
+        """Predictions of exported programs in every leaf, by name; survival at ``times``."""
 
     def heading(self, column: str, time_label: str) -> str:
         """Heading of a column of ``table`` in plain words."""
@@ -88,14 +88,14 @@ class Leaves(ABC):
 
     @abstractmethod
     def facts(self) -> list[dict[str, Any]]:
-        """What to tell of every leaf, as plain JSON types."""
+        """Facts about every leaf as plain JSON types."""
 
     @abstractmethod
     def text(self, facts: Mapping[str, Any]) -> str:
         """One entry of ``facts`` in a few words."""
 
     def sentences(self, tree: Any, *, own_rows: bool) -> list[str]:
-        """What a methods section says of the leaves of a tree, a paragraph each.
+        """Text of a methods section about the leaves of a tree, a paragraph each.
 
         ``own_rows`` says that the splits were chosen on the rows of the leaves.
         """

@@ -47,7 +47,7 @@ class BrierScore:
     def row_losses(
         self, curves: Curves, time: NDArray[np.float64], event: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """What every row adds to the score, shape (n,); O(n · n_times).
+        """Contribution of every row to the score, shape (n,); O(n · n_times).
 
         Their mean (by weight) is the score of the curves.
         """

@@ -17,7 +17,7 @@ from bristlecone._tree import Tree
 
 Floats = NDArray[np.float64]
 
-# Of the quantiles that are kept of every leaf: all that a box plot shows.
+# Quantiles that are kept of every leaf: all that a box plot shows.
 LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 _NAMES = (
     "minimum",
@@ -88,14 +88,14 @@ class MeanLeaves(Leaves):
 
     @staticmethod
     def shrunk(tree: Tree, mean: Floats, shrinkage: float) -> Floats:
-        """What is predicted in place of the means."""
+        """Predictions in place of the means."""
         if shrinkage == 0:
             return mean
         weight = tree.weighted_n_node_samples[tree.leaves]
         return shrunk_means(tree, mean * weight, weight, shrinkage)
 
     def predict(self, rows: NDArray[np.int64]) -> Floats:
-        """What is predicted of every row, shape (n,)."""
+        """Prediction of every row, shape (n,)."""
         return self.predicted[rows]
 
     def facts(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What keeps leaves from being small or extreme: minimum sizes and a prior, as users give them."""
+"""Minimum sizes of leaves and the prior, as users give them."""
 
 from __future__ import annotations
 

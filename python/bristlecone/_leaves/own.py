@@ -56,7 +56,7 @@ class OwnLeaves(Leaves):
         return [("value", value, tuple(map(str, range(width))))]
 
     def predict(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """What is predicted of every row, shape (n,) or (n, p)."""
+        """Prediction of every row, shape (n,) or (n, p)."""
         assert self.value is not None
         return self.value[rows]
 

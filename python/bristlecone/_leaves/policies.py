@@ -210,7 +210,7 @@ def covariance_of_mean(
     off = (scaled - share @ scaled) * share[:, None]
     if count is not None:
         off = off / np.sqrt(count)[:, None]
-    # Of rewards beyond 1e154 it is beyond the largest number: nothing is said of their errors.
+    # For rewards beyond 1e154 it exceeds the largest number: their errors are left out.
     with np.errstate(over="ignore", invalid="ignore"):
         found = (off.T @ off) * unit * unit
     return np.asarray((found + found.T) / 2)

@@ -1,4 +1,4 @@
-"""What the leaves of a tree show of themselves, without a picture: plot and report paint it."""
+"""Descriptions of leaves without a picture: plot and report paint them."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def _largest_error(one: SurvivalLeaves, other: SurvivalLeaves) -> float:
 
 
 def _pieces(size: int, points: int, reach: Reach) -> tuple[NDArray[np.int64], float]:
-    """Where the pieces begin, at most ``points``, and the least error with so many."""
+    """Starts of the pieces, at most ``points``, and the least error with so many."""
 
     def begin(error: float) -> list[int] | None:
         starts: list[int] = []

@@ -1,4 +1,4 @@
-"""What is in the file of a fitted model: the whole schema, from which all else is read."""
+"""Schema of the file of a fitted model, from which all else is read."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ class TeachingRecord(Record, frozen=True):
 
 
 class CertificateRecord(Record, frozen=True):
-    """What was searched for and what was proved; null is what no number is known of."""
+    """Aim and proof of the search; null stands for an unknown number."""
 
     aim: str
     status: Literal[

@@ -60,7 +60,7 @@ def _like(target: Path) -> Callable[[str, int], int]:
             return os.open(path, flags, 0o666)
         descriptor = os.open(path, flags, 0o600)
         try:
-            # What the umask has taken away comes back; nothing was written yet.
+            # The umask may have removed permissions; nothing was written yet.
             os.chmod(path, mode)
         except OSError:
             os.close(descriptor)

@@ -73,7 +73,7 @@ class LabelsRecord(Record, frozen=True):
         return labels
 
 
-# Of rewards beyond 1e154, covariances are beyond the largest number.
+# Rewards beyond 1e154 have covariances beyond the largest number.
 Matrix = list[list[float | None]]
 
 

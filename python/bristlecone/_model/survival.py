@@ -234,7 +234,7 @@ class RowsRecord(Record, frozen=True):
 
 
 class EstimatesRecord(Record, frozen=True):
-    """What does not follow from the counts of rows: they have weights, or enter, or are thinned."""
+    """Estimates that do not follow from counts of rows: weighted, late or thinned ones."""
 
     baseline: BaselineRecord
     leaves: list[LeafRecord]

@@ -29,7 +29,7 @@ class Objective(ABC, Generic[RowsT, LeavesT]):
     words. What else is here has an answer that suits most.
     """
 
-    # What an admissible tree is, for messages.
+    # Name of an admissible tree in messages.
     admissible: ClassVar[str] = "a tree that satisfies the constraints"
     infeasible: ClassVar[str] = "no tree satisfies the constraints"
 
@@ -50,7 +50,7 @@ class Objective(ABC, Generic[RowsT, LeavesT]):
         """Leaves of a tree that was found."""
 
     def outcomes(self, data: RowsT) -> Outcomes:
-        """What a teacher learns from these rows.
+        """Target of a teacher for these rows.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class Objective(ABC, Generic[RowsT, LeavesT]):
 
     @abstractmethod
     def aim(self, problem: Problem[RowsT], leaves: LeavesT) -> str:
-        """What was searched for, with its source: "the least mean cost (...)"."""
+        """Aim of the search with its source: "the least mean cost (...)"."""
 
     def favoured(
         self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT
@@ -93,11 +93,11 @@ class Objective(ABC, Generic[RowsT, LeavesT]):
         return None
 
     def remarks(self) -> tuple[tuple[str, str], ...]:
-        """What a reader of the objective value should know, as names and texts."""
+        """Remarks on the objective value, as names and texts."""
         return ()
 
     def doubts(self, problem: Problem[RowsT]) -> tuple[str, ...]:
-        """What the user must be warned of, though there is a tree."""
+        """Warnings for the user, though there is a tree."""
         return ()
 
     def groups(self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT) -> GroupValues | None:

@@ -154,7 +154,7 @@ class LabelSums(ClassObjective[LabelledData]):
         return Task("label-costs", {"costs": below + above, "weight": data.weight})
 
     def _class_scale(self, data: LabelledData) -> Floats:
-        """What a row of every class counts, shape (n_classes,)."""
+        """Weight of a row of every class, shape (n_classes,)."""
         n_classes = len(data.classes)
         if not self.balanced:
             return np.ones(n_classes)

@@ -45,7 +45,7 @@ def groups_of(
 class GroupConstraint(Fairness):
     """Limit on the difference between groups; a subclass defines the quantity."""
 
-    # What limits must not exceed.
+    # Largest allowed limit.
     _most: ClassVar[float] = np.inf
 
     def __init__(self, limit: float, *, sensitive_feature: str | int | None = None) -> None:

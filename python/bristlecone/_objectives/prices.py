@@ -96,7 +96,7 @@ def column_prices(names: list[str], costs: Any) -> Prices:
 
 
 def _entry(name: str, given: Any) -> Mapping[str, Any]:
-    """What a column costs, by key."""
+    """Costs of a column, by key."""
     if not isinstance(given, Mapping):
         return {"cost": given}
     unknown = [key for key in given if key not in _KEYS]

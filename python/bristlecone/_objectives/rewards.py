@@ -69,7 +69,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         return engine_of(Task("capacity", limited), problem.features)
 
     def _estimated(self, data: PolicyData) -> str:
-        """What was estimated for the rewards, and by which models."""
+        """Sentence about the estimates behind the rewards and their models."""
         scores, outcomes = (
             "auto" if isinstance(model, str) else type(model).__name__ for model in self.models
         )

@@ -1,4 +1,4 @@
-"""What the objectives of survival trees have in common."""
+"""Base of the objectives of survival trees."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SurvivalObjective(TaskObjective[TrainingData, StepLeaves]):
     curves: ClassVar[tuple[str, ...]]
     # Whether the risk of a leaf is θ, and predictions follow from it.
     by_theta: ClassVar[bool]
-    # What shrinkage="auto" is: pseudo-events, or pseudo-rows of step curves.
+    # Value of shrinkage="auto": pseudo-events, or pseudo-rows of step curves.
     auto_shrinkage: ClassVar[float]
 
     @classmethod

@@ -48,7 +48,7 @@ class Lives(NamedTuple):
 
     @classmethod
     def until(cls, event: Bools, time: Floats, horizon: float) -> Lives:
-        """Of rows whose later fate does not matter."""
+        """Lives of rows whose fate after the horizon does not matter."""
         by_then = event & (time <= horizon)
         return cls(by_then, ~event & (time < horizon), np.minimum(time, horizon), horizon)
 
@@ -81,7 +81,7 @@ class Estimand(NamedTuple):
 
 
 def residuals(lives: Lives, estimand: Estimand, survival: Floats, uncensored: Floats) -> Floats:
-    """What the observed lives add to the estimand of the curves they are expected to have.
+    """Difference that observed lives make to the estimand of their expected curves.
 
     −Σ_t w(t) S(t) Σ_{u ≤ t} (1{T = u, event} − 1{T ≥ u} h(u)) / (S(u) G(u−)) with the hazards
     h(u) = 1 − S(u) / S(u−) (Westling, Luedtke, Gilbert and Carone, JASA 119, 2024, eq. 3).

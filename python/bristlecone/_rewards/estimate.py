@@ -207,7 +207,7 @@ def prepare(
     )
     counts = np.ones(len(rewards), dtype=np.int64) if count is None else count[rows.kept]
     _warn_of_overlap(estimates, counts)
-    # What the rewards do not rest on does not belong to the rows of the fit.
+    # Columns that the rewards do not rest on do not belong to the rows of the fit.
     used = predictions if how.reward != "inverse-propensity" else None
     given = scores if needs_scores else None
     data = PolicyData(

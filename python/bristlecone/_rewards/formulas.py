@@ -117,7 +117,7 @@ def given_propensity(
         check_amounts("propensity", share, (len(treatment), len(names)), why=why)
     share = share.astype(np.float64)
     whole = share if share.ndim == 2 else share[:, None]
-    # Of a single treatment nothing else is known: its score is 1.
+    # A single treatment has the score 1: nothing else is known of it.
     wrong = ~((whole > 0) & ((whole < 1) | (len(names) == 1)))
     if wrong.any():
         place, column = (int(at) for at in np.argwhere(wrong)[0])

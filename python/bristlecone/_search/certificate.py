@@ -165,7 +165,7 @@ class Teaching:
 
     @property
     def sentences(self) -> str:
-        """What a reader of the tree must know of its teacher."""
+        """Sentence about the teacher for readers of the tree."""
         return (
             "Before the splits were chosen, the outcome of every training row was replaced by a "
             f"mixture: {100 * self.weight:.3g}% is the prediction of a teacher ({self.source}) "

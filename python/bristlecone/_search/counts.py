@@ -1,4 +1,4 @@
-"""What searches that are no single pass over a lattice would take, from counts of the features.
+"""Forecasts of searches that are no single pass over a lattice, from counts of the features.
 
 The engine forecasts the others itself. Constants are measured on GBSG2 and whas500 at depths
 three to five, one thread (``benchmarks/records/2026-11-22-fallback.md``).

@@ -39,7 +39,7 @@ class Growth(NamedTuple):
 
 
 class SklearnTree(NamedTuple):
-    """What a tree of scikit-learn is fitted to, by which criterion, and what its nodes cost.
+    """Criterion, target and node costs of a tree of scikit-learn.
 
     ``by_label`` counts the weight that is not of the node's class; else the impurity is summed.
     """

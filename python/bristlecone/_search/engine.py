@@ -162,12 +162,12 @@ class Sums:
         count: NDArray[np.int64],
         **settings: Any,
     ) -> _core.Solution:
-        """What was found, from the number of rows of each leaf with each outcome."""
+        """Certified solution, from the number of rows of each leaf with each outcome."""
         arrays = tuple(map(np.ascontiguousarray, (outcome, leaf, count)))
         return self._sums.certify(arrays, **settings)  # type: ignore[arg-type]
 
     def certify_by_sums(self, **settings: Any) -> _core.Solution:
-        """What was found, with the objective of the sums."""
+        """Certified solution, with the objective of the sums."""
         return self._sums.certify(None, **settings)
 
     def __reduce__(self) -> tuple[Any, ...]:

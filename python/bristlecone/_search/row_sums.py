@@ -14,7 +14,7 @@ from bristlecone._data.mixing import mixed
 Bits = NDArray[np.uint64]
 
 PREFIX = "rows-"
-"""What such fingerprints begin with."""
+"""Prefix of such fingerprints."""
 
 # Random numbers of a row: two of 64 bits.
 _LANES = 2
@@ -46,7 +46,7 @@ class RowSums:
             number = digests[:, lane]
             for word in words.T:
                 number = mixed(number ^ word)
-            # Of arrays, whose sums go round silently.
+            # Sums of arrays wrap around silently; those of scalars warn.
             self.sums[lane : lane + 1] += number.sum(dtype=np.uint64, keepdims=True)
         self.n_rows += len(features)
 

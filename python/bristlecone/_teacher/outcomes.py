@@ -1,4 +1,4 @@
-"""What a teacher learns, by kind of outcome, and how its predictions are mixed with the outcomes.
+"""Targets of a teacher by kind of outcome, and the mixture of its predictions with the outcomes.
 
 Every kind fits models, checks what they predict, scores it, combines the predictions of several
 models into one, and mixes it with the outcomes. Definitions: docs/maths/teacher.md.
@@ -53,9 +53,9 @@ class Outcomes(ABC):
         Row weights.
     """
 
-    # What a model must be able to do, besides fit.
+    # Method that a model must have, besides fit.
     method: ClassVar[str] = "predict"
-    # What models need weights for, and what parameter they are, in messages.
+    # For messages: the rows that models need weights for, and the parameter that they are.
     need: ClassVar[str] = "these rows"
     parameter: ClassVar[str] = "teacher"
 
@@ -84,7 +84,7 @@ class Outcomes(ABC):
     @property
     @abstractmethod
     def target(self) -> NDArray[Any]:
-        """What models of scikit-learn are fitted to."""
+        """Targets that models of scikit-learn are fitted to."""
 
     @property
     def importance(self) -> Floats | None:

@@ -1,1 +1,1 @@
-"""What every picture of a fitted tree needs: where nodes stand, which colours leaves have."""
+"""Layout and colours that every picture of a fitted tree shares."""

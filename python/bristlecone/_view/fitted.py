@@ -12,7 +12,7 @@ from bristlecone._search.certificate import Certificate
 
 
 class FittedTree(Protocol):
-    """What the estimators of this package have after ``fit``.
+    """Attributes that the estimators of this package have after ``fit``.
 
     Other rooms may use the names with an underscore, too; users should not.
     """

@@ -1,4 +1,4 @@
-"""Where the nodes of a drawn tree stand."""
+"""Positions of the nodes of a drawn tree."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-# Of text, of lesser text, of lines between things, of the ground.
+# Colours of text, of lesser text, of lines between things, and of the ground.
 INK, FAINT, RULE, PAPER = "#1c2733", "#55636f", "#c3ccd4", "#ffffff"
 
 # After Okabe and Ito, without yellow and the light blue; those too light for lines darkened.
@@ -20,7 +20,7 @@ LABELS = ("#0072b2", "#d55e00", "#3c3c3c", "#b8609a", "#00856b", "#6b4f00", "#4a
 
 # From the lowest risk to the highest.
 _RAMP = ("#2aa198", "#3f88c5", "#7560cf", "#9c2f86", "#8f1146", "#5c0012")
-# Of the only leaf.
+# Place on the ramp of a leaf that is the only one.
 _ALONE = 0.25
 
 

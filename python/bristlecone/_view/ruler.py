@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-# Of the font size, between the bases of two lines.
+# Distance between the bases of two lines, as a share of the font size.
 LEADING = 1.28
 # Characters of a user's text: no picture has room for more.
 _LONGEST = 160

@@ -1,4 +1,4 @@
-"""What scorers read of a fitted model: its predictions, and the outcomes of its training rows."""
+"""Predictions of a fitted model, and outcomes of its training rows, as scorers read them."""
 
 from __future__ import annotations
 

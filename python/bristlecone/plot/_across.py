@@ -64,7 +64,7 @@ class Across(Arrangement):
         self.tops, self.heights, self.bottom = self._rows()
 
     def _right(self, node: int) -> float:
-        """Where the text of a node ends."""
+        """Right end of the text of a node."""
         if self.structure.children_left[node] >= 0:
             return self._x(node) + self.splits.box(node, self._most(node), self.size)[0]
         k = self.view.nodes.index(node)
@@ -156,7 +156,7 @@ class Across(Arrangement):
 
     @property
     def caption(self) -> str:
-        """What lines and numbers are."""
+        """Sentence that explains lines and numbers."""
         upper, lower = self.splits.answers
         answers = "" if self.has_answers else f" Branches: {upper} above, {lower} below."
         return f"{self.view.shown.caption}{answers} {self.splits.caption}".strip()

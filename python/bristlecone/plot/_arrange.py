@@ -41,7 +41,7 @@ class Arrangement(ABC):
     @property
     @abstractmethod
     def caption(self) -> str:
-        """What lines and numbers are."""
+        """Sentence that explains lines and numbers."""
 
     def _caption_lines(self) -> list[str]:
         if not self.caption:

@@ -1,4 +1,4 @@
-"""What all pictures share: new figures, steps, texts, legends beside the lines."""
+"""Parts that all pictures share: new figures, steps, texts, legends beside the lines."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class Down(Arrangement):
 
     @property
     def caption(self) -> str:
-        """What lines and numbers are."""
+        """Sentence that explains lines and numbers."""
         below = " Below: time and rows at risk." if self.at_risk else ""
         return f"{self.view.shown.caption}{below} {self.splits.caption}".strip()
 
@@ -199,7 +199,7 @@ class Down(Arrangement):
         return Place(left, top, self.panel_width, self.panel_height, self.size)
 
     def _draw_margin(self, sheet: Sheet) -> None:
-        """What stands once for all panels, at the left of the first."""
+        """Draw the labels that all panels share, at the left of the first."""
         panel = self._panel(0)
         if self.painter.has_vertical_axis:
             for share, text in zip(*self._vertical(), strict=True):

@@ -1,4 +1,4 @@
-"""What is drawn of a leaf: a painter for every kind of panel."""
+"""Panels of leaves: a painter for every kind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _READABLE = 0.15
 
 @dataclass(frozen=True)
 class Place:
-    """Where a panel stands on the sheet, in inches, and its font size."""
+    """Position of a panel on the sheet, in inches, and its font size."""
 
     left: float
     top: float
@@ -251,5 +251,5 @@ _PAINTERS: dict[type, type[Painter]] = {
 
 
 def painter_of(view: View, ruler: InchRuler) -> Painter:
-    """What draws the panels of these leaves."""
+    """Painter for the panels of these leaves."""
     return _PAINTERS.get(type(view.leaves[0].panel), Painter)(view, ruler)

@@ -1,4 +1,4 @@
-"""What is drawn of a split: its question in a box, or the largest weights of a soft one."""
+"""Boxes of splits: a question, or the largest weights of a soft split."""
 
 from __future__ import annotations
 

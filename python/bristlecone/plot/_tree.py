@@ -108,7 +108,7 @@ def plot_tree(
         raise ValueError("width is that of a new figure; it does not go with ax")
     view = View(fitted, confidence, str(time_label))
     painter = painter_of(view, InchRuler())
-    # Of leaves side by side.
+    # Width that leaves side by side need.
     needed = len(view.n) * painter.narrowest + 0.4
 
     def arranged(wide: float) -> Arrangement:

@@ -49,7 +49,7 @@ class Field:
 
     @property
     def middle(self) -> float:
-        """Where a slider stands first."""
+        """Initial value of a slider."""
         return ((self.low or 0.0) + (self.high or 0.0)) / 2
 
     @property

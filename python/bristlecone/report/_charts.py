@@ -21,7 +21,7 @@ Curve = Callable[[Floats], Any]
 
 @dataclass(frozen=True)
 class Area:
-    """Where a chart is drawn, and the ranges of its axes.
+    """Position of a chart, and the ranges of its axes.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from bristlecone.report._table import Table
 
 # More leaves than this are drawn from left to right, each in a row of its own.
 _MOST_DOWN = 8
-# Of the box of a split, in either direction.
+# Widest box of a split, in either direction.
 _WIDEST, _WIDEST_ROW = 200.0, 156.0
 # Sizes of the text of questions, headlines and counts, as in drawn.css.
 _QUESTION, _TITLE, _FAINT = 13.0, 12.5, 11.5

@@ -1,4 +1,4 @@
-"""What a leaf shows, as content of the templates: curves, bars, a box, or text."""
+"""Panels of leaves as content of the templates: curves, bars, a box, or text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Panel = dict[str, Any]
 
 @dataclass(frozen=True)
 class Size:
-    """Of a panel.
+    """Size of a panel.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Size:
     counts: bool = False
 
     def area(self, x: tuple[float, float], y: tuple[float, float] = (0.0, 1.0)) -> Area:
-        """What is left for the chart."""
+        """Space that is left for the chart."""
         right = 20.0 if self.counts else 8.0 if self.left else 1.0
         top = 7.0 if self.left else 2.0
         width = self.width - self.left - right
@@ -57,7 +57,7 @@ BAR = 18
 SMALL = Size(144, 98, left=30, bottom=16, bars=5, bar=BAR)
 ROW = Size(132, 40)
 LARGE = Size(380, 236, left=46, bottom=66, bars=12, bar=BAR, counts=True)
-# Of the names and values of bars.
+# Font size of the names and values of bars.
 _TEXT = 10.5
 # Area of the chart of all leaves, and leaves with numbers at risk below it.
 _OVERVIEW, _MOST_ROWS, _ROW = (70.0, 17.0, 640.0, 300.0), 12, 17.0

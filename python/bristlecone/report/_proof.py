@@ -1,4 +1,4 @@
-"""What was proven, with which settings, and over which questions."""
+"""The proof of a tree in the report: result, settings and binary features."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNTOLD = ("verbose", "n_jobs")
 
 
 def certificate(estimator: Any) -> tuple[str, list[tuple[str, str]]]:
-    """What the search proved: a sentence, and the numbers behind it as (name, value) pairs.
+    """Proof of the search: a sentence, and the numbers behind it as (name, value) pairs.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def certificate(estimator: Any) -> tuple[str, list[tuple[str, str]]]:
 
 @dataclass(frozen=True)
 class Proof:
-    """What was proven.
+    """Statement of the proof.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Proof:
 
 
 def headline(found: Certificate) -> str:
-    """What was proven, in words, with a capital and a full stop."""
+    """Proof in words, with a capital and a full stop."""
     if found.structure is not None:
         first = headline(found.structure)
         return (
@@ -111,7 +111,7 @@ def headline(found: Certificate) -> str:
 
 
 def proof(tree: FittedTree) -> Proof:
-    """What was proven of a fitted tree."""
+    """Proof of a fitted tree."""
     found = tree.certificate_
     cuts_itself = isinstance(tree.tree_, SoftTree) or tree.tree_.numeric
     asked = [] if cuts_itself else questions(tree.encoder_)
@@ -165,7 +165,7 @@ def settings(tree: FittedTree) -> tuple[list[Setting], list[Setting]]:
 
 
 def _of_leaves(tree: FittedTree) -> dict[str, Any]:
-    """What "auto" meant where the leaves know it."""
+    """Values that "auto" stood for, if the leaves know them."""
     known = {"prior": "prior", "shrinkage": "shrinkage", "leaf_curve": "curve"}
     parameters = tree.certificate_.parameters
     return {

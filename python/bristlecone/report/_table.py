@@ -19,7 +19,7 @@ _LOWER, _UPPER, _ERROR = "_lower", "_upper", "_error"
 
 @dataclass(frozen=True)
 class Cell:
-    """What is shown, with its limits or error, and what it is sorted by; None is last."""
+    """Text with its limits or error, and the value it is sorted by; None is last."""
 
     text: str
     limits: str
@@ -130,7 +130,7 @@ def _key(value: Any) -> float | str | None:
 
 
 def _note(values: dict[str, list[Any]], confidence: float) -> str:
-    """What intervals and tests of leaves do not know."""
+    """Note that intervals and tests ignore the selection of the splits."""
     intervals = any(name.endswith(_LOWER) for name in values)
     tests = any(name.endswith("_p") for name in values)
     if not intervals and not tests:

@@ -99,7 +99,7 @@ def _lazily(
     import pandas as pd
 
     columns = list(used) or list(frame.columns)[:1]
-    # What an empty partition gives has the types of all.
+    # Predictions of an empty partition have the types of all.
     kinds = frame.dtypes[columns].items()
     empty = pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in kinds})
     names = _names(tree, method, options)

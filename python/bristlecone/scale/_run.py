@@ -32,7 +32,7 @@ _MERGED_AT_ONCE = 8
 
 
 class Step(Protocol):
-    """What a pass does; it can be sent to another process."""
+    """Work of a pass, which can be sent to another process."""
 
     @property
     def name(self) -> str:
@@ -98,7 +98,7 @@ class PassProgress:
 
 
 class Facts(NamedTuple):
-    """What is known of a partition and must be the same in every pass."""
+    """Facts about a partition that must be the same in every pass."""
 
     name: str
     n_rows: int

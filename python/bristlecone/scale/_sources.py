@@ -73,7 +73,7 @@ class Source(NamedTuple):
 
 
 def open_source(partitions: Any) -> Source:
-    """What the user passed as partitions, not read yet.
+    """Partitions as the user passed them, not read yet.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the passes do with a partition: counts and sums that are added up."""
+"""Work of the passes on one partition: counts and sums that are added up."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _answer(decision: Decision, column: Values) -> NDArray[np.bool_]:
 
 
 def answers_of(tree: Any, table: Table) -> tuple[NDArray[Any], list[Values]]:
-    """What the tree reads of every row, and the columns."""
+    """Rows as the tree reads them, and the columns."""
     encoder = tree.encoder_
     if isinstance(encoder, NumericColumns):
         anew = tree.certificate_.status == "reestimated"

@@ -12,7 +12,7 @@ from bristlecone.trust._optimality import RELATIVE
 from bristlecone.trust._verification import Check
 
 Pairs = list[tuple[Any, ...]]
-"""What is compared: a name, the expected and the reported value, and the size of their terms."""
+"""A comparison: a name, the expected and the reported value, and the size of their terms."""
 
 # Relative rounding error of the terms of a sum, which counts if positive and negative ones cancel.
 OF_TERMS = 1e-12

@@ -161,7 +161,7 @@ class _Measure(Statement):
         true_negative = negative - false_positive
         said, not_said = true_positive + false_positive, true_negative + false_negative
         product = true_positive * true_negative - false_positive * false_negative
-        # Where every leaf says the same the correlation is 0.
+        # The correlation is 0 if every leaf predicts the same.
         one_sided = (said <= 0) | (not_said <= 0)
         scale = np.where(one_sided, positive * negative, said * not_said) * positive * negative
         squared = product * product / scale

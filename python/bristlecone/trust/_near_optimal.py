@@ -195,7 +195,7 @@ def near_optimal_trees(
         tree, X, y, getattr(problem.data, "smoothed", None), sample_weight=sample_weight, **data
     )
     if proved and not complete:
-        # Of the trees that were found the first has the fewest leaves; the trace ends at the best.
+        # The first of the trees has the fewest leaves; the trace ends at the best.
         reached = found[0].trace[-1][1]
         worst = reached + options["slack"]
         found = _of_few_leaves(search, problem, near_optimal, (worst, off), options) or found

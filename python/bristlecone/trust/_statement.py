@@ -96,7 +96,7 @@ class Statement(ABC):
         return np.abs(self.candidates(sums)[:, :, 0])
 
     def doubt(self, sums: Any) -> float:
-        """What costs of leaves may be off by because sums in float64 were rounded."""
+        """Largest error of the costs of leaves that comes from rounded sums in float64."""
         return 0.0
 
     def value(self, costs: Any, allowed: float) -> Any:

@@ -42,7 +42,7 @@ class Counted(Statement):
         self.total, self.prior = weight.sum(), prior
 
     def _fitted(self, sums: Any) -> Any:
-        """What the relative hazards of leaves take off their loss."""
+        """Amount by which the relative hazards of leaves lower their loss."""
         prior = like(Fraction(self.prior), sums)
         events, hazard = sums[:, 0] + prior, sums[:, 1] + prior
         some = events > 0

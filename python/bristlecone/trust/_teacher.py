@@ -1,4 +1,4 @@
-"""What models made of the rows of a fit: smoothed outcomes, and rewards of treatments."""
+"""Values that models predicted for the rows of a fit: smoothed outcomes, and rewards."""
 
 from __future__ import annotations
 

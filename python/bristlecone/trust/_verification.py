@@ -48,7 +48,7 @@ class Check:
 
     @property
     def _words(self) -> str:
-        """What was found, and the reason."""
+        """Result of the check, and the reason."""
         text = self.found
         if self.result == "failed":
             text = f"{text}; expected {self.expected}"

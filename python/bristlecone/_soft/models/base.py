@@ -1,4 +1,4 @@
-"""What a leaf model is: a family of survival curves whose location is linear in the features."""
+"""Leaf models: families of survival curves whose location is linear in the features."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LeafModel(ABC):
 
     @abstractmethod
     def clock(self, y: Floats) -> Floats:
-        """What the other methods need of the log times, shape (c, n)."""
+        """Functions of the log times that the other methods need, shape (c, n)."""
 
     @abstractmethod
     def start(self, sample: Sample) -> tuple[float, Floats]:
@@ -99,7 +99,7 @@ class LeafModel(ABC):
         """Shape (k, q) in the parameters of the literature, by name, each of shape (k,)."""
 
     def to_dict(self) -> dict[str, list[float]]:
-        """What ``prepare`` found, as plain values."""
+        """Result of ``prepare`` as plain values."""
         return {}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Where a restart begins: random hyperplanes, or clusters of the features (paper, C.0.1)."""
+"""Starting points of restarts: random hyperplanes, or clusters of the features (paper, C.0.1)."""
 
 from __future__ import annotations
 

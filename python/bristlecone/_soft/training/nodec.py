@@ -172,7 +172,7 @@ def _branch_step(
 
 
 def _half(under: NDArray[np.int64], level: NDArray[np.int64], side: int) -> NDArray[np.int64]:
-    """Of nodes listed level by level, those in the left or right half of every level."""
+    """Nodes in the left or right half of every level, of nodes listed level by level."""
     return np.concatenate([np.array_split(under[level == k], 2)[side] for k in np.unique(level)])
 
 

@@ -16,7 +16,7 @@ _MEMORY = 20
 
 
 class Minimum(NamedTuple):
-    """Where a minimisation stopped; ``trace`` has the objective after each accepted step."""
+    """End of a minimisation; ``trace`` has the objective after each accepted step."""
 
     x: Floats
     value: float

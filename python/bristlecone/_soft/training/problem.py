@@ -71,7 +71,7 @@ class Parameters(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a trainer minimises.
+    """Objective that a trainer minimises.
 
     Parameters
     ----------
