@@ -1,4 +1,4 @@
-//! What can be wrong with the input. The search itself does not fail: it was checked here.
+//! Errors of the input. The search itself does not fail: its input was checked here.
 
 use thiserror::Error;
 
@@ -10,7 +10,7 @@ pub enum Error {
     Invalid {
         /// Parameter or array.
         name: &'static str,
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
     },
 }

@@ -5,7 +5,7 @@
 pub struct Precise {
     /// The sum, rounded.
     pub sum: f64,
-    /// What rounding left out.
+    /// Remainder that rounding left out.
     pub rest: f64,
 }
 

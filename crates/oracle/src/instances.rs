@@ -78,7 +78,7 @@ impl Instance {
         let random = &mut Random::new(seed);
         let n = 1 + random.below(max_rows);
         let n_features = random.below(max_features + 1);
-        // What the features know about the outcome, so that trees are worth growing.
+        // The outcome depends on the features, so trees are worth growing.
         let signal: Vec<f64> = (0..n).map(|_| random.unit()).collect();
         let columns = columns(random, &signal, n_features);
         let n_classes = 2 + random.below(3);

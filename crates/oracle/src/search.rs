@@ -44,7 +44,7 @@ impl Limits {
     }
 }
 
-/// What a tree costs: the sum over its leaves and splits.
+/// Cost of a tree: the sum over its leaves and splits.
 pub trait Cost: Copy + PartialOrd {
     /// The sum of no costs.
     const ZERO: Self;
@@ -106,7 +106,7 @@ impl<C: Cost, const K: usize> Cost for [C; K] {
     }
 }
 
-/// What is remembered of a tree besides its cost.
+/// Description of a tree that is kept besides its cost.
 pub trait Shape: Clone {
     /// A single leaf.
     fn leaf() -> Self;

@@ -31,7 +31,7 @@ pub fn balanced_errors(rows: &[usize], labels: &[usize], n_classes: usize, weigh
     (shares.iter().copied().sum::<Real>() - largest) / Real::whole(shares.len() as u64)
 }
 
-/// What every row counts for every class where it has one label.
+/// Weight of every row for every class if it has one label.
 pub fn one_hot(labels: &[usize], n_classes: usize) -> Vec<Vec<f64>> {
     let of_row = |&label: &usize| (0..n_classes).map(|k| f64::from(u8::from(k == label))).collect();
     labels.iter().map(of_row).collect()

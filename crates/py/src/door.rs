@@ -132,7 +132,7 @@ pub fn path(
     Ok(path.into_iter().map(PySolution).collect())
 }
 
-/// What a search would take: dict of seconds, row_seconds, bytes, cells, row_visits, n_distinct_rows
+/// Forecast of a search: dict of seconds, row_seconds, bytes, cells, row_visits, n_distinct_rows
 /// and n_active_features; without the functions of one's own task.
 #[pyfunction]
 #[pyo3(signature = (task, data, features, **limits))]

@@ -176,7 +176,7 @@ pub(crate) fn heeding_signals<R>(
     reserve.unless_used(Ok(grown))
 }
 
-/// What a function returns that asks now and then whether to stop, for a signal that Python raises.
+/// Result of a function that asks now and then whether to stop, for a signal that Python raises.
 pub(crate) fn heeding_ctrl_c<R>(run: impl FnOnce(&mut dyn FnMut() -> bool) -> R) -> PyResult<R> {
     let mut signal = Ok(());
     let mut checked = Instant::now();

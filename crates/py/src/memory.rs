@@ -160,7 +160,7 @@ pub(crate) fn keep_quiet_without_memory() {
     }));
 }
 
-/// What a call sets aside.
+/// Memory that a call sets aside.
 pub(crate) struct Reserve {
     slot: Option<&'static Slot>,
     /// How many had failed before.
@@ -209,7 +209,7 @@ impl Reserve {
         FAILURES.load(Ordering::Acquire) != self.failures
     }
 
-    /// What the call has found; MemoryError where the reserve was needed.
+    /// Result of the call; MemoryError if the reserve was needed.
     pub(crate) fn unless_used<R>(&self, found: PyResult<R>) -> PyResult<R> {
         if self.is_used() {
             return Err(PyMemoryError::new_err(

@@ -28,7 +28,7 @@ pub(crate) struct OwnTask {
     split_cost: Option<Py<PyAny>>,
     lower_bound: Option<Py<PyAny>>,
     size: Option<Py<PyAny>>,
-    /// What a function raised.
+    /// Error that a function raised.
     error: Mutex<Option<PyErr>>,
 }
 
@@ -68,7 +68,7 @@ impl OwnTask {
         Prepared::Outside(Outside { task: self, statistics, total_weight, leaf_penalty })
     }
 
-    /// What a function raised.
+    /// Error that a function raised.
     pub(crate) fn raised(self) -> Option<PyErr> {
         self.error.into_inner().expect("not poisoned")
     }

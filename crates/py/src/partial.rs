@@ -133,7 +133,7 @@ impl PyPartialSums {
         Ok((of(tree.feature), of(tree.left), of(tree.right)))
     }
 
-    /// What was found with its certificate: from the numbers of rows by outcome and leaf, leaves
+    /// The solution with its certificate: from the numbers of rows by outcome and leaf, leaves
     /// counted in preorder, or without them from the sums.
     #[pyo3(signature = (leaves=None, **limits))]
     fn certify(

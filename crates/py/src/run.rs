@@ -54,7 +54,7 @@ impl Teller<'_> {
     }
 }
 
-/// What signals ask for.
+/// Request of a signal.
 #[derive(Default)]
 struct Signals {
     /// When the first Ctrl-C came.

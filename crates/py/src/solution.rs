@@ -1,4 +1,4 @@
-//! What searches return, for Python.
+//! Results of searches, for Python.
 
 use bristlecone_core::search::fronts::{Front, FrontPoint};
 use bristlecone_core::search::{Alternative, Forecast, Near, Solution, Status, Stop};

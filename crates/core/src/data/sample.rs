@@ -198,7 +198,7 @@ impl Sample {
         self.columns.binary_search_by_key(&feature, |column| column.feature).ok()
     }
 
-    /// What a split of a tree asks of these rows: the column, and the nodes for the rows where it
+    /// Split of a tree for these rows: the column, and the nodes for the rows where it
     /// is false and where it is true. `None` where the feature tells none of them apart.
     pub fn split_of(&self, tree: &Tree, node: usize) -> Option<(usize, [usize; 2])> {
         let c = self.column_of(tree.feature[node] as usize)?;

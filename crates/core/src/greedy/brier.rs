@@ -34,7 +34,7 @@ pub(super) struct BrierScore<'a> {
     loss: f64,
 }
 
-/// What has been seen of a leaf, up to a time.
+/// State of a leaf up to a time.
 #[derive(Clone, Debug, Default)]
 struct Leaf {
     at_risk: f64,

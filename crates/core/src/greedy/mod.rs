@@ -289,7 +289,7 @@ fn subtree<C: Criterion>(
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Grown {
-    // What was grown before a stop is a tree, too.
+    // The part grown before a stop is a tree, too.
     let _ = growth.run(interrupted);
     let mut nodes = growth.nodes;
     let n_nodes = nodes.len();

@@ -46,7 +46,7 @@ pub(super) struct Sums<'a, T> {
     leaf: i64,
 }
 
-/// What the rows of a node sum to over blocks of codes of a column.
+/// Sums of a node's rows over blocks of codes of a column.
 struct Blocks {
     /// Codes per block, as a power of two.
     shift: u32,

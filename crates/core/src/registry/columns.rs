@@ -1,4 +1,4 @@
-//! What a task is made of: columns by name, each of one type.
+//! Data of a task: columns by name, each of one type.
 
 use crate::error::Error;
 use std::cell::Cell;

@@ -36,7 +36,7 @@ impl<'a> FrontSearch<'a> {
     }
 }
 
-/// What a line of the registry is: it prepares the search.
+/// A line of the registry, which prepares the search.
 type Prepare = for<'a> fn(&Problem<'a>) -> Result<FrontSearch<'a>, Error>;
 
 /// Names of the tasks, and how they are prepared.
@@ -124,7 +124,7 @@ fn alike<'a, const K: usize>(
     })
 }
 
-/// What was found, or where only the range of the data keeps it from being certain what a task
+/// The result, or, if only the range of the data keeps it from being certain, what a task
 /// finds that knows its objective; a much better one shows the next.
 fn again<T>(
     mut found: Front,

@@ -30,12 +30,12 @@ pub const PRICED: &str = "priced-costs";
 /// Integrated Brier score of a curve per leaf.
 pub const BRIER: &str = "brier";
 
-/// What is known of a task without its data.
+/// Facts about a task without its data.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// What can be asked of it: methods of [`Prepared`].
+    /// Questions that it answers: methods of [`Prepared`].
     pub asks: &'static [&'static str],
     /// Switches of [`Settings`] that its searches read.
     pub switches: &'static [&'static str],
@@ -68,7 +68,7 @@ pub struct Outside<'a> {
     pub task: &'a dyn BatchTask,
     /// Statistics of the rows.
     pub statistics: &'a Statistics,
-    /// What costs are divided by.
+    /// Divisor of costs.
     pub total_weight: f64,
     /// Price of a leaf in the normalised objective.
     pub leaf_penalty: f64,
@@ -154,7 +154,7 @@ pub fn prepare_sums(name: &str, problem: &Problem) -> Result<Summed, Error> {
 }
 
 impl Summed {
-    /// What a table sums up.
+    /// Records that a table sums up.
     pub fn records(&self) -> Records<'_> {
         let (statistics, channels) = self.task.statistics();
         Records { statistics, events: self.task.events(), channels, counts: self.counts.as_deref() }
@@ -216,7 +216,7 @@ const OF_FRONTS: &[&str] = &[
     "planted",
 ];
 
-/// What a family of tasks has no search for.
+/// Error of a family of tasks that has no such search.
 fn without<T>(what: &str) -> Result<T, Error> {
     Err(Error::invalid("task", format!("has no {what}")))
 }
@@ -317,7 +317,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// What a search would take, and the numbers of distinct rows and useful columns.
+    /// Forecast of a search, with the numbers of distinct rows and useful columns.
     pub fn forecast(
         &self,
         x: &BinaryMatrix,

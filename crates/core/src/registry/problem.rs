@@ -33,7 +33,7 @@ const PER_ROW: [&str; 16] = [
     "statistics",
 ];
 
-/// What a task is prepared from.
+/// Data and limits from which a task is prepared.
 #[derive(Clone, Debug)]
 pub struct Problem<'a> {
     /// Values of the rows, and what the task has to know besides.
@@ -108,7 +108,7 @@ impl<'a> Problem<'a> {
         Ok((values, n_labels))
     }
 
-    /// What features cost where the costs of questions are part of the objective.
+    /// Prices of features if the costs of questions are part of the objective.
     pub fn prices(&self) -> Result<FeaturePrices, Error> {
         let columns = &self.columns;
         let cost = columns.numbers("feature_cost")?;

@@ -20,9 +20,9 @@ use crate::task::regression::Regression;
 use crate::task::{LaneTask, Statistics, Swept};
 use crate::tree::Tree;
 
-/// What to do with a task, whatever its type.
+/// Action on a task, whatever its type.
 pub trait Visitor {
-    /// What comes of it.
+    /// Result of the action.
     type Output;
     /// Uses the task.
     fn visit<T: Swept + 'static>(self, task: T) -> Self::Output;

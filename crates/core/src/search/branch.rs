@@ -23,7 +23,7 @@ pub struct Branch<'a, N: Nodes> {
     pub monitor: &'a Monitor<'a>,
 }
 
-/// What was found of the sides of a question, over all ways to share the leaves.
+/// Results for the sides of a question, over all ways to share the leaves.
 struct Sides<'a, N: Nodes> {
     open: Option<&'a N::Open>,
     split: &'a N::Split,
@@ -78,7 +78,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         }
     }
 
-    /// What is known of a node without a look at its rows, if that is enough: `allowed` is what
+    /// Knowledge about a node without a look at its rows, if that is enough: `allowed` is what
     /// it can make use of.
     pub fn known(&self, node: &N::Node, allowed: Allowed, cut: N::Cost) -> Option<KnownOf<N>> {
         if allowed.leaves == 1 {
@@ -190,7 +190,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         let mut place = Place::FIRST;
         let ways = self.ways(sides.nodes, allowed);
         if N::ALL_SIZES && ways.clone().nth(1).is_some() {
-            // What is true of as many leaves as either side can use is true of all shares, and a
+            // A result for as many leaves as either side can use holds for all shares, and a
             // lattice tells of all of them.
             let below = [allowed.below(); 2];
             let known = self.pair(node, sides, below, cut)?;

@@ -1,4 +1,4 @@
-//! What a search may say of its best tree: the one place where a status is made.
+//! Certificate of a search: the one place where a status is made.
 
 use super::{Monitor, Settings, Status, Stop, TracePoint};
 use crate::error::Error;

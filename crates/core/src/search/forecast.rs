@@ -1,4 +1,4 @@
-//! What a search would take, from counts alone.
+//! Forecast of a search, from counts alone.
 
 use super::lattice::{self, Extent, true_columns, work};
 use super::{Precision, Settings};
@@ -76,7 +76,7 @@ pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> 
     Work::new(task, sample, settings).to_depth(settings.limits.max_depth)
 }
 
-/// What searches to any depth would take.
+/// Forecast of searches to any depth.
 ///
 /// One lattice has C(F, d)·2^d cells and visits Σ_r C(k_r, d − 1) rows, k_r the true
 /// columns of row r. Every level above the deepest lattice splits on each column in turn.

@@ -48,7 +48,7 @@ pub trait Grower {
 
 /// The best split of a node.
 pub struct BestSplit<S, C> {
-    /// What the grower makes its sides from.
+    /// Split from which the grower makes its sides.
     pub split: S,
     /// The column that is asked for.
     pub column: Column,
@@ -96,7 +96,7 @@ pub fn greedy<G: Grower>(
     monitor: &Monitor,
 ) -> Found<G::Cost> {
     let mut nodes = Vec::new();
-    // What was grown before a stop is a tree, too.
+    // The part grown before a stop is a tree, too.
     let _ = grow(grower, root, shape, monitor, &mut nodes);
     prune(&nodes, shape.leaves, grower.slack())
 }

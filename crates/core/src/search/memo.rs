@@ -1,11 +1,11 @@
-//! What is known of the nodes met so far, shared by all threads.
+//! Memo of the nodes met so far, shared by all threads.
 
 use super::nodes::{Cost, Known};
 use crate::tree::Tree;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What is kept of a best tree.
+/// Part of a best tree that is kept.
 pub trait Kept: Clone + Send {
     /// Bytes beyond its own size.
     fn bytes(&self) -> usize;
@@ -75,7 +75,7 @@ impl<C: Cost, S: Kept> Memo<C, S> {
         &self.shards[(key >> 120) as usize % SHARDS]
     }
 
-    /// What is known of a node, if it is all or a bound that reaches `reached`.
+    /// Knowledge about a node, if it is complete or a bound that reaches `reached`.
     pub fn get(&self, key: u128, reached: C) -> Option<Known<C, S>> {
         let shard = self.shard(key).lock().expect("no panic while locked");
         let entries = &shard.entries;

@@ -6,7 +6,7 @@ use super::{Settings, Solution, Status, Stop};
 use crate::tree::Tree;
 use rustc_hash::FxHashSet;
 
-/// What a tree costs, and the tree.
+/// The cost of a tree, and the tree.
 type Costed<C> = (C, Tree);
 
 /// Trees of a subtree that are kept where leaves are limited, so that not all pairs fit.

@@ -1,4 +1,4 @@
-//! What a node is to the branch and bound: rows, and what is known of them.
+//! Nodes of the branch and bound: rows, and the knowledge about them.
 //!
 //! The search itself ([`branch`](super::branch), [`root`](super::root)) knows no task. A task's
 //! engine says how a node is split, what it costs as a leaf, what no tree on it costs less than,
@@ -78,7 +78,7 @@ pub fn full_leaves(depth: usize) -> usize {
     1usize.checked_shl(depth as u32).unwrap_or(usize::MAX)
 }
 
-/// What may still be spent below a node.
+/// Depth and leaves that remain below a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowed {
     /// Splits on any path.
@@ -110,7 +110,7 @@ impl Allowed {
         if self.is_full() { usize::MAX } else { self.leaves }
     }
 
-    /// What one side of a split may use at most.
+    /// The most that one side of a split may use.
     pub fn below(self) -> Allowed {
         Allowed { depth: self.depth - 1, leaves: self.leaves - 1 }
     }
@@ -125,7 +125,7 @@ impl Allowed {
     }
 }
 
-/// What is known of a node: its least cost and a best tree, or a bound.
+/// Knowledge about a node: its least cost and a best tree, or a bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known<C, S> {
     /// Least cost, or a lower bound on it.
@@ -165,7 +165,7 @@ pub type KnownOf<N> = Known<<N as Nodes>::Cost, <N as Nodes>::Subtree>;
 
 /// The split above a node.
 pub struct Parent<'a, N: Nodes> {
-    /// What was computed for it.
+    /// Values computed for it.
     pub open: &'a N::Open,
     /// The node on the other side.
     pub sibling: &'a N::Node,
@@ -179,7 +179,7 @@ impl<N: Nodes> Clone for Parent<'_, N> {
 
 impl<N: Nodes> Copy for Parent<'_, N> {}
 
-/// What a first look at a node gives.
+/// Result of a first look at a node.
 pub enum Look<N: Nodes> {
     /// All there is to know.
     Solved {
@@ -249,7 +249,7 @@ impl Place {
         Place { leaves: self.leaves.min(2), question } < self
     }
 
-    /// What the best tree's cost is raised by for trees with this question: a unit where one that
+    /// Amount added to the best tree's cost for trees with this question: a unit if one that
     /// costs the same may come before.
     #[inline]
     pub fn tie<C: Cost>(self, question: usize) -> C {
@@ -300,11 +300,11 @@ impl<O, S: Bounded<C>, C: Cost> Pending<O, S, C> for InOrder<S> {
     }
 }
 
-/// What the search found below one question.
+/// Result of the search below one question.
 pub struct Below<C, S> {
     /// Of the trees with this question at the root.
     pub known: Known<C, S>,
-    /// What no tree on the false and on the true side costs less than, as far as was proven.
+    /// Proven lower bounds on the trees of the false and the true side.
     pub sides: [C; 2],
 }
 
@@ -314,13 +314,13 @@ pub trait Nodes: Sized {
     type Cost: Cost;
     /// Rows.
     type Node;
-    /// What is known of all questions of a node, for those below it.
+    /// Knowledge about all questions of a node, for those below it.
     type Open;
     /// The questions still to be tried, and bounds that become known on the way.
     type Queue: Pending<Self::Open, Self::Split, Self::Cost>;
     /// A question at a node.
     type Split: Bounded<Self::Cost>;
-    /// What is kept of a best tree.
+    /// Part of a best tree that is kept.
     type Subtree: Kept;
 
     /// Whether a node below others that is solved at a look is solved for all numbers of leaves.
@@ -334,7 +334,7 @@ pub trait Nodes: Sized {
     /// The node as a leaf; [`Cost::MOST`] where it may not be one.
     fn leaf(&self, node: &Self::Node) -> KnownOf<Self>;
 
-    /// What the node can make use of.
+    /// The part of the allowance that the node can use.
     fn useful(&self, node: &Self::Node, allowed: Allowed) -> Allowed;
 
     /// No tree on the node costs less, a leaf included.

@@ -7,7 +7,7 @@ use super::{Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
 use std::sync::Mutex;
 
-/// What the costs of a search are worth to the caller.
+/// Conversion of the costs of a search to objectives.
 pub trait Scale<C>: Sync {
     /// No objective is below this.
     fn least(&self) -> f64 {
@@ -17,7 +17,7 @@ pub trait Scale<C>: Sync {
     /// Objective of a tree, and what it costs.
     fn objective(&self, cost: C, tree: &Tree) -> Measured;
 
-    /// What the objective of a tree is at most, if its cost shows that; this takes no pass over rows.
+    /// Upper bound on the objective of a tree, if its cost shows one; this takes no pass over rows.
     fn at_most(&self, _cost: C, _tree: &Tree) -> Option<f64> {
         None
     }
@@ -33,7 +33,7 @@ pub trait Scale<C>: Sync {
     }
 }
 
-/// What a solution says besides the tree and its certificate.
+/// Description of a solution besides the tree and its certificate.
 #[derive(Clone, Debug)]
 pub struct About {
     pub n_distinct_rows: usize,
@@ -53,7 +53,7 @@ pub struct Search<'a, C> {
     pub lower: C,
     /// Trees that cost no less than the best one but by this are as good.
     slack: C,
-    /// What a tree that an engine finds at once must cost less than, above the best one: with a
+    /// Amount above the best cost that a tree which an engine finds at once must stay below: with a
     /// unit it takes the place of one that is as good.
     ties: C,
 }
@@ -284,7 +284,7 @@ impl<'a, C: Cost> Search<'a, C> {
     }
 }
 
-/// What the threads at the root share.
+/// State that the threads at the root share.
 struct Shared<'a, 'b, N: Rooted> {
     queue: N::Queue,
     /// Place of the best tree, if it was found here.
@@ -340,7 +340,7 @@ impl<N: Rooted> Shared<'_, '_, N> {
         }
     }
 
-    /// What is proven of all questions.
+    /// Raise the bound to what is proven of all questions.
     fn raise(&mut self) {
         let still_open = self.queue.still_open().lesser(self.least);
         let lower = self.running.iter().fold(still_open, |least, &(_, bound)| least.lesser(bound));

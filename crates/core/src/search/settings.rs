@@ -28,7 +28,7 @@ pub struct Limits {
     pub min_events: usize,
 }
 
-/// What a search may use; how long it may take the [`Monitor`](super::Monitor) knows.
+/// Threads and memory of a search; the [`Monitor`](super::Monitor) has its time limit.
 #[derive(Clone, Debug)]
 pub struct Resources {
     /// Threads.
@@ -64,12 +64,12 @@ pub struct Switches {
     pub planted: Option<f64>,
 }
 
-/// What a search is told besides its task and its data.
+/// Settings of a search besides its task and its data.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Which trees are allowed.
     pub limits: Limits,
-    /// What may be used.
+    /// Threads and memory.
     pub resources: Resources,
     /// How to search.
     pub switches: Switches,
@@ -121,7 +121,7 @@ impl Limits {
         self.min_leaf <= 1 && self.min_events == 0
     }
 
-    /// What a tree may have.
+    /// Depth and leaves that a tree may have.
     pub(super) fn allowed(&self) -> Allowed {
         Allowed::of(self.max_depth, self.max_leaves.unwrap_or(usize::MAX))
     }

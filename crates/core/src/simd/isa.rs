@@ -1,8 +1,8 @@
-//! What instruction sets have in common: a token, and code that is compiled for them.
+//! Common parts of instruction sets: a token, and code that is compiled for them.
 
 /// Work that is compiled for an instruction set; its method must be `#[inline(always)]`.
 pub trait Job<L> {
-    /// What it yields.
+    /// Result of the job.
     type Output;
 
     /// Does the work.

@@ -28,12 +28,12 @@ pub struct Timeline {
     /// Integral of 1/G from the first time of the grid to each, over the largest time: 1/G never
     /// falls before it is 0, so that little cancels in a difference of two.
     censoring: Vec<Precise>,
-    /// What rounding depends on.
+    /// Extent that rounding depends on.
     pub extent: Extent,
 }
 
-/// What the rounding of a pass over the rows depends on: most that can be lost, and how often
-/// running values change. Derived in docs/maths/brier.md, "Numbers".
+/// Extent that the rounding of a pass over the rows depends on: the most that can be lost, and how
+/// often running values change. Derived in docs/maths/brier.md, "Numbers".
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extent {
     /// Loss where rows with an event are given a survival of 1 after it, and rows at risk one of 0,

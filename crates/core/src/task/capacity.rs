@@ -21,11 +21,11 @@ const FINE_BITS: u32 = 55;
 /// Bits of the summed weights.
 const WEIGHT_BITS: u32 = 58;
 
-/// What the weight of a label may be above its capacity, as a share of all weights: as much as
+/// Allowance of a label's weight above its capacity, as a share of all weights: as much as
 /// rounding the capacity and the weights to doubles can move it, 2^−51. See docs/maths/fronts.md.
 const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
-/// What every label falls short of the best one of its row, and the weight of the rows: component
+/// Shortfall of every label from the best one of its row, and the weight of the rows: component
 /// 0 is the shortfall, component j the weight given the j-th limited label.
 #[derive(Clone, Debug)]
 pub struct Capacity<const K: usize> {
@@ -44,9 +44,9 @@ pub struct Capacity<const K: usize> {
     units: [f64; K],
     grain: i64,
     rewards: Rewards,
-    /// What rounding the shortfalls can do to the objective of any tree.
+    /// The most that rounding the shortfalls changes the objective of any tree.
     off: f64,
-    /// What rounding the price of a split can.
+    /// The same for the price of a split.
     off_price: f64,
 }
 

@@ -265,7 +265,7 @@ impl LaneTask for Causes {
     #[inline(always)]
     fn lane_constants<L: FloatLanes>(&self, lanes: L, shift: &[u32]) -> Self::Constants<L> {
         std::array::from_fn(|k| {
-            // What is beyond the causes is never used.
+            // Parts beyond the causes are never used.
             let k = k.min(self.parts.len() - 1);
             let constants = self.parts[k].lane_constants(lanes, &shift[2 * k..2 * k + 2]);
             (constants, lanes.splat_real(L::R::from_f64(self.lane_factor(k, shift))))

@@ -18,7 +18,7 @@ pub trait CurveTask: Sync {
     /// The rows, and the weights that undo censoring.
     fn timeline(&self) -> &Timeline;
 
-    /// What leaves predict.
+    /// Curve that leaves predict.
     fn curve(&self) -> LeafCurve;
 
     /// Where the restricted mean of a leaf's Kaplan–Meier curve ends, if that is wanted too.

@@ -70,7 +70,7 @@ impl FairBrier {
         let shares = shares(obs, group)?;
         let statistics = statistics(&shares, SHARE_BITS);
         let limit = (delta / tau).min(1.0);
-        // What passes make of both groups' means.
+        // Rounding of both groups' means in the passes.
         let off = 2.0 * Rounding::of_means(brier.timeline());
         let most = limit + room(brier.timeline().grid.len());
         let [bound, off] = window(most, n, off, SHARE_BITS);

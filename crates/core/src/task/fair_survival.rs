@@ -20,7 +20,7 @@ pub(super) const SHARE_BITS: i32 = 50;
 /// Knots per unit of ln θ of the table of restricted means.
 const KNOTS: f64 = 256.0;
 
-/// What interpolation between them is off by at most, as a share of τ: 2^−40. See
+/// Largest error of interpolation between them, as a share of τ: 2^−40. See
 /// docs/maths/fair-survival.md.
 const INTERPOLATED: f64 = 1.0 / (1u64 << 40) as f64;
 

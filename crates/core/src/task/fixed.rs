@@ -107,7 +107,7 @@ pub(super) fn room(total: i64) -> u32 {
 pub(super) struct Penalty {
     /// Price of a split, in units of cost.
     pub price: i64,
-    /// What a leaf costs beyond the price, in units of the objective.
+    /// Excess of a leaf over the price, in units of the objective.
     pub excess: f64,
 }
 

@@ -56,11 +56,11 @@ const OFF_ONE: f64 = 1e-9;
 enum Classes {
     /// One of each row.
     Labels(Vec<usize>),
-    /// What every row counts for every class, `[row][class]`: its share times the row's weight.
+    /// Weight of every row for every class, `[row][class]`: its share times the row's weight.
     Weights(Vec<f64>),
 }
 
-/// What a task is made from; weights over a power of two.
+/// Source of a task; weights over a power of two.
 #[derive(Clone, Debug)]
 struct Source {
     kind: Kind,
@@ -81,7 +81,7 @@ pub struct Impurity {
     weight_scale: f64,
     price: i64,
     scale: f64,
-    /// What rounding the weights can do to the summed loss of any tree.
+    /// The most that rounding the weights changes the summed loss of any tree.
     off: f64,
     /// Of the total weight.
     bits: u32,
@@ -91,7 +91,7 @@ pub struct Impurity {
 /// everything is computed exactly.
 const FINE_BITS: u32 = 61;
 
-/// What a leaf and a price cost at most.
+/// Cap on the cost of a leaf and of a price.
 const MOST: i64 = 1 << 55;
 
 impl Impurity {

@@ -133,13 +133,13 @@ pub trait ScalarTask: Statistics {
     /// sums of twice the digits, leaf by leaf.
     fn objective(&self, rows: Placed) -> Measured;
 
-    /// What no tree of at least so many leaves is below, whatever the data.
+    /// Lower bound of trees with at least so many leaves, whatever the data.
     fn least_objective(&self, leaves: usize) -> f64;
 
     /// The objective value of a total cost (leaf costs plus split prices less tie prices).
     fn objective_of_cost(&self, cost: i64) -> f64;
 
-    /// What a unit of cost adds to the objective.
+    /// Objective per unit of cost.
     fn unit_value(&self) -> f64 {
         let units = 1i64 << 40;
         (self.objective_of_cost(units) - self.objective_of_cost(0)) / units as f64
@@ -170,7 +170,7 @@ pub trait ScalarTask: Statistics {
         None
     }
 
-    /// What is too wide for the task to be certified: the name of an array, and a sentence.
+    /// Values that are too wide for a certificate: the name of an array, and a sentence.
     fn widest(&self) -> (&'static str, String);
 }
 
@@ -221,7 +221,7 @@ pub trait Superadditive: ScalarTask {
     }
 }
 
-/// What the price of a split holds that only tells trees of equal cost apart.
+/// Part of a split's price that only orders trees of equal cost.
 pub trait Ties: ScalarTask {
     /// Part of the price that only breaks ties, of either sign: where costs are whole numbers,
     /// prices that order trees in the same way need fewer bits, and of trees as good as each
@@ -236,7 +236,7 @@ pub trait Ties: ScalarTask {
     }
 }
 
-/// What questions cost on top of the price of a split: nothing, unless `PRICED`. Prices may depend
+/// Costs of questions on top of the price of a split: none unless `PRICED`. Prices may depend
 /// on the questions above.
 pub trait Questions: ScalarTask {
     /// Whether questions have prices; the last channel is then what they are charged on.
@@ -259,7 +259,7 @@ pub trait Questions: ScalarTask {
         Vec::new()
     }
 
-    /// What `tested` changes about the price of `feature`.
+    /// Effect of `tested` on the price of `feature`.
     fn context(&self, _feature: usize, _tested: &[usize]) -> u64 {
         0
     }
@@ -313,7 +313,7 @@ pub struct ShortLanes {
     pub lift: u32,
     /// Price of a split in units of the lanes.
     pub price: i64,
-    /// What is added to the last channel of every leaf, in units of the statistics.
+    /// Amount added to the last channel of every leaf, in units of the statistics.
     pub last: i64,
 }
 
@@ -330,7 +330,7 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
         None
     }
 
-    /// What accumulates over the channels of one leaf.
+    /// State that accumulates over the channels of one leaf.
     type State<L: FloatLanes>: Copy;
 
     /// Constants of the leaf loss, prepared once per sample and element type.
@@ -392,15 +392,16 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
     ) -> L::Real;
 }
 
-/// What runs of thresholds of a column cost at least.
+/// Lower bounds on the costs of runs of thresholds of a column.
 ///
 /// Along a column the sums of the rows that are not above a threshold only grow, if they are counted so
 /// that no row has less than nothing. Where a leaf costs the least of functions that are linear in
 /// the sums, the cost of both parts is concave, and least at a corner of the box between the sums at
 /// both ends of a run. See docs/maths/thresholds.md.
 pub trait Swept: FreeQuestions {
-    /// What no two parts of rows with the sums `whole`, neither of them empty, lose together in lane
-    /// units, if the sums of one are between `from` and `to`, and neither of these ends loses less.
+    /// A loss that no two parts of rows with the sums `whole`, neither of them empty, stay below in
+    /// lane units, if the sums of one are between `from` and `to`, and neither of these ends loses
+    /// less.
     #[inline(always)]
     fn lane_least<L: FloatLanes>(
         &self,
@@ -438,7 +439,7 @@ pub(crate) fn lane_loss_of<L: FloatLanes, T: LaneTask>(
 /// No limit on a component of a cost.
 pub const ANY: (i64, i64) = (i64::MIN / 4, i64::MAX / 4);
 
-/// What a tree says of the rows.
+/// Labels and leaves that a tree gives to the rows.
 pub struct Said<'a> {
     /// Leaf of every row.
     pub leaf_of: &'a [usize],
@@ -482,7 +483,7 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
         0.0
     }
 
-    /// What a leaf costs beyond the price of a split, in units of the objective: more than the
+    /// Excess of a leaf over the price of a split, in units of the objective: more than the
     /// price changes no order.
     fn excess(&self) -> f64 {
         0.0
@@ -498,7 +499,7 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
         (objective - self.objective_of(0, 1)) * self.units()[0]
     }
 
-    /// What no tree's objective is below, whatever the data.
+    /// Lower bound of every tree's objective, whatever the data.
     fn least_objective(&self) -> f64 {
         self.objective_of(0, 1)
     }
@@ -515,7 +516,7 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
         None
     }
 
-    /// What gives a leaf its first two statistics where they are no sums.
+    /// Source of a leaf's first two statistics if they are no sums.
     fn curve_statistics(&self) -> Option<&dyn CurveStatistics> {
         None
     }

@@ -20,7 +20,7 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 /// Bits of a difference of one.
 const SHARE_BITS: u32 = 58;
 
-/// What a difference may be above δ: as much as rounding δ and the weights to doubles can move it,
+/// Allowance of a difference above δ: as much as rounding δ and the weights to doubles can move it,
 /// 2^−51. See docs/maths/fronts.md.
 const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
@@ -68,7 +68,7 @@ pub struct GroupLimit<'a> {
 /// are K − 1 at most.
 #[derive(Clone, Debug)]
 pub struct Parity<const K: usize> {
-    /// What labels cost, without the limit.
+    /// Costs of labels, without the limit.
     errors: Accuracy,
     /// Units of cost per unit of the statistics.
     unit: i64,
@@ -163,7 +163,7 @@ impl Rates {
         if exponent >= 0 { product << exponent } else { product >> exponent.unsigned_abs() }
     }
 
-    /// What every row is of its group, to the nearest unit.
+    /// Share of every row in its group, to the nearest unit.
     fn shares(&self, rate: &Rate) -> Vec<i64> {
         let sizes: Option<Vec<u128>> = rate.size.iter().map(ToPrimitive::to_u128).collect();
         let unit = rate.one.to_u128().unwrap_or(0);

@@ -40,7 +40,7 @@ pub struct Priced {
     rounding: Rounding,
 }
 
-/// What rounding the weights of rows and the prices per unit of weight can do to tests.
+/// The most that rounding weights of rows and prices per unit of weight changes tests.
 #[derive(Clone, Debug, Default)]
 struct Rounding {
     /// Of the weights.
@@ -160,7 +160,7 @@ impl Priced {
         task
     }
 
-    /// What is charged of a price in cost units per unit of the weight channel: of whole weights
+    /// Charge of a price in cost units per unit of the weight channel: for whole weights
     /// multiples of the grain, so that all costs are.
     fn charged(&self, rate: f64) -> f64 {
         let rate = rate.min(MOST_PRICE);

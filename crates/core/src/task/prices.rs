@@ -1,4 +1,4 @@
-//! What it costs to test a feature, given the features tested above.
+//! Prices of testing a feature, given the features tested above.
 
 use crate::error::Error;
 

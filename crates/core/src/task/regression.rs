@@ -31,9 +31,9 @@ pub struct Regression {
     scale: f64,
     total_weight: f64,
     penalty: f64,
-    /// What a cost of 0 is worth: the mean squared distance from the centre.
+    /// Objective of a cost of 0: the mean squared distance from the centre.
     base: f64,
-    /// What rounding can do to the summed loss of any tree, its costs and prices aside.
+    /// The most that rounding changes the summed loss of any tree, its costs and prices aside.
     off: f64,
     n_rows: f64,
     /// Least statistic of the target per unit of that of the weight.
@@ -255,7 +255,7 @@ impl FreeQuestions for Regression {}
 
 impl LaneTask for Regression {
     type State<L: FloatLanes> = [L::Int; 2];
-    /// What every target is above, per unit of weight.
+    /// Lower bound of every target, per unit of weight.
     type Constants<L: FloatLanes> = L::Real;
 
     fn lane_unit(&self, shift: &[u32]) -> f64 {
@@ -354,7 +354,7 @@ impl Swept for Regression {
         for (weight, end) in [(from[0], to), (to[0], from)] {
             let weight = L::max(L::min(weight, whole[0] - one), one);
             let rest = L::to_real(L::max(whole[0] - weight, one));
-            // What the targets are above the least is that of the end.
+            // The end has the targets above the least one.
             let target = L::to_real(end[1]) + *least * L::to_real(weight - end[0]);
             let (weight, others) = (L::to_real(weight), whole_target - target);
             let both = (target * target / weight + others * others / rest) * minus;

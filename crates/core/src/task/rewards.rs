@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::precise::{Precise, two_sum};
 use crate::search::{EVALUATED, Measured};
 
-/// What the largest reward must be for means of rewards to keep their digits.
+/// Least size of the largest reward for which means of rewards keep their digits.
 const LEAST_REWARD: f64 = 1e-290;
 
 /// Products below this may lose digits, half the least number each.
@@ -118,7 +118,7 @@ impl Rewards {
         (&self.values, (0..self.n_rows()).map(|row| self.weight(row)).collect())
     }
 
-    /// What every treatment of every row falls short of the best one, at most `cap`: what is cut
+    /// Shortfall of every treatment of every row from the best one, at most `cap`: what is cut
     /// off there loses nothing by rounding.
     pub(super) fn shortfalls(&self, cap: f64) -> Shortfalls {
         let (mut values, mut off) = (Vec::with_capacity(self.values.len()), 0.0);
@@ -141,8 +141,8 @@ impl Rewards {
         Shortfalls { values, off: off * (1.0 + 1e-6) }
     }
 
-    /// What an objective adds to the sum of all best rewards, weights included, without the penalty
-    /// of one leaf: at least 0, for no tree is better than that.
+    /// Shortfall of trees of this objective from all best rewards, weights included, without the
+    /// penalty of one leaf: at least 0, for no tree is better than that.
     pub(super) fn short_of_best(&self, objective: f64) -> f64 {
         let mut short = self.best;
         let mean = times_power(objective - self.penalty, -self.outward);
@@ -150,7 +150,7 @@ impl Rewards {
         short.value().max(0.0)
     }
 
-    /// What no row falls short by in a tree that is as good as one of this objective: a bit more,
+    /// Bound on the shortfall of any row in a tree as good as one of this objective: a bit more,
     /// for the rounding of this very number.
     pub(super) fn most_short(&self, objective: f64) -> f64 {
         let size = times_power(objective.abs() + self.penalty, -self.outward) * self.total_weight;
@@ -165,7 +165,7 @@ impl Rewards {
         times_power(short.value() / self.total_weight, self.outward) + self.penalty
     }
 
-    /// What no objective of so many leaves is below: every row has its best treatment.
+    /// Lower bound of objectives with so many leaves: every row has its best treatment.
     pub(super) fn least_objective(&self, leaves: usize) -> f64 {
         let least = self.objective_of([0.0; 2]) + self.penalty * (leaves - 1) as f64;
         least - EVALUATED * self.addends(least, 0.0)
@@ -221,7 +221,7 @@ impl Rewards {
         Measured { objective: penalty - mean(value.value()), magnitude: size + penalty }
     }
 
-    /// What is too wide for a certificate.
+    /// Values that are too wide for a certificate.
     pub(super) fn widest(&self) -> (&'static str, String) {
         let of_rows = self.values.iter().enumerate();
         let given =

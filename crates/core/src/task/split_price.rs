@@ -16,7 +16,7 @@ const MAX_FRACTION_BITS: u32 = 20;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Price {
     pub charged: i64,
-    /// What is charged beyond the true price.
+    /// Charge beyond the true price.
     pub tie: i64,
     /// Costs are multiples of 2^grain.
     pub grain: u32,

@@ -1,4 +1,4 @@
-//! What records weigh, and how many rows each stands for.
+//! Weights of records, and the number of rows that each stands for.
 //!
 //! A task is prepared from records of outcomes. In a frame every row is a record; a table that is
 //! read in parts is prepared from its distinct outcomes, each of which many rows may have. Constants

@@ -19,7 +19,7 @@ const KNOWN_BITS: i32 = 64;
 /// Bits of the summed shortfall of the known tree, of which the rewards may be a tiny part.
 const SHORTFALL_BITS: i32 = 108;
 
-/// What leaves and prices cost at most: far more than any tree that may be better than the known
+/// Cap on leaves and prices: far more than any tree that may be better than the known
 /// one.
 const MOST: i128 = 1 << 120;
 
@@ -35,7 +35,7 @@ pub trait Wide: Statistics {
     /// Objective of a total cost.
     fn objective_of_cost(&self, cost: i128) -> f64;
 
-    /// What a cost adds to an objective.
+    /// Objective of a cost.
     fn value_of_cost(&self, cost: i128) -> f64;
 
     /// Size of what [`objective_of_cost`](Self::objective_of_cost) rounds on the way to this value.
@@ -183,7 +183,7 @@ pub struct Labels<'a> {
     exponent: i32,
     unit: Unit,
     prices: Option<(&'a FeaturePrices, i32)>,
-    /// What costs are the shortfalls of, and the most splits of a tree that may be best.
+    /// Rewards whose shortfalls the costs are, and the most splits of a tree that may be best.
     rewards: Option<(&'a Rewards, f64)>,
 }
 

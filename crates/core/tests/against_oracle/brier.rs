@@ -1,4 +1,4 @@
-//! What is of the Brier score alone: losses of curves, and reference models.
+//! Tests of the Brier score alone: losses of curves, and reference models.
 
 use bristlecone_core::search::{Monitor, Status};
 use bristlecone_core::task::curve::{CurveTask, LeafCurve, Rounding};

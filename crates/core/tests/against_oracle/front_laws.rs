@@ -1,5 +1,5 @@
-//! What makes a task with several components separable (STreeD, definition 4.2), on random
-//! leaves: combination is associative and keeps dominance, thresholds worsen, bounds hold.
+//! Conditions that make a task with several components separable (STreeD, definition 4.2), on
+//! random leaves: combination is associative and keeps dominance, thresholds worsen, bounds hold.
 
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::FrontTask;

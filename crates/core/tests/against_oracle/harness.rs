@@ -44,7 +44,7 @@ pub const CERTIFIED: f64 = 1e-9;
 /// Share of its terms by which an objective from the rows may be off, 2^−46.
 pub const EVALUATED: f64 = 1.0 / (1u64 << 46) as f64;
 
-/// What to ask about an instance.
+/// Question about an instance.
 #[derive(Clone, Debug)]
 pub struct Question {
     pub task: &'static str,
@@ -86,7 +86,7 @@ impl Question {
     }
 }
 
-/// What a search tells of the best tree, whatever its family.
+/// Answer of a search about the best tree, whatever its family.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The tree, and the labels of its nodes where it is a choice of labels, too.
@@ -428,7 +428,7 @@ impl Case {
         losses::terms(&self.instance, &self.question, leaves, labels) + penalties
     }
 
-    /// What a tree's objective is a sum of: its terms, where they cancel, or itself. Costs from
+    /// Size of a tree's objective: its terms, if they cancel, or itself. Costs from
     /// outside are functions of sums in floating point, which are as far off as those are large.
     pub fn size(&self, answer: &Answer) -> Result<f64, String> {
         let terms = self.terms(answer)?.max(answer.objective.abs());

@@ -1,4 +1,4 @@
-//! What a tree costs by the oracle, for every task.
+//! Costs of trees by the oracle, for every task.
 
 use bristlecone_oracle::Real;
 use bristlecone_oracle::accuracy::misclassified;
@@ -15,19 +15,19 @@ use crate::tasks::{
     smoothed_events,
 };
 
-/// What rows lose as a leaf.
+/// Loss of rows as a leaf.
 type Mean<'a> = Box<dyn Fn(&[usize]) -> Real + 'a>;
 
-/// What they may lose, by label.
+/// Their possible losses, by label.
 type OfLabel<'a> = Box<dyn Fn(&[usize]) -> Vec<Components> + 'a>;
 
-/// What a split costs: feature, features above, rows.
+/// Price of a split: feature, features above, rows.
 pub type Price<'a> = Box<dyn Fn(usize, &[usize], &[usize]) -> Real + 'a>;
 
 /// Components of the cost of a tree; those that a task does not have are 0.
 pub type Components = [Real; 4];
 
-/// What a tree costs, its penalties apart.
+/// Cost of a tree, its penalties apart.
 pub enum Loss<'a> {
     /// The sum over its leaves; infinite for rows that may not be a leaf.
     Number(Mean<'a>),
@@ -297,7 +297,7 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
                 let difference = between([0, 1], weight, &|_| true, leaf);
                 vec![[loss(leaf), Real::from(mean) * difference, zero, zero]]
             };
-            // What the rows' restricted means are off by (docs/maths/fair-survival.md).
+            // Error of the rows' restricted means (docs/maths/fair-survival.md).
             let steps = sample.event_times(&instance.rows()).len() as f64;
             let off = (8.0 * steps + 128.0) * 0.5 * f64::EPSILON * tau;
             let of_tree = move |c: &Components| within(c[0], c[1].abs() <= Real::from(delta + off));

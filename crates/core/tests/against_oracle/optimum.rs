@@ -27,7 +27,7 @@ fn every_task_is_asked_here() {
     };
     assert_eq!(tasks::one_tree(), but(&WHOLE_FRONTS));
     assert!(tasks::LISTS.iter().all(|list| list.iter().all(|name| names.contains(name))));
-    // What is not asked of which task.
+    // Questions that a task does not answer.
     let without = |ask: &str| -> Vec<&str> {
         let asked = tasks::tasks_with(ask);
         but(&[]).into_iter().filter(|name| !asked.contains(name)).collect()
@@ -43,7 +43,7 @@ fn every_task_is_asked_here() {
         // Known trees can be planted, and threads be made to run, whatever the task.
         let has = |switch| entry.switches.contains(&switch);
         assert!(has("planted") && has("cells_per_thread"), "{entry:?}");
-        // What is said to be asked of it is answered, and nothing else.
+        // A task answers the questions that it lists, and no others.
         let features = [true, false, true, false].map(|v| vec![v]).to_vec();
         let instance = Instance::of_labels(features, vec![0, 1, 0, 1], 2);
         let case = Case::new(&instance, &Question::random(0, entry.name, 1, &[1]));

@@ -1,4 +1,4 @@
-//! What is of costs from outside alone: they may do without bounds, forbid any leaf and stop.
+//! Tests of costs from outside alone: they may do without bounds, forbid any leaf and stop.
 
 use std::time::Duration;
 

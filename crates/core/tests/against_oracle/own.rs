@@ -51,7 +51,7 @@ pub fn sums(statistics: &[f64], rows: &[usize]) -> Vec<f64> {
     (0..3).map(|c| rows.iter().map(|r| statistics[3 * r + c]).sum()).collect()
 }
 
-/// What the costs of a leaf are made of, without signs.
+/// Sizes of the terms of a leaf's cost.
 pub fn size(instance: &Instance, leaf: &[usize]) -> f64 {
     let s = sums(&statistics(instance), leaf);
     s[2] + s[0].sqrt()

@@ -50,7 +50,7 @@ impl Held {
     }
 }
 
-/// What tells the outcome of a row.
+/// Key of the outcome of a row.
 fn key(column: Column, row: usize) -> Vec<u64> {
     match column {
         Column::Numbers(values) => vec![values[row].to_bits()],

@@ -1,11 +1,11 @@
-//! What every search promises of its result, its trace and its callback, stopped or not.
+//! Promises of every search about its result, its trace and its callback, stopped or not.
 
 use bristlecone_core::search::{Settings, Status, TracePoint};
 use bristlecone_oracle::Limits;
 
 use crate::harness::{Answer, CERTIFIED, Case, EVALUATED, Until, agree, ensure};
 
-/// What tree, bound and trace of an answer must be, whether the search was stopped or not.
+/// Check the tree, bound and trace of an answer, whether the search was stopped or not.
 pub fn keeps_promises(
     case: &Case,
     limits: &Limits,

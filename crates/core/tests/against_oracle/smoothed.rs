@@ -55,7 +55,7 @@ impl Smoothing {
         observed.enumerate().map(of_row).collect()
     }
 
-    /// What every row counts for every class, to rounding 1 in all.
+    /// Weight of every row for every class, 1 in all but for rounding.
     pub fn shares(self, instance: &Instance) -> Vec<Vec<f64>> {
         let one_hot = one_hot(&instance.labels, instance.n_classes);
         let of_row = |(i, observed): (usize, Vec<f64>)| {
@@ -79,7 +79,7 @@ impl Smoothing {
     }
 }
 
-/// What a row says at random.
+/// Random numbers of a row.
 fn of_row(instance: &Instance, i: usize) -> Random {
     let (time, target) = (instance.sample.time[i].to_bits(), instance.target[i].to_bits());
     Random::new(time ^ target.rotate_left(17))

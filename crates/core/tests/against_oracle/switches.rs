@@ -1,4 +1,4 @@
-//! What must not change the result does not.
+//! Tests of switches that must not change the result.
 
 use bristlecone_core::registry::Entry;
 use bristlecone_core::search::{Precision, Settings};

@@ -91,7 +91,7 @@ pub fn refuses_weights(task: &str, reason: &str) -> bool {
 /// Lists of tasks that have something of their own.
 pub const LISTS: [&[&str]; 6] = [&WHOLE_FRONTS, &BINARY, &PARITY, &LIMITED, &WITH_EVENTS, &BRIER];
 
-/// What rounding a limit on rates, and weights, to doubles may move the rates by.
+/// The most that rounding a limit on rates, and weights, to doubles moves the rates.
 pub const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
 /// Names of the columns besides the weights.
@@ -120,7 +120,7 @@ fn columns_of(task: &str) -> &'static [&'static str] {
     }
 }
 
-/// What a task takes besides the rows; each reads what is its own.
+/// Arguments of a task besides the rows; each reads its own.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     pub prior: f64,
@@ -130,16 +130,17 @@ pub struct Parameters {
     delta: f64,
     /// End of the restricted mean as a share of the longest time.
     tau: f64,
-    /// What every label may be given, as a share of the weight.
+    /// Capacity of every label, as a share of the weight.
     capacity: Vec<f64>,
     pub prices: Prices,
     /// Which of the costs from outside.
     pub user: usize,
     /// How outcomes are smoothed, if they are.
     pub smoothing: Option<Smoothing>,
-    /// What the events of every cause count.
+    /// Weight of the events of every cause.
     importance: Vec<f64>,
-    /// What rows of the negative class weigh more in the rates of their groups than in errors.
+    /// Factor by which rows of the negative class weigh more in the rates of their groups than in
+    /// errors.
     class_factor: f64,
 }
 
@@ -180,7 +181,7 @@ impl Parameters {
         self.tau * instance.sample.time.iter().copied().fold(0.0, f64::max)
     }
 
-    /// What the events of the causes of these rows count; not all of them nothing.
+    /// Weight of the events of the causes of these rows; not all are 0.
     fn importance(&self, instance: &Instance) -> Vec<f64> {
         let n_causes = cause(instance).into_iter().max().unwrap_or(0).max(1) as usize;
         let mut importance = self.importance[..n_causes].to_vec();
@@ -437,7 +438,7 @@ pub fn counts(instance: &Instance) -> Vec<f64> {
     instance.labels.iter().zip(&instance.sample.time).map(|(&k, t)| k as f64 * share(t)).collect()
 }
 
-/// What they were exposed to: sixteenths, which differ as the times do.
+/// Exposures of the rows: sixteenths, which differ as the times do.
 pub fn exposure(instance: &Instance) -> Vec<f64> {
     let digits = |t: &f64| (t.to_bits() >> 30) % 97;
     instance.sample.time.iter().map(|t| (digits(t) + 1) as f64 / 16.0).collect()
@@ -454,7 +455,7 @@ pub fn smoothed_events(instance: &Instance, question: &Question) -> Option<Vec<f
     Some(smoothing.events(instance))
 }
 
-/// What rows count for every class in place of their labels.
+/// Weights of rows for every class in place of their labels.
 pub fn shares(instance: &Instance, question: &Question) -> Option<Vec<Vec<f64>>> {
     let smoothing = question.parameters.smoothing;
     let smoothing = smoothing.filter(|_| ["gini", "entropy"].contains(&question.task))?;

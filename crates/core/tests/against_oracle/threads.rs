@@ -10,7 +10,7 @@ use crate::harness::{Answer, Case, SCALE, Size, ensure, for_each_of};
 use crate::tasks;
 use crate::watch::Watch;
 
-/// What threads share.
+/// Work that threads share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum By {
     /// The cells of every lattice.

@@ -1,4 +1,4 @@
-//! What a search would take, but for the task's own time.
+//! Forecast of a search, without the task's own time.
 
 use super::{Statistics, lattice};
 use crate::data::{BinaryMatrix, Sample};

@@ -19,7 +19,7 @@ use crate::simd::{Lanes, Vector, with_token};
 /// Cells per batch: enough to make the call negligible, few enough for the cache.
 const BATCH: usize = 1 << 15;
 
-/// What a lattice finds.
+/// Result of a lattice.
 pub struct Solved {
     /// The best tree for each budget.
     pub found: Vec<Found<f64>>,
@@ -115,7 +115,7 @@ struct Waiting {
     width: usize,
 }
 
-/// What one thread collects during a pass.
+/// Cells that one thread collects during a pass.
 struct Batch<'a> {
     problem: &'a Problem<'a>,
     shared: &'a Shared<'a, i64, f64>,

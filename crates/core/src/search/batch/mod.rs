@@ -99,18 +99,18 @@ pub trait BatchTask: Sync {
 struct Problem<'a> {
     task: &'a dyn BatchTask,
     statistics: &'a Statistics,
-    /// What costs are divided by.
+    /// Divisor of costs.
     weight: f64,
     /// Added for every leaf, hence for every split.
     penalty: f64,
     min_leaf: i64,
     memo: Option<Memo<f64, Arc<Tree>>>,
     tables: Pool,
-    /// What was seen of the task's costs.
+    /// Record of the task's costs.
     seen: Seen,
 }
 
-/// What a search has seen of the costs that it was given, in floating point.
+/// Record of the costs that a search was given, in floating point.
 #[derive(Debug, Default)]
 struct Seen {
     /// Size of the lowest cost or bound below 0.

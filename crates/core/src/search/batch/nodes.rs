@@ -28,7 +28,7 @@ pub struct BatchNodes<'a> {
     pub slack: f64,
 }
 
-/// What is known of a node before any search.
+/// Knowledge about a node before any search.
 #[derive(Clone, Copy, Debug)]
 pub struct Prior {
     /// Cost as a leaf.
@@ -136,7 +136,7 @@ impl<'a> BatchNodes<'a> {
         Ok(solved)
     }
 
-    /// What a node with these priors can make use of.
+    /// The part of the allowance that a node with these priors can use.
     pub fn useful_of(&self, prior: &Prior, n_columns: usize, allowed: Allowed) -> Allowed {
         let Prior { leaf, price, lower } = *prior;
         if lower >= leaf {

@@ -175,7 +175,7 @@ impl BatchScale<'_> {
         self.leaves * self.problem.seen.differs.get()
     }
 
-    /// What ties and additions can be off by in the cost of a tree that costs this, or less. See
+    /// Largest error from ties and additions in the cost of a tree that costs this, or less. See
     /// docs/maths/batch.md.
     fn off(&self, cost: f64) -> f64 {
         if self.leaves == 1.0 {

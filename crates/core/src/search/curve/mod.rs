@@ -90,7 +90,7 @@ pub(super) struct Prepared<'a> {
     rounding: Rounding,
 }
 
-/// What a cost of prepared data is worth where trees have so many leaves at most.
+/// Objective of a cost of prepared data if trees have so many leaves at most.
 struct CurveScale<'b, 'a> {
     prepared: &'b Prepared<'a>,
     most_leaves: f64,

@@ -9,7 +9,7 @@ use crate::search::nodes::{
 use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 
-/// What is kept of a best tree that is a leaf, in the place of the column at its root.
+/// Mark of a best tree that is a leaf, in the place of the column at its root.
 const LEAF: i32 = -1;
 
 /// Rows and their loss as a leaf.

@@ -50,7 +50,7 @@ impl Rows {
     }
 }
 
-/// What adds up over rows, apart from their weight.
+/// Sums over rows, apart from their weight.
 ///
 /// Rows with equal columns are never separated; the floor of such a group is that of its
 /// first row, and zero for the others.

@@ -1,5 +1,5 @@
-//! What searches for fronts share: rows, weights and what is known under them, trees, and a limit of
-//! memory.
+//! State that searches for fronts share: rows, weights and the memo under them, trees, and a limit
+//! of memory.
 
 use super::curves::Curves;
 use super::leaves::{Budget, Leaves};
@@ -79,7 +79,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let limit = settings.bytes();
         Ok(Engine {
             task,
-            // What is planted is an objective of the whole search, not of weighted ones, whose
+            // The planted objective is that of the whole search, not of weighted ones, whose
             // leaves have a price and no limit.
             settings: settings
                 .with_switches(|s| s.planted = None)
@@ -106,7 +106,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         }
     }
 
-    /// What is known under the present weights of nodes with more than two levels below them.
+    /// Memo, under the present weights, of nodes with more than two levels below them.
     pub fn memo(&mut self) -> Memo<f64, Point<K>> {
         let memo = self.weighing.memo.take();
         memo.unwrap_or_else(|| Memo::new(self.settings.memo_bytes()))

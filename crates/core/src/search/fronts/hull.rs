@@ -1,4 +1,4 @@
-//! What is known of the pairs (FP, FN) that trees attain: corners of their hull, and the polygon
+//! Knowledge about the pairs (FP, FN) that trees attain: corners of their hull, and the polygon
 //! of lines that no tree is below. All of it is exact, in integers. See docs/maths/fronts.md.
 
 use crate::search::certificate::EVALUATED;
@@ -167,7 +167,7 @@ impl<'a> Hull<'a> {
 
     /// Cuts the corners off that only the single leaves lie in.
     fn narrow(&mut self) {
-        // What is predicted positive is x − y more than all positives.
+        // The predicted positives are x − y more than all positives.
         let [negatives, positives] = &self.total;
         let ends = [&self.lightest - positives, negatives - &self.lightest];
         let beyond = |vertex: &Vertex, end: usize| {
@@ -216,7 +216,7 @@ impl<'a> Hull<'a> {
         hull
     }
 
-    /// What no loss at a vertex is below: where a tree is known its own.
+    /// Lower bound of losses at a vertex: that of a tree, if one is known.
     fn least_at(&self, vertex: &Vertex) -> f64 {
         let off = 2.0 * EVALUATED * vertex.loss;
         let is_tree =

@@ -1,4 +1,4 @@
-//! What leaves cost, and the memory that is left to remember it: shared by threads.
+//! Costs of leaves, and the memory that is left to remember them: shared by threads.
 
 use super::curves::Curves;
 use crate::data::Smallest;
@@ -55,7 +55,7 @@ impl Budget {
 
     /// Takes so many bytes if they are left.
     pub fn take(&self, bytes: usize) -> bool {
-        // What does this in one call has had several names in the standard library.
+        // The call that does this at once has had several names in the standard library.
         let mut used = self.used.load(Relaxed);
         while used + bytes <= self.limit {
             match self.used.compare_exchange_weak(used, used + bytes, Relaxed, Relaxed) {

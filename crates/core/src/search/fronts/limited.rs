@@ -43,7 +43,7 @@ pub(super) struct Search<'a, 'e, T, const K: usize> {
     measured: Measured,
     /// Least component 0 of trees within the windows that do not keep the limits.
     refused: i64,
-    /// What units do not resolve.
+    /// Differences that units do not resolve.
     resolution: f64,
     /// No admissible tree has a smaller component 0 than this.
     lower: i64,
@@ -138,7 +138,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             (self.depth, self.last) = (depth, depth == deepest);
             let most = self.worst_of(depth);
             let solved = self.bound(most).and_then(|()| self.list(most));
-            // What is too large for fronts may not be for the search without limits.
+            // Data too large for fronts may fit the search without limits.
             if let (Err(Stop::Memory), true) = (solved, depth <= QUICK) {
                 self.relax(settings, relaxed)?;
                 if self.certificate.is_met() {
@@ -173,7 +173,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
     }
 
-    /// What no objective is below if no component 0 is below this: lowered by what units do not
+    /// Lower bound of objectives if no component 0 is below this: lowered by what units do not
     /// resolve, and by what evaluating it may be off.
     fn bound_of(&self, cost: i64, leaves: u32) -> f64 {
         let task = self.engine.task;
@@ -234,12 +234,12 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let (task, monitor) = (self.engine.task, self.engine.monitor);
         let stopped = || monitor.check().is_err();
         let inner = monitor.within(&stopped);
-        // What it refuses, this search may still do.
+        // This search may still do what the other refuses.
         let settings = settings.within(self.engine.left());
         let Ok(found) = relaxed(&settings, &inner) else { return Ok(()) };
         monitor.count(inner.nodes());
         self.certificate.raise(found.lower_bound);
-        // What a tree of that objective costs at least, in the units of this search.
+        // Least cost of a tree of that objective, in the units of this search.
         let (bound, least) = (found.lower_bound, task.objective_of(0, 1));
         let off = self.resolution + EVALUATED * (bound.abs() + least.abs());
         let cost = task.cost_of(bound - off);

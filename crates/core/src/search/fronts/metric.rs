@@ -193,7 +193,7 @@ pub fn solve_metric(
         search.meet(met);
     }
     search.certificate.record();
-    // What is planted is an objective of this search, not of the weighted ones.
+    // The planted objective is that of this search, not of the weighted ones.
     let weighted = settings.with_switches(|s| s.planted = None);
     let stop = match search.penalised(&weighted) {
         Ok(()) => None,
@@ -361,7 +361,7 @@ impl Search<'_> {
             let least = bound * total * (1.0 - EVALUATED) - lost;
             Line::new(weights, least.max(0.0), exponent)
         };
-        // What the weighted search proves on its way moves the bound of this one.
+        // Bounds of the weighted search move the bound of this one.
         let solution = {
             let (monitor, known) = (self.monitor, self.known());
             let penalties = self.penalty * range.leaves as f64;

@@ -127,7 +127,7 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
     })
 }
 
-/// What was found, unless nothing but the range of the data keeps it from being certain.
+/// The result, unless only the range of the data keeps it from being certain.
 pub(crate) fn resolved(
     found: Front,
     widest: impl FnOnce() -> (&'static str, String),

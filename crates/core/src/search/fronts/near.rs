@@ -21,10 +21,10 @@ const NEAR_BYTES: usize = 544;
 /// Of a lock.
 const CALM: &str = "no panic while locked";
 
-/// What a thread found of nodes.
+/// Nodes that a thread found.
 type Found<const K: usize> = Vec<(Place, Arc<Least<K>>)>;
 
-/// What is known of a node down to two levels: the plan is that of the tree.
+/// Knowledge about a node down to two levels: the plan is that of the tree.
 pub(super) type Near<const K: usize> = (Arc<Least<K>>, Option<Point<K>>);
 
 impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
@@ -73,8 +73,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         Ok(())
     }
 
-    /// What threads find of sides of a node, and of all sides of these if `depth` levels are more
-    /// than pairs suffice for.
+    /// Results of threads for sides of a node, and for all sides of these if `depth` levels are
+    /// more than pairs suffice for.
     fn look_at(
         &self,
         node: &FrontNode<K>,
@@ -110,7 +110,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         Ok(found)
     }
 
-    /// What looks for trees of two levels at most, with these settings.
+    /// Search for trees of at most two levels, with these settings.
     fn looks<'e>(&'e self, settings: &'e Settings) -> Shallow<'e, 'a, T, K> {
         Shallow {
             leaves: &self.leaves,

@@ -9,7 +9,7 @@ use crate::search::Stop;
 use crate::task::FrontTask;
 use std::sync::Arc;
 
-/// What a point of a subproblem must satisfy to be part of an answer.
+/// Conditions on a point of a subproblem to be part of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds<const K: usize> {
     /// Largest weighted cost.
@@ -39,7 +39,7 @@ impl<const K: usize> Bounds<K> {
     }
 }
 
-/// What a search must reach to show that a value is above another, however sums are rounded.
+/// Value that a search must reach to show that one is above another, however sums are rounded.
 pub(super) fn above(value: f64, rounding: f64) -> f64 {
     (value + rounding).next_up()
 }

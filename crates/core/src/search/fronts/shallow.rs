@@ -36,7 +36,7 @@ pub(super) enum Small<const K: usize> {
     },
 }
 
-/// What a search for such trees needs.
+/// State of a search for such trees.
 pub(super) struct Shallow<'e, 'a, T, const K: usize> {
     pub leaves: &'e Leaves<'a, T, K>,
     pub weights: Weights<K>,

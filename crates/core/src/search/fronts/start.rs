@@ -21,7 +21,7 @@ use crate::tree::{LEAF, Tree};
 /// The best tree without the limits, in the same objective.
 pub type Relaxation<'a> = dyn Fn(&Checked, &Monitor) -> Result<Solution, Error> + 'a;
 
-/// What [`Parity`](crate::task::parity::Parity) is without its limit.
+/// [`Parity`](crate::task::parity::Parity) without its limit.
 pub fn without_parity<'a>(
     positive: &'a [bool],
     weights: Option<&'a [f64]>,
@@ -35,7 +35,7 @@ pub fn without_parity<'a>(
     })
 }
 
-/// What [`Capacity`](crate::task::capacity::Capacity) is without its limits.
+/// [`Capacity`](crate::task::capacity::Capacity) without its limits.
 pub fn without_capacity<'a>(
     rewards: &'a [f64],
     n_labels: usize,
@@ -50,7 +50,7 @@ pub fn without_capacity<'a>(
     })
 }
 
-/// What the tasks of fair survival are without their limit: the Brier score, or the likelihood.
+/// The tasks of fair survival without their limit: the Brier score, or the likelihood.
 pub fn without_fairness<'a>(
     obs: Observations<'a>,
     brier: bool,

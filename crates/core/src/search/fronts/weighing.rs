@@ -36,7 +36,7 @@ impl<const K: usize> Weights<K> {
     }
 }
 
-/// What is known under some weights; other weights make all of it void.
+/// Memo under some weights; other weights make all of it void.
 pub(super) struct Weighing<const K: usize> {
     pub weights: Weights<K>,
     /// The weighted costs of labels as linear forms, where they are.

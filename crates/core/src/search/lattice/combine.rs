@@ -40,7 +40,7 @@ pub struct Problem<I, R> {
     pub slots: [usize; MAX_DEPTH + 1],
     /// Whether the number of leaves is free: one slot per level, leaf and split in one.
     pub unlimited: bool,
-    /// What tests cost, if the task says so.
+    /// Prices of tests, if the task has them.
     pub rates: Rates<R>,
 }
 
@@ -201,7 +201,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         let infinity = lanes.splat_real(R::INFINITY);
         let mut of_leaves = [const { MaybeUninit::uninit() }; P];
         let value = losses.write(lanes, yes, &view.cells[..channels], &mut of_leaves);
-        // What registers hold is read into them, since no write to the tables can change it there.
+        // Few values are read into registers, since no write to the tables can change them there.
         let mut held = *value;
         let value = if P <= 4 { &mut held } else { value };
         let weights = if PRICED {

@@ -1,4 +1,4 @@
-//! What lattices take, from counts alone.
+//! Effort of lattices, from counts alone.
 
 use crate::data::Sample;
 use crate::search::{Settings, threads};

@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What one thread owns.
+/// Memory that one thread owns.
 pub struct Worker<I, R> {
     views: [View<I>; MAX_DEPTH],
     /// Rows where the first column of the prefix is true, and which column that is.
@@ -78,7 +78,7 @@ impl<I: LaneInt, R: LaneReal> Worker<I, R> {
     }
 }
 
-/// What all threads share while they sum the itemsets of a level.
+/// State that all threads share while they sum the itemsets of a level.
 pub struct Filling<'a, I> {
     /// The rows, and the levels above.
     pub sums: &'a Sums<I>,
@@ -94,7 +94,7 @@ pub struct Filling<'a, I> {
     pub monitor: &'a Monitor<'a>,
 }
 
-/// What all threads share while they evaluate the cells of the itemsets of a level.
+/// State that all threads share while they evaluate the cells of the itemsets of a level.
 pub struct Shared<'a, I, R> {
     /// The lattice.
     pub problem: &'a Problem<I, R>,
@@ -143,7 +143,7 @@ impl<'a, I> SumsOut<'a, I> {
 
 /// Sums of positive itemsets on one thread.
 pub type SumsPass<I, R> = fn(Backend, &Filling<'_, I>, &mut Worker<I, R>) -> Result<(), Stop>;
-/// What is done with the cells of itemsets on one thread.
+/// Work on the cells of itemsets on one thread.
 pub type CellsOf<'a, I, R> =
     dyn Fn(&Shared<'_, I, R>, &mut Worker<I, R>) -> Result<(), Stop> + Sync + 'a;
 type LossesPass<T, I, R> =
@@ -205,7 +205,7 @@ pub fn fill_double(
     with_token!(backend, token => token.double().run(FillSums { filling, worker }))
 }
 
-/// What a pass does with the cells of a level.
+/// Work of a pass on the cells of a level.
 pub trait Kernel<L: Lanes> {
     /// Those of `prefix ∪ {lane}` for all lanes beyond the prefix of `M − 1` columns, which has `P`
     /// sign patterns: on the level of the leaves `last` holds their positive sums and the stride

@@ -217,7 +217,7 @@ impl<T: LaneTask> Lattice<'_, T> {
         solved
     }
 
-    /// What the kernels read, in the memory of other sums.
+    /// Input of the kernels, in the memory of other sums.
     fn problem<I: LaneInt, R: LaneReal>(&self, sums: Sums<I>) -> Problem<I, R> {
         let Lattice { task, sample, query, settings, precision, .. } = *self;
         let units = match task.short() {
@@ -239,8 +239,8 @@ fn unit<T: LaneTask, I, R>(task: &T, problem: &Problem<I, R>) -> f64 {
     task.lane_unit(&problem.shift) / (1u64 << problem.lift) as f64
 }
 
-/// What the kernels read of the rows, which drop these bits of every channel or gain so many, in the
-/// memory of other sums.
+/// Input of the kernels from the rows, which drop these bits of every channel or gain so many, in
+/// the memory of other sums.
 pub(super) fn problem<I: LaneInt, R: LaneReal>(
     sample: &Sample,
     query: Query,

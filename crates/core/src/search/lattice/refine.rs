@@ -16,7 +16,7 @@ use crate::task::{LaneError, LaneTask, Task};
 use crate::tree::Tree;
 use rustc_hash::FxHashMap;
 
-/// What is asked of a lattice.
+/// Question to a lattice.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
     /// Most levels.
@@ -35,7 +35,7 @@ impl Query<'static> {
     }
 }
 
-/// What a lattice finds.
+/// Result of a lattice.
 #[derive(Clone, Debug)]
 pub struct Solved {
     /// The exact best tree for each budget, or the leaf where that only had to be bounded.

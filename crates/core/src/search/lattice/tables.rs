@@ -1,4 +1,4 @@
-//! What the tables of a lattice take, and where they are kept from one lattice to the next.
+//! Memory of the tables of a lattice, and its reuse from one lattice to the next.
 //!
 //! Memory that is freed and asked for again stays with the allocator of the thread that had it,
 //! where no limit counts it. So a search keeps one set of tables for every thread to its end,
@@ -14,7 +14,7 @@ use crate::search::Precision;
 use crate::simd::{LaneInt, LaneReal, Whole};
 use std::sync::{Mutex, MutexGuard};
 
-/// What decides how much a lattice takes, besides its rows.
+/// Dimensions that decide how much memory a lattice takes, besides its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     pub depth: usize,
@@ -74,12 +74,12 @@ struct Sizes {
 impl Sizes {
     fn bytes(&self, element: usize) -> usize {
         let entries = self.sums.iter().chain(&self.best).copied();
-        // What has more bytes than a word counts is larger than every limit.
+        // A size beyond what a word counts is larger than every limit.
         let entries = entries.fold(0, usize::saturating_add);
         entries.saturating_mul(element).saturating_add(self.rows)
     }
 
-    /// What has room for both.
+    /// Sizes with room for both.
     fn or(&self, other: &Sizes) -> Sizes {
         Sizes {
             sums: std::array::from_fn(|m| self.sums[m].max(other.sums[m])),

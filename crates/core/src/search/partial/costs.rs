@@ -23,7 +23,7 @@ const CELLS_PER_CHECK: u64 = 1 << 14;
 pub(in crate::search) struct Costs<'a, T> {
     task: &'a T,
     table: &'a Table,
-    /// What the columns of the table are, and the features tested above.
+    /// Columns of the table, and the features tested above.
     columns: &'a [Column],
     tested: &'a [usize],
     depth: usize,

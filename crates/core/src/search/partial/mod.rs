@@ -29,7 +29,7 @@ pub const MOST_DEPTH: usize = lattice::PREFIX;
 /// Channels beyond those of the task: numbers of rows, and of rows with an event.
 const COUNTS: usize = 2;
 
-/// What a table is for: tables add up where this is the same.
+/// Purpose of a table: tables add up if it is the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Binary features.
@@ -112,7 +112,7 @@ impl Table {
         Ok(Table { shape, itemsets, sums })
     }
 
-    /// What it is for.
+    /// Its purpose.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }

@@ -30,7 +30,7 @@ pub struct Leaves {
     pub count: Vec<i64>,
 }
 
-/// What a search over a table found.
+/// Result of a search over a table.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The best tree.
@@ -84,7 +84,7 @@ pub fn search<T: LaneTask>(
     Ok(Found { tree, cost, lower, fewer, stop, nodes: monitor.nodes() })
 }
 
-/// What was found, with its certificate. The objective is that of the rows in the leaves of the
+/// The result with its certificate. The objective is that of the rows in the leaves of the
 /// tree; where these were not counted it is that of the sums, right to the resolution of the task.
 ///
 /// # Errors

@@ -325,7 +325,7 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
         let mut next = cuts.start;
         while next < cuts.end {
             let end = (next + TOGETHER * size).min(cuts.end);
-            // What is before the first run, whose loss is that of one leaf or of the run before.
+            // Sums before the first run, whose loss is that of one leaf or of the run before.
             self.scratch.left[..width * L::N].copy_from_slice(&self.scratch.sums);
             for v in 0..width {
                 self.scratch.below[v] = match next == cuts.start {

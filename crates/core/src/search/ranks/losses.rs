@@ -30,8 +30,8 @@ pub trait Losses<I, R>: Sync {
     /// Loss of the splits of both sides, `[threshold][side][lane]`.
     fn splits(&self, states: &States<I>, out: &mut [R]);
 
-    /// What no split between a threshold and the next loses less than, `[threshold][side][lane]`,
-    /// given the loss of these themselves.
+    /// Lower bounds on the losses of splits between a threshold and the next,
+    /// `[threshold][side][lane]`, given the loss of these themselves.
     fn between(&self, states: &States<I>, losses: &[R], out: &mut [R]);
 }
 
@@ -42,7 +42,7 @@ pub struct OfTask<'a, T> {
     pub backend: Backend,
 }
 
-/// What to compute.
+/// Quantities to compute.
 #[derive(Clone, Copy)]
 enum What<'a, R> {
     Leaves,

@@ -67,7 +67,7 @@ struct Problem<'a, T> {
     price: i64,
     /// Of this, what only tells them apart.
     tie: i64,
-    /// What rounding may raise the cost of fewer rows above that of more.
+    /// The most by which rounding raises the cost of fewer rows above that of more.
     slack: i64,
     smallest: Smallest,
     /// Whether not all rows may be leaves.
@@ -274,7 +274,7 @@ fn run<T: Swept>(
 struct RankScale<'a, T> {
     problem: &'a Problem<'a, T>,
     given: &'a T,
-    /// What costs are counted from.
+    /// Offset from which costs are counted.
     floor: i64,
     /// Most splits of a tree that may be best.
     splits: i64,

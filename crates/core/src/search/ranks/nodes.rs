@@ -17,7 +17,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
-/// What is kept of a best tree that is a leaf, in the place of the question at its root.
+/// Mark of a best tree that is a leaf, in the place of the question at its root.
 pub const LEAF: i32 = -1;
 
 /// Rows, and what they cost as a leaf.
@@ -27,9 +27,9 @@ pub struct RankNode {
     pub rows: Rows,
     /// Cost as a leaf, counted from the floor of the rows, were it allowed.
     pub any_leaf: i64,
-    /// What was proven of some of these rows, and so of all.
+    /// Proofs for some of these rows, and so for all.
     pub before: Option<Arc<Proofs>>,
-    /// What was proven when the node was searched.
+    /// Proofs from the search of the node.
     pub found: OnceLock<Arc<Proofs>>,
 }
 
@@ -39,7 +39,7 @@ pub struct RankNodes<'a, T> {
     /// Finds trees of two levels.
     pub solver: Solver,
     pool: Vec<[RankNode; 2]>,
-    /// What was proven of the sides that were given back last: those of the question to learn of.
+    /// Proofs for the sides that were given back last: those of the question to learn of.
     proofs: [Option<Arc<Proofs>>; 2],
 }
 
@@ -56,10 +56,10 @@ pub struct RankSplit {
     pub cuts: [usize; 3],
     /// Largest rank on the true side.
     pub rank: u32,
-    /// What no tree on the false and on the true side costs less than.
+    /// Lower bounds on the trees of the false and the true side.
     pub sides: [i64; 2],
     pub bound: i64,
-    /// What else was proven of the sides at the ends of the interval.
+    /// Further proofs for the sides at the ends of the interval.
     pub proofs: [Option<Arc<Proofs>>; 2],
 }
 
@@ -91,7 +91,7 @@ impl RankSplit {
         Some(RankSplit { column, cuts, rank, sides, bound, proofs: [None, None] })
     }
 
-    /// What remains before and behind the threshold, given what was proven of its sides.
+    /// Thresholds that remain before and behind this one, given the proofs for its sides.
     pub fn rest(
         self,
         cuts: &Cuts,
@@ -326,7 +326,7 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         others.then(|| cut.minus(Pair::of(price + split.sides[1 - side] - slack)))
     }
 
-    /// What is proven of a side holds, whatever the sizes of leaves, for all sides with more rows.
+    /// A proof for a side holds, whatever the sizes of leaves, for all sides with more rows.
     fn learn(
         &self,
         _node: &RankNode,

@@ -80,7 +80,7 @@ struct Lane {
     sides: Option<[Side; 2]>,
 }
 
-/// What a search for a tree of two levels has found: of equally good trees the first.
+/// Result of a search for a tree of two levels: the first of equally good trees.
 struct Found {
     /// Cost of the best tree, or what trees must cost less than.
     limit: i64,
@@ -450,7 +450,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         }
     }
 
-    /// What no cost is below whose lane loss is this.
+    /// Lower bound of costs whose lane loss is this.
     fn lower(&self, loss: R) -> i64 {
         let loss = loss.to_f64();
         if loss == f64::INFINITY {

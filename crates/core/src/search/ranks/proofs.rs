@@ -1,9 +1,9 @@
-//! What a search for trees of two levels leaves behind for nodes with more rows.
+//! Proofs of a search for trees of two levels, which hold for nodes with more rows.
 
-/// What no tree of a side costs less than: a leaf, and trees with one split, its price included.
+/// Lower bounds on the trees of a side: a leaf, and trees with one split, its price included.
 pub type Side = [i64; 2];
 
-/// What a search of a node has proven of its sides: it holds for nodes with more rows as well.
+/// Proofs of a node's search for its sides: they hold for nodes with more rows as well.
 #[derive(Clone, Debug, Default)]
 pub struct Proofs {
     /// By column and rank.

@@ -1,4 +1,4 @@
-//! What no tree of a node costs less than, told from its rows without a search.
+//! Lower bounds on the trees of a node, from its rows without a search.
 
 use crate::data::{Sample, column_bitsets};
 use crate::search::{Monitor, Settings, Stop};

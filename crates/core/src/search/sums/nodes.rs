@@ -48,7 +48,7 @@ pub struct SumNode {
     rows: u128,
 }
 
-/// What all columns of a node have in common.
+/// Values that all columns of a node share.
 pub struct OpenSumNode {
     prices: Vec<i64>,
     /// Where bounds of one question's sides hold for the sides of others.

@@ -1,4 +1,4 @@
-//! What a search can afford before it begins, and how it is to use what time it has.
+//! Plan of a search: what it can afford before it begins, and how it uses its time.
 
 use super::groups;
 use crate::data::Sample;

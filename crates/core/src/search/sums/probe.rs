@@ -13,7 +13,7 @@ use std::sync::Mutex;
 /// long after another has ended the probe.
 const SHARED: f64 = (1u64 << 25) as f64;
 
-/// What the threads of a probe share.
+/// State that the threads of a probe share.
 struct Shared {
     best: Found,
     /// Which column of the order the best tree begins with, counted from 1; 0 if it was known.

@@ -177,7 +177,7 @@ pub fn solve_path<T: LaneTask>(
     let mut end: Vec<Solution> = Vec::with_capacity(path.len());
     for (k, mut found) in path.into_iter().enumerate() {
         if found.status == Status::Unresolved {
-            // What fewer leaves do at last, more do no worse.
+            // The best tree of more leaves is no worse than that of fewer.
             if let Some(smaller) = end.last().filter(|last| last.objective < found.objective) {
                 (found.tree, found.objective) = (smaller.tree.clone(), smaller.objective);
             }
@@ -245,7 +245,7 @@ pub(super) fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) 
     })
 }
 
-/// What solutions say besides.
+/// Description that solutions carry.
 fn about<T: LaneTask>(task: &T, rows: &Sample, settings: &Settings) -> About {
     let depth = settings.limits.max_depth.min(lattice::MAX_DEPTH);
     let precision = match tables::pays(task, rows, depth.min(rows.n_columns()), settings) {

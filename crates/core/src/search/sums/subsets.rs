@@ -18,7 +18,7 @@ pub struct Subsets {
     finest: Vec<[i64; 2]>,
     /// Number of rows of the true side.
     ones: Vec<u32>,
-    /// What rounding may take from a bound.
+    /// The most that rounding takes from a bound.
     slack: i64,
 }
 

@@ -27,7 +27,7 @@ type Objective<'a> = dyn Fn(&Tree) -> Measured + Sync + 'a;
 struct WideScale<'a> {
     task: &'a dyn Wide,
     objective: &'a Objective<'a>,
-    /// What rounding down can take from the cost of any tree.
+    /// The most that rounding down takes from the cost of any tree.
     lost: i128,
 }
 
@@ -55,7 +55,7 @@ pub fn sample(task: &dyn Wide, features: &BinaryMatrix) -> Result<Sample, Error>
     Ok(Sample::with_kinds(features, statistics, channels, &task.kinds(), &[]))
 }
 
-/// What a search over the nodes of these rows says of their root.
+/// Result of a search over the nodes of these rows, beginning at their root.
 pub fn with_branch<R>(
     task: &dyn Wide,
     sample: Sample,
@@ -119,7 +119,7 @@ pub fn cost(task: &dyn Wide, features: &BinaryMatrix, tree: &Tree) -> i128 {
     })
 }
 
-/// What trees within `slack` of an objective cost at most, as the cost of the tree is given.
+/// Largest cost of trees within `slack` of an objective, given the cost of its tree.
 pub fn within(task: &dyn Wide, cost: i128, slack: f64, leaves: usize) -> i128 {
     let units = slack / task.value_of_cost(1 << 64) * (1i128 << 64) as f64 * (1.0 + 1e-9);
     cost.plus(units as i128).plus(3 * leaves as i128)

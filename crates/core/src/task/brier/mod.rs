@@ -18,7 +18,7 @@ use crate::survival::timeline::{Code, Timeline};
 pub struct Brier {
     /// Price of a leaf.
     pub leaf_penalty: f64,
-    /// What leaves predict.
+    /// Curve that leaves predict.
     pub curve: LeafCurve,
     /// The rows.
     pub timeline: Timeline,

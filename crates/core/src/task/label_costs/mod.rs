@@ -29,7 +29,7 @@ const ROUNDED_BITS: u32 = 51;
 /// Totals that lanes drop bits of.
 const FINE_BITS: u32 = 55;
 
-/// What every cost must add to the mean, so that means of costs keep their digits.
+/// Least contribution of a cost to the mean for which means of costs keep their digits.
 const LEAST_COST: f64 = 1e-290;
 
 /// Costs of the caller's rows.
@@ -41,20 +41,21 @@ enum RowCosts {
     Matrix(Vec<f64>),
 }
 
-/// What a task is made from: costs over 2^`outward`, and the limits of trees.
+/// Source of a task: costs over 2^`outward`, and the limits of trees.
 #[derive(Clone, Debug)]
 struct Source {
     rows: RowCosts,
     counts: Counts,
     n_labels: usize,
     outward: i32,
-    /// What the summed costs are divided by in the objective.
+    /// Divisor of the summed costs in the objective.
     total_weight: f64,
     penalty: f64,
     max_leaves: usize,
     /// Whether the costs of tests are whole, or there are none.
     whole_tests: bool,
-    /// What costs are the shortfalls of, and what rounding these can do to any tree.
+    /// Rewards whose shortfalls the costs are, and the most that rounding them changes for any
+    /// tree.
     rewards: Option<(Rewards, f64)>,
 }
 
@@ -69,7 +70,7 @@ pub struct LabelCosts {
     up: u32,
     scale: f64,
     price: Price,
-    /// What rounding the rows' costs can do to any tree, in cost units.
+    /// The most that rounding the rows' costs changes for any tree, in cost units.
     off: f64,
     /// Whether lanes drop bits.
     fine: bool,
@@ -346,7 +347,7 @@ impl LabelCosts {
         (1i64 << self.up) as f64
     }
 
-    /// What rounding the rows' costs can do to any tree, in cost units.
+    /// The most that rounding the rows' costs changes for any tree, in cost units.
     pub(super) fn off(&self) -> f64 {
         self.off
     }

@@ -57,8 +57,8 @@ pub struct Likelihood {
     scale: f64,
     weight: f64,
     penalty: f64,
-    /// What rounding the events can do to the summed loss of any tree, and the hazards to that of
-    /// one of so many leaves at most.
+    /// The most that rounding the events changes the summed loss of any tree, and the hazards that
+    /// of one of so many leaves at most.
     off: [f64; 2],
     /// Objective of a single leaf.
     single_leaf: f64,

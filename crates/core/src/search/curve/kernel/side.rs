@@ -15,8 +15,8 @@ pub(super) struct Side<L: RowLanes, const V: usize> {
     pub(super) mean: [L::Real; V],
 }
 
-/// What all lanes share between two events of the node: the time between them, 1/G at the second,
-/// and the share of the horizon.
+/// Values that all lanes share between two events of the node: the time between them, 1/G at the
+/// second, and the share of the horizon.
 #[derive(Clone, Copy)]
 pub(super) struct Step<L: RowLanes> {
     pub(super) plain: L::Real,

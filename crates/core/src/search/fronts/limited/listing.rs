@@ -1,4 +1,4 @@
-//! What lies between the bound and the best tree known, point by point.
+//! List of what lies between the bound and the best known tree, point by point.
 
 use super::super::cheapest::Cheapest;
 use super::super::engine::Point;
@@ -35,7 +35,7 @@ impl<T: FrontTask<K>, const K: usize> Search<'_, '_, T, K> {
             if part >= left {
                 break;
             }
-            // What is not met yet has a larger weighted cost.
+            // Points that are not met yet have a larger weighted cost.
             self.raise(whole(listed - extra));
             part *= NEXT_PART[usize::from(n_points > FEW_POINTS)];
             if part > NEARLY_ALL * left {
