@@ -18,7 +18,7 @@ pub struct Tree {
     pub right: Vec<i64>,
 }
 
-/// Where a node stands.
+/// Position of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The node.

@@ -112,7 +112,7 @@ impl<'a> Brier<'a> {
     /// Loss of a leaf that predicts the non-increasing curve with the least loss: neighbours
     /// that rise are pooled.
     pub fn antitonic(&self, rows: &[usize]) -> Real {
-        // Of a pool [p, q], the minimiser of s² p + (1 − s)² q is q / (p + q).
+        // The minimiser, for a pool [p, q], of s² p + (1 − s)² q is q / (p + q).
         let value = |[p, q]: [Real; 2]| (p + q > Real::ZERO).then(|| q / (p + q));
         let mut pools: Vec<([Real; 2], Option<Real>, usize)> = vec![];
         for [delta, v, n] in self.terms(rows) {

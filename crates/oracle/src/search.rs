@@ -293,7 +293,7 @@ pub fn best_tree<C: Number>(
     let leaf = |rows: &[usize]| Some(leaf_cost(rows));
     let search = Search { features, keep: Keep::Best, leaf: &leaf, price: &free };
     let found = search.exactly::<C, Rc<Node>, _>(rows, limits, &mut vec![]).concat();
-    // Of equal ones `min_by` takes the first.
+    // `min_by` takes the first of equal ones.
     let least = found.into_iter().min_by(|a, b| a.0.partial_cmp(&b.0).expect("no NaN"));
     least.map(|(cost, node)| (cost, node.to_tree()))
 }

@@ -162,7 +162,7 @@ fn prices_of_splits_count_where_they_stand() {
     for (instance, limits, trees) in listed() {
         let (features, rows) = (&instance.features, &instance.rows());
         let cost = |leaf: &[usize]| misclassified(leaf, &instance.labels, &vec![1.0; rows.len()]);
-        // Of a feature that was asked about above it is half.
+        // The price is half for a feature that was tested above.
         let price = |feature: usize, above: &[usize], rows: &[usize]| {
             let whole = Real::from((1 + feature) as f64 * rows.len() as f64 / 64.0);
             if above.contains(&feature) { whole / Real::from(2.0) } else { whole }

@@ -37,10 +37,10 @@ impl PyPartialSums {
 
 #[pymethods]
 impl PyPartialSums {
-    /// Of no rows: `data` are the columns of the task with an entry per distinct outcome, and
-    /// "count", how many rows have each. Features that are `flipped` are summed negated, which saves
-    /// work where they are true in most rows. The depth is `max_depth`; a table that does not fit
-    /// into `memory_limit` raises ValueError.
+    /// A table without rows: `data` are the columns of the task with an entry per distinct outcome,
+    /// and "count", how many rows have each. Features that are `flipped` are summed negated, which
+    /// saves work where they are true in most rows. The depth is `max_depth`; a table that does not
+    /// fit into `memory_limit` raises ValueError.
     #[new]
     #[pyo3(signature = (task, data, flipped, **limits))]
     fn new(

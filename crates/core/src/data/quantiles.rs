@@ -1,4 +1,4 @@
-//! Where a column of numbers is cut: at its quantiles.
+//! Cuts of a column of numbers at its quantiles.
 
 /// Gaps between distinct values, rising: for every i / (n + 1) quantile the first whose midpoint is
 /// not below it, or the last gap; O(n log k) for k values.

@@ -25,11 +25,11 @@ use logrank::LogRank;
 use std::ops::Range;
 use sums::Sums;
 
-/// Of two gains closer than this, relatively, the earlier column or threshold is taken, so
+/// The earlier column or threshold is taken if two gains are closer than this, relatively, so
 /// that rounding does not decide between splits that are equally good.
 const TIE: f64 = 1e-10;
 
-/// Where to stop.
+/// Limits of the growth.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Longest path from the root, in splits.
@@ -165,7 +165,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// Of equal splits the first counts. No threshold if `fall` is NaN.
+    /// Offers a split; the first of equal ones counts. No threshold if `fall` is NaN.
     fn offer(&mut self, column: usize, [below, above]: [u32; 2], fall: f64, price: i64) {
         if fall.is_nan() {
             return;
@@ -427,7 +427,7 @@ impl<'a, C: Criterion> Growth<'a, C> {
     }
 }
 
-/// Where the first of the largest non-negative values stands, up to rounding.
+/// Position of the first of the largest non-negative values, up to rounding.
 fn first_best(values: impl Iterator<Item = f64>) -> usize {
     let (mut at, mut best) = (0, 0.0);
     for (i, value) in values.enumerate() {

@@ -31,13 +31,13 @@ const CLOSE: f64 = 1e-6;
 /// Sums of integers decide: they are exact and do not depend on the order of the rows.
 pub(super) struct Sums<'a, T> {
     task: &'a T,
-    /// Of every row its size, then its statistics.
+    /// Size of every row, then its statistics.
     records: Vec<i64>,
     /// Integers per record.
     width: usize,
     /// Whether falls within a block are bounded by its corners.
     bounded: bool,
-    /// Of the node, without its size.
+    /// Statistics of the node, without its size.
     all: Vec<i64>,
     right: Vec<i64>,
     corner: Vec<i64>,

@@ -123,7 +123,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         let slack = self.nodes.slack();
         let mut best = self.nodes.first(node, open);
         let mut place = Place::FIRST;
-        // Of all trees but the best.
+        // Least cost of all trees except the best.
         let mut least = N::Cost::MOST;
         while let Some((question, split)) = queue.next(open) {
             let limit = best.value.plus(place.tie(split.first(question))).lesser(cut);

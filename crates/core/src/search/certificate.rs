@@ -21,7 +21,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Of an objective whose terms have one sign.
+    /// A measure of an objective whose terms have one sign.
     pub fn plain(objective: f64) -> Measured {
         Measured { objective, magnitude: objective.abs() }
     }

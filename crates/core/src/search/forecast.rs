@@ -11,7 +11,7 @@ use crate::task::LaneTask;
 pub struct Forecast {
     /// Seconds, good to a factor of about two where nothing can be left out.
     pub seconds: f64,
-    /// Of these, the seconds in proportion to the number of rows.
+    /// The part of the seconds in proportion to the number of rows.
     pub row_seconds: f64,
     /// Bytes of tables and rows, without the caller's data.
     pub bytes: f64,
@@ -113,12 +113,12 @@ impl<'a, T: LaneTask> Work<'a, T> {
         self.sample.n_rows()
     }
 
-    /// Of a search to this depth.
+    /// Forecast of a search to this depth.
     pub fn to_depth(&self, depth: usize) -> Forecast {
         self.on_threads(depth, self.settings.threads())
     }
 
-    /// Of a search to this depth on so many threads.
+    /// Forecast of a search to this depth on so many threads.
     pub fn on_threads(&self, depth: usize, n_threads: usize) -> Forecast {
         let Work { task, sample, settings, precision, .. } = *self;
         let depth = depth.min(self.useful);

@@ -15,7 +15,7 @@ pub(crate) const PATIENCE: usize = 8;
 
 /// A task's side: nodes, and which split of a node is the best.
 pub trait Grower {
-    /// Of trees.
+    /// Cost of trees.
     type Cost: Cost;
     /// Rows, and what is known of them.
     type Node;

@@ -226,7 +226,7 @@ pub trait Bounded<C>: Clone {
     }
 }
 
-/// Where a tree comes among those that cost the same: fewer leaves first, then the question at the
+/// Order of trees that cost the same: fewer leaves first, then the question at the
 /// root, so that the tree that is kept depends neither on cuts and bounds nor on threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
@@ -238,7 +238,8 @@ impl Place {
     /// Before all others: that of a leaf.
     pub const FIRST: Place = Place { leaves: 0, question: 0 };
 
-    /// Of a tree with so many leaves, or any number of them, with this question at the root.
+    /// The place of a tree with so many leaves, or any number of them, with this question at the
+    /// root.
     pub fn new(leaves: usize, question: usize) -> Place {
         Place { leaves, question }
     }
@@ -302,7 +303,7 @@ impl<O, S: Bounded<C>, C: Cost> Pending<O, S, C> for InOrder<S> {
 
 /// Result of the search below one question.
 pub struct Below<C, S> {
-    /// Of the trees with this question at the root.
+    /// Knowledge about the trees with this question at the root.
     pub known: Known<C, S>,
     /// Proven lower bounds on the trees of the false and the true side.
     pub sides: [C; 2],
@@ -310,7 +311,7 @@ pub struct Below<C, S> {
 
 /// The nodes of one problem, as one thread sees them.
 pub trait Nodes: Sized {
-    /// Of trees: leaves and splits together.
+    /// Cost of trees: leaves and splits together.
     type Cost: Cost;
     /// Rows.
     type Node;

@@ -1,4 +1,4 @@
-//! Of all subtrees of a tree with the leaves allowed, the cheapest.
+//! The cheapest of all subtrees of a tree with the leaves allowed.
 
 use super::nodes::Cost;
 

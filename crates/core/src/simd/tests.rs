@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Of the lattice's lanes.
+/// Test of the lattice's lanes.
 struct Check;
 
 impl<L: Lanes> Job<L> for Check {
@@ -66,7 +66,7 @@ impl<L: Lanes> Job<L> for Check {
     }
 }
 
-/// Of the lattice's lanes with losses of floating point.
+/// Test of the lattice's lanes with losses of floating point.
 struct CheckFloats;
 
 impl<L: FloatLanes> Job<L> for CheckFloats {
@@ -119,7 +119,7 @@ impl<L: FloatLanes> Job<L> for CheckFloats {
     }
 }
 
-/// Of the lanes of kernels that walk over rows.
+/// Test of the lanes of kernels that walk over rows.
 struct CheckRows;
 
 impl<L: RowLanes> Job<L> for CheckRows {

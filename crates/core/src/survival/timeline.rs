@@ -49,7 +49,7 @@ pub struct Extent {
 }
 
 impl Timeline {
-    /// Of rows without delayed entry, some of which have a weight; O(n log n).
+    /// The timeline of rows without delayed entry, some of which have a weight; O(n log n).
     pub fn new(obs: &Observations) -> Result<Self, Error> {
         if obs.entry.is_some() {
             let reason = "the Brier score has no censoring weights for late entry";
@@ -135,7 +135,7 @@ impl Timeline {
     /// The time from one of the grid to another, over the largest time.
     pub fn share(&self, from: usize, to: usize) -> f64 {
         let largest = self.grid[self.grid.len() - 1];
-        // Where time 0 is all there is.
+        // All times may be 0.
         let largest = if largest > 0.0 { largest } else { 1.0 };
         (self.grid[to] - self.grid[from]) / largest
     }

@@ -224,7 +224,7 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
     }
 
     fn resolution(&self, allowed: Allowed) -> f64 {
-        // Where splits are charged less than a hopeless price, fewest leaves come first.
+        // The fewest leaves come first if splits are charged less than a hopeless price.
         let off = if self.penalty.excess > 0.0 { 0.0 } else { self.off_price };
         self.off + off * allowed.leaves.min(self.rewards.n_rows()).saturating_sub(1) as f64
     }

@@ -21,7 +21,7 @@ pub trait CurveTask: Sync {
     /// Curve that leaves predict.
     fn curve(&self) -> LeafCurve;
 
-    /// Where the restricted mean of a leaf's Kaplan–Meier curve ends, if that is wanted too.
+    /// End of the restricted mean of a leaf's Kaplan–Meier curve, if that is wanted too.
     fn horizon(&self) -> Option<f64> {
         None
     }
@@ -68,8 +68,8 @@ const STRETCH: f64 = 3.5 * UNIT;
 pub const BLOCK: usize = 256;
 
 impl Rounding {
-    /// Of passes over nodes up to `depth` levels down that read whole weights in f64; floors are
-    /// sums over `floors` groups.
+    /// Rounding of passes over nodes up to `depth` levels down that read whole weights in f64;
+    /// floors are sums over `floors` groups.
     pub fn of_passes(
         timeline: &Timeline,
         curve: LeafCurve,
@@ -105,7 +105,8 @@ impl Rounding {
         if weights > 1e-3 { 1.0 } else { passes + 0.74 * weights }
     }
 
-    /// Of losses [leaf by leaf](super::brier::exact::leaf_loss) from the weights as they are.
+    /// Rounding of losses [leaf by leaf](super::brier::exact::leaf_loss) from the weights as they
+    /// are.
     pub fn of_leaves(timeline: &Timeline, depth: usize, floors: usize) -> Rounding {
         let (times, sums) = (timeline.grid.len() as f64, depth as f64 * floors as f64);
         Rounding { relative: UNIT * (2.0 * times + sums + 64.0), absolute: 0.0 }
@@ -126,7 +127,7 @@ impl Rounding {
 /// A curve task whose leaves are part of a cost of several components: its first two statistics,
 /// which are no sums.
 pub trait CurveStatistics: CurveTask {
-    /// Of a leaf with this loss and this share of the horizon as its restricted mean; `share` is the
-    /// difference of the leaf's third and fourth statistic, which are sums.
+    /// Statistics of a leaf with this loss and this share of the horizon as its restricted mean;
+    /// `share` is the difference of the leaf's third and fourth statistic, which are sums.
     fn of_leaf(&self, loss: f64, mean: f64, share: i64) -> [i64; 2];
 }

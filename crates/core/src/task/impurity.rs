@@ -83,7 +83,7 @@ pub struct Impurity {
     scale: f64,
     /// The most that rounding the weights changes the summed loss of any tree.
     off: f64,
-    /// Of the total weight.
+    /// Bits of the total weight.
     bits: u32,
 }
 
@@ -188,7 +188,7 @@ impl Impurity {
             Classes::Weights(_) => {
                 for (record, weights) in records.zip(fixed.values.chunks_exact(*n_classes)) {
                     record.copy_from_slice(weights);
-                    // Of the rounded weights, so that what is left of it for class 0 is not negative.
+                    // The sum of the rounded weights, so that the rest for class 0 is not negative.
                     record[0] = weights.iter().sum();
                 }
             }
@@ -319,7 +319,7 @@ impl Questions for Impurity {}
 impl FreeQuestions for Impurity {}
 
 impl Swept for Impurity {
-    /// Of two classes the corners; of more, a part costs no less than some of its rows.
+    /// The corners for two classes; for more, a part costs no less than some of its rows.
     #[inline(always)]
     fn lane_least<L: FloatLanes>(
         &self,

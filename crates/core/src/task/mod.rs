@@ -504,7 +504,7 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
         self.objective_of(0, 1)
     }
 
-    /// Where refining a leaf never raises component 0, prices left out: the units that rounding
+    /// If refining a leaf never raises component 0, prices left out: the units that rounding
     /// may add per leaf.
     fn refinement(&self) -> Option<i64> {
         None

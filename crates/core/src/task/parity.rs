@@ -364,7 +364,7 @@ impl<const K: usize> FrontTask<K> for Parity<K> {
     }
 
     fn grain(&self) -> i64 {
-        // Of whole costs and of prices both.
+        // Grain of whole costs and of prices.
         self.unit.min(1 << self.price.trailing_zeros().min(62))
     }
 

@@ -35,7 +35,7 @@ pub struct Priced {
     whole: bool,
     /// Over the power of two by which all are too large or too small.
     weights: Vec<f64>,
-    /// Of all rows.
+    /// Weight of all rows.
     total_weight: f64,
     rounding: Rounding,
 }
@@ -43,9 +43,9 @@ pub struct Priced {
 /// The most that rounding weights of rows and prices per unit of weight changes tests.
 #[derive(Clone, Debug, Default)]
 struct Rounding {
-    /// Of the weights.
+    /// Error of the weights.
     weights: Off,
-    /// Of every price.
+    /// Error of every price.
     prices: Vec<Off>,
     /// Cost of all rows as a leaf, in cost units: no better tree pays more for its tests.
     single_leaf: f64,
@@ -78,7 +78,7 @@ impl Rounding {
                 of_all = of_all.max(off.of_all);
             }
         }
-        // Of weights and prices together.
+        // Errors of weights and prices together.
         2.0 * (levels * of_all + share * paid)
     }
 

@@ -226,7 +226,7 @@ impl ScalarTask for Regression {
 
     fn resolution(&self, allowed: Allowed) -> f64 {
         let leaves = (allowed.leaves as f64).min(self.n_rows);
-        // Of every leaf its cost, and half a unit of its price.
+        // Cost of every leaf, and half a unit of its price.
         let costs = leaves * (self.cost_rounding() as f64 + 0.5) / self.scale;
         self.outward((self.off + costs) / self.total_weight)
     }

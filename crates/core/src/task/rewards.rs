@@ -29,7 +29,7 @@ pub struct Rewards {
     n_treatments: usize,
     /// Power of two that rewards were divided by.
     pub(super) outward: i32,
-    /// Of the weights in their unit.
+    /// Sum of the weights in their unit.
     pub(super) total_weight: f64,
     /// Sum of the best of every row, weights included.
     best: Precise,
@@ -191,7 +191,7 @@ impl Rewards {
         }
         let (mut value, mut terms) = (Precise::default(), 0.0);
         for leaf in sums.chunks_exact(k) {
-            // Of equally good treatments the first.
+            // The first of equally good treatments.
             let mut best = &leaf[0];
             for treatment in leaf {
                 best = if treatment.0.value() > best.0.value() { treatment } else { best };
@@ -216,7 +216,7 @@ impl Rewards {
     fn of_value(&self, value: Precise, terms: f64, n_leaves: usize) -> Measured {
         let mean = |sum: f64| times_power(sum / self.total_weight, self.outward);
         let penalty = self.penalty * n_leaves as f64;
-        // Where all terms are 0, what a single reward may be.
+        // Size of a single reward if all terms are 0.
         let size = if terms > 0.0 { mean(terms) } else { times_power(self.least, self.outward) };
         Measured { objective: penalty - mean(value.value()), magnitude: size + penalty }
     }

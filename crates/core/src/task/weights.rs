@@ -52,7 +52,7 @@ impl<'a> Weights<'a> {
     /// Sum of the weights of the rows of `n` records.
     ///
     /// # Errors
-    /// Where all weights are zero.
+    /// If all weights are zero.
     pub fn total(self, n: usize) -> Result<f64, Error> {
         let total = self.sum((0..n).map(|record| self.of(record)));
         if total > 0.0 {

@@ -187,7 +187,7 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
     let counts = |task| if task == "fair-brier" { 3200 } else { 1600 };
     for task in [&["fair-brier", "fair-likelihood"], &PARITY[..]].concat() {
         let (proven, refused) = (Cell::new(0), Cell::new(0));
-        // Of fewer instances the share of refused ones says little.
+        // With fewer instances the share of refused ones says little.
         for_each(&[task], counts(task) * SCALE.max(2), |case| {
             let random = &mut Random::new(case.instance.rows().len() as u64);
             let mut case = wide(case, random);

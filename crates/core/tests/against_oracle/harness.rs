@@ -511,7 +511,7 @@ fn usual(task: &str) -> (Size, u64) {
 
 /// Runs `check` on random problems of each of the tasks: `runs` of those that are asked most.
 ///
-/// Where a question has no answer there has to be an error, and that has to be rare.
+/// A question without an answer must give an error, and must be rare.
 pub fn for_each(tasks: &[&'static str], runs: u64, check: impl Fn(&Case) -> Result<(), String>) {
     for task in tasks {
         let (size, share) = usual(task);

@@ -21,7 +21,7 @@ pub fn keeps_promises(
     };
     let (gap, proven) = (objective - lower_bound, *status == Status::Optimal);
     let found = answer.tree.is_some();
-    // Where terms cancel a gap is relative to them.
+    // A gap is relative to the terms if these cancel.
     let terms = case.terms(answer)?.max(objective.abs()) * (1.0 + 1e-6);
     let met = found && gap <= CERTIFIED * if proven { terms } else { objective.abs() };
     ensure(proven == met, || format!("{status:?} of {answer:?}"))?;

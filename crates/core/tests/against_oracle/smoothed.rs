@@ -15,7 +15,7 @@ pub enum Smoothing {
     Halved,
     /// Half of the outcome and half of any number.
     Mixed,
-    /// Of any size, or nothing.
+    /// Weights of any size, or zero.
     Wide,
     /// From what leaves the digits of most sums alone to what is all of them.
     Steep,

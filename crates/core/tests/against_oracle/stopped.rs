@@ -166,7 +166,7 @@ fn a_planted_optimum_survives_and_a_planted_impossibility_panics() {
             };
             planted(optimum).map_err(|_| format!("missed with {settings:?}"))??;
             if missed.less_than(PANICS, case) {
-                // Where there is no tree any number is too low.
+                // Any number is too low if there is no tree.
                 let impossible = optimum.min(1e6) - below;
                 let found = planted(impossible).is_err();
                 ensure(found, || format!("better than the best, not missed: {settings:?}"))?;

@@ -109,7 +109,7 @@ impl Lattice<'_> {
 /// A prefix whose cells wait for their costs.
 struct Waiting {
     prefix: Prefix,
-    /// Where its values begin, `[pattern · width + lane]`.
+    /// Start of its values, `[pattern · width + lane]`.
     at: usize,
     /// Lanes, in whole vectors.
     width: usize,
@@ -120,7 +120,7 @@ struct Batch<'a> {
     problem: &'a Problem<'a>,
     shared: &'a Shared<'a, i64, f64>,
     cells: Cells,
-    /// Where the value of each cell of the batch goes.
+    /// Place of the value of each cell of the batch.
     places: Vec<u32>,
     costs: Vec<f64>,
     waiting: Vec<Waiting>,

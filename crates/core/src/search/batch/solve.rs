@@ -24,7 +24,7 @@ const TIES: f64 = 1e-13;
 /// sums of the integer `statistics`; +∞ when no tree was found that may have all its leaves.
 ///
 /// # Errors
-/// Where costs are too large beside the objective for a certificate.
+/// If costs are too large beside the objective for a certificate.
 #[allow(clippy::too_many_arguments, reason = "those of the entry point, and the ties")]
 pub fn solve(
     task: &dyn BatchTask,

@@ -184,7 +184,7 @@ impl<'a> Prepared<'a> {
     /// resolve the optimum, losses are computed leaf by leaf from here on.
     ///
     /// # Errors
-    /// Where that does not resolve it either.
+    /// If that does not resolve it either.
     pub fn solve(
         &mut self,
         settings: &Settings,

@@ -92,7 +92,7 @@ impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
         let (open, candidates) = self.branch.nodes.questions(node);
         let mut seen = FxHashSet::default();
         for split in &candidates {
-            // Of those that split the rows in the same way the first.
+            // The first of those that split the rows in the same way.
             let sides = self.branch.nodes.sides(node, &open, split)?;
             let rows = [0, 1].map(|side| self.branch.nodes.key(&sides[side]));
             self.branch.nodes.give_back(sides);

@@ -111,9 +111,9 @@ pub struct Tables {
     pub free_floor: f64,
     /// Groups that have a floor.
     pub n_floors: usize,
-    /// Where losses are computed leaf by leaf, from the weights as they are.
+    /// Timeline with the weights as they are, if losses are computed leaf by leaf.
     pub exact: Option<Timeline>,
-    /// Where restricted means end, if they are wanted.
+    /// End of restricted means, if they are wanted.
     pub end: Option<f64>,
 }
 

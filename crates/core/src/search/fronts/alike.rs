@@ -14,7 +14,7 @@ const WORTH_SORTING: usize = 200;
 struct Alike {
     /// These, the size last.
     record: Vec<i64>,
-    /// Of every column, `[column][words]`.
+    /// Rows of every column as bits, `[column][words]`.
     bits: Vec<u64>,
     words: usize,
 }

@@ -37,13 +37,13 @@ impl Cheapest {
         Cheapest { keys: order.into_iter().map(|(key, _)| key).collect(), minima, by_rank }
     }
 
-    /// Where the points with a second component in `low..=high` are in the order of it; O(log n).
+    /// Range of the points with a second component in `low..=high` in the order of it; O(log n).
     pub fn within(&self, low: i64, high: i64) -> Range<usize> {
         let from = self.keys.partition_point(|&key| key < low);
         from..self.keys.partition_point(|&key| key <= high).max(from)
     }
 
-    /// Of the points at these places in that order the one of least first component, then of fewest
+    /// The point at these places in that order with the least first component, then the fewest
     /// leaves, and where it is in that order; O(log n).
     pub fn least(&self, among: &Range<usize>) -> Option<[usize; 2]> {
         let n = self.keys.len();

@@ -98,7 +98,7 @@ impl<'a> Curves<'a> {
             } else if let Some((c, nodes)) = sample.split_of(tree, node) {
                 open.extend(nodes.into_iter().zip(self.sides(&rows, sample.columns[c])));
             } else {
-                // Where a feature tells no rows apart it is as if it were false.
+                // A feature that tells no rows apart counts as false.
                 open.push((tree.right[node] as usize, rows));
             }
         }

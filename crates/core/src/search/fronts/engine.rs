@@ -52,9 +52,9 @@ pub(super) struct Engine<'a, T, const K: usize> {
     pub size: [f64; K],
     pub plans: Plans,
     pub weighing: Weighing<K>,
-    /// Of lattices.
+    /// Tables of lattices.
     pub tables: Pool,
-    /// Of nodes, and of what is known of them.
+    /// Memory budget of nodes and of the memo.
     pub budget: Budget,
     pub scratch: Vec<[i64; K]>,
 }

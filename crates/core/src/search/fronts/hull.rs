@@ -21,7 +21,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Of these weights and their least sum in units of 2^`exponent`.
+    /// The line of these weights and their least sum in units of 2^`exponent`.
     pub fn new(weights: [f64; 2], least: f64, exponent: i32) -> Line {
         let [(a, of_a), (b, of_b), (c, of_c)] = [weights[0], weights[1], least].map(parts);
         let of_c = of_c - exponent;
@@ -34,7 +34,7 @@ impl Line {
         Line { weights: [whole(a, of_a), whole(b, of_b)], least: whole(c, of_c) }
     }
 
-    /// Of the sum that a tree has, which is the least.
+    /// The line through the sum of a tree, which is the least.
     pub fn through(weights: [f64; 2], pair: &Pair) -> Line {
         let mut line = Line::new(weights, 0.0, 0);
         line.least = line.at(pair);
@@ -45,7 +45,7 @@ impl Line {
         &self.weights[0] * x + &self.weights[1] * y
     }
 
-    /// Where two lines meet, of which this one is the steeper.
+    /// Intersection of two lines, of which this one is the steeper.
     fn meet(&self, flatter: &Line) -> Vertex {
         let ([a, b], [c, d]) = (&self.weights, &flatter.weights);
         Vertex {
@@ -58,7 +58,7 @@ impl Line {
 }
 
 impl Line {
-    /// Where x − y is this.
+    /// Point of the line with this x − y.
     fn at_difference(&self, difference: &BigInt) -> Vertex {
         let [a, b] = &self.weights;
         Vertex {
@@ -114,7 +114,7 @@ pub(super) struct Hull<'a> {
     closed: Vec<bool>,
     /// Lines of the boundary, from the vertical axis to the horizontal one.
     edges: Vec<Line>,
-    /// Where each meets the next.
+    /// Intersections of each line with the next.
     vertices: Vec<Vertex>,
     /// Weight of the lightest row: no tree but the single leaves predicts less of either class.
     lightest: BigInt,
@@ -181,7 +181,7 @@ impl<'a> Hull<'a> {
                 inner.push(vertex.clone());
             }
             for end in [0, 1].into_iter().filter(|&end| outside[end]) {
-                // Where the edge that leads inside leaves the part.
+                // The point at which the edge that leads inside leaves the part.
                 let (next, edge) =
                     if end == 0 { (place + 1, place + 1) } else { (place.wrapping_sub(1), place) };
                 if self.vertices.get(next).is_none_or(|next| !beyond(next, end)) {

@@ -150,7 +150,7 @@ type Ended = (Option<Box<Line>>, End);
 /// the way and that do not dominate one another.
 ///
 /// # Errors
-/// Where the weights span too wide a range for a certificate.
+/// If the weights span too wide a range for a certificate.
 pub fn solve_metric(
     metric: Metric,
     positive: &[bool],
@@ -235,7 +235,7 @@ impl Search<'_> {
         }
         let least = any.least();
         let at_least = |leaves: usize, penalty: f64| least + penalty * leaves as f64;
-        // Of trees of fewer leaves.
+        // Bound of trees of fewer leaves.
         let mut done = f64::INFINITY;
         for leaves in 2..=most {
             let rest = at_least(leaves, self.penalty);
@@ -468,7 +468,7 @@ impl Search<'_> {
     fn finish(self, stop: Option<Stop>) -> Front {
         let Search { met, best, certificate, monitor, sample, totals, .. } = self;
         let mut met: Vec<FrontPoint> = met.into_iter().map(|met| met.point).collect();
-        // Of trees of the same errors the one of fewest leaves, which is the best one where it is
+        // The tree of fewest leaves among those of the same errors, which is the best one if it is
         // among them.
         let (errors, leaves) = (pair(&met[best]), met[best].tree.n_leaves());
         met.sort_by(|p, q| {

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 /// full and the boxes of a tree.
 const NEAR_BYTES: usize = 544;
 
-/// Of a lock.
+/// Message for a poisoned lock.
 const CALM: &str = "no panic while locked";
 
 /// Nodes that a thread found.

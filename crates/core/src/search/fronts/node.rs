@@ -48,7 +48,7 @@ pub(super) struct FrontNode<const K: usize> {
     /// Sums of the statistics over all rows, then their size: numbers of rows and of events.
     pub total: Vec<i64>,
     children: Vec<[OnceLock<Arc<FrontNode<K>>>; 2]>,
-    /// Of single columns alone, and with those of pairs.
+    /// Sums of single columns alone, and with those of pairs.
     pairs: [OnceLock<Arc<Pairs<K>>>; 2],
 }
 
@@ -99,7 +99,7 @@ impl<const K: usize> FrontNode<K> {
         self.children[c][usize::from(value)].get().map(|child| &**child)
     }
 
-    /// Where trees of so many levels at most are remembered.
+    /// Place in the memo of trees of at most so many levels.
     pub fn place(&self, depth: usize) -> Place {
         (self.key, self.sample.n_rows(), depth.min(self.sample.n_columns()))
     }

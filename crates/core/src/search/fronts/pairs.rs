@@ -53,7 +53,7 @@ impl<const K: usize> Pairs<K> {
         (n * record + (n + 2 * two) * costs, two * record + bits)
     }
 
-    /// Of single columns, and of pairs where `both`; O(rows · (columns true in a row)²), or
+    /// The sums of single columns, and of pairs if `both`; O(rows · (columns true in a row)²), or
     /// O(rows · columns² / 64) where many rows have the same statistics.
     pub fn new<T: FrontTask<K>>(
         node: &FrontNode<K>,

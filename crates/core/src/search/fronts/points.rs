@@ -316,7 +316,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
                 let by_rest = p.cost[1..].cmp(&q.cost[1..]);
                 by_rest.then(p.cost[0].cmp(&q.cost[0])).then(p.leaves.cmp(&q.leaves))
             });
-            // Of those with equal rests, each one kept has fewer leaves than the last.
+            // Among those with equal rests, each one kept has fewer leaves than the last.
             let mut last: Option<Point<K>> = None;
             points.retain(|p| {
                 let same = last.filter(|last| last.cost[1..] == p.cost[1..]);

@@ -43,11 +43,11 @@ pub(super) struct Weighing<const K: usize> {
     pub forms: Option<Vec<Vec<f64>>>,
     /// The same as a task, if it was asked for.
     pub linear: Option<Arc<LabelCosts>>,
-    /// Of trees of two levels at most.
+    /// Memo of trees of at most two levels.
     pub near: FxHashMap<Place, Near<K>>,
     /// Bytes of these.
     pub near_bytes: usize,
-    /// Of deeper trees.
+    /// Memo of deeper trees.
     pub memo: Option<Memo<f64, Point<K>>>,
     /// Bytes of these.
     pub memo_bytes: usize,

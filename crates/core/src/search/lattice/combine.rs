@@ -57,7 +57,7 @@ pub struct Rates<R> {
 }
 
 impl<R: LaneReal> Rates<R> {
-    /// Of columns with these prices `alone`; `related` are (column, other, price of `column`
+    /// Rates of columns with these prices `alone`; `related` are (column, other, price of `column`
     /// below `other`) where that is another.
     pub fn new(alone: &[R], related: impl Iterator<Item = (usize, usize, R)>) -> Self {
         let (n, stride) = (alone.len(), alone.len() + 16);
@@ -149,7 +149,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         offers.end::<M>();
     }
 
-    /// Where the cells of `prefix ∪ {lane}` are offered to the itemsets above.
+    /// Tables to which the cells of `prefix ∪ {lane}` are offered.
     #[inline(always)]
     pub fn offers<'a, const M: usize, const P: usize, const LEAVES: bool>(
         &'a self,

@@ -1,4 +1,4 @@
-//! Where the value of an itemset lives.
+//! Positions of the values of itemsets.
 //!
 //! An itemset of size m is its sorted columns. Its first m − 1 columns are its prefix and
 //! name a row of the tables of level m; the last one is the lane within the row. Rows hold
@@ -22,7 +22,8 @@ pub struct Geometry {
     /// Number of columns.
     pub n: usize,
     totals: [usize; PREFIX],
-    /// Where the rows of level 3 begin for every first column, those of level 4 for every pair.
+    /// Starts of the rows of level 3 for every first column, and of those of level 4 for every
+    /// pair.
     triples: Vec<usize>,
     quadruples: Vec<usize>,
 }
@@ -74,7 +75,7 @@ impl Geometry {
     /// Positions of level `m` of `n` columns, without laying it out; `usize::MAX` where there are
     /// more, which no memory has room for.
     pub fn positions(n: usize, m: usize) -> usize {
-        // Of 2³² columns the quadruples are less than 2¹²⁸ before they are divided by 24.
+        // For 2³² columns the quadruples are less than 2¹²⁸ before they are divided by 24.
         let n = n as u128;
         let below = |k: u128| n.saturating_sub(k);
         let pairs = n * below(1) / 2;

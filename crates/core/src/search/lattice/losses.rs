@@ -29,8 +29,8 @@ impl<'a, L: FloatLanes> LossOf<'a, L> {
 
 /// The losses of leaves, as the kernels ask for them.
 pub trait Losses<L: Lanes> {
-    /// Of a block of cells, where the column of the lane is true and where it is false, by pattern
-    /// of the prefix. `yes` are the statistics of the former, `both` those of the prefix.
+    /// Losses of a block of cells, where the column of the lane is true and where it is false, by
+    /// pattern of the prefix. `yes` are the statistics of the former, `both` those of the prefix.
     fn write<'b, const P: usize>(
         &self,
         lanes: L,

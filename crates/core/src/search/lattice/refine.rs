@@ -309,7 +309,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             };
             if let Some(split) = split.filter(better) {
                 (best, place) = (split, at);
-                // Where equal costs mean equally many leaves, the first column wins.
+                // If equal costs mean equally many leaves, the first column wins.
                 if slack == 0.0 && task.orders_sizes() && best.cost as f64 <= least {
                     break;
                 }

@@ -39,8 +39,8 @@ impl Extent {
         sample.n_rows() * (record + 2 * sample.n_columns().div_ceil(64) * 8)
     }
 
-    /// Of the tables of one thread. The first has the sums; every other one takes candidates for
-    /// best splits in tables of its own, and each may copy the rows.
+    /// Sizes of the tables of one thread. The first has the sums; every other one takes candidates
+    /// for best splits in tables of its own, and each may copy the rows.
     fn sizes(self, sample: &Sample, thread: usize) -> Sizes {
         let (depth, n, slots) = (self.depth, sample.n_columns(), slots(self.depth, self.leaves));
         let positions = |m: usize| if m > 0 { Geometry::positions(n, m) } else { 1 };

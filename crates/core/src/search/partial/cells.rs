@@ -48,7 +48,7 @@ pub(super) fn fill(table: &Table, itemset: &[usize], cells: &mut [Vec<i64>]) {
         }
         cell.copy_from_slice(table.of(&subset[..size]));
     }
-    // Of the rows where the columns of a pattern are true, those are left where no other is.
+    // The rows left are those in which the columns of the pattern are true and no others.
     for bit in 0..itemset.len() {
         for pattern in 0..cells.len() {
             if pattern >> bit & 1 == 0 {

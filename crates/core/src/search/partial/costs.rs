@@ -62,7 +62,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         if allowed { self.task.leaf_cost(&sums[..channels]) } else { NONE }
     }
 
-    /// Where the costs of a cell begin.
+    /// Position of the first cost of a cell.
     fn place(&self, itemset: &[usize], pattern: usize) -> usize {
         let size = itemset.len();
         ((self.table.itemsets.rank(itemset) << size) + pattern) << (self.depth - size)

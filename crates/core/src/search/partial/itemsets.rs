@@ -1,4 +1,4 @@
-//! Where the sums of an itemset are.
+//! Positions of the sums of itemsets.
 //!
 //! Itemsets are ordered by their size, and those of one size by their largest column, then the
 //! next: the rank of a < b < c is C(a, 1) + C(b, 2) + C(c, 3).
@@ -10,7 +10,7 @@ use super::MOST_DEPTH;
 pub(super) struct Itemsets {
     /// `[size − 1][column]`: binomial coefficients C(column, size).
     ranks: Vec<Vec<usize>>,
-    /// Where the itemsets of each size begin.
+    /// Position of the first itemset of each size.
     first: [usize; MOST_DEPTH + 2],
 }
 
@@ -59,7 +59,7 @@ impl Itemsets {
 fn choose(n: usize, k: usize) -> usize {
     let mut value = 1u128;
     for i in 0..k {
-        // Of 2³² columns and five places the product is less than 2¹⁶⁰ only after division, which
+        // For 2³² columns and five places the product is less than 2¹⁶⁰ only after division, which
         // leaves no remainder at any step.
         value = value.saturating_mul(n.saturating_sub(i) as u128) / (i as u128 + 1);
         if value > usize::MAX as u128 {

@@ -84,7 +84,7 @@ impl Shape {
 }
 
 impl Table {
-    /// Of no rows.
+    /// A table without rows.
     ///
     /// # Errors
     /// As [`Shape::check`]; where the table would not fit into `memory_limit` bytes.
@@ -131,7 +131,7 @@ impl Table {
     /// Adds the sums of other rows.
     ///
     /// # Errors
-    /// Where the other table is for another task, other records, features or depth.
+    /// If the other table is for another task, other records, features or depth.
     pub fn merge(&mut self, other: &Table) -> Result<(), Error> {
         let differ = |what: &str| Err(Error::invalid("sums", format!("are of {what}")));
         let (one, two) = (&self.shape, &other.shape);

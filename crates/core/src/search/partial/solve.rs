@@ -46,7 +46,7 @@ pub struct Found {
 /// The best tree for a task over the rows of a table.
 ///
 /// # Errors
-/// Where the table does not hold the rows of the records, and for limits that no tree keeps.
+/// If the table does not hold the rows of the records, and for limits that no tree keeps.
 pub fn search<T: LaneTask>(
     task: &T,
     table: &Table,
@@ -88,7 +88,7 @@ pub fn search<T: LaneTask>(
 /// tree; where these were not counted it is that of the sums, right to the resolution of the task.
 ///
 /// # Errors
-/// Where the values span too wide a range for a certificate, or the sums alone give an objective
+/// If the values span too wide a range for a certificate, or the sums alone give an objective
 /// that is too small beside what they resolve.
 pub fn certify<T: LaneTask>(
     task: &T,

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 /// rows as well. Costs are compared by the former.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
-    /// Of the trees that are allowed.
+    /// Cost of the trees that are allowed.
     pub value: i64,
     /// No tree costs less; never above `value`.
     pub free: i64,

@@ -38,7 +38,7 @@ pub struct Scan<I> {
 }
 
 impl<I: LaneInt> Scan<I> {
-    /// Of these rows, whose numbers are `lanes[row]`; O(rows · columns).
+    /// Fills the sums of these rows, whose numbers are `lanes[row]`; O(rows · columns).
     pub fn fill(&mut self, lanes: &[I], width: usize, table: &Table, rows: &Rows, cuts: &Cuts) {
         self.width = width;
         self.records.clear();

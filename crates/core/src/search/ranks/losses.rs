@@ -14,11 +14,11 @@ pub struct States<'a, I> {
     pub lanes: usize,
     /// Numbers per row, of which the first are the channels of the task.
     pub width: usize,
-    /// Of the rows on the left side, `[threshold][number][lane]`.
+    /// Sums of the rows on the left side, `[threshold][number][lane]`.
     pub left: &'a [I],
-    /// Of all rows, `[threshold][number]`.
+    /// Sums of all rows of the node up to the threshold, `[threshold][number]`.
     pub below: &'a [I],
-    /// Of all rows of both sides, `[side][number][lane]`.
+    /// Sums of all rows of both sides, `[side][number][lane]`.
     pub whole: &'a [I],
 }
 

@@ -65,7 +65,7 @@ struct Problem<'a, T> {
     least_error: f64,
     /// Price of a split with what tells trees of equal cost apart.
     price: i64,
-    /// Of this, what only tells them apart.
+    /// The part of it that only orders equal trees.
     tie: i64,
     /// The most by which rounding raises the cost of fewer rows above that of more.
     slack: i64,
@@ -165,7 +165,7 @@ fn lanes_of<I: LaneInt>(table: &Table, shift: &[u32], limited: bool) -> Vec<I> {
 /// The best tree for `task` over all thresholds of the ranks, or on a limit the best found and a bound.
 ///
 /// # Errors
-/// Where no numbers of the search resolve the optimum, for what spans too wide a range.
+/// If no numbers of the search resolve the optimum, for values that span too wide a range.
 pub fn over_thresholds<T: Swept>(
     task: &T,
     matrix: &RankMatrix,

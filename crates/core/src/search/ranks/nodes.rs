@@ -75,7 +75,7 @@ impl Bounded<Pair> for RankSplit {
 }
 
 impl RankSplit {
-    /// Of the thresholds from `first` to before `end`; none if there are none.
+    /// The interval of the thresholds from `first` to before `end`; none if there are none.
     pub fn between(
         (column, cuts): (usize, &Cuts),
         (first, end): (usize, usize),
@@ -156,7 +156,7 @@ pub struct RankQueue {
 }
 
 impl RankQueue {
-    /// Of so many thresholds, in these intervals.
+    /// A queue of so many thresholds, in these intervals.
     pub fn new(n_cuts: usize, splits: Vec<RankSplit>) -> Self {
         let mut queue = RankQueue { waiting: BinaryHeap::new(), thresholds: [n_cuts, 0] };
         splits.into_iter().for_each(|split| queue.push(Some(split)));

@@ -265,7 +265,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
             open = self.rest(&open, &lanes, found);
         }
         let proofs = Proofs::new(std::mem::take(&mut buffers.proofs), before);
-        // Of searches for other numbers of leaves one is enough.
+        // One of the searches for other numbers of leaves is enough.
         let _ = node.found.set(Arc::new(proofs));
         Ok(())
     }
@@ -363,7 +363,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
             };
             let share = share.min(n);
             for x in 0..share {
-                // Of all of them each.
+                // Every one of them.
                 let place = if share == n { x } else { (x + 1) * (n + 1) / (share + 1) - 1 };
                 lanes.push(Lane { interval: at, cut: interval.first + place, sides: None });
             }

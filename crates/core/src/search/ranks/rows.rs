@@ -106,7 +106,7 @@ fn useful_columns(matrix: &RankMatrix) -> Vec<usize> {
         if least == most {
             continue;
         }
-        // Of a column and its reverse the one that begins lower.
+        // The one of a column and its reverse that begins lower.
         let sign = ranks.iter().map(|&r| (r - least).cmp(&(most - r))).find(|sign| sign.is_ne());
         let reversed = sign == Some(std::cmp::Ordering::Greater);
         let oriented = |&r: &u32| if reversed { most - r } else { r - least };
@@ -186,7 +186,7 @@ impl Rows {
 /// The thresholds that part the rows of a node.
 #[derive(Clone, Debug, Default)]
 pub struct Cuts {
-    /// Of each column its first, and the number of all.
+    /// First threshold of each column, and the number of all.
     first: Vec<u32>,
     /// Rows that are not above, of each.
     pub below: Vec<u32>,
@@ -195,7 +195,7 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// Of these rows; O(rows · columns).
+    /// Fills the thresholds of these rows; O(rows · columns).
     pub fn fill(&mut self, table: &Table, rows: &Rows) {
         self.first.clear();
         self.below.clear();

@@ -83,7 +83,7 @@ pub(super) struct SumScale<'a, T> {
     measure: &'a (dyn Fn(&Tree) -> Measured + Sync),
     /// Most that ties may have added to the cost of a tree that may be best.
     ties: i64,
-    /// Where prices order trees exactly they may still be half a unit off each.
+    /// Whether prices that order trees exactly are rounded, by up to half a unit each.
     rounds_prices: bool,
     /// See [`ScalarTask::resolution`](crate::task::ScalarTask::resolution).
     resolution: f64,

@@ -51,14 +51,14 @@ pub struct SumNode {
 /// Values that all columns of a node share.
 pub struct OpenSumNode {
     prices: Vec<i64>,
-    /// Where bounds of one question's sides hold for the sides of others.
+    /// Questions for whose sides the bounds of another's sides hold.
     subsets: Option<Subsets>,
 }
 
 /// Columns in the order in which they are tried, and their bounds.
 pub struct SumQueue {
     order: Vec<usize>,
-    /// Of each place of the order; `i64::MAX` where it was taken.
+    /// Bound at each place of the order; `i64::MAX` if it was taken.
     open: Vec<i64>,
     /// Bounds on the trees of both sides, `[column][value]`.
     sides: Vec<[i64; 2]>,
@@ -165,7 +165,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         self.lattice_of(self.problem.task, sample, query, &self.settings)
     }
 
-    /// Of another task on the same rows, or with other settings.
+    /// The lattice of another task on the same rows, or with other settings.
     fn lattice_of<U: LaneTask>(
         &self,
         task: &U,

@@ -27,7 +27,7 @@ const WORTH: f64 = 0.25 * MEET;
 /// numbers of the search do not resolve the optimum it is done again with finer ones.
 ///
 /// # Errors
-/// Where no numbers do, for what spans too wide a range.
+/// If no numbers do, for values that span too wide a range.
 pub fn solve<T: LaneTask>(
     task: &T,
     features: &BinaryMatrix,
@@ -67,7 +67,7 @@ fn resolved<T: LaneTask>(
     Ok(found)
 }
 
-/// Where a tree fits perfectly its objective is the penalties of its leaves, far less than the loss
+/// If a tree fits perfectly, its objective is the penalties of its leaves, far less than the loss
 /// is resolved to. Trees of as many leaves pay as much, and those of fewer are searched again.
 pub(in crate::search) fn resolved_by_size(
     task: &impl ScalarTask,

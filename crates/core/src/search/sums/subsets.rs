@@ -23,7 +23,7 @@ pub struct Subsets {
 }
 
 impl Subsets {
-    /// Of a node whose distinct rows cost `row_cost(row)` alone; O(rows · columns).
+    /// The subsets of a node whose distinct rows cost `row_cost(row)` alone; O(rows · columns).
     pub fn new(sample: &Sample, row_cost: impl Fn(u32) -> i64, slack: i64) -> Self {
         let (n_rows, n) = (sample.n_rows(), sample.n_columns());
         let mut bits = Vec::new();

@@ -1,6 +1,6 @@
 //! Lattices of many rows, from exact sums.
 //!
-//! Where rows are many, the error of the lanes leaves thousands of branches that only the rows tell
+//! With many rows, the error of the lanes leaves thousands of branches that only the rows tell
 //! apart, and each is a pass over rows. Exact sums of all itemsets take one pass more, and the
 //! cells are then evaluated one by one: no row is looked at again.
 

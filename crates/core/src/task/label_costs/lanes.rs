@@ -106,7 +106,7 @@ impl Swept for LabelCosts {
     ) -> L::Real {
         let most = lanes.splat(L::I::from_i64(L::I::MAX_SUM / 2));
         let classes = self.n_labels > 2 && matches!(self.source.rows, RowCosts::Classes { .. });
-        // Of the part within the box, and of the other.
+        // Bounds of the part within the box, and of the other.
         let (low, high) = if classes { (to, from) } else { (from, to) };
         let (mut same, mut least, mut second) = (most, most, most);
         for (k, &whole) in whole.iter().enumerate() {

@@ -275,7 +275,7 @@ impl LabelCosts {
         let up = 54u32.saturating_sub((most as f64).log2().ceil() as u32);
         let penalty = times_power(source.penalty, -source.outward);
         let price = penalty * source.total_weight * fixed.scale();
-        // Where statistics are rounded, so may prices be.
+        // Prices may be rounded if statistics are.
         let price = if fixed.whole { price } else { price.round() };
         let grains = if fixed.whole && !source.whole_tests { 1..=up } else { up..=up };
         let price = Price::new(price, up, grains, single_leaf, source.max_leaves);

@@ -77,7 +77,7 @@ struct Records<'a> {
     /// Hazard that each was exposed to.
     hazard: &'a [f64],
     weights: Weights<'a>,
-    /// Where events may be observed or not: which were.
+    /// Rows whose event was observed.
     observed: &'a [bool],
     source: &'static str,
 }

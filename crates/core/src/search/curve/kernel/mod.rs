@@ -434,7 +434,7 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
     let mut all = Stretch { at_risk: weight, integral: 0.0, events: 0.0 };
     // Sums of many censorings are sums of blocks, so that few roundings add up.
     let (mut blocks, mut of_blocks) = (zero, 0.0);
-    // Of one length, so that one look says whether a place is within all of them.
+    // The tables have one length, so one check covers all of them.
     let n = tables.plain.len();
     let (plain, censoring) = (&tables.plain[..n], &tables.censoring[..n]);
     let inverse_censoring = &tables.inverse_censoring[..n];

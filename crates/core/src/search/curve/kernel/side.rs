@@ -33,7 +33,7 @@ pub(super) struct Stretch<T> {
     /// Weight at risk over G, integrated. All terms are positive, so that a side and the rest of
     /// the node are off by a share of what the node can lose.
     pub(super) integral: T,
-    /// Of the second event.
+    /// Events at the second of the two times.
     pub(super) events: T,
 }
 

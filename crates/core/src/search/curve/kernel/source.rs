@@ -1,4 +1,4 @@
-//! Where a pass over a node takes its rows from: one by one, or counted in runs.
+//! Sources of the rows in a pass over a node: one by one, or counted in runs.
 
 use super::super::rows::{Rows, Tables};
 use crate::simd::{Job, RowLanes, Vector};
