@@ -46,14 +46,23 @@ impl Answered {
     fn new(begin: usize, gaps: &[u32]) -> Self {
         let first = begin / 64;
         let words = (begin + gaps.len()).div_ceil(64) - first;
-        let mut sorted = gaps.to_vec();
-        sorted.sort_unstable();
-        let mut masks = vec![0; (sorted.len() + 1) * words];
-        for (above, mask) in masks.chunks_exact_mut(words.max(1)).enumerate() {
-            for (feature, gap) in (begin - first * 64..).zip(gaps) {
-                let holds = sorted.get(above).is_some_and(|least| gap >= least);
-                mask[feature / 64] |= u64::from(holds) << (feature % 64);
+        let mut order: Vec<usize> = (0..gaps.len()).collect();
+        order.sort_by_key(|&k| gaps[k]);
+        let sorted: Vec<u32> = order.iter().map(|&k| gaps[k]).collect();
+        let place = |k: usize| begin - first * 64 + k;
+        let mut held = vec![0u64; words];
+        (0..gaps.len()).for_each(|k| held[place(k) / 64] |= 1 << (place(k) % 64));
+        // The higher the rank, the fewer features hold.
+        let mut rest = order.as_slice();
+        let mut masks = Vec::with_capacity((gaps.len() + 1) * words);
+        for above in 0..=gaps.len() {
+            while let Some((&k, others)) = rest.split_first()
+                && sorted.get(above).is_none_or(|&least| gaps[k] < least)
+            {
+                held[place(k) / 64] &= !(1 << (place(k) % 64));
+                rest = others;
             }
+            masks.extend_from_slice(&held);
         }
         Answered { gaps: sorted, first, words, masks }
     }
