@@ -217,3 +217,13 @@ def test_what_would_need_the_exposure_of_new_rows_is_not_reported():
 def test_counts_whose_squares_are_no_numbers_are_refused():
     with pytest.raises(ValueError, match=r"y has the count 1e\+200 in row 1; change its unit"):
         tree().fit([[0.0], [1.0], [2.0]], [1.0, 1e200, 3.0])
+
+
+def test_an_exposure_too_large_beside_its_weight_names_its_row():
+    X, exposure = np.arange(4.0)[:, np.newaxis], [1.0, 1.0, 1e300, 1.0]
+    with pytest.raises(
+        ValueError, match="exposure in row 2 is too large, 1e\\+300 times its weight"
+    ):
+        OptimalTreeRegressor(objective="poisson").fit(
+            X, [1, 0, 2, 1], sample_weight=[1, 1, 1e10, 1], exposure=exposure
+        )

@@ -75,6 +75,8 @@ def test_random_problems(name, kind):
         # Alternatives of a near-perfect tree over weights of a wide range.
         ("alternatives", "classes", 71000057),
         ("alternatives", "classes", 115000420),
+        # Splits that are charged less than their price, beside a bound without limits.
+        ("fit", "fair", 121000381),
         ("table", "own task", 8062770),
         # Sums beside prices of 1e289 said that a tree costs nothing.
         ("sums", "costs", 241),

@@ -253,8 +253,8 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
     Raises
     ------
     ValueError
-        For a negative count, an exposure that is not positive or too small beside the others (the
-        row is named), and as in ``check_numeric_data``.
+        For a negative count, an exposure that is not positive, too large, or too small beside the
+        others (the row is named), and as in ``check_numeric_data``.
     """
     data = check_numeric_data(X, y, sample_weight)
     counts = check_numbers("y", y, len(data.kept))
@@ -272,7 +272,14 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
         row = int(np.argmin(exposed > 0))
         raise ValueError(f"exposure must be positive; it is {exposed[row]:g} in row {row}")
     data = data._replace(exposure=exposed[data.kept])
-    weighted = exposed[data.kept] if data.rate_weight is None else data.rate_weight
+    with np.errstate(over="ignore"):
+        weighted = exposed[data.kept] if data.rate_weight is None else data.rate_weight
+    if np.isinf(weighted).any():
+        row = int(np.flatnonzero(data.kept)[np.argmax(weighted)])
+        raise ValueError(
+            f"exposure in row {row} is too large, {exposed[row]:g} times its weight; change its "
+            "unit"
+        )
     if weighted.min() < _LEAST_EXPOSURE * max(1.0, weighted.max()):
         row = int(np.flatnonzero(data.kept)[np.argmin(weighted)])
         raise ValueError(

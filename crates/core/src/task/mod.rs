@@ -532,8 +532,8 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
         0.0
     }
 
-    /// By how much the objective of a component 0 may exceed that of its tree, because splits are
-    /// charged more than their price for the sake of ties.
+    /// By how much the objective of a component 0 may differ from that of its tree, because splits
+    /// are charged more or less than their price for the sake of ties.
     fn ties(&self) -> f64 {
         0.0
     }

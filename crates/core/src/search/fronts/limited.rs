@@ -239,9 +239,10 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let Ok(found) = relaxed(&settings, &inner) else { return Ok(()) };
         monitor.count(inner.nodes());
         self.certificate.raise(found.lower_bound);
-        // Least cost of a tree of that objective, in the units of this search.
+        // Least cost of a tree of that objective, in the units of this search, which may charge
+        // less for splits than the other.
         let (bound, least) = (found.lower_bound, task.objective_of(0, 1));
-        let off = self.resolution + EVALUATED * (bound.abs() + least.abs());
+        let off = self.resolution + task.ties() + EVALUATED * (bound.abs() + least.abs());
         let cost = task.cost_of(bound - off);
         self.lower = self.lower.max(whole(cost - EVALUATED * cost.abs()));
         self.offer_labellings(&found.tree)?;
