@@ -76,6 +76,8 @@ def test_random_problems(name, kind):
         # Alternatives of a near-perfect tree over weights of a wide range.
         ("alternatives", "classes", 71000057),
         ("alternatives", "classes", 115000420),
+        # A threshold midway in its node divides all rows as one of too little support does.
+        ("table", "likelihood", 151000075),
         # Splits that are charged less than their price, beside a bound without limits.
         ("fit", "fair", 121000381),
         ("table", "own task", 8062770),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._encoder.decisions import feature_decisions
 from bristlecone.trust._cells import TooManyTies
 from bristlecone.trust._compare import OF_TERMS, Checks
 from bristlecone.trust._exhaustive import Limits, better_tree, distinct_features, estimated_work
@@ -188,6 +189,8 @@ def check_proof(
         return
     limits = _limits(tree, rows)
     answers = rows.answers
+    if "thresholds" in found.facts:
+        answers = answers[:, _searched(tree, rows)]
     if getattr(statement, "prices", None) is None:
         answers = answers[:, distinct_features(answers)]
     which = f"every tree of depth {limits.depth} over {answers.shape[1]} binary features"
@@ -213,6 +216,30 @@ def check_proof(
         checks.holds("lower bound", False, f"at most {better:.10g}, which one tree reaches", shown)
         return
     checks.holds("lower bound", True, shown, f"{shown}; {which} was tried, and none is better")
+
+
+def _searched(tree: Any, rows: Rows) -> list[bool]:
+    """Whether a threshold of the search divides all rows as each feature does.
+
+    A threshold is midway between values of its node. Beyond the node it may divide the rows as one
+    that had too little support, or put missing values on the other side.
+    """
+    encoder, weight = tree.encoder_, rows.weight
+    fills = {schema.name: schema.fill for schema in encoder.columns_}
+    searched = []
+    for decision, answer in zip(feature_decisions(encoder), rows.answers.T, strict=True):
+        numbers, bound = rows.columns[decision.place].numbers, decision.bound
+        known = True
+        if bound is not None and numbers is not None:
+            share = weight[answer.astype(bool)].sum() / weight.sum()
+            known = min(share, 1 - share) >= encoder.min_support - OF_TERMS
+            fill, is_missing = fills[decision.column], np.isnan(numbers)
+            if fill is not None and is_missing.any():
+                low, high = numbers[numbers <= bound], numbers[numbers > bound]
+                middle = low.max() / 2 + high.min() / 2 if low.size and high.size else math.nan
+                known &= not math.isnan(middle) and (fill <= middle) == decision.missing
+        searched.append(bool(known))
+    return searched
 
 
 def _labels(tree: Any, candidates: Any) -> NDArray[np.int64]:
