@@ -100,7 +100,7 @@ def test_the_optimum_is_that_over_all_midpoints(subject):
 
 
 def test_a_tree_that_fits_almost_perfectly_is_certified():
-    # 64-bit costs of squares do not tell such trees apart.
+    # 64-bit costs of squares are too coarse to rank such trees.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2)).round(1)
     y = np.where(X[:, 0] > 0, 3.0, np.where(X[:, 1] > 0.2, 1.0, 5.0)) + 1e-6 * rng.normal(size=40)

@@ -273,7 +273,8 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
         raise ValueError(f"exposure must be positive; it is {exposed[row]:g} in row {row}")
     data = data._replace(exposure=exposed[data.kept])
     with np.errstate(over="ignore"):
-        weighted = exposed[data.kept] if data.rate_weight is None else data.rate_weight
+        weighted = data.rate_weight
+    assert weighted is not None  # there are exposures
     if np.isinf(weighted).any():
         row = int(np.flatnonzero(data.kept)[np.argmax(weighted)])
         raise ValueError(

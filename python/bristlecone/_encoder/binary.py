@@ -37,9 +37,7 @@ from bristlecone._encoder.columns import (
     training_columns,
 )
 from bristlecone._encoder.counts import ValueCounts
-from bristlecone._encoder.features import (
-    Feature,
-)
+from bristlecone._encoder.features import Feature
 from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._encoder.records import BinaryParameters, BinaryRecord
 from bristlecone._encoder.risk import LevelRisks, level_risks
@@ -251,8 +249,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     ) -> list[EncodedColumn] | None:
         """As ``fit``; returns the columns that were read, unless rows of weight zero were left out.
 
-        They are then not read again. Of many rows they are in bins between the thresholds, but
-        ``whole`` where others are yet to be chosen. Rates ``y`` may have exposures.
+        The caller need not read them again. Columns of many rows are bins between the thresholds,
+        unless they are to be ``whole``, for other thresholds. Rates ``y`` may have exposures.
         """
         self._check_parameters()
         parameters = self._parameters()

@@ -152,3 +152,9 @@ def answers_of(tree: Any, table: Table) -> tuple[NDArray[Any], list[Values]]:
         decision = decisions[feature]
         answers[:, feature] = _answer(decision, columns[decision.place])
     return answers, columns
+
+
+def midpoint(low: float, high: float) -> float:
+    """Midpoint of two values; the lower one if it rounds up."""
+    middle = low / 2 + high / 2
+    return middle if middle < high else low

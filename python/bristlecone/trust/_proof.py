@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bristlecone._encoder.decisions import feature_decisions
 from bristlecone.trust._cells import TooManyTies
+from bristlecone.trust._columns import midpoint
 from bristlecone.trust._compare import OF_TERMS, Checks
 from bristlecone.trust._exhaustive import Limits, better_tree, distinct_features, estimated_work
 from bristlecone.trust._kinds import read_rows, statement_of
@@ -190,7 +191,7 @@ def check_proof(
     limits = _limits(tree, rows)
     answers = rows.answers
     if "thresholds" in found.facts:
-        answers = answers[:, _searched(tree, rows)]
+        answers = answers[:, searched_features(tree, rows)]
     if getattr(statement, "prices", None) is None:
         answers = answers[:, distinct_features(answers)]
     which = f"every tree of depth {limits.depth} over {answers.shape[1]} binary features"
@@ -218,7 +219,7 @@ def check_proof(
     checks.holds("lower bound", True, shown, f"{shown}; {which} was tried, and none is better")
 
 
-def _searched(tree: Any, rows: Rows) -> list[bool]:
+def searched_features(tree: Any, rows: Rows) -> list[bool]:
     """Whether a threshold of the search divides all rows as each feature does.
 
     A threshold is midway between values of its node. Beyond the node it may divide the rows as one
@@ -231,12 +232,13 @@ def _searched(tree: Any, rows: Rows) -> list[bool]:
         numbers, bound = rows.columns[decision.place].numbers, decision.bound
         known = True
         if bound is not None and numbers is not None:
-            share = weight[answer.astype(bool)].sum() / weight.sum()
+            share = weight[answer].sum() / weight.sum()
             known = min(share, 1 - share) >= encoder.min_support - OF_TERMS
             fill, is_missing = fills[decision.column], np.isnan(numbers)
             if fill is not None and is_missing.any():
                 low, high = numbers[numbers <= bound], numbers[numbers > bound]
-                middle = low.max() / 2 + high.min() / 2 if low.size and high.size else math.nan
+                is_between = low.size and high.size
+                middle = midpoint(float(low.max()), float(high.min())) if is_between else math.nan
                 known &= not math.isnan(middle) and (fill <= middle) == decision.missing
         searched.append(bool(known))
     return searched

@@ -16,6 +16,7 @@ from bristlecone._encoder.decisions import feature_decisions
 from bristlecone._encoder.features import OneOf, subset_text
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import check_tree
+from bristlecone.trust._columns import midpoint
 from bristlecone.trust._compare import Checks, close
 from bristlecone.trust._kinds import kind_of, read_rows, statement_of
 from bristlecone.trust._proof import (
@@ -330,13 +331,7 @@ def _number(text: str) -> float | None:
 def _stand_in(values: NDArray[np.float64], fill: float) -> float:
     """The value that is on the side of ``fill`` of every threshold between neighbouring values."""
     distinct = np.unique(values).tolist()
-    return next((v for v, w in pairwise(distinct) if fill <= _midpoint(v, w)), distinct[-1])
-
-
-def _midpoint(low: float, high: float) -> float:
-    """Midpoint of two values; the lower one if it rounds up."""
-    middle = low / 2 + high / 2
-    return middle if middle < high else low
+    return next((v for v, w in pairwise(distinct) if fill <= midpoint(v, w)), distinct[-1])
 
 
 def _middle(
@@ -353,7 +348,7 @@ def _middle(
     if not below.size or not highs:
         return math.nan
     low = float(below.max())
-    middles = [(_midpoint(low, high), high - low) for high in highs]
+    middles = [(midpoint(low, high), high - low) for high in highs]
     # Rounding of the middle is relative to the gap.
     near = any(abs(middle - threshold) <= 1e-9 * gap for middle, gap in middles)
     return threshold if near else middles[0][0]

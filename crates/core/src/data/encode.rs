@@ -1,7 +1,7 @@
 //! Binary features from columns of ranks or answers, and their counts.
 
 use super::transpose::transposed;
-use super::{BinaryMatrix, check_size, column_bitsets, ones};
+use super::{BinaryMatrix, check_size, column_bitsets, complement, ones};
 use crate::error::Error;
 use rustc_hash::FxHashMap;
 
@@ -139,14 +139,11 @@ impl BinaryMatrix {
         let words = self.n_rows.div_ceil(64).max(1);
         let mut columns = Vec::new();
         column_bitsets(self.n_rows, self.n_features, |r| self.row(r), &mut columns);
-        let rest = self.n_rows % 64;
-        let last = if rest == 0 { u64::MAX } else { (1 << rest) - 1 };
         let mut first: FxHashMap<&[u64], usize> = FxHashMap::default();
         let columns = columns.chunks_exact_mut(words).enumerate();
         let alike = columns.map(|(feature, column)| {
             if column[0] & 1 == 1 {
-                column.iter_mut().for_each(|word| *word = !*word);
-                column[words - 1] &= last;
+                complement(column, self.n_rows);
             }
             *first.entry(column).or_insert(feature)
         });

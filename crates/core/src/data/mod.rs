@@ -17,6 +17,7 @@ pub use ranks::{Ranks, sort_by_keys};
 pub use sample::{Column, Sample};
 pub use size::{Smallest, check_size, events_of, rows_of, size};
 pub use transpose::column_bitsets;
+use transpose::complement;
 
 use crate::error::Error;
 

@@ -1,6 +1,6 @@
 //! The data as the search sees them: distinct rows, useful columns, summed statistics.
 
-use super::{BinaryMatrix, column_bitsets, ones, random_number, size, sort_by_keys};
+use super::{BinaryMatrix, column_bitsets, complement, ones, random_number, size, sort_by_keys};
 use crate::tree::Tree;
 use rustc_hash::FxHashSet;
 
@@ -260,7 +260,6 @@ fn useful_columns(
     let f_count = features.n_features();
     let mut bitsets = Vec::new();
     column_bitsets(n, f_count, |i| features.row(rows[i] as usize), &mut bitsets);
-    let last_mask = if n.is_multiple_of(64) { u64::MAX } else { (1 << (n % 64)) - 1 };
     let mut seen: FxHashSet<(u32, &[u64])> = FxHashSet::default();
     let mut columns = Vec::new();
     let mut chosen: Vec<&[u64]> = Vec::new();
@@ -273,8 +272,7 @@ fn useful_columns(
         // rows, the one that is false in the first.
         let flipped = 2 * ones > n || (2 * ones == n && bitset[0] & 1 == 1);
         if flipped {
-            bitset.iter_mut().for_each(|w| *w = !*w);
-            bitset[words - 1] &= last_mask;
+            complement(bitset, n);
         }
         let bitset: &[u64] = bitset;
         if seen.insert((kinds.get(f).copied().unwrap_or(0), bitset)) {

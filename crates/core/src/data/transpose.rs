@@ -22,6 +22,14 @@ pub fn column_bitsets<'a>(
     }
 }
 
+/// Negates a column of so many rows.
+pub fn complement(column: &mut [u64], n_rows: usize) {
+    column.iter_mut().for_each(|word| *word = !*word);
+    if let (rest @ 1.., Some(last)) = (n_rows % 64, column.last_mut()) {
+        *last &= (1 << rest) - 1;
+    }
+}
+
 /// The columns of at most 64 rows of as many bits.
 pub fn transposed(rows: impl Iterator<Item = u64>) -> [u64; 64] {
     let mut block = [0; 64];

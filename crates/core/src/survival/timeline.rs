@@ -49,7 +49,7 @@ pub struct Extent {
 }
 
 impl Timeline {
-    /// The timeline of rows without delayed entry, some of which have a weight; O(n log n).
+    /// The timeline of rows without delayed entry and with a positive total weight; O(n log n).
     pub fn new(obs: &Observations) -> Result<Self, Error> {
         if obs.entry.is_some() {
             let reason = "the Brier score has no censoring weights for late entry";

@@ -98,7 +98,7 @@ impl<'a> Curves<'a> {
             } else if let Some((c, nodes)) = sample.split_of(tree, node) {
                 open.extend(nodes.into_iter().zip(self.sides(&rows, sample.columns[c])));
             } else {
-                // A feature that tells no rows apart counts as false.
+                // A feature that does not split the rows counts as false.
                 open.push((tree.right[node] as usize, rows));
             }
         }

@@ -45,7 +45,7 @@ impl Line {
         &self.weights[0] * x + &self.weights[1] * y
     }
 
-    /// Intersection of two lines, of which this one is the steeper.
+    /// Intersection with a flatter line.
     fn meet(&self, flatter: &Line) -> Vertex {
         let ([a, b], [c, d]) = (&self.weights, &flatter.weights);
         Vertex {

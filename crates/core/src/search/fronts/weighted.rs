@@ -301,7 +301,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             };
             return Ok((0..sample.n_columns()).map(|c| [side(c, false), side(c, true)]).collect());
         };
-        // If labels cost linear forms, no tree tells more rows apart than differ.
+        // If the costs of labels are linear, the bound is that of a leaf for every distinct row.
         let (mut all, mut yes) = (0.0, vec![0.0; sample.n_columns()]);
         for r in 0..sample.n_rows() {
             let least = least_of(forms, sample.statistics(r));

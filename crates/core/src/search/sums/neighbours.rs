@@ -128,8 +128,8 @@ pub fn alternatives<T: FreeQuestions>(
     Ok((found, None))
 }
 
-/// Whether two trees may be told apart by less than what is certified of such a tree: each may be
-/// off by the resolution.
+/// Whether the resolution, by which each of two trees may be off, exceeds the difference that is
+/// certified.
 fn is_coarse(task: &impl ScalarTask, settings: &Settings, magnitude: f64) -> bool {
     2.0 * task.resolution(settings.limits.allowed()) > MEET * magnitude
 }

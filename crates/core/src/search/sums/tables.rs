@@ -1,7 +1,7 @@
 //! Lattices of many rows, from exact sums.
 //!
-//! With many rows, the error of the lanes leaves thousands of branches that only the rows tell
-//! apart, and each is a pass over rows. Exact sums of all itemsets take one pass more, and the
+//! With many rows, the error of the lanes leaves thousands of branches undecided, and each takes a
+//! pass over rows. Exact sums of all itemsets take one pass more, and the
 //! cells are then evaluated one by one: no row is looked at again.
 
 use crate::data::{Sample, events_of, rows_of};
