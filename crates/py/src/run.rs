@@ -83,8 +83,8 @@ impl Signals {
     }
 }
 
-/// Runs a search on a thread of its own while this one looks out for signals and tells the
-/// callback of progress: of every improvement, and by the clock.
+/// Runs a search on a thread of its own while this one watches for signals and reports
+/// progress to the callback: every improvement, and at intervals.
 ///
 /// A callback that raises ends the search, and so does memory that runs out.
 pub(crate) fn run<R: Send>(

@@ -15,6 +15,7 @@ mod nodes;
 pub mod partial;
 pub(crate) mod prune;
 mod ranks;
+mod resolve;
 mod root;
 mod settings;
 mod sums;

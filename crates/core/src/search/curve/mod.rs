@@ -13,9 +13,9 @@ mod start;
 pub use neighbours::{alternatives, near_optimal};
 
 use super::branch::{Branch, MemoOf};
-use super::certificate::MEET;
 use super::grow::{self, Shape};
 use super::nodes::Nodes;
+use super::resolve::WORTH;
 use super::root::{About, Scale, Search};
 use super::{Checked, Measured, Monitor, Settings, Solution, Status, Stop, too_wide};
 use crate::data::BinaryMatrix;
@@ -40,10 +40,6 @@ const SLACK: f64 = 1e-13;
 
 /// Slack where losses are computed leaf by leaf, as a share of a known objective.
 const FINE_SLACK: f64 = 1e-14;
-
-/// Trees this share better than a known one are not worth finding leaf by leaf: a quarter of what
-/// objective and bound may differ by.
-const WORTH: f64 = 0.25 * MEET;
 
 /// The best tree for `task`, or on a limit the best found and a bound.
 pub fn solve(

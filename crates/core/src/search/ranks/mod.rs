@@ -1,8 +1,8 @@
 //! Search over every threshold of columns of ranks.
 //!
-//! [`rows`] holds a node's rows in the order of every column, [`nodes`] tells the branch and bound of
-//! them: intervals of thresholds are bisected, best first. Trees of two levels are found at once:
-//! [`pairs`] chooses the thresholds of the root of which [`kernel`] evaluates many at a time, with the
+//! [`rows`] holds a node's rows in the order of every column, [`nodes`] gives the branch and bound its
+//! nodes: intervals of thresholds are bisected, best first. Trees of two levels are found at once:
+//! [`pairs`] chooses thresholds of the root, and [`kernel`] evaluates many at a time, with the
 //! [`losses`] of the task. See docs/maths/thresholds.md.
 
 mod cost;
@@ -18,11 +18,10 @@ use super::certificate::EVALUATED;
 use super::lattice;
 use super::memo::Memo;
 use super::nodes::full_leaves;
+use super::resolve::{SolvedAgain, resolved, worth};
 use super::root::{About, Scale, Search};
-use super::sums::resolved_by_size;
-use super::wide;
-use super::{Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop, too_wide};
-use crate::data::{RankMatrix, Smallest};
+use super::{Checked, Measured, Monitor, Precision, Settings, Solution, Stop};
+use crate::data::{BinaryMatrix, RankMatrix, Smallest};
 use crate::error::Error;
 use crate::simd::{LaneInt, LaneReal};
 use crate::task::{Placed, Swept};
@@ -30,12 +29,10 @@ use crate::tree::Tree;
 use cost::Pair;
 use nodes::{RankNode, RankNodes};
 use rows::Table;
+use std::borrow::Cow;
 
 /// Work of a search in costs of 128 bits, which tries thresholds one by one, of a minute or two.
 const SHORT_WORK: f64 = (1u64 << 28) as f64;
-
-/// Trees this share cheaper than a known one are not worth finding with finer numbers.
-const WORTH: f64 = 0.25 * super::certificate::MEET;
 
 /// Share of the total that single lanes may be off by.
 const BLURRED: f64 = 1e-3;
@@ -175,30 +172,37 @@ pub fn over_thresholds<T: Swept>(
     if !lattice::fits_channels(task.channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
-    let mut found = solve_once((task, task), matrix, settings, monitor, None);
-    let mut finest: Option<T> = None;
-    while found.status == Status::Unresolved {
-        let Some(finer) = finest.as_ref().unwrap_or(task).finer(found.objective) else { break };
-        found = solve_once((&finer, task), matrix, settings, monitor, Some(found));
-        finest = Some(finer);
+    let search = OverThresholds { task, matrix };
+    let first = search.solve(task, settings, monitor, None)?;
+    resolved(&search, task, settings, monitor, first)
+}
+
+/// The search over every threshold.
+struct OverThresholds<'a, T> {
+    task: &'a T,
+    matrix: &'a RankMatrix,
+}
+
+impl<T: Swept> SolvedAgain<T> for OverThresholds<'_, T> {
+    fn solve(
+        &self,
+        task: &T,
+        settings: &Checked,
+        monitor: &Monitor,
+        known: Option<Solution>,
+    ) -> Result<Solution, Error> {
+        Ok(solve_once((task, self.task), self.matrix, settings, monitor, known))
     }
-    let levels = settings.limits.max_depth.saturating_sub(1).min(64) as i32;
-    let work = (matrix.n_questions() as f64).powi(levels) * matrix.n_rows() as f64;
-    if found.status == Status::Unresolved && work <= SHORT_WORK {
-        let objective = |tree: &Tree| measured(task, matrix, tree);
-        found = wide::resolved(task, &objective, &matrix.written()?, settings, monitor, found)?;
+
+    fn measured(&self, tree: &Tree) -> Measured {
+        measured(self.task, self.matrix, tree)
     }
-    if found.status == Status::Unresolved {
-        let best = measured(task, matrix, &found.tree);
-        let search = |smaller: &Checked, inner: &Monitor| {
-            Ok(solve_once((task, task), matrix, smaller, inner, None))
-        };
-        found = resolved_by_size(task, best, settings, monitor, found, search)?;
+
+    fn in_128_bits(&self, settings: &Checked) -> Result<Option<Cow<'_, BinaryMatrix>>, Error> {
+        let levels = settings.limits.max_depth.saturating_sub(1).min(64) as i32;
+        let work = (self.matrix.n_questions() as f64).powi(levels) * self.matrix.n_rows() as f64;
+        (work <= SHORT_WORK).then(|| self.matrix.written().map(Cow::Owned)).transpose()
     }
-    if found.status == Status::Unresolved {
-        return Err(too_wide(task.widest(), found.objective, found.lower_bound));
-    }
-    Ok(found)
 }
 
 /// Objective of a tree.
@@ -226,8 +230,7 @@ fn solve_once<T: Swept>(
             let cost = scale.cost(&known.tree);
             let magnitude = scale.objective(Pair::of(cost), &known.tree).magnitude;
             let units = magnitude / task.unit_value();
-            let worth = WORTH * units.min((cost + root.rows.floor).abs() as f64);
-            let worth = if scale.is_exact() { 0 } else { worth as i64 };
+            let worth = if scale.is_exact() { 0 } else { worth(units, cost + root.rows.floor) };
             (Pair::of(cost - worth), known.tree.clone())
         }
     };

@@ -1,6 +1,6 @@
 //! Search for tasks whose leaf costs are functions of sums over the rows.
 //!
-//! [`nodes`] tells the branch and bound of them, with bounds from single rows ([`bounds`]), from
+//! [`nodes`] gives the branch and bound its nodes, with bounds from single rows ([`bounds`]), from
 //! groups of rows ([`groups`]) and from one question's sides for others ([`subsets`]). [`start`]
 //! grows first trees, [`plan`] sets forecasts against limits, [`solve`](mod@solve) does one after
 //! the other. See docs/maths/branch.md.
@@ -17,7 +17,6 @@ mod subsets;
 mod tables;
 
 pub use neighbours::{alternatives, near_optimal};
-pub(super) use solve::{certified, resolved_by_size};
 pub use solve::{solve, solve_path};
 
 use super::branch::Branch;

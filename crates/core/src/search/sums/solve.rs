@@ -8,20 +8,15 @@ use super::{Problem, SumNodes, SumScale, groups, sample, tables};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
-use crate::search::certificate::{Certificate, MEET, Verdict};
 use crate::search::grow::{self, Shape};
 use crate::search::lattice::{self, Query};
 use crate::search::nodes::{Allowed, Found, Nodes, cost_of_tree};
+use crate::search::resolve::{SolvedAgain, resolved, worth};
 use crate::search::root::{About, Scale, Search};
-use crate::search::{
-    Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop, too_wide, wide,
-};
-use crate::task::{LaneTask, Placed, ScalarTask};
+use crate::search::{Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop};
+use crate::task::{LaneTask, Placed};
 use crate::tree::Tree;
-
-/// Trees this share cheaper than a known one are not worth finding with finer numbers: a quarter
-/// of what objective and bound may differ by.
-const WORTH: f64 = 0.25 * MEET;
+use std::borrow::Cow;
 
 /// The best tree for `task` over `features`, or on a limit the best found and a bound. Where the
 /// numbers of the search do not resolve the optimum it is done again with finer ones.
@@ -34,80 +29,35 @@ pub fn solve<T: LaneTask>(
     settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
-    let first = solve_once((task, task), features, settings, monitor, None)?;
-    resolved(task, features, settings, monitor, first)
+    let search = OverQuestions { task, features };
+    let first = search.solve(task, settings, monitor, None)?;
+    resolved(&search, task, settings, monitor, first)
 }
 
-/// A solution whose objective and bound meet unless a limit passed.
-fn resolved<T: LaneTask>(
-    task: &T,
-    features: &BinaryMatrix,
-    settings: &Checked,
-    monitor: &Monitor,
-    mut found: Solution,
-) -> Result<Solution, Error> {
-    let mut finest: Option<T> = None;
-    while found.status == Status::Unresolved {
-        let Some(finer) = finest.as_ref().unwrap_or(task).finer(found.objective) else { break };
-        found = solve_once((&finer, task), features, settings, monitor, Some(found))?;
-        finest = Some(finer);
-    }
-    let objective = |tree: &Tree| measured(task, features, tree);
-    found = wide::resolved(task, &objective, features, settings, monitor, found)?;
-    if found.status == Status::Unresolved {
-        let best = measured(task, features, &found.tree);
-        let search = |smaller: &Checked, inner: &Monitor| {
-            solve_once((task, task), features, smaller, inner, None)
-        };
-        found = resolved_by_size(task, best, settings, monitor, found, search)?;
-    }
-    if found.status == Status::Unresolved {
-        return Err(too_wide(task.widest(), found.objective, found.lower_bound));
-    }
-    Ok(found)
+/// The search over the answers to questions.
+struct OverQuestions<'a, T> {
+    task: &'a T,
+    features: &'a BinaryMatrix,
 }
 
-/// If a tree fits perfectly, its objective is the penalties of its leaves, far less than the loss
-/// is resolved to. Trees of as many leaves pay as much, and those of fewer are searched again.
-pub(in crate::search) fn resolved_by_size(
-    task: &impl ScalarTask,
-    best: Measured,
-    settings: &Checked,
-    monitor: &Monitor,
-    found: Solution,
-    search: impl FnOnce(&Checked, &Monitor) -> Result<Solution, Error>,
-) -> Result<Solution, Error> {
-    let leaves = found.tree.n_leaves();
-    let mut lower = task.least_objective(leaves);
-    if leaves > 1 && best.meets(lower) {
-        let smaller = settings.at_most(leaves - 1);
-        let stopped = || monitor.check().is_err();
-        // Bounds on smaller trees alone do not belong in the trace.
-        let inner = monitor.within(&stopped);
-        let fewer = search(&smaller, &inner)?;
-        monitor.count(inner.nodes());
-        let status = monitor.check().map_or_else(Status::from, |()| fewer.status);
-        if !matches!(status, Status::Optimal | Status::Unresolved) {
-            return Ok(Solution { status, ..found });
-        }
-        lower = lower.min(fewer.lower_bound);
+impl<T: LaneTask> SolvedAgain<T> for OverQuestions<'_, T> {
+    fn solve(
+        &self,
+        task: &T,
+        settings: &Checked,
+        monitor: &Monitor,
+        known: Option<Solution>,
+    ) -> Result<Solution, Error> {
+        solve_once((task, self.task), self.features, settings, monitor, known)
     }
-    Ok(certified(found, best, lower, settings, monitor))
-}
 
-/// A solution of this measure, where no tree has an objective below another bound than it knew.
-pub(in crate::search) fn certified(
-    found: Solution,
-    measured: Measured,
-    lower: f64,
-    settings: &Checked,
-    monitor: &Monitor,
-) -> Solution {
-    let certificate = Certificate::new(monitor, settings, lower);
-    let mut certificate = certificate.after(found.objective, found.lower_bound, &found.trace);
-    certificate.settle(measured);
-    let Verdict { objective, lower_bound, status, nodes, trace } = certificate.finish(None);
-    Solution { objective, lower_bound, status, nodes, trace, ..found }
+    fn measured(&self, tree: &Tree) -> Measured {
+        measured(self.task, self.features, tree)
+    }
+
+    fn in_128_bits(&self, _: &Checked) -> Result<Option<Cow<'_, BinaryMatrix>>, Error> {
+        Ok(Some(Cow::Borrowed(self.features)))
+    }
 }
 
 /// Objective of a tree, prices of questions included.
@@ -141,8 +91,7 @@ fn solve_once<T: LaneTask>(
             let cost = cost(task, features, &known.tree);
             // Costs may be shortfalls, which are larger than what they are told for.
             let units = measured(task, features, &known.tree).magnitude / task.unit_value();
-            let worth = WORTH * units.min(cost.abs() as f64);
-            let worth = if scale.is_exact() { 0 } else { worth as i64 };
+            let worth = if scale.is_exact() { 0 } else { worth(units, cost) };
             (cost - worth, known.tree.clone())
         }
     };
@@ -182,7 +131,7 @@ pub fn solve_path<T: LaneTask>(
                 (found.tree, found.objective) = (smaller.tree.clone(), smaller.objective);
             }
             let settings = settings.at_most(k + 1);
-            found = resolved(task, features, &settings, monitor, found)?;
+            found = resolved(&OverQuestions { task, features }, task, &settings, monitor, found)?;
         }
         end.push(found);
     }
