@@ -6,6 +6,7 @@
 
 use super::{Cells, Problem};
 use crate::data::{Sample, Smallest};
+use crate::search::lattice::above::Above;
 use crate::search::lattice::combine::{Least, Problem as Tables};
 use crate::search::lattice::geometry::{Best, PAD};
 use crate::search::lattice::kernels::{Kernel, Shared, Sweep, Worker, fill_double};
@@ -83,10 +84,11 @@ pub fn solve(
         let (shift, sums) = (vec![0; sample.channels], std::mem::take(&mut threads[0].sums));
         let counted = Smallest { rows: problem.min_leaf.max(1), events: 0 };
         let mut tables = lattice::problem(sample, query, (shift, 0), counted, sums);
-        let cells = |shared: &Shared<i64, f64>, worker: &mut Worker<i64, f64>| {
-            let kernel = Batch::new(problem, shared);
-            with_token!(backend, token => token.double().run(Sweep { shared, kernel, worker }))
-        };
+        let cells =
+            |shared: &Shared<i64, f64>, worker: &mut Worker<i64>, above: &mut Above<f64>| {
+                let kernel = Batch::new(problem, shared);
+                    with_token!(backend, token => token.double().run(Sweep { shared, kernel, worker, above }))
+            };
         lattice::run(&mut tables, backend, fill_double, &cells, &mut threads, monitor)?;
         let best = &threads[0].best;
         let solved = Lattice { problem, sample, tables: &tables, best }.extract(budgets, monitor);
@@ -155,7 +157,7 @@ impl<L: Lanes<I = i64, R = f64>> Kernel<L> for Batch<'_> {
         lanes: L,
         view: &View<i64>,
         last: (&[i64], usize),
-        above: &mut Best<f64>,
+        above: &mut Above<f64>,
     ) -> Result<(), Stop> {
         let n_lanes = self.shared.problem.sums.geometry.n - view.prefix.first();
         if self.cells.len + (n_lanes << M) > self.cells.capacity {
@@ -174,7 +176,7 @@ impl<L: Lanes<I = i64, R = f64>> Kernel<L> for Batch<'_> {
     fn end<const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
         lanes: L,
-        above: &mut Best<f64>,
+        above: &mut Above<f64>,
     ) -> Result<(), Stop> {
         self.settle::<L, M, P, LEAVES>(lanes, above)
     }
@@ -232,7 +234,7 @@ impl Batch<'_> {
     fn settle<L: Lanes<I = i64, R = f64>, const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
         lanes: L,
-        above: &mut Best<f64>,
+        above: &mut Above<f64>,
     ) -> Result<(), Stop> {
         let Batch { problem, shared, cells, places, costs, waiting, leaf, price, .. } = self;
         let len = cells.len;
@@ -269,6 +271,7 @@ impl Batch<'_> {
             }
             offers.end::<M>();
         }
+        above.release();
         leaf.clear();
         price.clear();
         cells.len = 0;

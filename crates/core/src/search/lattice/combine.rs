@@ -7,12 +7,13 @@
 //! best split. Leaving out one column of the itemset pairs the cells that differ in it:
 //! their summed values are candidates for splitting the smaller itemset on that column.
 
+use super::above::{Above, Places};
 use super::budgets::Combination;
-use super::geometry::{Best, MAX_DEPTH, PATTERNS, best_at};
+use super::geometry::{Best, MAX_DEPTH, PATTERNS, best_at, has_row};
 use super::losses::Losses;
 use super::sums::{Prefix, Source, Sums, View};
 use crate::data::Smallest;
-use crate::simd::{LaneInt, LaneReal, Lanes, Vector};
+use crate::simd::{Job, LaneInt, LaneReal, Lanes, Vector};
 use std::mem::MaybeUninit;
 
 /// Everything the kernels read but the leaf losses of the task. Levels: 0 is the root, `depth` the
@@ -114,7 +115,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         view: &View<I>,
         last: (&[I], usize),
         below: &Best<R>,
-        above: &mut Best<R>,
+        above: &mut Above<R>,
     ) {
         let (mut h, n) = (view.prefix.first(), self.sums.geometry.n);
         let source = Source::<_, P>::new(&self.sums, view, LEAVES.then_some(last));
@@ -123,13 +124,15 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         let half = lanes.half();
         macro_rules! block {
             ($lanes:ident, $losses:expr) => {{
-                let (view, source, offers) = (view, &source, &mut offers);
-                // SAFETY: no vector runs over the last column by more than the padding.
-                unsafe {
-                    self.block::<_, _, PRICED, M, P, LEAVES>(
-                        $lanes, $losses, view, source, h, offers,
-                    )
-                }
+                let (source, offers) = (&source, &mut offers);
+                $lanes.run(Block::<_, _, _, PRICED, M, P, LEAVES> {
+                    problem: self,
+                    losses: $losses,
+                    view,
+                    source,
+                    h,
+                    offers,
+                })
             }};
         }
         if L::Half::N < L::N {
@@ -155,15 +158,16 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         &'a self,
         prefix: &'a Prefix,
         below: &'a Best<R>,
-        above: &'a mut Best<R>,
+        above: &'a mut Above<R>,
         least: &'a mut Least<R, P>,
     ) -> Offers<'a, I, R, P> {
         assert_eq!(prefix.size, M - 1);
         const { assert!(P == 1 << (M - 1)) };
         let (n, slots) = (self.sums.geometry.n, self.slots[M - 1]);
-        assert!(LEAVES || below.holds(prefix.rows[P - 1], self.slots[M], M, n));
+        assert!(LEAVES || below.has_row(prefix.rows[P - 1], self.slots[M], M, n));
+        let above = above.places(prefix);
         for i in 0..M - 1 {
-            assert!(above.holds(prefix.rows[(P - 1) ^ 1 << i], slots, M - 1, n));
+            assert!(has_row(above.len, prefix.rows[(P - 1) ^ 1 << i], slots, M - 1, n));
         }
         // Few trees have a budget: of many slots the first is all that is used.
         least.0[..slots].fill(MaybeUninit::new([R::INFINITY; P]));
@@ -232,13 +236,49 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     }
 }
 
+/// See [`Problem::block`]: in a function of its own, since inline in a loop the addresses of many
+/// rows are computed ahead and take more registers than there are.
+struct Block<
+    'a,
+    'b,
+    S,
+    I,
+    R,
+    const PRICED: bool,
+    const M: usize,
+    const P: usize,
+    const LEAVES: bool,
+> {
+    problem: &'a Problem<I, R>,
+    losses: &'a S,
+    view: &'a View<I>,
+    source: &'a Source<'b, I, P>,
+    h: usize,
+    offers: &'a mut Offers<'b, I, R, P>,
+}
+
+impl<L: Lanes, S: Losses<L>, const PRICED: bool, const M: usize, const P: usize, const LEAVES: bool>
+    Job<L> for Block<'_, '_, S, L::I, L::R, PRICED, M, P, LEAVES>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, lanes: L) {
+        let Block { problem, losses, view, source, h, offers } = self;
+        // SAFETY: no vector runs over the last column by more than the padding.
+        unsafe {
+            problem.block::<_, _, PRICED, M, P, LEAVES>(lanes, losses, view, source, h, offers)
+        }
+    }
+}
+
 /// Takes the values of the cells of a prefix with each lane, and offers the sums of those that
 /// differ in one column to the itemset without it.
 pub struct Offers<'a, I, R, const P: usize> {
     problem: &'a Problem<I, R>,
     prefix: &'a Prefix,
     below: &'a Best<R>,
-    above: &'a mut Best<R>,
+    above: Places<'a, R>,
     least: &'a mut Least<R, P>,
 }
 
@@ -269,9 +309,11 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                     let row = prefix.rows[P / 2 - 1];
                     best_at(row, slots, M - 1, slot, pattern, prefix.columns[M - 2])
                 };
-                let place = &mut above.0[at];
-                if value < *place {
-                    *place = value;
+                assert!(at < above.len);
+                // SAFETY: it is an entry of the prefix itself.
+                let place = unsafe { above.at(at, 1) };
+                if value < place[0] {
+                    place[0] = value;
                 }
             }
         }
@@ -302,7 +344,7 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
         let split = |slot: usize, s: usize, no: usize| {
             let (row, pattern) = (self.prefix.rows[P - 1], s | (1 - no) << (M - 1));
             let at = best_at(row, slots[M], M, slot, pattern, h);
-            // SAFETY: `below` was seen to hold the row, and the vector is within its padding.
+            // SAFETY: `below` was seen to have the row, and the vector is within its padding.
             let best = unsafe { lanes.load_real_at(&self.below.0, at) };
             best + price(s, no)
         };
@@ -392,8 +434,8 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                 }
             }
         }
-        // Borrowed once: the compiler would read its address again after every write.
-        let above = above.0.as_mut_slice();
+        // Copied: the compiler would read its address again after every write.
+        let above = *above;
         for i in 0..M - 1 {
             let low = (1usize << i) - 1;
             let row = prefix.rows[(P - 1) ^ 1 << i];
@@ -405,10 +447,11 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                     let candidate = pair((s | 1 << i, no), (s, no), rate);
                     let pattern = rest | (1 - no) << (M - 2);
                     let at = first + pattern * row.len;
-                    // SAFETY: `above` was seen to hold the row, and the vector is within its padding.
+                    // SAFETY: `above` was seen to have the row, and the vector is within its padding.
                     unsafe {
-                        let best = lanes.load_real_at(above, at);
-                        L::min_real(best, candidate).store_at(above, at);
+                        let places = above.at(at, L::N);
+                        let best = lanes.load_real_at(places, 0);
+                        L::min_real(best, candidate).store_at(places, 0);
                     }
                 }
             }

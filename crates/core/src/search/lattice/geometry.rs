@@ -95,6 +95,16 @@ impl Geometry {
         f * self.n - f * (f + 1) / 2 + (g - f - 1)
     }
 
+    /// Position of the first row of level `m`, which is two at least, whose prefix begins with `f`.
+    pub fn begin(&self, m: usize, f: usize) -> usize {
+        match m {
+            2 => self.run(0, f),
+            3 => self.triples[f],
+            _ if f + 1 < self.n => self.quadruples[self.pair(f, f + 1)],
+            _ => self.total(m),
+        }
+    }
+
     /// The row of the itemsets `prefix ∪ {lane}`.
     #[inline(always)]
     pub fn row(&self, prefix: &[usize]) -> Row {
@@ -118,9 +128,16 @@ impl<R> Best<R> {
     /// Whether the table of level `m` has all entries of a row, with all lanes of `n` columns and
     /// their padding.
     #[inline(always)]
-    pub fn holds(&self, row: Row, slots: usize, m: usize, n: usize) -> bool {
-        n + PAD <= row.first + row.len && ((row.start + row.len) * slots) << m <= self.0.len()
+    pub fn has_row(&self, row: Row, slots: usize, m: usize, n: usize) -> bool {
+        has_row(self.0.len(), row, slots, m, n)
     }
+}
+
+/// Whether a table of level `m` with so many entries has those of a row, with all lanes of `n`
+/// columns and their padding.
+#[inline(always)]
+pub fn has_row(len: usize, row: Row, slots: usize, m: usize, n: usize) -> bool {
+    n + PAD <= row.first + row.len && ((row.start + row.len) * slots) << m <= len
 }
 
 /// Position of (slot, pattern, lane) of an itemset row in a [`Best`] of level `m`.
@@ -177,6 +194,15 @@ mod tests {
         assert!(taken.into_iter().all(|t| t));
         for m in 1..=4 {
             assert_eq!(geometry.total(m), Geometry::positions(7, m));
+        }
+        for f in 0..7 {
+            assert_eq!(geometry.begin(2, f), geometry.row(&[f]).start);
+            let end = |m: usize| if f < 6 { geometry.begin(m, f + 1) } else { geometry.total(m) };
+            for (g, k) in (f + 1..7).flat_map(|g| (g + 1..7).map(move |k| (g, k))) {
+                for (m, row) in [(3, geometry.row(&[f, g])), (4, geometry.row(&[f, g, k]))] {
+                    assert!(geometry.begin(m, f) <= row.start && row.start + row.len <= end(m));
+                }
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The passes over the lattice, compiled once per instruction set.
 //!
 //! Work is handed out by the first two columns of the prefix, so any number of threads
-//! shares a level; each keeps its own table of best splits, merged by minimum afterwards.
+//! shares a level and its tables.
 
+use super::above::Above;
 use super::accumulate::{Rows, SPARE_LANES};
 use super::combine::Problem;
 use super::geometry::{Best, MAX_DEPTH};
@@ -11,44 +12,41 @@ use super::memory::refill;
 use super::sums::{Sums, View};
 
 use crate::search::{Monitor, Stop};
-use crate::simd::{Backend, FloatLanes, Job, LaneInt, LaneReal, Lanes, Whole, with_token};
+use crate::simd::{Backend, FloatLanes, Job, LaneInt, Lanes, Whole, with_token};
 use crate::task::LaneTask;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Memory that one thread owns.
-pub struct Worker<I, R> {
+pub struct Worker<I> {
     views: [View<I>; MAX_DEPTH],
     /// Rows where the first column of the prefix is true, and which column that is.
     one: (usize, Rows<I>),
     /// Rows where the first two are, and which.
     two: ((usize, usize), Rows<I>),
     scratch: Vec<I>,
-    /// Candidates for the level above.
-    pub above: Best<R>,
 }
 
-impl<I: LaneInt, R> Worker<I, R> {
+impl<I: LaneInt> Worker<I> {
     /// Bytes of its copies of rows.
     pub fn row_bytes(&self) -> usize {
         self.one.1.bytes() + self.two.1.bytes()
     }
 }
 
-impl<I: LaneInt, R: LaneReal> Default for Worker<I, R> {
+impl<I: LaneInt> Default for Worker<I> {
     fn default() -> Self {
         Worker {
             views: Default::default(),
             one: (usize::MAX, Rows::default()),
             two: ((usize::MAX, usize::MAX), Rows::default()),
             scratch: Vec::new(),
-            above: Best(Vec::new()),
         }
     }
 }
 
-impl<I: LaneInt, R: LaneReal> Worker<I, R> {
+impl<I: LaneInt> Worker<I> {
     /// Makes ready for a problem.
     pub fn begin(&mut self, sums: &Sums<I>) {
         self.views.iter_mut().for_each(|view| view.begin(sums));
@@ -142,17 +140,17 @@ impl<'a, I> SumsOut<'a, I> {
 }
 
 /// Sums of positive itemsets on one thread.
-pub type SumsPass<I, R> = fn(Backend, &Filling<'_, I>, &mut Worker<I, R>) -> Result<(), Stop>;
+pub type SumsPass<I> = fn(Backend, &Filling<'_, I>, &mut Worker<I>) -> Result<(), Stop>;
 /// Work on the cells of itemsets on one thread.
 pub type CellsOf<'a, I, R> =
-    dyn Fn(&Shared<'_, I, R>, &mut Worker<I, R>) -> Result<(), Stop> + Sync + 'a;
+    dyn Fn(&Shared<'_, I, R>, &mut Worker<I>, &mut Above<R>) -> Result<(), Stop> + Sync + 'a;
 type LossesPass<T, I, R> =
-    fn(Backend, &T, &Shared<'_, I, R>, &mut Worker<I, R>) -> Result<(), Stop>;
+    fn(Backend, &T, &Shared<'_, I, R>, &mut Worker<I>, &mut Above<R>) -> Result<(), Stop>;
 
 /// The passes of one thread, by width.
 pub struct Passes<T, I, R> {
     /// Sums of positive itemsets.
-    pub sums: SumsPass<I, R>,
+    pub sums: SumsPass<I>,
     /// Cells of itemsets, with the leaf losses of a task.
     pub cells: LossesPass<T, I, R>,
 }
@@ -165,9 +163,9 @@ impl<T: LaneTask> Passes<T, u16, Whole> {
                 let job = FillSums { filling, worker };
                 with_token!(backend, token => token.short().run(job))
             },
-            cells: |backend, task, shared, worker| {
+            cells: |backend, task, shared, worker, above| {
                 let more = task.short().map_or(0, |short| short.last << short.lift);
-                with_token!(backend, token => least_losses(token.short(), more, shared, worker))
+                with_token!(backend, token => least_losses(token.short(), more, shared, worker, above))
             },
         }
     }
@@ -181,7 +179,7 @@ impl<T: LaneTask> Passes<T, i32, f32> {
                 let job = FillSums { filling, worker };
                 with_token!(backend, token => token.single().run(job))
             },
-            cells: |backend, task, shared, worker| with_token!(backend, token => losses(task, token.single(), shared, worker)),
+            cells: |backend, task, shared, worker, above| with_token!(backend, token => losses(task, token.single(), shared, worker, above)),
         }
     }
 }
@@ -191,7 +189,7 @@ impl<T: LaneTask> Passes<T, i64, f64> {
     pub fn double() -> Self {
         Passes {
             sums: fill_double,
-            cells: |backend, task, shared, worker| with_token!(backend, token => losses(task, token.double(), shared, worker)),
+            cells: |backend, task, shared, worker, above| with_token!(backend, token => losses(task, token.double(), shared, worker, above)),
         }
     }
 }
@@ -200,7 +198,7 @@ impl<T: LaneTask> Passes<T, i64, f64> {
 pub fn fill_double(
     backend: Backend,
     filling: &Filling<i64>,
-    worker: &mut Worker<i64, f64>,
+    worker: &mut Worker<i64>,
 ) -> Result<(), Stop> {
     with_token!(backend, token => token.double().run(FillSums { filling, worker }))
 }
@@ -215,14 +213,14 @@ pub trait Kernel<L: Lanes> {
         lanes: L,
         view: &View<L::I>,
         last: (&[L::I], usize),
-        above: &mut Best<L::R>,
+        above: &mut Above<L::R>,
     ) -> Result<(), Stop>;
 
     /// After the last prefix.
     fn end<const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
         _lanes: L,
-        _above: &mut Best<L::R>,
+        _above: &mut Above<L::R>,
     ) -> Result<(), Stop> {
         Ok(())
     }
@@ -235,9 +233,18 @@ pub struct Tickets {
     m: usize,
     /// Number of columns.
     n: usize,
-    /// Whether a thread takes all prefixes of a first column at once: then no two threads pick out
-    /// the rows of the same.
-    by_first: bool,
+    n_threads: usize,
+    order: Order,
+}
+
+/// Order in which prefixes of two columns are handed out.
+enum Order {
+    /// All of a first column at once: no two threads pick out the rows of the same column.
+    FirstColumn,
+    /// One by one.
+    Pairs,
+    /// One by one, most of them without a column of the one before.
+    Apart,
 }
 
 impl Tickets {
@@ -245,46 +252,89 @@ impl Tickets {
     pub fn new(m: usize, n: usize, n_threads: usize) -> Self {
         // The first column has m of n parts of the work, which must be little beside a thread's.
         let by_first = n_threads == 1 || 4 * m * n_threads <= n;
-        Tickets { next: AtomicUsize::new(0), m, n, by_first }
+        let order = if by_first { Order::FirstColumn } else { Order::Pairs };
+        Tickets { next: AtomicUsize::new(0), m, n, n_threads, order }
+    }
+
+    /// For threads that wait for each other where their prefixes have a column in common.
+    pub fn apart(self) -> Self {
+        let order = match self.order {
+            Order::Pairs => Order::Apart,
+            order => order,
+        };
+        Tickets { order, ..self }
     }
 
     /// The prefixes of at most two columns of one thread.
-    fn prefixes(&self) -> impl Iterator<Item = (usize, usize)> {
-        let tickets = std::iter::from_fn(|| self.take());
-        tickets.flat_map(|(f, range)| range.map(move |g| (f, g)))
+    fn prefixes(&self) -> Prefixes<'_> {
+        Prefixes { tickets: self, first: 0, seconds: [0..0, 0..0] }
     }
 
     /// The next prefix of at most two columns, a range for the second, where the level has `m`;
     /// columns that it does not have are 0. `None` when there is no more.
     fn take(&self) -> Option<(usize, Range<usize>)> {
-        let Tickets { m, n, .. } = *self;
-        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
-        match m {
-            1 => (ticket == 0).then_some((0, 0..1)),
-            2 => (ticket < n).then_some((ticket, 0..1)),
-            _ if self.by_first => (ticket < n).then_some((ticket, ticket + 1..n)),
-            _ => {
-                let mut rest = ticket;
-                for f in 0..n {
-                    if rest < n - f - 1 {
-                        let g = f + 1 + rest;
-                        return Some((f, g..g + 1));
-                    }
-                    rest -= n - f - 1;
+        let n = self.n;
+        loop {
+            let ticket = self.next.fetch_add(1, Ordering::Relaxed);
+            let pair = |f: usize, g: usize| Some((f, g..g + 1));
+            match (self.m, &self.order) {
+                (1, _) => return (ticket == 0).then_some((0, 0..1)),
+                (2, _) => return (ticket < n).then_some((ticket, 0..1)),
+                (_, Order::FirstColumn) => return (ticket < n).then_some((ticket, ticket + 1..n)),
+                (_, Order::Pairs | Order::Apart) if ticket >= n * n => return None,
+                (_, Order::Pairs) if ticket / n < ticket % n => {
+                    return pair(ticket / n, ticket % n);
                 }
-                None
+                (_, Order::Apart) => {
+                    // Pairs of the same sum modulo n have no column in common.
+                    let (sum, f) = (ticket / n, ticket % n);
+                    let g = (sum + n - f) % n;
+                    if f < g {
+                        return pair(f, g);
+                    }
+                }
+                _ => {}
             }
         }
     }
 }
 
-/// Sums of all positive itemsets of a size.
-struct FillSums<'a, 'b, I, R> {
-    filling: &'a Filling<'b, I>,
-    worker: &'a mut Worker<I, R>,
+/// See [`Tickets::prefixes`].
+struct Prefixes<'a> {
+    tickets: &'a Tickets,
+    first: usize,
+    /// Second columns of the last ticket that are left, one range after the other.
+    seconds: [Range<usize>; 2],
 }
 
-impl<L: Lanes> Job<L> for FillSums<'_, '_, L::I, L::R> {
+impl Iterator for Prefixes<'_> {
+    type Item = (usize, usize);
+
+    // Inline, it takes registers from the passes.
+    #[inline(never)]
+    fn next(&mut self) -> Option<(usize, usize)> {
+        loop {
+            let [now, later] = &mut self.seconds;
+            if let Some(second) = now.next().or_else(|| later.next()) {
+                return Some((self.first, second));
+            }
+            let (first, seconds) = self.tickets.take()?;
+            // Threads begin at different second columns.
+            let n_threads = self.tickets.n_threads;
+            let middle = seconds.start + first % n_threads * seconds.len() / n_threads;
+            self.first = first;
+            self.seconds = [middle..seconds.end, seconds.start..middle];
+        }
+    }
+}
+
+/// Sums of all positive itemsets of a size.
+struct FillSums<'a, 'b, I> {
+    filling: &'a Filling<'b, I>,
+    worker: &'a mut Worker<I>,
+}
+
+impl<L: Lanes> Job<L> for FillSums<'_, '_, L::I> {
     type Output = Result<(), Stop>;
 
     #[inline(always)]
@@ -339,17 +389,18 @@ fn losses<L: FloatLanes<Half: FloatLanes>, T: LaneTask>(
     task: &T,
     lanes: L,
     shared: &Shared<'_, L::I, L::R>,
-    worker: &mut Worker<L::I, L::R>,
+    worker: &mut Worker<L::I>,
+    above: &mut Above<L::R>,
 ) -> Result<(), Stop> {
     let shift = &shared.problem.shift;
     let (whole, half) = (LossOf::new(task, lanes, shift), LossOf::new(task, lanes.half(), shift));
     let losses = (whole, half);
     if T::PRICED {
         let kernel = WithLosses::<L, _, true> { shared, losses, evaluated: 0 };
-        lanes.run(Sweep { shared, kernel, worker })
+        lanes.run(Sweep { shared, kernel, worker, above })
     } else {
         let kernel = WithLosses::<L, _, false> { shared, losses, evaluated: 0 };
-        lanes.run(Sweep { shared, kernel, worker })
+        lanes.run(Sweep { shared, kernel, worker, above })
     }
 }
 
@@ -359,11 +410,12 @@ fn least_losses<L: Lanes>(
     lanes: L,
     more: i64,
     shared: &Shared<'_, L::I, L::R>,
-    worker: &mut Worker<L::I, L::R>,
+    worker: &mut Worker<L::I>,
+    above: &mut Above<L::R>,
 ) -> Result<(), Stop> {
     let losses = (LeastChannel::new(lanes, more), LeastChannel::new(lanes.half(), more));
     let kernel = WithLosses::<L, _, false> { shared, losses, evaluated: 0 };
-    lanes.run(Sweep { shared, kernel, worker })
+    lanes.run(Sweep { shared, kernel, worker, above })
 }
 
 /// Leaves that a thread evaluates before it adds them to the count that all threads share.
@@ -387,7 +439,7 @@ impl<L: Lanes, W: Losses<L>, H: Losses<L::Half>, const PRICED: bool> Kernel<L>
         lanes: L,
         view: &View<L::I>,
         last: (&[L::I], usize),
-        above: &mut Best<L::R>,
+        above: &mut Above<L::R>,
     ) -> Result<(), Stop> {
         let Shared { problem, below, monitor, .. } = self.shared;
         let losses = &self.losses;
@@ -405,7 +457,7 @@ impl<L: Lanes, W: Losses<L>, H: Losses<L::Half>, const PRICED: bool> Kernel<L>
     fn end<const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
         _lanes: L,
-        _above: &mut Best<L::R>,
+        _above: &mut Above<L::R>,
     ) -> Result<(), Stop> {
         self.shared.monitor.count(self.evaluated);
         Ok(())
@@ -413,21 +465,28 @@ impl<L: Lanes, W: Losses<L>, H: Losses<L::Half>, const PRICED: bool> Kernel<L>
 }
 
 /// The cells of all itemsets of a size.
-pub struct Sweep<'a, L: Lanes, K> {
+pub struct Sweep<'a, 'b, L: Lanes, K> {
     pub shared: &'a Shared<'a, L::I, L::R>,
     pub kernel: K,
-    pub worker: &'a mut Worker<L::I, L::R>,
+    pub worker: &'a mut Worker<L::I>,
+    pub above: &'a mut Above<'b, L::R>,
 }
 
-impl<L: Lanes, K: Kernel<L>> Job<L> for Sweep<'_, L, K> {
+impl<L: Lanes, K: Kernel<L>> Job<L> for Sweep<'_, '_, L, K> {
     type Output = Result<(), Stop>;
 
     #[inline(always)]
     fn run(self, lanes: L) -> Result<(), Stop> {
-        let Sweep { shared, mut kernel, worker } = self;
+        let Sweep { shared, mut kernel, worker, above } = self;
         macro_rules! level {
             ($m:literal, $leaves:literal) => {
-                sweep::<L, K, $m, { 1 << ($m - 1) }, $leaves>(lanes, shared, &mut kernel, worker)
+                sweep::<L, K, $m, { 1 << ($m - 1) }, $leaves>(
+                    lanes,
+                    shared,
+                    &mut kernel,
+                    worker,
+                    above,
+                )
             };
         }
         match (shared.size, shared.size == shared.problem.depth) {
@@ -451,7 +510,8 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const LEAVES: b
     lanes: L,
     shared: &Shared<'_, L::I, L::R>,
     kernel: &mut K,
-    worker: &mut Worker<L::I, L::R>,
+    worker: &mut Worker<L::I>,
+    above: &mut Above<L::R>,
 ) -> Result<(), Stop> {
     let sums = &shared.problem.sums;
     let (rows, n) = (&sums.rows, sums.geometry.n);
@@ -465,19 +525,21 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const LEAVES: b
                 $rows.accumulate(lanes, $a, $b, $first, &mut worker.scratch, stride);
             }
             let (view, last) = (&worker.views[M - 1], (&worker.scratch[..], stride));
-            kernel.prefix::<M, P, LEAVES>(lanes, view, last, &mut worker.above)?;
+            kernel.prefix::<M, P, LEAVES>(lanes, view, last, above)?;
         }};
     }
     for (f, g) in shared.tickets.prefixes() {
         shared.monitor.check()?;
         if M == 1 {
             cells!(rows, shared.everything, shared.everything, 0);
+            above.release();
             continue;
         }
         let [root, one, two, ..] = &mut worker.views;
         sums.extend::<L, 0>(lanes, root, f, one);
         if M == 2 {
             cells!(rows, rows.column(f), rows.column(f), f + 1);
+            above.release();
             continue;
         }
         sums.extend::<L, 1>(lanes, one, g, two);
@@ -488,6 +550,7 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const LEAVES: b
         }
         if M == 3 {
             cells!(worker.one.1, worker.one.1.column(g), worker.one.1.column(g), g + 1);
+            above.release();
             continue;
         }
         for k in g + 1..n {
@@ -504,6 +567,7 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const LEAVES: b
                 cells!(worker.two.1, worker.two.1.column(k), worker.two.1.column(j), j + 1);
             }
         }
+        above.release();
     }
-    kernel.end::<M, P, LEAVES>(lanes, &mut worker.above)
+    kernel.end::<M, P, LEAVES>(lanes, above)
 }

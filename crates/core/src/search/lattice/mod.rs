@@ -7,6 +7,7 @@
 //! in exact arithmetic every branch within the proven error bound of the best, so that the
 //! result is exact and the same on every backend and number of threads.
 
+pub(super) mod above;
 pub(super) mod accumulate;
 mod budgets;
 pub(super) mod combine;
@@ -31,12 +32,12 @@ use crate::search::threads::run_all;
 use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Backend, LaneInt, LaneReal};
 use crate::task::{LaneError, LaneTask, ShortLanes};
+use above::{Above, Regions};
 use budgets::leaf_budgets;
 use combine::{MAX_CHANNELS, Problem, Rates};
 use effort::cells;
 use geometry::{Best, Geometry};
 use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Tickets, Worker};
-use memory::room_for;
 use sums::Sums;
 use tables::Width;
 
@@ -205,8 +206,8 @@ impl<T: LaneTask> Lattice<'_, T> {
         let backend = settings.backend();
         let mut threads: Vec<&mut Width<I, R>> = tables.collect();
         let mut problem = self.problem(std::mem::take(&mut threads[0].sums));
-        let cells = |shared: &Shared<I, R>, worker: &mut Worker<I, R>| {
-            (passes.cells)(backend, task, shared, worker)
+        let cells = |shared: &Shared<I, R>, worker: &mut Worker<I>, above: &mut Above<R>| {
+            (passes.cells)(backend, task, shared, worker, above)
         };
         run(&mut problem, backend, passes.sums, &cells, &mut threads, monitor)?;
         let (error, unit) = (lane_error(task, &problem, sample), unit(task, &problem));
@@ -272,7 +273,7 @@ pub(super) fn problem<I: LaneInt, R: LaneReal>(
 pub(super) fn run<I: LaneInt, R: LaneReal>(
     problem: &mut Problem<I, R>,
     backend: Backend,
-    sums_of: SumsPass<I, R>,
+    sums_of: SumsPass<I>,
     cells_of: &CellsOf<'_, I, R>,
     threads: &mut [&mut Width<I, R>],
     monitor: &Monitor,
@@ -281,6 +282,7 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
         (problem.depth, problem.sums.rows.everything(), Best(Vec::new()));
     let tables = threads.iter_mut().map(|of| (&mut of.best, &mut of.worker));
     let (mut best, mut workers): (Vec<_>, Vec<_>) = tables.unzip();
+    let best = best.swap_remove(0);
     workers.iter_mut().for_each(|worker| worker.begin(&problem.sums));
     for m in 1..depth {
         let mut level = std::mem::take(&mut problem.sums.levels[m - 1]);
@@ -298,54 +300,30 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
         problem.sums.levels[m - 1] = level;
     }
     for level in (1..=depth).rev() {
-        let positions = if level == 1 { 1 } else { problem.sums.geometry.total(level - 1) };
-        let entries = (positions * problem.slots[level - 1]) << (level - 1);
-        for (best, worker) in best.iter_mut().zip(&mut workers) {
-            std::mem::swap(&mut best[level - 1], &mut worker.above);
-            room_for(&mut worker.above.0, entries);
-        }
+        let (table_above, from) = best[level - 1..].split_first_mut().expect("a table per level");
+        let geometry = &problem.sums.geometry;
+        let tickets = Tickets::new(level, geometry.n, workers.len());
         let shared = Shared {
             problem,
             size: level,
-            below: best[0].get(level).unwrap_or(&nothing),
+            below: from.first().unwrap_or(&nothing),
             everything: &everything,
-            tickets: Tickets::new(level, problem.sums.geometry.n, workers.len()),
+            // Picking out the rows of a column takes longer than a wait.
+            tickets: if level == 3 && level == depth { tickets } else { tickets.apart() },
             monitor,
         };
-        let end = run_all(&mut workers, &|worker| {
-            worker.above.0.resize(entries, R::INFINITY);
-            cells_of(&shared, worker)
-        });
-        if end.is_ok() {
-            let (first, others) = workers.split_first_mut().expect("at least one thread");
-            merge(&mut first.above.0, others.iter().map(|w| w.above.0.as_slice()).collect());
-        }
-        for (best, worker) in best.iter_mut().zip(&mut workers) {
-            std::mem::swap(&mut best[level - 1], &mut worker.above);
-        }
-        end?;
+        let each = problem.slots[level - 1] << (level - 1);
+        Regions::fill(table_above, (geometry, level - 1), each, |regions| {
+            if let [worker] = &mut workers[..] {
+                return cells_of(&shared, worker, &mut regions.alone());
+            }
+            let regions = &*regions;
+            let pass =
+                |worker: &mut &mut Worker<I>| cells_of(&shared, worker, &mut regions.shared());
+            run_all(&mut workers, &pass)
+        })?;
     }
     Ok(())
-}
-
-/// Takes the minimum with every other table, entry by entry, on as many threads.
-fn merge<R: LaneReal>(table: &mut [R], others: Vec<&[R]>) {
-    if others.is_empty() {
-        return;
-    }
-    let part = table.len().div_ceil(others.len() + 1).max(1);
-    std::thread::scope(|scope| {
-        for (i, part_of_table) in table.chunks_mut(part).enumerate() {
-            let others = &others;
-            scope.spawn(move || {
-                for other in others {
-                    for (a, &b) in part_of_table.iter_mut().zip(&other[i * part..]) {
-                        *a = if b < *a { b } else { *a };
-                    }
-                }
-            });
-        }
-    });
 }
 
 /// Error bound in lane units: the task's, with that of adding prices.

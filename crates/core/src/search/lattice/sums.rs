@@ -2,8 +2,9 @@
 //! a lattice holds whatever the task.
 
 use super::accumulate::Rows;
-use super::geometry::{Geometry, PAD, PATTERNS, PREFIX, Row};
+use super::geometry::{Geometry, MAX_DEPTH, PAD, PATTERNS, PREFIX, Row};
 use crate::simd::{Job, LaneInt, Lanes};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 /// The rows, and sums over those where all columns of an itemset are true.
@@ -145,14 +146,15 @@ impl<I: LaneInt> View<I> {
 
 /// For every subset of a prefix, the sums of `subset ∪ {lane}`.
 pub struct Source<'a, I, const P: usize> {
-    tables: [&'a [I]; P],
-    /// The (virtual) position of lane 0.
-    at: [usize; P],
-    stride: [usize; P],
+    /// Where lane 0 of the first channel is, or would be.
+    begin: [*const I; P],
+    /// From one channel to the next, by the size of the subset.
+    stride: [usize; MAX_DEPTH],
     channels: usize,
     /// The lanes that all of them have.
     first: usize,
     end: usize,
+    only: PhantomData<&'a [I]>,
 }
 
 impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
@@ -161,22 +163,22 @@ impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
     #[inline(always)]
     pub fn new(sums: &'a Sums<I>, view: &View<I>, last: Option<(&'a [I], usize)>) -> Self {
         let (channels, first, end) = (sums.channels, view.prefix.first(), sums.geometry.n + PAD);
-        let (tables, at) = ([&[][..]; P], [0; P]);
-        let mut source = Source { tables, at, stride: at, channels, first, end };
+        let (mut begin, mut stride) = ([std::ptr::null(); P], [0; MAX_DEPTH]);
         for s in 0..P {
-            if let (Some((last, stride)), true) = (last, s == P - 1) {
-                assert!(end <= stride && channels * stride <= last.len());
-                (source.tables[s], source.stride[s]) = (last, stride);
+            let size = s.count_ones() as usize;
+            if let (Some((last, of_last)), true) = (last, s == P - 1) {
+                assert!(end <= of_last && channels * of_last <= last.len());
+                (begin[s], stride[size]) = (last.as_ptr(), of_last);
             } else {
-                let (row, size) = (view.prefix.rows[s], s.count_ones() as usize);
+                let row = view.prefix.rows[s];
                 let (table, total) = (&sums.levels[size], sums.geometry.total(size + 1));
                 debug_assert!(row.first <= first && end <= row.first + row.len);
                 debug_assert!(row.start + row.len <= total && channels * total <= table.len());
-                (source.tables[s], source.stride[s]) = (table, total);
-                source.at[s] = row.start.wrapping_sub(row.first);
+                let at = table.as_ptr().wrapping_add(row.start).wrapping_sub(row.first);
+                (begin[s], stride[size]) = (at, total);
             }
         }
-        source
+        Source { begin, stride, channels, first, end, only: PhantomData }
     }
 
     /// Statistics of the cells in which the lane's column is true, by pattern of the prefix.
@@ -188,9 +190,8 @@ impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
         h: usize,
     ) -> [L::Int; P] {
         assert!(c < self.channels && self.first <= h && h + L::N <= self.end);
-        let at = std::array::from_fn(|s| self.at[s].wrapping_add(c * self.stride[s] + h));
         // SAFETY: these lanes of the channel, as asserted.
-        unsafe { self.cells_at::<L, M>(lanes, &at) }
+        unsafe { self.cells_at::<L, M>(lanes, c, h) }
     }
 
     /// The same of every one of the first channels, as many as `cells` has.
@@ -202,32 +203,31 @@ impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
         cells: &mut [MaybeUninit<[L::Int; P]>],
     ) {
         assert!(cells.len() <= self.channels && self.first <= h && h + L::N <= self.end);
-        let mut at: [usize; P] = std::array::from_fn(|s| self.at[s].wrapping_add(h));
-        for cells in cells {
+        for (c, cells) in cells.iter_mut().enumerate() {
             // SAFETY: these lanes of the channel, as asserted.
-            cells.write(unsafe { self.cells_at::<L, M>(lanes, &at) });
-            for (at, stride) in at.iter_mut().zip(&self.stride) {
-                *at = at.wrapping_add(*stride);
-            }
+            cells.write(unsafe { self.cells_at::<L, M>(lanes, c, h) });
         }
     }
 
-    /// The cells whose sums are at these positions, by subset of the prefix.
+    /// The cells of lanes `h` and up of channel `c`.
     ///
     /// # Safety
-    /// They are those of lanes of a channel.
+    /// There are such lanes.
     #[inline(always)]
     unsafe fn cells_at<L: Lanes<I = I>, const M: usize>(
         &self,
         lanes: L,
-        at: &[usize; P],
+        c: usize,
+        h: usize,
     ) -> [L::Int; P] {
+        let from: [usize; M] = std::array::from_fn(|size| h + c * self.stride[size]);
         let mut cell = [lanes.splat(I::default()); P];
         for s in 0..P {
+            let at = self.begin[s].wrapping_add(from[s.count_ones() as usize]);
             // SAFETY: rows are of the geometry, which lays every row with its padding within the
             // tables of its level (a check per prefix would cost a few per cent; tests have it),
             // and the sums of the prefix itself were seen to have these lanes of every channel.
-            cell[s] = unsafe { lanes.load_at(self.tables[s], at[s]) };
+            cell[s] = unsafe { lanes.load_at(std::slice::from_raw_parts(at, L::N), 0) };
         }
         for bit in 0..M - 1 {
             for s in 0..P {

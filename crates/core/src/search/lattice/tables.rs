@@ -39,17 +39,17 @@ impl Extent {
         sample.n_rows() * (record + 2 * sample.n_columns().div_ceil(64) * 8)
     }
 
-    /// Sizes of the tables of one thread. The first has the sums; every other one takes candidates
-    /// for best splits in tables of its own, and each may copy the rows.
+    /// Sizes of the tables of one thread. The first has those that all share; every other one may
+    /// copy the rows.
     fn sizes(self, sample: &Sample, thread: usize) -> Sizes {
         let (depth, n, slots) = (self.depth, sample.n_columns(), slots(self.depth, self.leaves));
         let positions = |m: usize| if m > 0 { Geometry::positions(n, m) } else { 1 };
         let of_level =
             |m, entries| if m < depth { positions(m).saturating_mul(entries) } else { 0 };
-        let channels = if thread == 0 { self.channels } else { 0 };
+        let shared = |entries| if thread == 0 { entries } else { 0 };
         Sizes {
-            sums: std::array::from_fn(|m| of_level(m + 1, channels)),
-            best: std::array::from_fn(|m| of_level(m, slots[m] << m)),
+            sums: std::array::from_fn(|m| of_level(m + 1, shared(self.channels))),
+            best: std::array::from_fn(|m| of_level(m, shared(slots[m] << m))),
             rows: self.row_bytes(sample) * if thread == 0 { 2 } else { 1 },
         }
     }
@@ -101,7 +101,7 @@ pub struct Tables {
 pub struct Width<I, R> {
     pub sums: Sums<I>,
     pub best: [Best<R>; MAX_DEPTH],
-    pub worker: Worker<I, R>,
+    pub worker: Worker<I>,
 }
 
 impl<I: LaneInt, R: LaneReal> Default for Width<I, R> {
@@ -165,8 +165,11 @@ impl Pool {
     /// Tables of so many threads; the others are given back where there is no room for them.
     fn take(&self, n_threads: usize, most: usize) -> Vec<Box<Tables>> {
         let mut idle = self.idle();
+        idle.sort_by_key(|tables| tables.bytes(None));
         let others = idle.len().saturating_sub(n_threads);
         let mut tables = idle.split_off(others);
+        // The first thread has the most.
+        tables.reverse();
         if idle.iter().map(|tables| tables.bytes(None)).sum::<usize>() + most > self.most {
             idle.clear();
         }

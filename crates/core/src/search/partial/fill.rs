@@ -51,7 +51,7 @@ pub(in crate::search) struct Block<'a, R, W> {
 #[derive(Default)]
 pub struct Adder {
     sums: Sums<i64>,
-    worker: Worker<i64, f64>,
+    worker: Worker<i64>,
     totals: Vec<i64>,
 }
 

@@ -1,0 +1,210 @@
+//! The table of best splits to which a level offers candidates, on any number of threads.
+//!
+//! The itemsets of the same first column are a region of the table. A prefix offers to the regions
+//! of its first two columns, and the thread that works on it has both to itself. The table in the
+//! end does not depend on the order of offers.
+
+use super::geometry::{Best, Geometry};
+use super::memory::room_for;
+use super::sums::Prefix;
+use crate::simd::LaneReal;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The table of a level, each region behind a lock.
+pub struct Regions<'a, R> {
+    table: *mut R,
+    len: usize,
+    regions: Vec<Region>,
+    only: PhantomData<&'a mut [MaybeUninit<R>]>,
+}
+
+struct Region {
+    range: Range<usize>,
+    /// Whether the entries are filled with infinity, which the thread does that first needs them.
+    is_filled: Mutex<bool>,
+}
+
+// SAFETY: a thread writes only to the regions whose locks it holds.
+unsafe impl<R: Send> Sync for Regions<'_, R> {}
+
+impl<R: LaneReal> Regions<'_, R> {
+    /// Has the table of level `m` filled, of so many entries per position, and says how that ended.
+    pub fn fill<V>(
+        Best(table): &mut Best<R>,
+        (geometry, m): (&Geometry, usize),
+        each: usize,
+        fill: impl FnOnce(&mut Regions<R>) -> V,
+    ) -> V {
+        let len = each * if m == 0 { 1 } else { geometry.total(m) };
+        room_for(table, len);
+        let first_columns = if m < 2 { 1 } else { geometry.n };
+        let begin = |f: usize| match f {
+            0 => 0,
+            _ if f < first_columns => each * geometry.begin(m, f),
+            _ => len,
+        };
+        let region =
+            |f: usize| Region { range: begin(f)..begin(f + 1), is_filled: Mutex::new(false) };
+        let mut regions = Regions {
+            table: table.as_mut_ptr(),
+            len,
+            regions: (0..first_columns).map(region).collect(),
+            only: PhantomData,
+        };
+        let end = fill(&mut regions);
+        regions.fill_rest();
+        // SAFETY: there is room for so many, and each was filled.
+        unsafe { table.set_len(len) };
+        end
+    }
+
+    /// Access of the only thread.
+    pub fn alone(&mut self) -> Above<'_, R> {
+        self.fill_rest();
+        Above { regions: self, is_alone: true, held: None }
+    }
+
+    /// Access of one of several threads.
+    pub fn shared(&self) -> Above<'_, R> {
+        Above { regions: self, is_alone: false, held: None }
+    }
+
+    fn fill_rest(&mut self) {
+        (0..self.regions.len()).for_each(|f| drop(self.lock(f)));
+    }
+
+    /// Has a region to itself, even if a thread panicked that had it: then nothing reads it again.
+    fn lock(&self, f: usize) -> MutexGuard<'_, bool> {
+        let Region { range, is_filled } = &self.regions[f];
+        let mut is_filled = is_filled.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*is_filled {
+            assert!(range.start <= range.end && range.end <= self.len);
+            // SAFETY: there is room for so many entries, and no other thread has the region.
+            let entries = unsafe {
+                let first = self.table.add(range.start).cast::<MaybeUninit<R>>();
+                std::slice::from_raw_parts_mut(first, range.len())
+            };
+            entries.fill(MaybeUninit::new(R::INFINITY));
+            *is_filled = true;
+        }
+        is_filled
+    }
+}
+
+/// Access of one thread to the table.
+pub struct Above<'a, R> {
+    regions: &'a Regions<'a, R>,
+    is_alone: bool,
+    held: Option<Held<'a>>,
+}
+
+/// Regions that a thread has to itself, and which they are.
+struct Held<'a> {
+    which: (usize, Option<usize>),
+    _locks: (MutexGuard<'a, bool>, Option<MutexGuard<'a, bool>>),
+}
+
+/// The table for as long as a thread has the regions of a prefix.
+#[derive(Clone, Copy)]
+pub struct Places<'a, R> {
+    table: *mut R,
+    pub len: usize,
+    only: PhantomData<&'a mut R>,
+}
+
+impl<R: LaneReal> Above<'_, R> {
+    /// Places in the regions to which a prefix offers: that of its first column, and that of its
+    /// second where the itemsets above have a prefix. Threads wait for these until `release`.
+    #[inline(always)]
+    pub fn places(&mut self, prefix: &Prefix) -> Places<'_, R> {
+        if !self.is_alone {
+            self.hold(prefix);
+        }
+        Places { table: self.regions.table, len: self.regions.len, only: PhantomData }
+    }
+
+    #[inline(never)]
+    fn hold(&mut self, prefix: &Prefix) {
+        let which = match prefix.columns[..prefix.size] {
+            [f, g, ..] => (f, Some(g)),
+            _ => (0, None),
+        };
+        if self.held.as_ref().is_none_or(|held| held.which != which) {
+            self.held = None;
+            // The lower column first, so that no two threads wait for each other.
+            let first = self.regions.lock(which.0);
+            let second = which.1.map(|g| self.regions.lock(g));
+            self.held = Some(Held { which, _locks: (first, second) });
+        }
+    }
+
+    #[inline(never)]
+    fn give_back(&mut self) {
+        self.held = None;
+    }
+
+    /// Lets other threads have the regions of the last prefix.
+    #[inline(always)]
+    pub fn release(&mut self) {
+        if !self.is_alone {
+            self.give_back();
+        }
+    }
+}
+
+impl<'a, R> Places<'a, R> {
+    /// So many entries from a place on.
+    ///
+    /// # Safety
+    /// They are in a region of the prefix, and in the table, and nothing else refers to them.
+    #[inline(always)]
+    pub unsafe fn at(self, at: usize, n: usize) -> &'a mut [R] {
+        // SAFETY: all entries of these regions are filled, and no other thread has them.
+        unsafe { std::slice::from_raw_parts_mut(self.table.add(at), n) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::Stop;
+    use crate::search::threads::run_all;
+
+    /// Offers a number to the first entries of both regions of every pair of columns.
+    fn offer(above: &mut Above<f64>, geometry: &Geometry, which: Range<usize>) {
+        for (f, g) in which.flat_map(|f| (f + 1..geometry.n).map(move |g| (f, g))) {
+            let prefix = Prefix { size: 2, columns: [f, g, 0, 0], ..Prefix::default() };
+            let places = above.places(&prefix);
+            for first in [f, g] {
+                // SAFETY: every region has a row, with its padding.
+                let place = unsafe { &mut places.at(2 * geometry.begin(2, first), 1)[0] };
+                *place = place.min((geometry.n * f + g) as f64);
+            }
+            above.release();
+        }
+    }
+
+    #[test]
+    fn threads_that_share_a_table_fill_it_as_one_does() {
+        let (n, mut tables) = (9, [Best(vec![7.0; 3]), Best(Vec::new())]);
+        let geometry = Geometry::new(n, 3);
+        let [alone, shared] = &mut tables;
+        Regions::fill(alone, (&geometry, 2), 2, |regions| {
+            offer(&mut regions.alone(), &geometry, 0..n);
+        });
+        let ended = Regions::fill(shared, (&geometry, 2), 2, |regions| {
+            let (regions, mut parts) = (&*regions, [0..3, 3..5, 5..n]);
+            run_all(&mut parts, &|part| {
+                offer(&mut regions.shared(), &geometry, part.clone());
+                Err(Stop::Interrupt)
+            })
+        });
+        assert_eq!(ended, Err(Stop::Interrupt));
+        assert_eq!(tables[0].0, tables[1].0);
+        let offered = tables[0].0.iter().filter(|&&v| v.is_finite()).count();
+        assert_eq!((tables[0].0.len(), offered), (2 * geometry.total(2), n));
+    }
+}
