@@ -28,15 +28,15 @@ type Found<const K: usize> = Vec<(Place, Arc<Least<K>>)>;
 pub(super) type Near<const K: usize> = (Arc<Least<K>>, Option<Point<K>>);
 
 impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
-    /// Looks at the sides of questions at a node with `depth` left before the search does, on threads
-    /// where that is worth it: where costs are not linear it will ask for nearly all of them.
+    /// Looks at the sides of questions at a node with `depth` left before the search does, which will
+    /// ask for nearly all of them, on threads where that is worth it.
     pub fn look_ahead(
         &mut self,
         node: &FrontNode<K>,
         depth: usize,
         columns: impl Iterator<Item = usize>,
     ) -> Result<(), Stop> {
-        if self.leaves.linear || self.settings.threads() < 2 {
+        if self.settings.threads() < 2 {
             return Ok(());
         }
         let n = node.sample.n_columns();

@@ -108,8 +108,11 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
         }
         splits.sort_by(|a, b| a.0.total_cmp(&b.0));
         let splits: Vec<WeightedSplit> = splits.into_iter().map(|(_, split)| split).collect();
-        let open = splits.iter().filter(|split| split.bound < known.value.min(cut));
-        engine.look_ahead(&node.rows, allowed.depth, open.map(|split| split.column))?;
+        // Where costs are linear, bounds leave few of them.
+        if !engine.leaves.linear {
+            let open = splits.iter().filter(|split| split.bound < known.value.min(cut));
+            engine.look_ahead(&node.rows, allowed.depth, open.map(|split| split.column))?;
+        }
         Ok(Look::Open(known, InOrder::new(splits)))
     }
 

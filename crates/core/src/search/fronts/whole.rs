@@ -143,6 +143,9 @@ pub(super) fn columns<T: FrontTask<K>, const K: usize>(
         let (least, _) = engine.shallow(root, depth)?;
         order.extend(least.sides.iter().enumerate().map(|(c, [no, yes])| (no + yes + price, c)));
     } else {
+        if depth == SHALLOW + 1 {
+            engine.look_ahead(root, depth, 0..n)?;
+        }
         for c in 0..n {
             engine.monitor.check()?;
             let [no, yes] = [false, true].map(|side| engine.child(root, c, side));

@@ -124,15 +124,10 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         let half = lanes.half();
         macro_rules! block {
             ($lanes:ident, $losses:expr) => {{
-                let (source, offers) = (&source, &mut offers);
-                $lanes.run(Block::<_, _, _, PRICED, M, P, LEAVES> {
-                    problem: self,
-                    losses: $losses,
-                    view,
-                    source,
-                    h,
-                    offers,
-                })
+                let (problem, losses, source, offers) = (self, $losses, &source, &mut offers);
+                let block = Block { problem, losses, view, source, h, offers };
+                let block: Block<_, _, _, PRICED, M, P, LEAVES> = block;
+                if M < MAX_DEPTH { block.run($lanes) } else { $lanes.run(block) }
             }};
         }
         if L::Half::N < L::N {
@@ -236,8 +231,8 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     }
 }
 
-/// See [`Problem::block`]: in a function of its own, since inline in a loop the addresses of many
-/// rows are computed ahead and take more registers than there are.
+/// See [`Problem::block`]. For the most columns it runs in a function of its own: inline in a loop
+/// the addresses of many rows are computed ahead and take more registers than there are.
 struct Block<
     'a,
     'b,
