@@ -205,7 +205,7 @@ def test_what_has_no_decisions_says_why():
     study = SUBJECTS["OptimalTreeRegressor"].study()
     own = KBinsDiscretizer(n_bins=2, encode="onehot-dense", quantile_method="averaged_inverted_cdf")
     tree = OptimalTreeRegressor(max_depth=1, encoder=own).fit(study.X, study.y)
-    with pytest.raises(TypeError, match="KBinsDiscretizer does not tell what its features ask"):
+    with pytest.raises(TypeError, match="KBinsDiscretizer does not report the conditions"):
         tree_decisions(tree.encoder_, tree.tree_)
     soft, _ = SUBJECTS["SoftSurvivalTree"].fitted()
     with pytest.raises(TypeError, match="soft tree has no splits on single columns"):

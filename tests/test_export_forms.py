@@ -308,7 +308,7 @@ def test_trees_that_no_program_can_write_are_refused_with_a_sentence(export):
     with pytest.raises(TypeError, match=f"{export.__name__} .* a SoftSurvivalTree has neither"):
         export(soft)
     tree, _ = of_own_encoder()
-    with pytest.raises(TypeError, match=f"{export.__name__}: KBinsDiscretizer does not tell"):
+    with pytest.raises(TypeError, match=f"{export.__name__}: KBinsDiscretizer does not report"):
         export(tree)
 
 

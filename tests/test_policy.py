@@ -136,6 +136,29 @@ def test_every_leaf_has_rows_of_every_treatment_and_no_such_tree_is_better(least
     assert path[-1].objective_value_ == pytest.approx(best, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("limit", "noise"),
+    [
+        ({}, 0.0),
+        ({}, 1e-17),
+        ({"min_samples_treatment": 3}, 0.0),
+        ({"min_samples_treatment": 3}, 1e-17),
+        ({"capacities": {1: 0.5}}, 0.0),
+    ],
+)
+def test_to_give_no_row_a_harmful_treatment_is_certified(limit, noise):
+    rng = np.random.default_rng(0)
+    X, treatment = rng.random((60, 4)) < 0.5, np.repeat([0, 1], 30)
+    rewards = np.column_stack([noise * rng.normal(size=60), rng.normal(-2.0, 1.0, 60)])
+    rewards[0, 1] = 1.0  # a single row that gains is not enough
+    model = PolicyTree(max_depth=2, min_samples_leaf=8, reward="direct", **limit)
+    given = {"treatment": treatment, "predicted_outcomes": rewards}
+    model.fit(X, rng.normal(size=60), **given)
+    assert model.status_ == "optimal"
+    assert not model.leaves_.label.any()
+    assert abs(model.objective_value_) <= noise
+
+
 def test_a_minimum_that_no_leaf_can_have_names_the_treatment():
     X, y, known = trial()
     counts = np.bincount(known["treatment"])

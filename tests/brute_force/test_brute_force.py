@@ -66,6 +66,7 @@ def test_random_problems(name, kind):
         ("verify", "policy", 8126983),
         ("verify", "policy", 91000079),
         ("fit", "estimated policy", 84000702),
+        ("verify", "estimated policy", 184000211),
         # The coarse search found a tree of two leaves, and the fine one that no split can pay.
         ("all optimal", "brier", 73000294),
         ("all optimal", "brier", 121000326),

@@ -162,7 +162,7 @@ impl Fit<'_> {
     }
 }
 
-/// Grows a tree without the GIL, given what tells it to stop: a signal, whose exception is
+/// Grows a tree without the GIL, until something asks it to stop: a signal, whose exception is
 /// raised, the end of the time, or that of memory.
 pub(crate) fn heeding_signals<R>(
     reserve: &Reserve,

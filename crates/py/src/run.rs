@@ -1,4 +1,4 @@
-//! Long calls of the core: the GIL released, Ctrl-C honoured, progress told, panics turned into
+//! Long calls of the core: the GIL released, Ctrl-C honoured, progress reported, panics turned into
 //! exceptions.
 
 use crate::limits::Arguments;
@@ -23,17 +23,17 @@ const SIGNALS: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_millis(250);
 
 /// Calls of the user's callback, on the thread of the user's call.
-struct Teller<'a> {
+struct Reporter<'a> {
     callback: Option<Py<PyAny>>,
     monitor: &'a Monitor<'a>,
-    told: Instant,
+    reported: Instant,
     last: Option<TracePoint>,
 }
 
-impl Teller<'_> {
+impl Reporter<'_> {
     /// `callback(seconds, objective, lower_bound, nodes, share, seconds_left)`.
-    fn tell(&mut self, point: TracePoint) -> PyResult<()> {
-        (self.told, self.last) = (Instant::now(), Some(point));
+    fn report(&mut self, point: TracePoint) -> PyResult<()> {
+        (self.reported, self.last) = (Instant::now(), Some(point));
         let Some(callback) = &self.callback else { return Ok(()) };
         let (share, left) = self.monitor.outlook().unzip();
         let TracePoint { seconds, objective, lower_bound, nodes } = point;
@@ -45,9 +45,9 @@ impl Teller<'_> {
     /// The last point again, if it is old.
     fn tick(&mut self) -> PyResult<()> {
         match self.last {
-            Some(last) if self.told.elapsed() >= TICK => {
+            Some(last) if self.reported.elapsed() >= TICK => {
                 let (seconds, nodes) = (self.monitor.seconds(), self.monitor.nodes());
-                self.tell(TracePoint { seconds, nodes, ..last })
+                self.report(TracePoint { seconds, nodes, ..last })
             }
             _ => Ok(()),
         }
@@ -117,7 +117,8 @@ pub(crate) fn run<R: Send>(
         if callback.is_some() {
             monitor = monitor.with_progress(&progress);
         }
-        let mut teller = Teller { callback, monitor: &monitor, told: Instant::now(), last: None };
+        let mut reporter =
+            Reporter { callback, monitor: &monitor, reported: Instant::now(), last: None };
         std::thread::scope(|scope| {
             let (settings, monitor, sender) = (&settings, &monitor, &sender);
             let worker = std::thread::Builder::new().spawn_scoped(scope, move || {
@@ -132,14 +133,14 @@ pub(crate) fn run<R: Send>(
             };
             let mut looked = Instant::now();
             loop {
-                let told = match points.recv_timeout(SIGNALS) {
+                let result = match points.recv_timeout(SIGNALS) {
                     Ok(None) => break,
-                    // Once the search is to end nothing more is told.
+                    // Once the search is to end nothing more is reported.
                     _ if check() => Ok(()),
-                    Ok(Some(point)) => teller.tell(point),
-                    Err(_) => teller.tick(),
+                    Ok(Some(point)) => reporter.report(point),
+                    Err(_) => reporter.tick(),
                 };
-                if let Err(error) = told {
+                if let Err(error) = result {
                     if Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py)) {
                         signals.take(error);
                     } else {

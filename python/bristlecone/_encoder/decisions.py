@@ -56,7 +56,7 @@ def tree_decisions(encoder: Any, tree: Any) -> dict[int, Decision]:
     ------
     TypeError
         For a soft tree, whose splits weigh many columns at once, and for features of an encoder of
-        the user's own, which does not tell what they ask.
+        the user's own, which does not report what they ask.
     """
     if not isinstance(tree, Tree):
         raise TypeError(
@@ -78,7 +78,7 @@ def tree_decisions(encoder: Any, tree: Any) -> dict[int, Decision]:
         }
     if not isinstance(encoder, BinaryEncoder):
         raise TypeError(
-            f"{type(encoder).__name__} does not tell what its features ask of the columns; a tree "
+            f"{type(encoder).__name__} does not report the conditions of its features; a tree "
             "over a BinaryEncoder or over numbers (encoder=None) is needed"
         )
     decisions = feature_decisions(encoder)

@@ -107,7 +107,7 @@ def feature_columns(encoder: Any) -> tuple[NDArray[np.int64], NDArray[np.float64
     width = len(encoder.get_feature_names_out())
     if isinstance(encoder, NumericColumns):
         return np.arange(width), np.full(width, np.nan)
-    # A transformer of one's own does not tell the columns of its features.
+    # A transformer of the user's own does not report the columns of its features.
     return np.full(width, NO_FEATURE), np.full(width, np.nan)
 
 

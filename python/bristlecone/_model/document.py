@@ -491,7 +491,7 @@ def parse(text: str) -> Model:
 
 
 def _named(error: ModelFormatError, text: str) -> ModelFormatError:
-    """The error with the name of a parameter, which msgspec does not tell."""
+    """The error with the name of a parameter, which msgspec leaves out."""
     if str(error).startswith("parameters[...]"):
         for name, value in json.loads(text)["parameters"].items():
             try:

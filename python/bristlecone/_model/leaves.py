@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,9 @@ class LabelsRecord(Record, frozen=True):
         try:
             # An array of text would be as wide as the longest of the values.
             between = object if np.dtype(self.type).kind in PLAIN_TYPES else self.type
-            with np.errstate(over="ignore"):  # infinity is not what was written
+            # Infinity and times with a zone are not what was written, and are refused below.
+            with np.errstate(over="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
                 labels = np.array(values, dtype=between).astype(self.type)
         except (TypeError, ValueError, OverflowError) as error:
             raise ModelFormatError(f"values cannot be read: {error}") from None

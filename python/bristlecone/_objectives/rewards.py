@@ -17,6 +17,11 @@ from bristlecone._objectives.own import OwnObjective
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._tree import Tree
 
+# A policy earns nothing if its rewards are at most this share of the best ones of the rows. It is
+# then certified to 1e-9 of the second share of these, which sums of doubles resolve.
+_NOTHING = 1e-13
+_RESOLVED = 1e-2
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
@@ -96,11 +101,18 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         statistics = np.column_stack([earned, had])
         task = _Earned(len(data.treatments), self.min_samples_treatment)
 
+        most = float(np.maximum(earned[:, -1], 0.0).sum())
+
         def size(leaf: NDArray[np.int64]) -> float:
-            """Sizes of the rewards of what the policy of these leaves prescribes."""
+            """Sizes of the rewards of what the policy of these leaves prescribes.
+
+            If they are nothing beside the best rewards of the rows, as those of a control that all
+            others are compared with, no sum of doubles would resolve them: a share of the latter.
+            """
             rewards = earned[:, :-1]
             label = np.stack([np.bincount(leaf, column) for column in rewards.T]).argmax(axis=0)
-            return float(np.abs(rewards[np.arange(len(leaf)), label[leaf]]).sum())
+            given = float(np.abs(rewards[np.arange(len(leaf)), label[leaf]]).sum())
+            return given if given > _NOTHING * most else _RESOLVED * most
 
         own = OwnObjective(own=task, leaf_penalty=0.0, size=size)
         rows = OwnData(data.X, statistics, data.weight)

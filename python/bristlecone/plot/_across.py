@@ -53,7 +53,7 @@ class Across(Arrangement):
             facts.pop()
         room -= sum(width for _, _, width in facts)
         while numbers and sum(width for _, _, width in numbers) > room:
-            # At every second time; at a single one they tell nothing.
+            # At every second time; at a single one they show nothing.
             numbers = numbers[::2] if len(numbers) > 3 else []
         room -= sum(width for _, _, width in numbers)
         self.columns, self.first_at_risk = [*facts, *numbers], len(facts)

@@ -128,7 +128,7 @@ def _column(tree: Any, fitted: FittedTree, column: str | int | None) -> str:
     if not isinstance(encoder, (BinaryEncoder, NumericColumns)):
         raise TypeError(
             f"plot_thresholds needs the thresholds of columns, which a {type(encoder).__name__} "
-            "does not tell"
+            "does not report"
         )
     names = _names(encoder)
     if column is None:

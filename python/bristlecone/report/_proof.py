@@ -148,7 +148,7 @@ class Setting:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether there is nothing to tell of it."""
+        """Whether there is nothing to report about it."""
         return self.is_default and not self.meant
 
 

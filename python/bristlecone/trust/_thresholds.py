@@ -108,7 +108,7 @@ def threshold_gap(
     search, problem, _ = search_again(tree, "threshold_gap", X, y, sample_weight, data)
     if not isinstance(problem.encoder, BinaryEncoder):
         raise InvalidParameterError(
-            f"{type(problem.encoder).__name__} does not tell the columns of its features; "
+            f"{type(problem.encoder).__name__} does not report the columns of its features; "
             "threshold_gap needs a tree over a BinaryEncoder"
         )
     # All features of the tree are among these, whatever it left out for lack of support.

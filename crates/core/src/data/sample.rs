@@ -53,7 +53,7 @@ impl Sample {
     }
 
     /// As [`Sample::new`], where only features of the same kind stand for each other; no
-    /// kinds: all do. `events` tells of every row whether its event was observed, or is empty
+    /// kinds: all do. `events` holds for every row whether its event was observed, or is empty
     /// where there are none.
     pub fn with_kinds(
         features: &BinaryMatrix,

@@ -191,7 +191,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         let ways = self.ways(sides.nodes, allowed);
         if N::ALL_SIZES && ways.clone().nth(1).is_some() {
             // A result for as many leaves as either side can use holds for all shares, and a
-            // lattice tells of all of them.
+            // lattice finds them all.
             let below = [allowed.below(); 2];
             let known = self.pair(node, sides, below, cut)?;
             if known.value >= cut {

@@ -4,7 +4,7 @@ use super::TracePoint;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Why a search was told to stop.
+/// Why a search was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The deadline passed.
@@ -70,7 +70,7 @@ impl<'a> Monitor<'a> {
         Monitor { deadline: self.deadline, ..Monitor::new(None, stopped) }
     }
 
-    /// Tells the caller how far the search is.
+    /// Reports to the caller how far the search is.
     pub fn report(&self, point: &TracePoint) {
         if let Some(progress) = self.progress {
             progress(&TracePoint { seconds: self.seconds(), nodes: self.nodes(), ..*point });
@@ -106,7 +106,7 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Tells that this share of the search is done.
+    /// Reports that this share of the search is done.
     pub fn advance(&self, share: f64) {
         self.done.store(share.to_bits(), Ordering::Relaxed);
     }

@@ -1,7 +1,7 @@
 //! Search for curve tasks: the loss of a leaf needs its rows in the order of time.
 //!
-//! [`rows`] holds a node's rows, [`kernel`] evaluates all its splits in one pass, [`node`] tells
-//! the branch and bound of them. This file begins a search: first trees, then all depths. See
+//! [`rows`] holds a node's rows, [`kernel`] evaluates all its splits in one pass, [`node`] gives
+//! the branch and bound its nodes. This file begins a search: first trees, then all depths. See
 //! docs/maths/brier.md.
 
 pub mod kernel;
@@ -213,7 +213,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Whether a tree of this objective could be told from those that are no better.
+    /// Whether this objective could be distinguished from those that are no better.
     fn resolves(&self, objective: f64, settings: &Settings) -> bool {
         Measured::plain(objective).meets(self.scale(settings).bound(objective))
     }

@@ -124,9 +124,15 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         let half = lanes.half();
         macro_rules! block {
             ($lanes:ident, $losses:expr) => {{
-                let (problem, losses, source, offers) = (self, $losses, &source, &mut offers);
-                let block = Block { problem, losses, view, source, h, offers };
-                let block: Block<_, _, _, PRICED, M, P, LEAVES> = block;
+                let (source, offers) = (&source, &mut offers);
+                let block = Block::<_, _, _, PRICED, M, P, LEAVES> {
+                    problem: self,
+                    losses: $losses,
+                    view,
+                    source,
+                    h,
+                    offers,
+                };
                 if M < MAX_DEPTH { block.run($lanes) } else { $lanes.run(block) }
             }};
         }

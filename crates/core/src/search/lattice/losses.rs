@@ -6,8 +6,8 @@ use crate::simd::{FloatLanes, Job, LaneInt, Lanes};
 use crate::task::LaneTask;
 use std::mem::MaybeUninit;
 
-/// Told the statistics of cells where the column of the lane is true, by channel and pattern of the
-/// prefix, and those of the prefix itself; writes every loss.
+/// Takes the statistics of cells where the column of the lane is true, by channel and pattern of
+/// the prefix, and those of the prefix itself, and writes every loss.
 type Write<'a, L> = dyn Fn(
         &[<L as Lanes>::Int],
         &[[<L as Lanes>::I; PATTERNS]],

@@ -126,7 +126,7 @@ impl<'a, T: LaneTask> Plan<'a, T> {
         settings
     }
 
-    /// Tells the monitor what to expect.
+    /// Reports to the monitor what to expect.
     pub fn announce(&self) {
         let work = self.work.to_depth(self.max_depth);
         self.monitor.expect(work.seconds, work.cells);

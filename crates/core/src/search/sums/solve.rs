@@ -89,7 +89,7 @@ fn solve_once<T: LaneTask>(
         None => (leaf, Tree::leaf()),
         Some(known) => {
             let cost = cost(task, features, &known.tree);
-            // Costs may be shortfalls, which are larger than what they are told for.
+            // Costs may be shortfalls, which are larger than the objectives that they stand for.
             let units = measured(task, features, &known.tree).magnitude / task.unit_value();
             let worth = if scale.is_exact() { 0 } else { worth(units, cost) };
             (cost - worth, known.tree.clone())

@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_last_levels_are_exact_where_asked_for() {
-        // The first column tells which of two pairs of others has the parity; a greedy split on
+        // The first column decides which of two pairs of others has the parity; a greedy split on
         // any of them gains nothing, and the last column draws it away.
         let rows = 0..64usize;
         let bit = |r: usize, i: usize| (r >> i & 1) as u8;
