@@ -63,7 +63,7 @@ class LabelsRecord(Record, frozen=True):
         try:
             # An array of text would be as wide as the longest of the values.
             between = object if np.dtype(self.type).kind in PLAIN_TYPES else self.type
-            # Infinity and times with a zone are not what was written, and are refused below.
+            # Numbers that overflow and times with a time zone are refused below.
             with np.errstate(over="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 labels = np.array(values, dtype=between).astype(self.type)

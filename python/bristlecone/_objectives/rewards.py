@@ -17,8 +17,8 @@ from bristlecone._objectives.own import OwnObjective
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._tree import Tree
 
-# A policy earns nothing if its rewards are at most this share of the best ones of the rows. It is
-# then certified to 1e-9 of the second share of these, which sums of doubles resolve.
+# The rewards of a policy are negligible if they are at most the first share of the best rewards of
+# the rows. It is then certified to 1e-9 of the second share, which sums of doubles resolve.
 _NOTHING = 1e-13
 _RESOLVED = 1e-2
 
@@ -106,8 +106,8 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         def size(leaf: NDArray[np.int64]) -> float:
             """Sizes of the rewards of what the policy of these leaves prescribes.
 
-            If they are nothing beside the best rewards of the rows, as those of a control that all
-            others are compared with, no sum of doubles would resolve them: a share of the latter.
+            If these are negligible beside the best rewards of the rows, as with a control of reward
+            0, it is a share of the best rewards, because sums of doubles resolve no less.
             """
             rewards = earned[:, :-1]
             label = np.stack([np.bincount(leaf, column) for column in rewards.T]).argmax(axis=0)

@@ -163,7 +163,7 @@ def outcome_predictions(rows: Rows, y: Floats, model: Any) -> Floats:
             own = others[rows.treatment[others] == k]
             found[held, k] = _predicted(rows, outcomes, model, own, held)
     outcomes.refuse(~np.isfinite(found), found, model, "predicted numbers that are not finite")
-    # What a model rounds off the largest outcome may be all that is left of zero.
+    # A model may predict the rounding error of the largest outcome in place of zero.
     found[np.abs(found) <= np.finfo(np.float64).eps * np.abs(y).max()] = 0.0
     return found
 

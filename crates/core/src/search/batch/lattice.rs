@@ -87,7 +87,9 @@ pub fn solve(
         let cells =
             |shared: &Shared<i64, f64>, worker: &mut Worker<i64>, above: &mut Above<f64>| {
                 let kernel = Batch::new(problem, shared);
-                    with_token!(backend, token => token.double().run(Sweep { shared, kernel, worker, above }))
+                with_token!(backend, token => {
+                    token.double().run(Sweep { shared, kernel, worker, above })
+                })
             };
         lattice::run(&mut tables, backend, fill_double, &cells, &mut threads, monitor)?;
         let best = &threads[0].best;

@@ -143,6 +143,7 @@ pub(super) fn columns<T: FrontTask<K>, const K: usize>(
         let (least, _) = engine.shallow(root, depth)?;
         order.extend(least.sides.iter().enumerate().map(|(c, [no, yes])| (no + yes + price, c)));
     } else {
+        // The best trees of two levels are found without a cut, so every side is asked for.
         if depth == SHALLOW + 1 {
             engine.look_ahead(root, depth, 0..n)?;
         }

@@ -23,7 +23,7 @@ pub struct Regions<'a, R> {
 
 struct Region {
     range: Range<usize>,
-    /// Whether the entries are filled with infinity, which the thread does that first needs them.
+    /// Whether the entries are filled with infinity; the first thread that needs them fills them.
     is_filled: Mutex<bool>,
 }
 
@@ -31,7 +31,7 @@ struct Region {
 unsafe impl<R: Send> Sync for Regions<'_, R> {}
 
 impl<R: LaneReal> Regions<'_, R> {
-    /// Has the table of level `m` filled, of so many entries per position, and says how that ended.
+    /// Makes the table of level `m`, of `each` entries per position, and returns what `fill` does.
     pub fn fill<V>(
         Best(table): &mut Best<R>,
         (geometry, m): (&Geometry, usize),
