@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from trees_plainly import least_objective
 
-from bristlecone import PolicyTree
+from bristlecone import BinaryEncoder, PolicyTree
 from bristlecone._rewards.formulas import policy_rewards
 from bristlecone.exceptions import InfeasibleError, InfeasibleWarning
 from bristlecone.trust import verify
@@ -134,6 +134,29 @@ def test_every_leaf_has_rows_of_every_treatment_and_no_such_tree_is_better(least
     assert f"at least {least} training row" in " ".join(model.describe().split())
     path = PolicyTree(max_depth=2, min_samples_treatment=least).size_path(X, y, **given)
     assert path[-1].objective_value_ == pytest.approx(best, abs=1e-9)
+
+
+def test_a_minimum_of_every_treatment_holds_over_every_threshold():
+    rng = np.random.default_rng(3)
+    X, treatment = rng.normal(size=(70, 3)).round(1), rng.integers(0, 2, 70)
+    given = {"treatment": treatment, "predicted_outcomes": rng.normal(size=(70, 2))}
+    found = [
+        PolicyTree(
+            max_depth=2,
+            min_samples_treatment=9,
+            reward="direct",
+            encoder=BinaryEncoder(thresholds=thresholds, min_support=0.0),
+        ).fit(X, rng.normal(size=70), **given)
+        for thresholds in ("all", "midpoints")
+    ]
+    one, other = found
+    assert one.status_ == other.status_ == "optimal"
+    assert one.objective_value_ == pytest.approx(other.objective_value_, abs=1e-12)
+    assert min(model.leaves_.treated.min() for model in found) >= 9
+    free = PolicyTree(max_depth=2, reward="direct", encoder=other.encoder).fit(
+        X, rng.normal(size=70), **given
+    )
+    assert free.objective_value_ < one.objective_value_ - 1e-6
 
 
 @pytest.mark.parametrize(

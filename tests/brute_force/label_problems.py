@@ -506,7 +506,7 @@ def policies(rng, estimated=False):
     parameters["capacities"] = capacities
     of_arm = np.bincount(arm[kept], minlength=n_arms)
     fewest = 0
-    if not limited and not ranges.wide:
+    if not limited:
         fewest = min(one_of(rng, 0, 0, 1, 2, 3), int(of_arm.min()))
     parameters["min_samples_treatment"] = fewest
     had = arm[kept]

@@ -29,8 +29,7 @@ def is_told_of(problem):
     """Whether the engine tells of trees beside the best one."""
     priced = problem.parameters.get("feature_costs") is not None
     own = problem.estimator is OptimalTree
-    by_treatment = problem.parameters.get("min_samples_treatment", 0) > 0
-    return not (isinstance(problem, Chosen) or priced or own or by_treatment)
+    return not (isinstance(problem, Chosen) or priced or own)
 
 
 def is_small(problem):

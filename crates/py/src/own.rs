@@ -4,9 +4,7 @@ use crate::run::to_py;
 use bristlecone_core::registry::{Outside, Prepared};
 use bristlecone_core::search::Stop;
 use bristlecone_core::search::batch::{BatchTask, Cells, Statistics};
-use numpy::{
-    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
+use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -14,10 +12,8 @@ use std::sync::Mutex;
 
 /// Name of such a task. Its data: `statistics` float64 (n, k), which are summed over the rows of
 /// a cell; `leaf_cost`, and optionally `split_cost` and `lower_bound`; `total_weight`, which costs
-/// are divided by; and optionally `size`, if costs are sums of terms that may cancel. The functions
-/// take sums (m, k), m > 0, of cells that are not empty, and return float64 (m,) without NaN; `size`
-/// takes the leaf of every row and returns the summed sizes of the terms. They are called from
-/// threads of the search.
+/// are divided by. The functions take sums (m, k), m > 0, of cells that are not empty, and return
+/// float64 (m,) without NaN. They are called from threads of the search.
 pub(crate) const OWN: &str = "own";
 
 /// Functions of an array of sums, shape (cells, statistics), with a number per cell.
@@ -27,7 +23,6 @@ pub(crate) struct OwnTask {
     leaf_cost: Py<PyAny>,
     split_cost: Option<Py<PyAny>>,
     lower_bound: Option<Py<PyAny>>,
-    size: Option<Py<PyAny>>,
     /// Error that a function raised.
     error: Mutex<Option<PyErr>>,
 }
@@ -57,7 +52,6 @@ impl OwnTask {
             leaf_cost: need("leaf_cost")?.unbind(),
             split_cost: optional("split_cost")?.map(Bound::unbind),
             lower_bound: optional("lower_bound")?.map(Bound::unbind),
-            size: optional("size")?.map(Bound::unbind),
             error: Mutex::new(None),
         })
     }
@@ -110,18 +104,6 @@ impl OwnTask {
 impl BatchTask for OwnTask {
     fn leaf_costs(&self, cells: &Cells, costs: &mut [f64]) -> Result<(), Stop> {
         self.call(&self.leaf_cost, cells, costs)
-    }
-
-    fn size(&self, leaf_of: &[usize]) -> f64 {
-        let Some(function) = &self.size else { return 0.0 };
-        Python::attach(|py| -> PyResult<f64> {
-            let leaf_of = PyArray1::from_iter(py, leaf_of.iter().map(|&leaf| leaf as i64));
-            function.bind(py).call1((leaf_of,))?.extract()
-        })
-        .unwrap_or_else(|error| {
-            self.keep(error);
-            0.0
-        })
     }
 
     fn has_split_costs(&self) -> bool {

@@ -73,8 +73,7 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         between 0 and 1 is a share of the training rows, rounded up.
     min_samples_treatment : int, default=0
         Minimum number of training rows of every treatment in a leaf, regardless of their weights;
-        0 is no minimum. The search is then up to ten times slower, and ``capacities`` cannot
-        be used.
+        0 is no minimum. It cannot be used with ``capacities``.
     leaf_penalty : float, default=0.0
         Subtracted from the mean outcome per leaf.
     time_limit : float or None, default=None

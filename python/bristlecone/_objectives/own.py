@@ -115,14 +115,10 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
         The task.
     leaf_penalty : float
         Added per leaf, for the check of what the search found.
-    size : callable or None
-        If costs are sums of terms that may cancel: the sum of the sizes of these, from the leaf of
-        every row.
     """
 
     own: Any
     leaf_penalty: float
-    size: Callable[[NDArray[np.int64]], float] | None = None
 
     admissible = "a tree without a leaf of cost inf"
     infeasible = "every tree has a leaf of cost inf (perhaps from a division by zero)"
@@ -137,7 +133,6 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
                 "split_cost": optional_costs_of(self.own, "split_cost"),
                 "lower_bound": optional_costs_of(self.own, "lower_bound"),
                 "total_weight": data.total_weight,
-                "size": self.size,
             },
         )
         engine = engine_of(task, problem.features)

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.targets import OwnData, PolicyData
+from bristlecone._data.targets import PolicyData
 from bristlecone._leaves.policies import PolicyLeaves, covariance_of_mean
 from bristlecone._objectives.base import TaskObjective
-from bristlecone._objectives.own import OwnObjective
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._tree import Tree
-
-# The rewards of a policy are negligible if they are at most the first share of the best rewards of
-# the rows. It is then certified to 1e-9 of the second share, which sums of doubles resolve.
-_NOTHING = 1e-13
-_RESOLVED = 1e-2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +49,10 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         return data.rewards - data.rewards.mean(axis=1, keepdims=True)
 
     def task(self, data: PolicyData) -> Task:
-        return Task("policy", {"rewards": data.rewards, "weight": data.weight})
+        rows: dict[str, Any] = {"rewards": data.rewards, "weight": data.weight}
+        if self.min_samples_treatment:
+            rows |= {"group": data.treatment, "fewest": self.min_samples_treatment}
+        return Task("policy", rows)
 
     @property
     def chooses_labels(self) -> bool:
@@ -64,8 +61,6 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
     def engine(self, problem: Problem[PolicyData]) -> Engine:
         data = problem.data
         task = self.task(data)
-        if self.min_samples_treatment:
-            return self._within_minima(problem)
         if not self.capacities:
             return engine_of(task, problem.features)
         weight = data.weight
@@ -86,38 +81,6 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         elif self.reward != "inverse-propensity" and data.predicted_outcomes is None:
             parts.append(f"the outcomes ({outcomes})")
         return f", with cross-fitted models of {' and of '.join(parts)}" if parts else ""
-
-    def _within_minima(self, problem: Problem[PolicyData]) -> Engine:
-        """Search where leaves without enough rows of every treatment cost infinity.
-
-        That is a constraint on single leaves, which custom tasks may have (docs/maths/batch.md).
-        """
-        data = problem.data
-        had = np.eye(len(data.treatments))[data.treatment]
-        best = data.rewards.max(axis=1, keepdims=True)
-        earned = np.column_stack([data.rewards, best])
-        if data.weight is not None:
-            earned = earned * data.weight[:, None]
-        statistics = np.column_stack([earned, had])
-        task = _Earned(len(data.treatments), self.min_samples_treatment)
-
-        most = float(np.maximum(earned[:, -1], 0.0).sum())
-
-        def size(leaf: NDArray[np.int64]) -> float:
-            """Sizes of the rewards of what the policy of these leaves prescribes.
-
-            If these are negligible beside the best rewards of the rows, as with a control of reward
-            0, it is a share of the best rewards, because sums of doubles resolve no less.
-            """
-            rewards = earned[:, :-1]
-            label = np.stack([np.bincount(leaf, column) for column in rewards.T]).argmax(axis=0)
-            given = float(np.abs(rewards[np.arange(len(leaf)), label[leaf]]).sum())
-            return given if given > _NOTHING * most else _RESOLVED * most
-
-        own = OwnObjective(own=task, leaf_penalty=0.0, size=size)
-        rows = OwnData(data.X, statistics, data.weight)
-        whole: Any = replace(problem, data=cast(Any, rows))
-        return own.engine(whole)
 
     def check_minimum(self, data: PolicyData) -> None:
         """Raise ValueError if a treatment has fewer rows than every leaf must have."""
@@ -207,28 +170,6 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             "the objective is its negative"
             + (f"; of all rows it may prescribe {limits}" if limits else "")
         )
-
-
-@dataclass(frozen=True)
-class _Earned:
-    """Minus the rewards of the best treatment of a leaf, where it has enough rows of each.
-
-    Statistics are the rewards of every treatment, those of the best of each row, and the numbers of
-    rows that had each treatment.
-    """
-
-    n_treatments: int
-    least: int
-
-    def leaf_cost(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Cost of every node as a leaf."""
-        cost = -sums[:, : self.n_treatments].max(axis=1)
-        short = sums[:, self.n_treatments + 1 :].min(axis=1) < self.least - 0.5
-        return np.where(short, np.inf, cost)
-
-    def lower_bound(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Cost if every row had its best treatment."""
-        return -sums[:, self.n_treatments]
 
 
 def mean_reward(tree: Tree, leaves: Any) -> float:

@@ -83,6 +83,14 @@ impl<'a, T: Questions> Sums<'a, T> {
         self.task.feature_price(column, &self.path, &self.all)
     }
 
+    /// Whether both sides of a cut with these sums on the left have all that a leaf must have.
+    fn allows(&self, left: &[i64]) -> bool {
+        let minima = self.task.minima();
+        let first = left.len() - minima.len();
+        let mut counts = left[first..].iter().zip(&self.all[first..]).zip(minima);
+        counts.all(|((left, all), least)| left >= least && all - left >= *least)
+    }
+
     /// Fall of a cut with these sums on the left.
     fn fall(&mut self, price: i64, left: &[i64]) -> f64 {
         for ((right, all), left) in self.right.iter_mut().zip(&self.all).zip(left) {
@@ -136,7 +144,7 @@ impl<'a, T: Questions> Sums<'a, T> {
         for (fall, own) in falls.iter_mut().zip(sums.chunks_exact(self.width)) {
             if own[0] != 0 {
                 left.iter_mut().zip(own).for_each(|(left, own)| *left += own);
-                if group.allows(left[0]) {
+                if group.allows(left[0]) && self.allows(&left[1..]) {
                     *fall = self.fall(price, &left[1..]);
                 }
             }
@@ -240,7 +248,7 @@ impl<'a, T: Questions> Sums<'a, T> {
             let own = &self.records[pair[0] as usize * self.width..][..self.width];
             left.iter_mut().zip(own).for_each(|(left, own)| *left += own);
             let below = std::mem::replace(&mut above, asked.code(pair[1]));
-            if below != above && group.allows(left[0]) {
+            if below != above && group.allows(left[0]) && self.allows(&left[1..]) {
                 let fall = self.fall(fall_price, &left[1..]);
                 choice.offer(column, [below, above], fall, price);
             }

@@ -140,6 +140,9 @@ pub struct Summed {
 /// # Errors
 /// As [`prepare`]; for tasks whose costs are no function of sums.
 pub fn prepare_sums(name: &str, problem: &Problem) -> Result<Summed, Error> {
+    if problem.columns.number_if_any("fewest")?.is_some() {
+        return without("partial sums: leaves need rows of every group");
+    }
     let task: Box<dyn SumSearch> = match prepare(name, problem)? {
         Prepared::Sum(task) => task,
         Prepared::Priced(task) => task,

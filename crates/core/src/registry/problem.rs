@@ -5,6 +5,7 @@ use crate::data::check_size;
 use crate::error::{Error, not_negative};
 use crate::survival::Observations;
 use crate::task::Weights;
+use crate::task::groups::Groups;
 use crate::task::prices::FeaturePrices;
 
 /// Most labels of the lattice kernels.
@@ -170,6 +171,19 @@ impl<'a> Problem<'a> {
         let groups: Vec<usize> = codes.map(group).collect::<Result<_, _>>()?;
         let n_groups = groups.iter().max().map_or(0, |most| most + 1);
         Ok((groups, n_groups))
+    }
+
+    /// The fewest rows of every group in a leaf; no groups where there is no such number.
+    pub fn minimum(&self) -> Result<Groups, Error> {
+        if self.columns.number_if_any("fewest")?.is_none() {
+            return Ok(Groups::default());
+        }
+        let (groups, n_groups) = self.groups()?;
+        if n_groups > MOST_LABELS {
+            let reason = format!("has {n_groups} groups, {MOST_LABELS} at most");
+            return Err(Error::invalid("group", reason));
+        }
+        Groups::new(groups, n_groups, self.count("fewest")? as i64)
     }
 
     /// A number that is not negative.

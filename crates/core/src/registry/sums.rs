@@ -84,7 +84,8 @@ registry! {
     };
     "policy" => |p| {
         let (rewards, k) = p.of_labels("rewards")?;
-        LabelCosts::of_rewards(rewards, k, p.rows()?, p.leaf_penalty, p.max_leaves)
+        let task = LabelCosts::of_rewards(rewards, k, p.rows()?, p.leaf_penalty, p.max_leaves)?;
+        Ok::<_, Error>(task.within(p.minimum()?))
     };
     "competing-risks" => |p| {
         let importance = p.columns.numbers("cause_weights")?;

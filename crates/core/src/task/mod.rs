@@ -23,6 +23,7 @@ pub mod fair_brier;
 pub mod fair_survival;
 pub mod fixed;
 pub mod gini;
+pub mod groups;
 pub mod impurity;
 pub mod label_costs;
 pub mod likelihood;
@@ -118,6 +119,22 @@ pub trait ScalarTask: Statistics {
     /// the sums, where that is not known.
     fn concave_cost(&self, _sums: &[i64]) -> Option<f64> {
         None
+    }
+
+    /// Least sums of the last channels in every leaf: counts, which cost nothing.
+    fn minima(&self) -> &[i64] {
+        &[]
+    }
+
+    /// Channels that leaves cost something for.
+    #[inline(always)]
+    fn loss_channels(&self) -> usize {
+        self.channels() - self.minima().len()
+    }
+
+    /// Whether rows with these sums have all that a leaf must have.
+    fn allows_leaf(&self, sums: &[i64]) -> bool {
+        groups::reach(sums, self.minima())
     }
 
     /// Whether some partition of rows with these sums might cost less than the leaf.

@@ -7,6 +7,7 @@
 
 use super::digits::{Digits, Dyadic, parts};
 use super::fixed::mean_times_power;
+use super::groups::{Groups, reach};
 use super::prices::FeaturePrices;
 use super::rewards::{Rewards, in_two_parts};
 use super::{Statistics, Weights};
@@ -28,6 +29,11 @@ const MOST: i128 = 1 << 120;
 pub trait Wide: Statistics {
     /// Cost of a leaf with these sums; all above a limit count as that.
     fn leaf_cost(&self, sums: &[i64]) -> i128;
+
+    /// Whether rows with these sums have all that a leaf must have.
+    fn allows_leaf(&self, _sums: &[i64]) -> bool {
+        true
+    }
 
     /// Price of a split.
     fn split_price(&self) -> i128;
@@ -185,6 +191,8 @@ pub struct Labels<'a> {
     prices: Option<(&'a FeaturePrices, i32)>,
     /// Rewards whose shortfalls the costs are, and the most splits of a tree that may be best.
     rewards: Option<(&'a Rewards, f64)>,
+    /// Least counts, which are the last channels.
+    minima: &'a [i64],
 }
 
 impl<'a> Labels<'a> {
@@ -203,7 +211,8 @@ impl<'a> Labels<'a> {
         let unit = Unit::new(known, outward, total_weight, penalty);
         let Some((prices, weights)) = prices else {
             let digits = Digits::new(&of_labels.integers, n_labels);
-            return Labels { n_labels, digits, exponent, unit, prices: None, rewards: None };
+            let (prices, rewards, minima) = (None, None, &[][..]);
+            return Labels { n_labels, digits, exponent, unit, prices, rewards, minima };
         };
         let weights = Dyadic::new(weights.iter().copied());
         let rows = of_labels.integers.chunks_exact(n_labels).zip(&weights.integers);
@@ -212,12 +221,18 @@ impl<'a> Labels<'a> {
         };
         let records: Vec<BigInt> = rows.flat_map(record).collect();
         let digits = Digits::new(&records, n_labels + 1);
-        let prices = Some((prices, weights.exponent));
-        Labels { n_labels, digits, exponent, unit, prices, rewards: None }
+        let (prices, rewards, minima) = (Some((prices, weights.exponent)), None, &[][..]);
+        Labels { n_labels, digits, exponent, unit, prices, rewards, minima }
     }
 
     /// Shortfalls of rewards without their rounding; `splits` are the most that may be of use.
-    pub fn of_rewards(rewards: &'a Rewards, penalty: f64, splits: f64, known: f64) -> Labels<'a> {
+    pub fn of_rewards(
+        rewards: &'a Rewards,
+        groups: &'a Groups,
+        penalty: f64,
+        splits: f64,
+        known: f64,
+    ) -> Labels<'a> {
         let (values, weights) = rewards.weighted();
         let n_labels = values.len() / weights.len().max(1);
         let values = Dyadic::new(values.iter().copied());
@@ -232,8 +247,11 @@ impl<'a> Labels<'a> {
         let size = rewards.most_short(known).max(f64::MIN_POSITIVE).log2().ceil();
         let (outward, total_weight) = (rewards.outward, rewards.total_weight);
         let unit = Unit { exponent: SHORTFALL_BITS - size as i32, outward, total_weight, penalty };
-        let digits = Digits::new(&records, n_labels);
-        Labels { n_labels, digits, exponent, unit, prices: None, rewards: Some((rewards, splits)) }
+        let mut digits = Digits::new(&records, n_labels);
+        let (rewards, minima) = (Some((rewards, splits)), groups.minima());
+        digits.statistics = groups.behind(digits.statistics, digits.channels);
+        digits.channels += minima.len();
+        Labels { n_labels, digits, exponent, unit, prices: None, rewards, minima }
     }
 }
 
@@ -252,6 +270,10 @@ impl Wide for Labels<'_> {
         let of_label = |label| self.digits.sum(label, sums);
         let least = (0..self.n_labels).map(of_label).min().unwrap_or_default();
         self.unit.floor(least, &BigInt::one(), self.exponent)
+    }
+
+    fn allows_leaf(&self, sums: &[i64]) -> bool {
+        reach(sums, self.minima)
     }
 
     fn split_price(&self) -> i128 {

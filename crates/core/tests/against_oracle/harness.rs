@@ -347,14 +347,19 @@ impl Case {
         let Loss::Number(loss) = losses::loss(&self.instance, &self.question) else {
             panic!("{} is no sum of numbers", self.question.task)
         };
-        let few = self.few_events();
+        let few = self.too_few();
         let penalty = Real::from(self.question.leaf_penalty);
         remembering(move |leaf| if few(leaf) { Real::INFINITY } else { loss(leaf) + penalty })
     }
 
-    fn few_events(&self) -> impl Fn(&[usize]) -> bool + use<'_> {
+    /// Whether a leaf has too few events, or rows of a class.
+    fn too_few(&self) -> impl Fn(&[usize]) -> bool + use<'_> {
         let least = self.question.min_events;
-        move |leaf| least > 0 && self.instance.sample.n_events(leaf) < least
+        let of_class = tasks::fewest(&self.instance, &self.question).unwrap_or(0);
+        move |leaf| {
+            least > 0 && self.instance.sample.n_events(leaf) < least
+                || of_class > 0 && tasks::rarest(&self.instance, leaf) < of_class
+        }
     }
 
     /// Candidates of a leaf, by the oracle, penalties apart; none where rows may not be one. For
@@ -363,7 +368,7 @@ impl Case {
         let Loss::Vector { of_label, .. } = losses::loss(&self.instance, &self.question) else {
             panic!("{} is a sum of numbers", self.question.task)
         };
-        let few = self.few_events();
+        let few = self.too_few();
         remembering(move |leaf| if few(leaf) { vec![] } else { of_label(leaf) })
     }
 

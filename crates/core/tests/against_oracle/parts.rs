@@ -151,6 +151,8 @@ fn with_equal_outcomes(case: &Case, random: &mut Random) -> Case {
     let mut same = case.select(&rows, &columns);
     let features = case.instance.features.clone();
     same.instance.features = (0..n_rows).map(|_| features[random.below(n_rows)].clone()).collect();
+    // Rows of every class cannot be counted in parts.
+    same.question.parameters.fewest = 0;
     Case::new(&same.instance, &same.question)
 }
 

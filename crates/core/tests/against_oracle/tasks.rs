@@ -100,7 +100,7 @@ fn columns_of(task: &str) -> &'static [&'static str] {
         "likelihood" => &["time", "event", "entry", "prior", "smoothed"],
         "gini" | "entropy" => &["labels", "n_classes", "shares"],
         "label-costs" => &["costs"],
-        "policy" => &["rewards"],
+        "policy" => &["rewards", "group", "fewest"],
         "regression" => &["target"],
         "poisson" => &["counts", "exposure"],
         "competing-risks" => &["time", "event", "entry", "cause", "cause_weights", "prior"],
@@ -142,6 +142,8 @@ pub struct Parameters {
     /// Factor by which rows of the negative class weigh more in the rates of their groups than in
     /// errors.
     class_factor: f64,
+    /// Fewest rows of every class in a leaf, at most.
+    pub fewest: usize,
 }
 
 impl Parameters {
@@ -161,6 +163,7 @@ impl Parameters {
             smoothing: Smoothing::random(random),
             importance: (0..MOST_CAUSES).map(|_| random.pick(&[1.0, 1.0, 0.3, 4.0, 0.0])).collect(),
             class_factor: random.pick(&[1.0, 1.0, 0.25, 3.0]),
+            fewest: random.pick(&[0, 0, 0, 1, 2, 4]),
         }
     }
 
@@ -310,6 +313,20 @@ pub fn groups(instance: &Instance, task: &str) -> Vec<i64> {
     group.iter().map(|&g| i64::from(g)).collect()
 }
 
+/// Fewest rows of every class in a leaf; none where there is no such number.
+pub fn fewest(instance: &Instance, question: &Question) -> Option<usize> {
+    let most = (question.task == "policy").then_some(question.parameters.fewest)?;
+    let rows: Vec<usize> = (0..instance.labels.len()).collect();
+    (most > 0).then(|| most.min(rarest(instance, &rows)))
+}
+
+/// Rows of the rarest class among these, of all classes up to the last that there is.
+pub fn rarest(instance: &Instance, rows: &[usize]) -> usize {
+    let last = instance.labels.iter().copied().max().unwrap_or(0);
+    let of = |class: usize| rows.iter().filter(|&&row| instance.labels[row] == class).count();
+    (0..=last).map(of).min().unwrap_or(0)
+}
+
 /// Weight of every row in the rate of its group.
 pub fn group_weights(instance: &Instance, question: &Question) -> Vec<f64> {
     let rows = instance.sample.weight.iter().zip(&instance.labels);
@@ -346,7 +363,10 @@ impl<'a> Arrays<'a> {
         let code = |&label: &usize| if binary { i64::from(label == 0) } else { label as i64 };
         Arrays {
             labels: instance.labels.iter().map(code).collect(),
-            group: groups(instance, question.task),
+            group: match question.task {
+                "policy" => instance.labels.iter().map(|&k| k as i64).collect(),
+                task => groups(instance, task),
+            },
             group_weight: group_weights(instance, question),
             costs: instance.costs.concat(),
             rewards: losses(instance).concat().iter().map(|loss| -loss).collect(),
@@ -397,6 +417,11 @@ impl<'a> Arrays<'a> {
             "feature_discount" => Column::Numbers(&prices.discount),
             "feature_origin" => Column::Codes(&prices.origin),
             "feature_group" => Column::Codes(&prices.group),
+            "group" | "fewest" if question.task == "policy" => {
+                let fewest = fewest(self.instance, question)?;
+                let group = name == "group";
+                if group { Column::Codes(&self.group) } else { Column::Number(fewest as f64) }
+            }
             "group" => Column::Codes(&self.group),
             "group_weight" => Column::Numbers(&self.group_weight),
             "beta" => Column::Number(parameters.beta),

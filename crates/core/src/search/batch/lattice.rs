@@ -83,7 +83,7 @@ pub fn solve(
         let query = Query { depth, budgets, cutoff: i64::MAX };
         let (shift, sums) = (vec![0; sample.channels], std::mem::take(&mut threads[0].sums));
         let counted = Smallest { rows: problem.min_leaf.max(1), events: 0 };
-        let mut tables = lattice::problem(sample, query, (shift, 0), counted, sums);
+        let mut tables = lattice::problem(sample, query, (shift, 0), (counted, &[]), sums);
         let cells =
             |shared: &Shared<i64, f64>, worker: &mut Worker<i64>, above: &mut Above<f64>| {
                 let kernel = Batch::new(problem, shared);

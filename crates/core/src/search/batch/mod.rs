@@ -71,12 +71,6 @@ pub trait BatchTask: Sync {
     /// Cost of each cell as a leaf; +∞ where it may not be one, never NaN or −∞.
     fn leaf_costs(&self, cells: &Cells, costs: &mut [f64]) -> Result<(), Stop>;
 
-    /// Sizes of terms that may cancel in the costs, added up over all leaves;
-    /// `leaf_of` is the leaf of every row.
-    fn size(&self, _leaf_of: &[usize]) -> f64 {
-        0.0
-    }
-
     /// Whether splits cost something besides the leaf penalty.
     fn has_split_costs(&self) -> bool {
         false

@@ -212,8 +212,7 @@ impl Scale<f64> for BatchScale<'_> {
         let leaf_of = tree.partition(self.features);
         let share = |sum: f64| sum / self.problem.weight;
         let terms = objective + share(self.cancelled(&leaf_of, tree.n_leaves()));
-        let size = share(self.problem.task.size(&leaf_of));
-        Measured { objective, magnitude: objective.abs().max(terms).max(size) }
+        Measured { objective, magnitude: objective.abs().max(terms) }
     }
 
     /// A bound that was added up is rounded down by more than that is off.

@@ -20,12 +20,13 @@ use std::mem::MaybeUninit;
 /// leaves.
 pub struct Problem<I, R> {
     pub depth: usize,
-    /// Channels of the task, the first of `sums`.
+    /// Channels that leaves cost something for, the first of `sums`.
     pub of_task: usize,
-    /// Channels: of the task, and those for numbers of rows or events that none of these has.
+    /// Channels: of the task, the last of which may be counts, and those for numbers of rows or
+    /// events that none of these has.
     pub sums: Sums<I>,
-    /// Channels of the numbers of rows and events, as far as they matter, and the least of a
-    /// leaf.
+    /// Channels of counts and of the numbers of rows and events, as far as they matter, and the
+    /// least of a leaf.
     pub minima: Vec<(usize, i64)>,
     pub smallest: Smallest,
     /// Low bits that the lanes drop, per channel.

@@ -105,7 +105,7 @@ impl<L: FloatLanes, T: LaneTask> Job<L> for LeafLosses<'_, L, T> {
     fn run(self, lanes: L) {
         let LeafLosses { task, constants, yes, both, out } = self;
         // A number that most tasks know when they are compiled.
-        let (patterns, channels) = (out.len(), task.channels());
+        let (patterns, channels) = (out.len(), task.loss_channels());
         assert!(patterns <= PATTERNS && both.len() == channels);
         assert!(yes.len() == channels * patterns);
         for (s, out) in out.iter_mut().enumerate() {

@@ -41,7 +41,7 @@ use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Tickets, Work
 use sums::Sums;
 use tables::Width;
 
-/// Whether a task with so many channels fits the kernels.
+/// Whether a task with so many channels that cost something fits the kernels.
 pub fn fits_channels(channels: usize) -> bool {
     channels < MAX_CHANNELS
 }
@@ -177,8 +177,9 @@ pub fn shifts_of<T: LaneTask>(task: &T, single: bool, records: &[i64]) -> Vec<u3
     let needed = |t: i64| if t <= most { 0 } else { (1..63).find(|&s| fits(t, s)).unwrap_or(63) };
     let mut shift: Vec<u32> = largest.into_iter().map(|[p, n]| needed(p.max(n))).collect();
     if T::ONE_SHIFT {
-        let most = shift.iter().copied().max().unwrap_or(0);
-        shift.fill(most);
+        // Counts are small, and stay as they are.
+        let costly = &mut shift[..task.loss_channels()];
+        costly.fill(costly.iter().copied().max().unwrap_or(0));
     }
     shift
 }
@@ -225,7 +226,8 @@ impl<T: LaneTask> Lattice<'_, T> {
             Some(short) if precision == Precision::Short => (vec![0; sample.channels], short.lift),
             _ => (shifts(task, precision == Precision::Single, sample), 0),
         };
-        let problem = problem(sample, query, units, counted::<T>(settings), sums);
+        let least = (counted::<T>(settings), task.minima());
+        let problem = problem(sample, query, units, least, sums);
         Problem {
             smallest: settings.limits.smallest(),
             price: R::from_f64(task.split_price() as f64 / unit(task, &problem)),
@@ -241,21 +243,22 @@ fn unit<T: LaneTask, I, R>(task: &T, problem: &Problem<I, R>) -> f64 {
 }
 
 /// Input of the kernels from the rows, which drop these bits of every channel or gain so many, in
-/// the memory of other sums.
+/// the memory of other sums. Leaves have at least so many rows and events, and so much of the last
+/// channels, which are counts.
 pub(super) fn problem<I: LaneInt, R: LaneReal>(
     sample: &Sample,
     query: Query,
     (shift, lift): (Vec<u32>, u32),
-    counted: Smallest,
+    least: (Smallest, &[i64]),
     sums: Sums<I>,
 ) -> Problem<I, R> {
     let (budgets, slots) = leaf_budgets(query.depth, query.budgets);
     let mut problem = Problem {
         depth: query.depth,
-        of_task: sample.channels,
+        of_task: sample.channels - least.1.len(),
         sums,
         minima: Vec::new(),
-        smallest: counted,
+        smallest: least.0,
         price: R::default(),
         shift,
         lift,
@@ -264,7 +267,7 @@ pub(super) fn problem<I: LaneInt, R: LaneReal>(
         unlimited: query.budgets == [usize::MAX],
         rates: Rates::default(),
     };
-    fill_rows(&mut problem, sample, counted);
+    fill_rows(&mut problem, sample, least);
     problem
 }
 
@@ -350,9 +353,14 @@ pub(super) fn lane_value(exact: i64, shift: u32) -> i64 {
 }
 
 /// Takes over the rows of a sample, and what they count beyond the channels of the task.
-fn fill_rows<I: LaneInt, R>(problem: &mut Problem<I, R>, sample: &Sample, counted: Smallest) {
+fn fill_rows<I: LaneInt, R>(
+    problem: &mut Problem<I, R>,
+    sample: &Sample,
+    (counted, least): (Smallest, &[i64]),
+) {
     let Problem { depth, of_task, shift, lift, sums, minima, .. } = problem;
     let (of_task, lift) = (*of_task, *lift);
+    minima.extend((of_task..).zip(least.iter().copied()));
     let mut further: Vec<fn(i64) -> i64> = Vec::new();
     let counts = [(rows_of as fn(i64) -> i64, counted.rows), (events_of, counted.events)];
     for (number, least) in counts.into_iter().filter(|&(_, least)| least > 0) {
@@ -362,11 +370,11 @@ fn fill_rows<I: LaneInt, R>(problem: &mut Problem<I, R>, sample: &Sample, counte
         };
         let channel = (0..of_task).rev().find(holds).unwrap_or_else(|| {
             further.push(number);
-            of_task + further.len() - 1
+            sample.channels + further.len() - 1
         });
         minima.push((channel, least));
     }
-    sums.channels = of_task + further.len();
+    sums.channels = sample.channels + further.len();
     sums.geometry = Geometry::new(sample.n_columns(), (*depth).min(PREFIX));
     // Totals of what the lanes add, not of the exact statistics: differences stay exact.
     let mut totals = vec![0i64; sums.channels];

@@ -132,7 +132,8 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     if let ([_], false) = (budgets, root_values.is_empty()) {
         let least = root_values.iter().copied().fold(f64::INFINITY, f64::min);
         let least = (least + task.split_price() as f64 - slack).floor() as i64;
-        let allowed = problem.smallest.allows_leaf(sample.total_size());
+        let smallest = problem.smallest;
+        let allowed = smallest.allows_leaf(sample.total_size()) && task.allows_leaf(&sample.total);
         if allowed && least >= leaf.min(cutoff) {
             let (found, lower) = (Found { cost: leaf, tree: Tree::leaf() }, leaf.min(least));
             return Ok(Solved { found: vec![found], lower: vec![lower], root_values, exact });
@@ -170,7 +171,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         }
         let (sums, size) = self.sums(rows);
         let smallest = self.problem.smallest;
-        let allowed = smallest.allows_leaf(size);
+        let allowed = smallest.allows_leaf(size) && self.task.allows_leaf(&sums);
         let cost = if allowed { self.task.leaf_cost(&sums) } else { i64::MAX };
         let leaf = RefinedNode { cost, leaves: 1, column: LEAF, sides: [LEAF; 2] };
         let useful = budget > 1
@@ -226,6 +227,9 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             let yes = &yes[c * channels..(c + 1) * channels];
             for ((no, total), yes) in no.iter_mut().zip(sums).zip(yes) {
                 *no = total - yes;
+            }
+            if !task.allows_leaf(yes) || !task.allows_leaf(&no) {
+                continue;
             }
             let cost = task.combine(&task.leaf_cost(yes), &task.leaf_cost(&no))
                 + self.feature_price(itemset, c, sums);

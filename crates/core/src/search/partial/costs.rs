@@ -59,7 +59,8 @@ impl<'a, T: LaneTask> Costs<'a, T> {
     fn leaf(&self, sums: &[i64]) -> i64 {
         let channels = self.task.channels();
         let allowed = self.smallest.allows_leaf(size(sums[channels], sums[channels + 1]));
-        if allowed { self.task.leaf_cost(&sums[..channels]) } else { NONE }
+        let (task, sums) = (self.task, &sums[..channels]);
+        if allowed && task.allows_leaf(sums) { task.leaf_cost(sums) } else { NONE }
     }
 
     /// Position of the first cost of a cell.

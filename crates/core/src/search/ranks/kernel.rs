@@ -21,20 +21,20 @@ const LEAST_RUNS: usize = 80;
 /// Thresholds whose sums are evaluated together, which fit into the fastest cache.
 const TOGETHER: usize = 64;
 
-/// Most numbers per row: channels, rows and events.
-const MOST: usize = 34;
+/// Most numbers per row: labels, groups, rows and events.
+const MOST: usize = 66;
 
 /// Rows of a node as lanes add them.
 #[derive(Debug, Default)]
 pub struct Scan<I> {
-    /// Numbers per row: the channels, and with smallest leaves the rows and events.
+    /// Numbers per row: the channels, and where leaves have minima the rows and events.
     width: usize,
     /// `[column][place][number]`, in the order of the column.
     records: Vec<I>,
     /// Sums of the rows not above each threshold, `[threshold][number]`.
     pub below: Vec<I>,
     /// Sums of all rows.
-    total: Vec<I>,
+    pub total: Vec<I>,
 }
 
 impl<I: LaneInt> Scan<I> {
@@ -97,6 +97,8 @@ pub struct Scratch<I, R> {
     below: Vec<I>,
     losses: Vec<R>,
     between: Vec<R>,
+    /// Least sums of the last numbers in a leaf.
+    minima: Vec<I>,
 }
 
 /// Thresholds of a column without the last, which was evaluated.
@@ -118,8 +120,8 @@ pub struct Batch<'a, I, R> {
     pub mask: &'a [u16],
     /// The threshold of each lane.
     pub lanes: &'a [usize],
-    /// Fewest rows and events of a leaf, where that is to be checked.
-    pub smallest: Option<[i64; 2]>,
+    /// Least sums of the last numbers in a leaf.
+    pub minima: &'a [i64],
     /// Splits that lose so little more than the best are evaluated, too.
     pub margin: f64,
     pub scratch: &'a mut Scratch<I, R>,
@@ -214,7 +216,6 @@ struct Pass<'a, L: FloatLanes> {
     batch: Batch<'a, L::I, L::R>,
     lanes: L,
     width: usize,
-    smallest: [L::Int; 2],
     scratch: Scratch<L::I, L::R>,
 }
 
@@ -227,6 +228,7 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
         scratch.begins.clear();
         scratch.bounds.clear();
         scratch.whole.clear();
+        scratch.minima.clear();
         // One more than are evaluated: what is before them.
         let most = TOGETHER + 1;
         scratch.sums.resize(width * L::N, L::I::default());
@@ -243,12 +245,10 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
                 }
             }
         }
-        let least = batch.smallest.unwrap_or_default();
-        let mut smallest = [lanes.splat(L::I::default()); 2];
-        for c in 0..2 {
-            smallest[c] = lanes.splat(L::I::from_i64(least[c].min(L::I::MAX_SUM)));
+        for &least in batch.minima {
+            scratch.minima.push(L::I::from_i64(least.min(L::I::MAX_SUM)));
         }
-        Pass { batch, lanes, width, smallest, scratch }
+        Pass { batch, lanes, width, scratch }
     }
 
     /// Goes on with the sums of column `k` to the last of these thresholds, and keeps those at the end
@@ -279,26 +279,24 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
     #[inline(always)]
     fn evaluate(&mut self, first: usize, n: usize, least: &mut Least<L::Real>) {
         let (width, lanes) = (self.width, self.lanes);
-        let Scratch { left, below, whole, losses, .. } = &mut self.scratch;
+        let Scratch { left, below, whole, losses, minima, .. } = &mut self.scratch;
         let states = States { n, lanes: L::N, width, left, below, whole };
         self.batch.task.splits(&states, losses);
+        let counted = width - minima.len();
         let never = lanes.splat_real(L::R::INFINITY);
         for at in first..n {
             for side in 0..2 {
                 let loss = lanes.load_real(&losses[(2 * at + side) * L::N..]);
                 least.free[side] = L::min_real(least.free[side], loss);
                 let mut allowed = loss;
-                if self.batch.smallest.is_some() {
-                    for c in 0..2 {
-                        let v = width - 2 + c;
-                        let mut part = lanes.load(&left[(at * width + v) * L::N..]);
-                        if side == 1 {
-                            part = lanes.splat(below[at * width + v]) - part;
-                        }
-                        let whole = lanes.load(&whole[(side * width + v) * L::N..]);
-                        let fewer = L::min(part, whole - part);
-                        allowed = L::if_less(fewer, self.smallest[c], never, allowed);
+                for (v, &least) in (counted..).zip(&*minima) {
+                    let mut part = lanes.load(&left[(at * width + v) * L::N..]);
+                    if side == 1 {
+                        part = lanes.splat(below[at * width + v]) - part;
                     }
+                    let whole = lanes.load(&whole[(side * width + v) * L::N..]);
+                    let fewer = L::min(part, whole - part);
+                    allowed = L::if_less(fewer, lanes.splat(least), never, allowed);
                 }
                 least.best[side] = L::min_real(least.best[side], allowed);
             }

@@ -94,7 +94,7 @@ impl<L: FloatLanes, T: Swept> Job<L> for Evaluate<'_, T, L::I, L::R> {
         let Evaluate { task, shift, states, what, out } = self;
         let constants = task.lane_constants(lanes, shift);
         // A number that most tasks know when they are compiled.
-        let n = task.channels();
+        let n = task.loss_channels();
         assert!(n <= MOST && n <= states.width && states.lanes == L::N);
         // No closures: they would not be compiled for the instruction set.
         match what {

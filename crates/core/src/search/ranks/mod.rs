@@ -67,8 +67,9 @@ struct Problem<'a, T> {
     /// The most by which rounding raises the cost of fewer rows above that of more.
     slack: i64,
     smallest: Smallest,
-    /// Whether not all rows may be leaves.
-    limited: bool,
+    /// Least sums of the last numbers of a leaf: of counts, rows and events. Empty where any rows may
+    /// be a leaf.
+    minima: Vec<i64>,
 }
 
 impl<'a, T: Swept> Problem<'a, T> {
@@ -80,9 +81,13 @@ impl<'a, T: Swept> Problem<'a, T> {
     ) -> Self {
         let table = Table::new(task, matrix);
         // Rows without weight change no sum.
-        let weighed = table.sums.chunks_exact(table.channels.max(1));
-        let weighed: Vec<i64> =
-            weighed.filter(|row| row.iter().any(|&v| v != 0)).flatten().copied().collect();
+        let (weighed, costly) =
+            (table.sums.chunks_exact(table.channels.max(1)), task.loss_channels());
+        let weighed: Vec<i64> = weighed
+            .filter(|row| row[..costly].iter().any(|&v| v != 0))
+            .flatten()
+            .copied()
+            .collect();
         let of_width = |single: bool, roundoff: f64, ln_error: f64| {
             let shift = lattice::shifts_of(task, single, &weighed);
             let error = task.lane_error(&weighed, &shift, 4, roundoff, ln_error);
@@ -101,7 +106,8 @@ impl<'a, T: Swept> Problem<'a, T> {
             Precision::Double | Precision::Exact => of_width(false, f64::ROUNDOFF, f64::LN_ERROR),
         };
         let Smallest { rows, events } = settings.limits.smallest();
-        let limited = rows > 1 || events > 0;
+        let limited = rows > 1 || events > 0 || !task.minima().is_empty();
+        let minima = if limited { [task.minima(), &[rows, events]].concat() } else { vec![] };
         let width = match precision {
             Precision::Short | Precision::Single => {
                 Width::Single(lanes_of(&table, &shift, limited))
@@ -129,8 +135,22 @@ impl<'a, T: Swept> Problem<'a, T> {
             shift,
             error,
             least_error,
-            limited,
+            minima,
         }
+    }
+
+    fn is_limited(&self) -> bool {
+        !self.minima.is_empty()
+    }
+
+    /// Whether rows of this size and with these sums may be a leaf.
+    fn allows_sums(&self, sums: &[i64], size: i64) -> bool {
+        self.smallest.allows_leaf(size) && self.task.allows_leaf(sums)
+    }
+
+    /// Whether these rows may be a leaf.
+    fn allows(&self, rows: &rows::Rows) -> bool {
+        self.allows_sums(&rows.total, rows.size)
     }
 
     /// A search over the nodes of these data.
@@ -169,7 +189,7 @@ pub fn over_thresholds<T: Swept>(
     settings: &Checked,
     monitor: &Monitor,
 ) -> Result<Solution, Error> {
-    if !lattice::fits_channels(task.channels()) {
+    if !lattice::fits_channels(task.loss_channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
     let search = OverThresholds { task, matrix };

@@ -202,8 +202,7 @@ impl<'a, T: Swept> RankNodes<'a, T> {
 
     /// Cost as a leaf; [`i64::MAX`] where it may not be one.
     pub fn leaf_cost(&self, node: &RankNode) -> i64 {
-        let allowed = self.problem.smallest.allows_leaf(node.rows.size);
-        if allowed { node.any_leaf } else { i64::MAX }
+        if self.problem.allows(&node.rows) { node.any_leaf } else { i64::MAX }
     }
 
     /// No tree costs less: neither the leaf nor any with a split.
@@ -249,7 +248,7 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
     fn useful(&self, node: &RankNode, allowed: Allowed) -> Allowed {
         let Problem { price, slack, .. } = *self.problem;
         let mut leaves = node.rows.count.max(1);
-        if price > 0 && !self.problem.limited {
+        if price > 0 && !self.problem.is_limited() {
             let saved = i128::from(node.any_leaf) + i128::from(slack);
             leaves = leaves.min(splits_that_pay(saved, price.into()).saturating_add(1));
         }
@@ -272,7 +271,7 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         cut: Pair,
     ) -> Result<Look<Self>, Stop> {
         let problem = self.problem;
-        if problem.limited && !problem.smallest.allows_split(node.rows.size) {
+        if problem.is_limited() && !problem.smallest.allows_split(node.rows.size) {
             let (value, free) = (self.leaf_cost(node), self.least(node));
             let tree = (value < i64::MAX).then_some(LEAF);
             return Ok(Look::solved(Known { value: Pair { value, free }, tree }));

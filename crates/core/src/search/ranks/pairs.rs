@@ -8,7 +8,6 @@ use super::nodes::{LEAF, RankNode};
 use super::proofs::{Proof, Proofs, Side, greater};
 use super::rows::{Cuts, add};
 use super::{Problem, Width};
-use crate::data::size;
 use crate::search::Stop;
 use crate::search::nodes::{Allowed, Cost, Known};
 use crate::simd::{Backend, LaneInt, LaneReal, with_token};
@@ -117,14 +116,13 @@ impl Solver {
         allowed: Allowed,
         cut: i64,
     ) -> Result<Known<Pair, i32>, Stop> {
-        let allows_leaf = problem.smallest.allows_leaf(node.rows.size);
-        let leaf = if allows_leaf { node.any_leaf } else { i64::MAX };
+        let leaf = if problem.allows(&node.rows) { node.any_leaf } else { i64::MAX };
         let limit = cut.min(leaf);
         let best = (leaf < cut).then_some(LEAF);
         let mut found = Found { limit, best, free: node.any_leaf };
         self.search(problem, node, allowed, &mut found)?;
         let Found { limit, best, free, .. } = found;
-        let free = if problem.limited { free.min(limit) } else { limit };
+        let free = if problem.is_limited() { free.min(limit) } else { limit };
         Ok(Known { value: Pair { value: limit, free }, tree: best })
     }
 
@@ -181,7 +179,7 @@ type Run<I, R> = fn(Backend, Batch<'_, I, R>);
 
 /// The best single split, all costs exact.
 fn one_level<T: Swept>(problem: &Problem<T>, node: &RankNode, cuts: &Cuts, found: &mut Found) {
-    let Problem { task, table, smallest, price, .. } = problem;
+    let Problem { task, table, price, .. } = problem;
     let rows = &node.rows;
     let mut sums = vec![0i64; table.channels];
     let mut rest = vec![0i64; table.channels];
@@ -197,7 +195,8 @@ fn one_level<T: Swept>(problem: &Problem<T>, node: &RankNode, cuts: &Cuts, found
             rest.iter_mut().zip(&rows.total).zip(&sums).for_each(|((r, all), v)| *r = all - v);
             let cost = task.leaf_cost(&sums) + task.leaf_cost(&rest) - rows.floor + price;
             found.free = found.free.min(cost);
-            let allowed = smallest.allows_leaf(size) && smallest.allows_leaf(rows.size - size);
+            let allowed = [(&sums, size), (&rest, rows.size - size)];
+            let allowed = allowed.into_iter().all(|(sums, size)| problem.allows_sums(sums, size));
             let question = question(problem, k, cuts.rank[cut]);
             if allowed && found.wants(cost, question) {
                 (found.limit, found.best) = (cost, Some(question as i32));
@@ -226,7 +225,7 @@ struct Pass<'a, 'p, T, I, R> {
 
 impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
     fn width(&self) -> usize {
-        self.problem.table.channels + if self.problem.limited { 2 } else { 0 }
+        self.problem.table.channels + if self.problem.is_limited() { 2 } else { 0 }
     }
 
     fn search(&self, buffers: &mut Buffers<I, R>, found: &mut Found) -> Result<(), Stop> {
@@ -402,9 +401,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
                 n_columns: problem.table.n_columns(),
                 mask: &buffers.mask,
                 lanes: &thresholds,
-                smallest: problem
-                    .limited
-                    .then_some([problem.smallest.rows, problem.smallest.events]),
+                minima: &problem.minima,
                 margin: 2.0 * problem.error + problem.least_error,
                 scratch: &mut buffers.scratch,
                 out: &mut buffers.minima,
@@ -423,7 +420,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
                 let leaf = lower(side, minima.leaf[side][l]);
                 let split = lower(side, minima.free[side][l]).plus(price);
                 free[side] = [leaf.max(before[0]), split.max(before[1])];
-                if problem.smallest.allows_leaf(self.size_of(buffers, cut, side)) {
+                if self.allows_leaf(buffers, cut, side) {
                     allowed[side][0] = leaf;
                 }
                 allowed[side][1] = lower(side, minima.best[side][l]).plus(price);
@@ -466,15 +463,16 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         cost.max(NOTHING) - 16 * self.problem.task.cost_rounding()
     }
 
-    /// Size of a side, as far as it is counted.
-    fn size_of(&self, buffers: &Buffers<I, R>, cut: usize, side: usize) -> i64 {
-        let width = self.width();
-        if !self.problem.limited {
-            return size(1, 0);
-        }
-        let counts = &buffers.scan.below[cut * width + width - 2..][..2];
-        let left = size(counts[0].to_i64(), counts[1].to_i64());
-        if side == 0 { left } else { self.node.rows.size - left }
+    /// Whether a side of a threshold may be a leaf.
+    fn allows_leaf(&self, buffers: &Buffers<I, R>, cut: usize, side: usize) -> bool {
+        let (width, scan) = (self.width(), &buffers.scan);
+        let minima = &self.problem.minima;
+        let enough = |(v, &least): (usize, &i64)| {
+            let left = scan.below[cut * width + v].to_i64();
+            let part = if side == 0 { left } else { scan.total[v].to_i64() - left };
+            part >= least
+        };
+        (width - minima.len()..).zip(minima).all(enough)
     }
 
     /// The lanes whose left side each row is on; lanes of one column are side by side, ascending.
@@ -512,7 +510,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         buffers: &Buffers<I, R>,
     ) -> Side {
         let Pass { problem, node, cuts, .. } = self;
-        let Problem { task, table, smallest, price, error, .. } = problem;
+        let Problem { task, table, price, error, .. } = problem;
         let (order, below) = (node.rows.in_order(column), cuts.below[cut] as usize);
         let rows = if side == 0 { &order[..below] } else { &order[below..] };
         let (mut total, mut all, mut floor) = (vec![0i64; table.channels], 0, 0);
@@ -521,8 +519,8 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
             all += table.sizes[r as usize];
             floor += table.floors[r as usize];
         }
-        let leaf =
-            if smallest.allows_leaf(all) { task.leaf_cost(&total) - floor } else { i64::MAX };
+        let allowed = problem.allows_sums(&total, all);
+        let leaf = if allowed { task.leaf_cost(&total) - floor } else { i64::MAX };
         let best = buffers.minima.best[side][lane].to_f64();
         let mut split = i64::MAX;
         let (mut sums, mut rest) = (total.clone(), total.clone());
@@ -543,13 +541,13 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
                     }
                 }
                 at = cuts.below[cut] as usize;
-                if part == before
-                    || !smallest.allows_leaf(part)
-                    || !smallest.allows_leaf(all - part)
-                {
+                if part == before {
                     continue;
                 }
                 rest.iter_mut().zip(&total).zip(&sums).for_each(|((r, all), v)| *r = all - v);
+                if !problem.allows_sums(&sums, part) || !problem.allows_sums(&rest, all - part) {
+                    continue;
+                }
                 split = split.min(task.leaf_cost(&sums) + task.leaf_cost(&rest) - floor);
             }
         }

@@ -63,7 +63,7 @@ impl<'a, T: LaneTask> Problem<'a, T> {
 /// # Errors
 /// For more channels than a lattice has.
 fn sample<T: LaneTask>(task: &T, features: &BinaryMatrix) -> Result<Sample, Error> {
-    if !lattice::fits_channels(task.channels()) {
+    if !lattice::fits_channels(task.loss_channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
     }
     Ok(distinct_rows(task, features))

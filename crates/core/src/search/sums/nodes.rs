@@ -131,7 +131,8 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     /// A node of these rows.
     pub fn node(&self, sample: Sample) -> SumNode {
         let Problem { task, bounds, .. } = self.problem;
-        let allowed = self.settings.limits.smallest().allows_leaf(sample.total_size());
+        let smallest = self.settings.limits.smallest();
+        let allowed = smallest.allows_leaf(sample.total_size()) && task.allows_leaf(&sample.total);
         let leaf = if allowed { task.leaf_cost(&sample.total) } else { i64::MAX };
         SumNode { leaf, finest: bounds.finest(&sample), rows: sample.key(), sample }
     }
@@ -245,7 +246,8 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     /// Whether the bounds of one question's sides hold for the sides of others.
     fn hands_on(&self) -> bool {
         let any_leaves = self.settings.limits.any_leaves() || self.settings.switches.relax_leaves;
-        any_leaves && !T::PRICED && self.settings.switches.equivalent_points
+        let free = any_leaves && self.problem.task.minima().is_empty();
+        free && !T::PRICED && self.settings.switches.equivalent_points
     }
 
     fn subsets(&self, sample: &Sample, allowed: Allowed) -> Subsets {

@@ -42,8 +42,9 @@ impl<T: LaneTask> SumGrower<'_, '_, T> {
     /// Cost of rows with these statistics and this size as a leaf; `i64::MAX` of too few.
     fn cost(&self, sums: &[i64]) -> i64 {
         let (size, sums) = sums.split_last().expect("a size");
-        let allowed = self.search.settings.limits.smallest().allows_leaf(*size);
-        if allowed { self.search.problem.task.leaf_cost(sums) } else { i64::MAX }
+        let (smallest, task) = (self.search.settings.limits.smallest(), self.search.problem.task);
+        let allowed = smallest.allows_leaf(*size) && task.allows_leaf(sums);
+        if allowed { task.leaf_cost(sums) } else { i64::MAX }
     }
 
     /// Statistics and size of the rows where each column is true, `[column][channel, …, size]`.
@@ -90,7 +91,8 @@ impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
         let mut no = vec![0i64; width];
         for (c, yes) in node.yes.chunks_exact(width).enumerate() {
             no.iter_mut().zip(&node.all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
-            if !smallest.allows_leaf(yes[channels]) || !smallest.allows_leaf(no[channels]) {
+            let sides = [yes, &no[..]].map(|side| self.cost(side));
+            if sides.contains(&i64::MAX) {
                 continue;
             }
             let column = sample.columns[c];
@@ -100,7 +102,7 @@ impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
                 0
             };
             let price = test.saturating_add(task.split_price());
-            let cost = self.cost(yes).saturating_add(self.cost(&no)).saturating_add(price);
+            let cost = sides[0].saturating_add(sides[1]).saturating_add(price);
             if best.as_ref().is_none_or(|best| cost < best.cost) {
                 best = Some(BestSplit { split: c, column, price, cost });
             }

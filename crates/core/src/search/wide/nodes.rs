@@ -81,7 +81,8 @@ impl<'a> WideNodes<'a> {
     }
 
     fn leaf_of(&self, sums: &[i64], size: i64) -> i128 {
-        if self.smallest.allows_leaf(size) { self.task.leaf_cost(sums) } else { i128::MOST }
+        let allowed = self.smallest.allows_leaf(size) && self.task.allows_leaf(sums);
+        if allowed { self.task.leaf_cost(sums) } else { i128::MOST }
     }
 
     /// All columns, with the bounds that sums over both sides give. O(rows · columns).
@@ -116,7 +117,8 @@ impl<'a> WideNodes<'a> {
             let price = self.price.plus(test);
             let finest = [all.minus(finest[column]), finest[column]];
             let side = |side: usize| leaves[side].lesser(finest[side].plus(self.price));
-            let allowed = sizes.into_iter().all(|size| self.smallest.allows_leaf(size));
+            // A side that may not be a leaf has no tree.
+            let allowed = leaves.iter().all(|&leaf| leaf < i128::MOST);
             let bound = if allowed { side(0).plus(side(1)).plus(price) } else { i128::MOST };
             WideSplit { column, price, bound, leaves }
         };

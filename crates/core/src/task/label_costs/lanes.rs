@@ -2,13 +2,15 @@
 
 use super::{LabelCosts, Price, RowCosts};
 use crate::simd::{FloatLanes, LaneInt, LaneReal};
-use crate::task::{LaneError, LaneTask, ShortLanes, Swept};
+use crate::task::{LaneError, LaneTask, ScalarTask, ShortLanes, Statistics, Swept};
 
 impl LaneTask for LabelCosts {
     fn relaxed(&self) -> Option<Self> {
         // One more label: the finest partition of a leaf's rows, and a split (rounded down).
         let (n_labels, last_label) = (self.n_labels + 1, self.price.charged >> self.up);
         let roomy = self.max_lane_sum(true) > 2 * last_label && !self.fine;
+        // The one more channel would be behind the counts.
+        let roomy = roomy && self.minima().is_empty();
         roomy.then(|| LabelCosts { n_labels, last_label, ..self.clone() })
     }
 
@@ -16,7 +18,8 @@ impl LaneTask for LabelCosts {
         let Price { charged, grain, bits, .. } = self.price;
         // Costs and the price are multiples of this.
         let unit = grain - bits;
-        let exact = self.price.is_exact();
+        // Lanes that gain bits would gain them in counts, too.
+        let exact = self.price.is_exact() && self.minima().is_empty();
         exact.then(|| ShortLanes {
             lift: self.up - unit,
             price: charged >> unit,
@@ -56,8 +59,8 @@ impl LaneTask for LabelCosts {
             return LaneError::Fixed(f64::INFINITY);
         }
         // Half a lane unit for every row, whichever label it is charged.
-        let n_rows = (rows.len() / self.n_labels) as f64;
-        let total = rows.iter().step_by(self.n_labels).sum::<i64>() as f64;
+        let n_rows = (rows.len() / self.channels()) as f64;
+        let total = rows.iter().step_by(self.channels()).sum::<i64>() as f64;
         let total = total / (1u64 << shift[0]) as f64 + n_rows;
         LaneError::Fixed(0.5 * n_rows + f64::from(3 * max_leaves.ilog2() + 6) * roundoff * total)
     }

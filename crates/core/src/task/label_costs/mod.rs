@@ -7,6 +7,7 @@
 mod lanes;
 
 use super::fixed::{Fixed, mean_times_power, power_of_two, times_power, unit_exponent};
+use super::groups::Groups;
 use super::prices::FeaturePrices;
 use super::rewards::{Rewards, in_two_parts};
 use super::split_price::Price;
@@ -57,9 +58,11 @@ struct Source {
     /// Rewards whose shortfalls the costs are, and the most that rounding them changes for any
     /// tree.
     rewards: Option<(Rewards, f64)>,
+    /// Of which every leaf has a minimum of rows.
+    groups: Groups,
 }
 
-/// A task of label costs: one channel per label, a leaf takes the cheapest.
+/// A task of label costs: one channel per label, a leaf takes the cheapest; then those of the groups.
 #[derive(Clone, Debug)]
 pub struct LabelCosts {
     source: Source,
@@ -104,6 +107,7 @@ impl LabelCosts {
             max_leaves,
             whole_tests: true,
             rewards: None,
+            groups: Groups::default(),
         }))
     }
 
@@ -177,6 +181,7 @@ impl LabelCosts {
             max_leaves,
             whole_tests: of_tests().all(|price| price.fract() == 0.0),
             rewards: None,
+            groups: Groups::default(),
         }))
     }
 
@@ -202,7 +207,15 @@ impl LabelCosts {
             max_leaves,
             whole_tests: true,
             rewards: Some((rewards, short.off)),
+            groups: Groups::default(),
         }))
+    }
+
+    /// The same with a minimum of rows of every group in every leaf.
+    pub fn within(mut self, groups: Groups) -> Self {
+        self.statistics = groups.behind(self.statistics, self.n_labels);
+        self.source.groups = groups;
+        self
     }
 
     /// The usual units: whole costs as they are, others so fine as double lanes hold them exactly.
@@ -287,7 +300,7 @@ impl LabelCosts {
         LabelCosts {
             n_labels,
             scale: fixed.scale() * unit,
-            statistics: fixed.values,
+            statistics: source.groups.behind(fixed.values, n_labels),
             up,
             price,
             off: moved * unit + of_prices,
@@ -325,7 +338,8 @@ impl LabelCosts {
     ) -> Labels<'a> {
         let Source { rows, n_labels, outward, total_weight, penalty, .. } = &self.source;
         if let Some((rewards, _)) = &self.source.rewards {
-            return Labels::of_rewards(rewards, *penalty, self.splits(), known);
+            let groups = &self.source.groups;
+            return Labels::of_rewards(rewards, groups, *penalty, self.splits(), known);
         }
         let of = (*total_weight, *outward);
         match rows {
@@ -377,7 +391,7 @@ impl LabelCosts {
 impl Statistics for LabelCosts {
     #[inline(always)]
     fn channels(&self) -> usize {
-        self.n_labels
+        self.n_labels + self.source.groups.minima().len()
     }
 
     fn statistics(&self) -> &[i64] {
@@ -387,13 +401,17 @@ impl Statistics for LabelCosts {
 
 impl ScalarTask for LabelCosts {
     fn leaf_cost(&self, sums: &[i64]) -> i64 {
-        let Some((last, others)) = sums.split_last() else { return 0 };
+        let Some((last, others)) = sums[..self.n_labels].split_last() else { return 0 };
         others.iter().copied().fold(last + self.last_label, i64::min) << self.up
     }
 
     /// The least of functions that are linear.
     fn concave_cost(&self, sums: &[i64]) -> Option<f64> {
         Some(self.leaf_cost(sums) as f64)
+    }
+
+    fn minima(&self) -> &[i64] {
+        self.source.groups.minima()
     }
 
     fn splits_help(&self, sums: &[i64]) -> bool {
@@ -517,7 +535,7 @@ impl Superadditive for LabelCosts {
     }
 
     fn worst_cost(&self, sums: &[i64]) -> Option<i64> {
-        sums.iter().copied().max().map(|most| most << self.up)
+        sums[..self.n_labels].iter().copied().max().map(|most| most << self.up)
     }
 }
 
