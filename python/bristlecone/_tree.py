@@ -109,7 +109,7 @@ class Tree:
         count = self.node_count
         size = [1] * count
         children = list(zip(self.children_left.tolist(), self.children_right.tolist(), strict=True))
-        features = self.feature.tolist()
+        features, bare = self.feature.tolist(), np.isnan(self.threshold).tolist()
         for node in range(count - 1, -1, -1):
             left, right = children[node]
             leaf = left == NO_CHILD
@@ -128,8 +128,7 @@ class Tree:
             feature = features[node]
             if feature != NO_FEATURE if leaf else feature < 0:
                 raise ValueError(f"feature[{node}] is {feature} at a {'leaf' if leaf else 'split'}")
-            bare = bool(np.isnan(self.threshold[node]))
-            if not bare if leaf else self.numeric and bare:
+            if not bare[node] if leaf else self.numeric and bare[node]:
                 raise ValueError(f"threshold[{node}] is {self.threshold[node]}")
         if size[0] != count:
             raise ValueError(f"children_left: only {size[0]} of {count} nodes hang from the root")
@@ -191,9 +190,16 @@ class Tree:
         """Sums over the leaves below every node, shape (node_count, ...), of (n_leaves, ...)."""
         sums = np.zeros((self.node_count, *of_leaves.shape[1:]), dtype=of_leaves.dtype)
         sums[self.leaves] = of_leaves
-        for node in np.flatnonzero(~self.is_leaf)[::-1]:
-            sums[node] = sums[self.children_left[node]] + sums[self.children_right[node]]
+        for node, left, right in self._upward:
+            sums[node] = sums[left] + sums[right]
         return sums
+
+    @cached_property
+    def _upward(self) -> list[tuple[int, int, int]]:
+        """Every split and its children, those below first."""
+        splits = np.flatnonzero(~self.is_leaf)[::-1]
+        nodes = splits, self.children_left[splits], self.children_right[splits]
+        return list(zip(*(of.tolist() for of in nodes), strict=True))
 
     def with_losses(self, loss: NDArray[np.float64] | None) -> Tree:
         """The tree with the improvements by these losses of its nodes; NaN where there are none."""
