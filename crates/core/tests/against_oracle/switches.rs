@@ -187,6 +187,7 @@ fn weights_count_as_repetition() {
     for_each_of(&tasks::one_tree(), 20 * SCALE, SIZE, |case| {
         let mut weighted = case.clone();
         (weighted.question.limits.min_leaf, weighted.question.min_events) = (1, 0);
+        weighted.question.parameters.fewest = 0;
         let weight = &mut weighted.instance.sample.weight;
         weight.iter_mut().for_each(|w| *w = 1.0 + (*w * 8.0).floor() % 3.0);
         let copies = |(i, w): (usize, &f64)| std::iter::repeat_n(i, *w as usize);
