@@ -85,7 +85,7 @@ registry! {
     "policy" => |p| {
         let (rewards, k) = p.of_labels("rewards")?;
         let task = LabelCosts::of_rewards(rewards, k, p.rows()?, p.leaf_penalty, p.max_leaves)?;
-        Ok::<_, Error>(task.within(p.minimum()?))
+        p.minimum().map(|groups| task.within(groups))
     };
     "competing-risks" => |p| {
         let importance = p.columns.numbers("cause_weights")?;

@@ -141,7 +141,7 @@ impl<'a> Batch<'a> {
         Batch {
             problem,
             shared,
-            cells: Cells::new(shared.problem.of_task, capacity),
+            cells: Cells::new(shared.problem.loss_channels, capacity),
             places: vec![0; capacity],
             costs: vec![0.0; capacity],
             waiting: Vec::new(),
@@ -194,7 +194,7 @@ impl Batch<'_> {
         last: (&[i64], usize),
     ) {
         const { assert!(L::N <= PAD) };
-        let Tables { sums, minima, of_task, .. } = self.shared.problem;
+        let Tables { sums, minima, loss_channels, .. } = self.shared.problem;
         let (first, n) = (view.prefix.first(), sums.geometry.n);
         let width = (n - first).next_multiple_of(L::N);
         let Batch { cells, places, leaf, price, block, .. } = self;
@@ -221,7 +221,7 @@ impl Batch<'_> {
                 cells.len += usize::from(count >= least);
             }
         }
-        for c in 0..*of_task {
+        for c in 0..*loss_channels {
             let (unit, block) = (self.problem.statistics.units[c], &block[c * size..][..size]);
             let into = &mut cells.sums[c * cells.capacity..][begin..cells.len];
             for (sum, &place) in into.iter_mut().zip(&places[begin..]) {

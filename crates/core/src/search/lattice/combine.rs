@@ -21,7 +21,7 @@ use std::mem::MaybeUninit;
 pub struct Problem<I, R> {
     pub depth: usize,
     /// Channels that leaves cost something for, the first of `sums`.
-    pub of_task: usize,
+    pub loss_channels: usize,
     /// Channels: of the task, the last of which may be counts, and those for numbers of rows or
     /// events that none of these has.
     pub sums: Sums<I>,
@@ -197,7 +197,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         h: usize,
         offers: &mut Offers<I, R, P>,
     ) {
-        let channels = self.of_task;
+        let channels = self.loss_channels;
         // Cells by pattern of the prefix: lane column true, lane column false.
         let mut yes = [const { MaybeUninit::<[L::Int; P]>::uninit() }; MAX_CHANNELS];
         source.all_cells::<L, M>(lanes, h, &mut yes[..channels]);

@@ -255,7 +255,7 @@ pub(super) fn problem<I: LaneInt, R: LaneReal>(
     let (budgets, slots) = leaf_budgets(query.depth, query.budgets);
     let mut problem = Problem {
         depth: query.depth,
-        of_task: sample.channels - least.1.len(),
+        loss_channels: sample.channels - least.1.len(),
         sums,
         minima: Vec::new(),
         smallest: least.0,
@@ -358,9 +358,9 @@ fn fill_rows<I: LaneInt, R>(
     sample: &Sample,
     (counted, least): (Smallest, &[i64]),
 ) {
-    let Problem { depth, of_task, shift, lift, sums, minima, .. } = problem;
-    let (of_task, lift) = (*of_task, *lift);
-    minima.extend((of_task..).zip(least.iter().copied()));
+    let Problem { depth, loss_channels, shift, lift, sums, minima, .. } = problem;
+    let (loss_channels, lift) = (*loss_channels, *lift);
+    minima.extend((loss_channels..).zip(least.iter().copied()));
     let mut further: Vec<fn(i64) -> i64> = Vec::new();
     let counts = [(rows_of as fn(i64) -> i64, counted.rows), (events_of, counted.events)];
     for (number, least) in counts.into_iter().filter(|&(_, least)| least > 0) {
@@ -368,7 +368,7 @@ fn fill_rows<I: LaneInt, R>(
             let same = |r: usize| sample.statistics(r)[c] == number(sample.size(r));
             shift[c] == 0 && lift == 0 && (0..sample.n_rows()).all(same)
         };
-        let channel = (0..of_task).rev().find(holds).unwrap_or_else(|| {
+        let channel = (0..loss_channels).rev().find(holds).unwrap_or_else(|| {
             further.push(number);
             sample.channels + further.len() - 1
         });

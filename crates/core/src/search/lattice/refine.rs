@@ -409,7 +409,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         if problem.minima.iter().any(|&(c, least)| sums[c] < least) {
             return None;
         }
-        sums.truncate(problem.of_task);
+        sums.truncate(problem.loss_channels);
         for (sum, &shift) in sums.iter_mut().zip(&problem.shift) {
             *sum = *sum << shift >> problem.lift;
         }
