@@ -83,7 +83,7 @@ impl<'a, T: Questions> Sums<'a, T> {
         self.task.feature_price(column, &self.path, &self.all)
     }
 
-    /// Whether both sides of a cut with these sums on the left have all that a leaf must have.
+    /// Whether both sides of a cut with these sums on the left reach the minima of a leaf.
     fn allows(&self, left: &[i64]) -> bool {
         let minima = self.task.minima();
         let first = left.len() - minima.len();

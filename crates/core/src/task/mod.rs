@@ -36,6 +36,7 @@ mod split_price;
 pub mod weights;
 pub mod wide;
 
+use crate::data::Smallest;
 use crate::error::Error;
 use crate::search::{Allowed, Measured};
 use crate::simd::{FloatLanes, LaneInt, LaneReal};
@@ -132,9 +133,9 @@ pub trait ScalarTask: Statistics {
         self.channels() - self.minima().len()
     }
 
-    /// Whether rows with these sums have all that a leaf must have.
-    fn allows_leaf(&self, sums: &[i64]) -> bool {
-        groups::reach(sums, self.minima())
+    /// Whether rows of this size and with these sums may be a leaf.
+    fn allows_leaf(&self, smallest: Smallest, size: i64, sums: &[i64]) -> bool {
+        smallest.allows_leaf(size) && groups::reach(sums, self.minima())
     }
 
     /// Whether some partition of rows with these sums might cost less than the leaf.

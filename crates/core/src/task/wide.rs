@@ -30,7 +30,7 @@ pub trait Wide: Statistics {
     /// Cost of a leaf with these sums; all above a limit count as that.
     fn leaf_cost(&self, sums: &[i64]) -> i128;
 
-    /// Whether rows with these sums have all that a leaf must have.
+    /// Whether rows with these sums reach the minima of a leaf.
     fn allows_leaf(&self, _sums: &[i64]) -> bool {
         true
     }

@@ -22,8 +22,8 @@ pub struct Problem<I, R> {
     pub depth: usize,
     /// Channels that leaves cost something for, the first of `sums`.
     pub loss_channels: usize,
-    /// Channels: of the task, the last of which may be counts, and those for numbers of rows or
-    /// events that none of these has.
+    /// Sums by channel: those of the task, the last of which may be counts, then the numbers of rows
+    /// and events where no channel of the task is equal to them.
     pub sums: Sums<I>,
     /// Channels of counts and of the numbers of rows and events, as far as they matter, and the
     /// least of a leaf.
@@ -88,8 +88,8 @@ impl<R: LaneReal> Rates<R> {
     }
 }
 
-/// Most channels a kernel handles, the numbers of rows and events included: those of 32 labels with
-/// the weight of the rows, which prices need, and their number.
+/// Leaves cost something for fewer channels than this: those of 32 labels, and one more for the
+/// weight of the rows, which prices need, or for the bound of deeper trees.
 pub const MAX_CHANNELS: usize = 34;
 
 impl<I: LaneInt, R: LaneReal> Problem<I, R> {

@@ -132,8 +132,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     if let ([_], false) = (budgets, root_values.is_empty()) {
         let least = root_values.iter().copied().fold(f64::INFINITY, f64::min);
         let least = (least + task.split_price() as f64 - slack).floor() as i64;
-        let smallest = problem.smallest;
-        let allowed = smallest.allows_leaf(sample.total_size()) && task.allows_leaf(&sample.total);
+        let allowed = task.allows_leaf(problem.smallest, sample.total_size(), &sample.total);
         if allowed && least >= leaf.min(cutoff) {
             let (found, lower) = (Found { cost: leaf, tree: Tree::leaf() }, leaf.min(least));
             return Ok(Solved { found: vec![found], lower: vec![lower], root_values, exact });
@@ -171,7 +170,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         }
         let (sums, size) = self.sums(rows);
         let smallest = self.problem.smallest;
-        let allowed = smallest.allows_leaf(size) && self.task.allows_leaf(&sums);
+        let allowed = self.task.allows_leaf(smallest, size, &sums);
         let cost = if allowed { self.task.leaf_cost(&sums) } else { i64::MAX };
         let leaf = RefinedNode { cost, leaves: 1, column: LEAF, sides: [LEAF; 2] };
         let useful = budget > 1
@@ -220,15 +219,12 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let mut no = vec![0i64; channels];
         let mut best = leaf;
         for c in (0..n).filter(|&c| !uses(itemset, c)) {
-            let sides = [yes_size[c], size - yes_size[c]];
-            if !sides.into_iter().all(|size| smallest.allows_leaf(size)) {
-                continue;
-            }
             let yes = &yes[c * channels..(c + 1) * channels];
             for ((no, total), yes) in no.iter_mut().zip(sums).zip(yes) {
                 *no = total - yes;
             }
-            if !task.allows_leaf(yes) || !task.allows_leaf(&no) {
+            let allows = |size, sums: &[i64]| task.allows_leaf(smallest, size, sums);
+            if !allows(yes_size[c], yes) || !allows(size - yes_size[c], &no) {
                 continue;
             }
             let cost = task.combine(&task.leaf_cost(yes), &task.leaf_cost(&no))

@@ -58,9 +58,9 @@ impl<'a, T: LaneTask> Costs<'a, T> {
 
     fn leaf(&self, sums: &[i64]) -> i64 {
         let channels = self.task.channels();
-        let allowed = self.smallest.allows_leaf(size(sums[channels], sums[channels + 1]));
+        let size = size(sums[channels], sums[channels + 1]);
         let (task, sums) = (self.task, &sums[..channels]);
-        if allowed && task.allows_leaf(sums) { task.leaf_cost(sums) } else { NONE }
+        if task.allows_leaf(self.smallest, size, sums) { task.leaf_cost(sums) } else { NONE }
     }
 
     /// Position of the first cost of a cell.

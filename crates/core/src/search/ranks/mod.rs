@@ -145,7 +145,7 @@ impl<'a, T: Swept> Problem<'a, T> {
 
     /// Whether rows of this size and with these sums may be a leaf.
     fn allows_sums(&self, sums: &[i64], size: i64) -> bool {
-        self.smallest.allows_leaf(size) && self.task.allows_leaf(sums)
+        self.task.allows_leaf(self.smallest, size, sums)
     }
 
     /// Whether these rows may be a leaf.

@@ -132,7 +132,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     pub fn node(&self, sample: Sample) -> SumNode {
         let Problem { task, bounds, .. } = self.problem;
         let smallest = self.settings.limits.smallest();
-        let allowed = smallest.allows_leaf(sample.total_size()) && task.allows_leaf(&sample.total);
+        let allowed = task.allows_leaf(smallest, sample.total_size(), &sample.total);
         let leaf = if allowed { task.leaf_cost(&sample.total) } else { i64::MAX };
         SumNode { leaf, finest: bounds.finest(&sample), rows: sample.key(), sample }
     }

@@ -43,8 +43,7 @@ impl<T: LaneTask> SumGrower<'_, '_, T> {
     fn cost(&self, sums: &[i64]) -> i64 {
         let (size, sums) = sums.split_last().expect("a size");
         let (smallest, task) = (self.search.settings.limits.smallest(), self.search.problem.task);
-        let allowed = smallest.allows_leaf(*size) && task.allows_leaf(sums);
-        if allowed { task.leaf_cost(sums) } else { i64::MAX }
+        if task.allows_leaf(smallest, *size, sums) { task.leaf_cost(sums) } else { i64::MAX }
     }
 
     /// Statistics and size of the rows where each column is true, `[column][channel, …, size]`.
