@@ -7,6 +7,8 @@ use super::pairs::{Pairs, Scratch};
 use super::shallow::SHALLOW;
 use crate::search::Stop;
 use crate::task::FrontTask;
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// Conditions on a point of a subproblem to be part of an answer.
@@ -58,14 +60,33 @@ pub(super) struct Gathered<const K: usize> {
     pub points: Vec<Point<K>>,
     drafts: Vec<Draft>,
     batch: usize,
+    /// Places of the points by their last component, where one of each is enough.
+    place_of: Option<FxHashMap<i64, u32>>,
 }
 
 impl<const K: usize> Gathered<K> {
-    pub fn new(points: Vec<Point<K>>) -> Self {
-        Gathered { points, drafts: Vec::new(), batch: BATCH }
-    }
-
     fn draft(&mut self, cost: [i64; K], leaves: u32, draft: Draft) {
+        let place = self.points.len() as u32;
+        if let Some(place_of) = &mut self.place_of {
+            match place_of.entry(cost[K - 1]) {
+                Entry::Vacant(entry) => {
+                    entry.insert(place);
+                }
+                Entry::Occupied(entry) => {
+                    let known = &mut self.points[*entry.get() as usize];
+                    if (cost[0], leaves) < (known.cost[0], known.leaves) {
+                        if known.plan & DRAFT == 0 {
+                            known.plan = DRAFT | self.drafts.len() as u32;
+                            self.drafts.push(draft);
+                        } else {
+                            self.drafts[(known.plan & !DRAFT) as usize] = draft;
+                        }
+                        (known.cost, known.leaves) = (cost, leaves);
+                    }
+                    return;
+                }
+            }
+        }
         self.points.push(Point { cost, leaves, plan: DRAFT | self.drafts.len() as u32 });
         self.drafts.push(draft);
     }
@@ -89,14 +110,28 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
             return Ok(found);
         }
         self.check(found.len())?;
-        let mut gathered = Gathered::new(found);
-        for c in 0..node.sample.n_columns() {
+        let mut gathered = self.gather(found);
+        let by_column = if depth > SHALLOW { self.by_column(node, depth)? } else { None };
+        let may_matter = |c: &usize| by_column.as_ref().is_none_or(|of| of[*c] <= bounds.value);
+        for c in (0..node.sample.n_columns()).filter(may_matter) {
             if let Some(sides) = self.child_points(node, c, depth, bounds)? {
                 self.combine(node, c, &sides, bounds, &mut gathered)?;
             }
         }
         self.settle(node, &mut gathered)?;
         Ok(gathered.points)
+    }
+
+    /// Begins with these points.
+    pub fn gather(&self, points: Vec<Point<K>>) -> Gathered<K> {
+        let places = || points.iter().map(|p| p.cost[K - 1]).zip(0..).collect();
+        let place_of = self.keeps_best().then(places);
+        Gathered { points, drafts: Vec::new(), batch: BATCH, place_of }
+    }
+
+    /// Whether of points with the same last component only that with the least first one matters.
+    fn keeps_best(&self) -> bool {
+        K == 2 && self.max_leaves == u32::MAX && !self.keep_all && self.task.exact(1)
     }
 
     /// Drops the dominated points and makes the plans of the others, by ascending weighted cost.
@@ -119,10 +154,12 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         Ok(())
     }
 
-    /// Sifts when many points have been gathered.
+    /// Sifts when many points have been gathered, unless that is done as they are.
     fn thin(&mut self, node: &FrontNode<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         if gathered.points.len() > gathered.batch {
-            self.sift(node, gathered)?;
+            if gathered.place_of.is_none() {
+                self.sift(node, gathered)?;
+            }
             gathered.batch = BATCH.max(2 * gathered.points.len());
             self.check(gathered.points.len())?;
         }
@@ -210,9 +247,10 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
             let reach = self.task.reach(&other[..other.len() - 1]);
             let beside = least[usize::from(!value)] + self.price();
             let of_side = bounds.beside(beside, self.task.price(), &reach);
-            let mut gathered = Gathered::new(Vec::new());
+            let mut found = Vec::new();
             pairs.costs_of_side(&self.leaves, f, value, &mut scratch);
-            self.offer_leaf(&scratch.costs, &of_side, &mut gathered.points);
+            self.offer_leaf(&scratch.costs, &of_side, &mut found);
+            let mut gathered = self.gather(found);
             if depth > 1 && of_side.leaves > 1 {
                 for g in (0..node.sample.n_columns()).filter(|&g| g != f) {
                     self.cell_points(pairs, (f, value), g, &of_side, &mut scratch, &mut gathered);

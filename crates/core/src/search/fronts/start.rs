@@ -5,7 +5,7 @@
 
 use super::engine::{Engine, Point};
 use super::node::FrontNode;
-use super::points::{Bounds, Gathered};
+use super::points::Bounds;
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::{Checked, Monitor, Solution, Stop, curve, solve};
@@ -95,7 +95,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
             self.labellings_at(root, tree, yes, records)?,
             self.labellings_at(root, tree, no, records)?,
         ];
-        let mut gathered = Gathered::new(Vec::new());
+        let mut gathered = self.gather(Vec::new());
         self.combine(root, c, &sides, &all, &mut gathered)?;
         self.settle(root, &mut gathered)?;
         gathered.points.truncate(LABELLINGS);

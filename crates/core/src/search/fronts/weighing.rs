@@ -43,6 +43,8 @@ pub(super) struct Weighing<const K: usize> {
     pub forms: Option<Vec<Vec<f64>>>,
     /// The same as a task, if it was asked for.
     pub linear: Option<Arc<LabelCosts>>,
+    /// Least weighted costs with each column at the root, for the last node that had a lattice.
+    pub by_column: Option<(Place, Vec<f64>)>,
     /// Memo of trees of at most two levels.
     pub near: FxHashMap<Place, Near<K>>,
     /// Bytes of these.
@@ -60,6 +62,7 @@ impl<const K: usize> Weighing<K> {
             weights,
             forms: task.linear(&weights.components),
             linear: None,
+            by_column: None,
             near: FxHashMap::default(),
             near_bytes: 0,
             memo: None,

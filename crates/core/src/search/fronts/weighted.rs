@@ -5,17 +5,19 @@
 //! where the weighted costs of labels are linear in the sums, above lattices.
 
 use super::engine::{Engine, Point};
-use super::node::FrontNode;
+use super::node::{FrontNode, Place};
 use super::shallow::{SHALLOW, product};
 use crate::data::Sample;
 use crate::search::branch::Branch;
-use crate::search::lattice::{self, Extent, Query};
+use crate::search::lattice::{self, Extent, Query, Solved};
 use crate::search::memo::Kept;
-use crate::search::nodes::{Allowed, Bounded, Cost, InOrder, Known, Look, Nodes, Parent};
+use crate::search::nodes::{
+    Allowed, Bounded, Cost, InOrder, Known, Look, Nodes, Parent, full_leaves,
+};
 use crate::search::{Precision, Stop};
 use crate::task::fixed::power_of_two;
 use crate::task::label_costs::LabelCosts;
-use crate::task::{FrontTask, Statistics};
+use crate::task::{FrontTask, ScalarTask, Statistics, Ties};
 use crate::tree::{LEAF, Tree};
 use std::sync::Arc;
 
@@ -214,11 +216,43 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let query = Query::full(depth, i64::MAX);
         let share = self.tables.share(room);
         let solved = lattice::solve(&*task, &sample, query, settings, share, self.monitor)?;
+        let columns = self.of_columns(node, depth, &task, &solved);
+        self.weighing.by_column = Some((node.place(depth), columns));
         let tree = &solved.found[0].tree;
         let records = self.leaf_records(node, tree);
         let point = self.best_labelled(&node.sample, tree, 0, &records);
         let value = point.map_or(f64::MOST, |point| self.value(&point));
         Ok(Some(Known { value, tree: point }))
+    }
+
+    /// Least weighted cost of the trees that start with each column, but for rounding, by one lattice
+    /// where that is possible and fits.
+    pub fn by_column(
+        &mut self,
+        node: &FrontNode<K>,
+        depth: usize,
+    ) -> Result<Option<Vec<f64>>, Stop> {
+        let (place, n) = (node.place(depth), node.sample.n_columns());
+        let is_last = |(of, values): &&(Place, Vec<f64>)| *of == place && values.len() == n;
+        if self.weighing.by_column.as_ref().filter(is_last).is_none() {
+            self.by_lattice(node, depth)?;
+        }
+        Ok(self.weighing.by_column.as_ref().filter(is_last).map(|(_, values)| values.clone()))
+    }
+
+    /// The same from a lattice of these costs over the rows of `node`.
+    fn of_columns(
+        &self,
+        node: &FrontNode<K>,
+        depth: usize,
+        task: &LabelCosts,
+        solved: &Solved,
+    ) -> Vec<f64> {
+        let floor = self.floor(node);
+        let ties = task.tie_price().max(0) * (full_leaves(depth) as i64 - 1);
+        let further = task.split_price() as f64 - ties as f64 - solved.slack;
+        let values = solved.root_values.iter();
+        values.map(|value| floor + task.least_total(value + further)).collect()
     }
 
     /// The present weights as costs of labels of the distinct rows, if they are linear.

@@ -142,6 +142,8 @@ pub(super) fn columns<T: FrontTask<K>, const K: usize>(
     if depth <= SHALLOW {
         let (least, _) = engine.shallow(root, depth)?;
         order.extend(least.sides.iter().enumerate().map(|(c, [no, yes])| (no + yes + price, c)));
+    } else if let Some(values) = engine.by_column(root, depth)? {
+        order.extend(values.into_iter().zip(0..));
     } else {
         // The best trees of two levels are found without a cut, so every side is asked for.
         if depth == SHALLOW + 1 {

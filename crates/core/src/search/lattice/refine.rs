@@ -45,8 +45,8 @@ pub struct Solved {
     /// Approximate best cost with each column at the root, for ordering a search; empty
     /// for trees of depth 0 or 1.
     pub root_values: Vec<f64>,
-    /// Whether these are exact.
-    pub exact: bool,
+    /// How far these may be from the costs; 0 if they are exact.
+    pub slack: f64,
 }
 
 /// A subtree in the arena.
@@ -128,14 +128,13 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     };
     let leaf = task.leaf_cost(&sample.total);
     let (root_values, slack) = (refiner.root_values(budgets), refiner.slack(leaf));
-    let exact = slack == 0.0;
     if let ([_], false) = (budgets, root_values.is_empty()) {
         let least = root_values.iter().copied().fold(f64::INFINITY, f64::min);
         let least = (least + task.split_price() as f64 - slack).floor() as i64;
         let allowed = task.allows_leaf(problem.smallest, sample.total_size(), &sample.total);
         if allowed && least >= leaf.min(cutoff) {
             let (found, lower) = (Found { cost: leaf, tree: Tree::leaf() }, leaf.min(least));
-            return Ok(Solved { found: vec![found], lower: vec![lower], root_values, exact });
+            return Ok(Solved { found: vec![found], lower: vec![lower], root_values, slack });
         }
     }
     let rows: Vec<u32> = (0..sample.n_rows() as u32).collect();
@@ -146,7 +145,7 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
         found.push(Found { cost, tree: refiner.tree(node) });
     }
     let lower = found.iter().map(|f| f.cost).collect();
-    Ok(Solved { found, lower, root_values, exact })
+    Ok(Solved { found, lower, root_values, slack })
 }
 
 impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {

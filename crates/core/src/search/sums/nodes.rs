@@ -287,7 +287,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         let query = Query::full(RELAXED_DEPTH.min(reach - 1), i64::MAX);
         let solved = self.lattice_of(&relaxed, &sample, query, &self.settings)?;
         let columns = match &solved.root_values[..] {
-            values @ [_, ..] if solved.exact => {
+            values @ [_, ..] if solved.slack == 0.0 => {
                 let price = task.split_price();
                 values.iter().map(|&v| (v as i64).saturating_add(price)).collect()
             }

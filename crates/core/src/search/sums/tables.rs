@@ -95,5 +95,5 @@ pub fn solve<T: LaneTask>(
     let costs = Costs::new(task, &table, of, depth, smallest, monitor)?;
     let found: Vec<_> = query.budgets.iter().map(|&budget| costs.best(budget)).collect();
     let lower = found.iter().map(|found| found.cost).collect();
-    Ok(Some(Solved { found, lower, root_values: costs.root_values(leaves), exact: true }))
+    Ok(Some(Solved { found, lower, root_values: costs.root_values(leaves), slack: 0.0 }))
 }

@@ -325,6 +325,12 @@ impl LabelCosts {
         self.price.affordable.min(self.source.max_leaves as f64)
     }
 
+    /// No tree of this cost in the units of the search, or a larger one, costs less: its rows and the
+    /// prices of its splits.
+    pub fn least_total(&self, cost: f64) -> f64 {
+        times_power((cost - self.off) / self.scale, self.source.outward)
+    }
+
     /// Power of two that costs were divided by.
     pub(super) fn outward(&self) -> i32 {
         self.source.outward
