@@ -4,7 +4,7 @@
 use crate::limits::Arguments;
 use crate::memory::{self, Reserve};
 use bristlecone_core::error::Error as CoreError;
-use bristlecone_core::search::{Monitor, Settings, TracePoint};
+use bristlecone_core::search::{Monitor, Settings, Team, TracePoint};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::panic::AssertUnwindSafe;
@@ -119,18 +119,16 @@ pub(crate) fn run<R: Send>(
         }
         let mut reporter =
             Reporter { callback, monitor: &monitor, reported: Instant::now(), last: None };
-        std::thread::scope(|scope| {
-            let (settings, monitor, sender) = (&settings, &monitor, &sender);
-            let worker = std::thread::Builder::new().spawn_scoped(scope, move || {
-                let result =
-                    std::panic::catch_unwind(AssertUnwindSafe(|| search(settings, monitor)));
-                let _ = sender.send(None);
-                result
-            });
-            let Ok(worker) = worker else {
-                memory::ran_out();
-                return Err(Box::new("no thread") as _);
-            };
+        let Some(team) = Team::of(settings.threads()) else {
+            memory::ran_out();
+            return Err(Box::new("no thread") as _);
+        };
+        let work = || {
+            let result = std::panic::catch_unwind(AssertUnwindSafe(|| search(&settings, &monitor)));
+            let _ = sender.send(None);
+            result
+        };
+        team.work(work, || {
             let mut looked = Instant::now();
             loop {
                 let result = match points.recv_timeout(SIGNALS) {
@@ -155,7 +153,6 @@ pub(crate) fn run<R: Send>(
                     }
                 }
             }
-            worker.join().and_then(|result| result)
         })
     });
     if let Some(error) = signals.raised.or(callback_error) {

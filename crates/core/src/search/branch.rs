@@ -8,6 +8,7 @@ use super::memo::Memo;
 use super::nodes::{
     Allowed, Below, Bounded, Cost, Known, KnownOf, Look, Nodes, Parent, Pending, Place,
 };
+use super::threads::on_each;
 use super::{Monitor, Stop};
 
 /// Nodes met, by rows and by what may be spent on them.
@@ -44,12 +45,9 @@ impl<'a, N: Nodes> Branch<'a, N> {
         if workers.len() < 2 {
             return work(self);
         }
-        std::thread::scope(|scope| {
-            for nodes in workers {
-                let (work, mut branch) = (&work, Branch { nodes, memo, monitor });
-                scope.spawn(move || work(&mut branch));
-            }
-        });
+        let branch = |nodes| Branch { nodes, memo, monitor };
+        let mut branches: Vec<_> = workers.into_iter().map(branch).collect();
+        on_each(&mut branches, &work);
     }
 
     /// Least cost of the trees on a node if that is below `cut`, otherwise a lower bound that

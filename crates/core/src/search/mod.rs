@@ -33,6 +33,7 @@ pub use nodes::Allowed;
 pub(crate) use ranks::over_thresholds;
 pub use settings::{Checked, DEFAULT_BYTES, Limits, Precision, Resources, Settings, Switches};
 pub(crate) use sums::{alternatives, distinct_rows, near_optimal, solve, solve_path};
+pub use threads::Team;
 
 use crate::tree::Tree;
 

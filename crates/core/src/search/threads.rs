@@ -1,6 +1,12 @@
-//! Work that threads share.
+//! Threads of searches, and work that they share.
+//!
+//! A search and its passes run on threads that are kept from one search to the next. A new thread,
+//! or one that ran elsewhere, may have to wait for the processor of the thread that woke it, for
+//! milliseconds where there are two processors, and a search has many short passes in a row.
 
 use super::{Settings, Stop};
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
+use std::sync::Mutex;
 
 /// Threads worth starting for so much effort, of which `worth_one` makes up for a thread.
 pub fn useful_threads(effort: impl Fn() -> f64, worth_one: usize, settings: &Settings) -> usize {
@@ -12,19 +18,111 @@ pub fn useful_threads(effort: impl Fn() -> f64, worth_one: usize, settings: &Set
     n_threads.min((effort() / worth_one as f64) as usize).max(1)
 }
 
-/// Runs a pass on every worker, on as many threads; there is one at least.
+/// Runs a pass on every worker, on as many threads; the first of them that was stopped counts.
 pub fn run_all<W: Send>(
     workers: &mut [W],
     pass: &(dyn Fn(&mut W) -> Result<(), Stop> + Sync),
 ) -> Result<(), Stop> {
-    let (first, others) = workers.split_first_mut().expect("at least one thread");
-    std::thread::scope(|scope| {
-        let handles: Vec<_> =
-            others.iter_mut().map(|worker| scope.spawn(move || pass(worker))).collect();
-        let own = pass(first);
-        handles
-            .into_iter()
-            .map(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .fold(own, Result::and)
-    })
+    if let [worker] = workers {
+        return pass(worker);
+    }
+    let mut passes: Vec<_> = workers.iter_mut().map(|worker| (worker, Ok(()))).collect();
+    on_each(&mut passes, &|(worker, result)| *result = pass(worker));
+    passes.into_iter().try_for_each(|(_, result)| result)
+}
+
+/// Does the work on every worker, on as many threads of the team that this one belongs to.
+pub fn on_each<W: Send>(workers: &mut [W], work: &(dyn Fn(&mut W) + Sync)) {
+    let Some((first, others)) = workers.split_first_mut() else { return };
+    rayon_core::in_place_scope(|scope| {
+        others.iter_mut().for_each(|worker| scope.spawn(move |_| work(worker)));
+        work(first);
+    });
+}
+
+/// The threads of one search.
+pub struct Team {
+    threads: ThreadPool,
+    /// The process that started them: a fork has none of them.
+    process: u32,
+}
+
+/// Teams without work.
+static IDLE: Mutex<Vec<Team>> = Mutex::new(Vec::new());
+
+impl Team {
+    /// A team of so many threads or more; none where the system starts no more.
+    pub fn of(n_threads: usize) -> Option<Team> {
+        let process = std::process::id();
+        // Another search may be looking, or was when this process was forked: then a new team.
+        let idle = IDLE.try_lock().ok().and_then(|mut teams| teams.pop());
+        match idle {
+            Some(team) if team.process != process => std::mem::forget(team),
+            Some(team) if team.threads.current_num_threads() >= n_threads => return Some(team),
+            _ => {}
+        }
+        let name = |place| format!("bristlecone-{place}");
+        let threads = ThreadPoolBuilder::new().num_threads(n_threads).thread_name(name);
+        Some(Team { threads: threads.build().ok()?, process })
+    }
+
+    /// Does the work on one of the threads, while this one watches; then the team waits for more.
+    pub fn work<R: Send>(self, work: impl FnOnce() -> R + Send, watch: impl FnOnce()) -> R {
+        let mut result = None;
+        self.threads.in_place_scope(|scope| {
+            scope.spawn(|_| result = Some(work()));
+            watch();
+        });
+        if let Ok(mut teams) = IDLE.try_lock() {
+            teams.push(self);
+        }
+        result.expect("the scope ends after the work")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    #[test]
+    fn every_worker_has_its_pass_and_the_first_stop_counts() {
+        for n_workers in [1, 2, 7, 3] {
+            let mut workers = vec![0; n_workers];
+            let all = |worker: &mut i32| {
+                *worker += 1;
+                Ok(())
+            };
+            assert_eq!(run_all(&mut workers, &all), Ok(()));
+            assert_eq!(workers, vec![1; n_workers]);
+            let (next, last) = (AtomicUsize::new(1), n_workers);
+            let stop = |_: &mut i32| match next.fetch_add(1, Relaxed) {
+                place if place == last => Err(Stop::Memory),
+                _ => Ok(()),
+            };
+            assert_eq!(run_all(&mut workers, &stop), Err(Stop::Memory));
+        }
+    }
+
+    #[test]
+    fn a_pass_may_share_work_again() {
+        let sum = AtomicUsize::new(0);
+        let inner = |worker: &mut usize| {
+            sum.fetch_add(*worker, Relaxed);
+            Ok(())
+        };
+        let outer = |worker: &mut usize| run_all(&mut [*worker; 3], &inner);
+        assert_eq!(run_all(&mut [1, 10, 100], &outer), Ok(()));
+        assert_eq!(sum.into_inner(), 333);
+    }
+
+    #[test]
+    #[should_panic(expected = "a worker gave up")]
+    fn a_panic_of_any_worker_is_passed_on() {
+        let pass = |worker: &mut i32| match worker {
+            2 => panic!("a worker gave up"),
+            _ => Ok(()),
+        };
+        let _ = run_all(&mut [0, 1, 2], &pass);
+    }
 }

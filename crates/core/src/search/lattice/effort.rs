@@ -4,7 +4,7 @@ use crate::data::Sample;
 use crate::search::{Settings, threads};
 
 /// Cells below which a second thread costs more than it does.
-const CELLS_PER_THREAD: usize = 1 << 20;
+const CELLS_PER_THREAD: usize = 1 << 18;
 
 /// Cells on the last level of a lattice.
 pub fn cells(n_columns: usize, depth: usize) -> usize {
