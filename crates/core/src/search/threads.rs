@@ -31,7 +31,8 @@ pub fn run_all<W: Send>(
     passes.into_iter().try_for_each(|(_, result)| result)
 }
 
-/// Does the work on every worker, on as many threads of the team that this one belongs to.
+/// Does the work on every worker, on as many threads: of the team that this one belongs to, or else
+/// of one for all processors.
 pub fn on_each<W: Send>(workers: &mut [W], work: &(dyn Fn(&mut W) + Sync)) {
     let Some((first, others)) = workers.split_first_mut() else { return };
     rayon_core::in_place_scope(|scope| {
