@@ -248,6 +248,11 @@ pub trait Ties: ScalarTask {
         0
     }
 
+    /// What that adds to the cost of a tree of so many leaves.
+    fn ties(&self, leaves: usize) -> i64 {
+        self.tie_price().saturating_mul(i64::try_from(leaves).unwrap_or(i64::MAX) - 1)
+    }
+
     /// Whether trees of equal cost have equally many leaves.
     fn orders_sizes(&self) -> bool {
         false

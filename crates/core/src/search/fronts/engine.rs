@@ -56,6 +56,8 @@ pub(super) struct Engine<'a, T, const K: usize> {
     pub tables: Pool,
     /// Memory budget of nodes and of the memo.
     pub budget: Budget,
+    /// Bytes of the points of subproblems that wait for those of others.
+    waiting: usize,
     pub scratch: Vec<[i64; K]>,
 }
 
@@ -94,6 +96,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             weighing,
             tables: Pool::new(limit),
             budget: Budget::new(limit - limit / TREES - settings.memo_bytes()),
+            waiting: 0,
             scratch: Vec::new(),
         })
     }
@@ -127,15 +130,28 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         node.pairs(depth > 1, &self.leaves, &self.settings, self.monitor, &self.budget)
     }
 
-    /// Plans and points take memory, too.
-    pub fn check(&self, points: usize) -> Result<(), Stop> {
-        let points = points * size_of::<Point<K>>();
-        if points > self.left() { Err(Stop::Memory) } else { self.monitor.check() }
+    /// Stops where a limit is reached; the points in hand take so many bytes.
+    pub fn check(&self, bytes: usize) -> Result<(), Stop> {
+        let left = self.left();
+        if bytes + self.tables.held() > left {
+            // No table is in use while points are listed.
+            self.tables.clear();
+        }
+        if bytes > left { Err(Stop::Memory) } else { self.monitor.check() }
+    }
+
+    /// Does something while points that take so many bytes wait.
+    pub fn meanwhile<V>(&mut self, bytes: usize, of: impl FnOnce(&mut Self) -> V) -> V {
+        self.waiting += bytes;
+        let found = of(self);
+        self.waiting -= bytes;
+        found
     }
 
     /// Bytes that are left of the limit.
     pub fn left(&self) -> usize {
-        let used = self.plans.bytes() + self.budget.used() + self.weighing.memo_bytes;
+        let used =
+            self.plans.bytes() + self.budget.used() + self.weighing.memo_bytes + self.waiting;
         self.settings.bytes().saturating_sub(used)
     }
 

@@ -17,10 +17,14 @@ pub(super) enum Plan {
     },
 }
 
+/// Plans in one piece of memory: a list that grew as a whole would be copied, and for a moment be
+/// there twice.
+const PIECE: usize = 1 << 14;
+
 /// All plans of a search; a plan is named by its place.
 #[derive(Debug, Default)]
 pub(super) struct Plans {
-    all: Vec<Plan>,
+    pieces: Vec<Vec<Plan>>,
     /// Plan of a leaf of every label.
     of_labels: Vec<u32>,
 }
@@ -28,12 +32,26 @@ pub(super) struct Plans {
 impl Plans {
     /// Bytes that they take.
     pub fn bytes(&self) -> usize {
-        self.all.len() * size_of::<Plan>()
+        self.pieces.len() * PIECE * size_of::<Plan>()
+    }
+
+    fn of(&self, plan: u32) -> Plan {
+        self.pieces[plan as usize / PIECE][plan as usize % PIECE]
+    }
+
+    fn push(&mut self, plan: Plan) -> u32 {
+        if self.pieces.last().is_none_or(|piece| piece.len() == PIECE) {
+            self.pieces.push(Vec::with_capacity(PIECE));
+        }
+        let full = (self.pieces.len() - 1) * PIECE;
+        let piece = self.pieces.last_mut().expect("one that is not full");
+        piece.push(plan);
+        (full + piece.len() - 1) as u32
     }
 
     /// The feature at the root; `None` of a leaf.
     pub fn root(&self, plan: u32) -> Option<usize> {
-        match self.all[plan as usize] {
+        match self.of(plan) {
             Plan::Leaf { .. } => None,
             Plan::Split { feature, .. } => Some(feature as usize),
         }
@@ -42,8 +60,8 @@ impl Plans {
     /// A leaf.
     pub fn leaf(&mut self, label: usize) -> u32 {
         while self.of_labels.len() <= label {
-            self.of_labels.push(self.all.len() as u32);
-            self.all.push(Plan::Leaf { label: self.of_labels.len() as u32 - 1 });
+            let plan = self.push(Plan::Leaf { label: self.of_labels.len() as u32 });
+            self.of_labels.push(plan);
         }
         self.of_labels[label]
     }
@@ -52,13 +70,12 @@ impl Plans {
     pub fn split(&mut self, sample: &Sample, c: usize, yes: u32, no: u32) -> u32 {
         let column = sample.columns[c];
         let (yes, no) = if column.flipped { (no, yes) } else { (yes, no) };
-        self.all.push(Plan::Split { feature: column.feature as u32, yes, no });
-        self.all.len() as u32 - 1
+        self.push(Plan::Split { feature: column.feature as u32, yes, no })
     }
 
     /// The tree of a plan with the label of every node's leaf, −1 at splits.
     pub fn tree(&self, plan: u32) -> (Tree, Vec<i64>) {
-        match self.all[plan as usize] {
+        match self.of(plan) {
             Plan::Leaf { label } => (Tree::leaf(), vec![i64::from(label)]),
             Plan::Split { feature, yes, no } => {
                 let ((yes, yes_labels), (no, no_labels)) = (self.tree(yes), self.tree(no));

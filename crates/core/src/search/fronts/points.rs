@@ -52,6 +52,11 @@ type Draft = (usize, u32, u32);
 /// Marks plans of points that are places in a list of drafts.
 const DRAFT: u32 = 1 << 31;
 
+/// Bytes of points.
+fn bytes_of<const K: usize>(points: &[Point<K>]) -> usize {
+    size_of_val(points)
+}
+
 /// Points gathered before the dominated ones are dropped.
 const BATCH: usize = 1 << 14;
 
@@ -64,7 +69,17 @@ pub(super) struct Gathered<const K: usize> {
     place_of: Option<FxHashMap<i64, u32>>,
 }
 
+/// Bytes of a place in a table of places.
+const PLACE: usize = size_of::<(i64, u32)>() + 1;
+
 impl<const K: usize> Gathered<K> {
+    /// Bytes that they take.
+    fn bytes(&self) -> usize {
+        let places = self.place_of.as_ref().map_or(0, FxHashMap::capacity);
+        // A table of places is at most seven eighths full.
+        bytes_of(&self.points) + self.drafts.len() * size_of::<Draft>() + places * PLACE * 8 / 7
+    }
+
     fn draft(&mut self, cost: [i64; K], leaves: u32, draft: Draft) {
         let place = self.points.len() as u32;
         if let Some(place_of) = &mut self.place_of {
@@ -109,13 +124,16 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         if self.least(node, depth, above(bounds.value, self.rounding()))?.value > bounds.value {
             return Ok(found);
         }
-        self.check(found.len())?;
+        self.check(bytes_of(&found))?;
         let mut gathered = self.gather(found);
         let by_column = if depth > SHALLOW { self.by_column(node, depth)? } else { None };
         let may_matter = |c: &usize| by_column.as_ref().is_none_or(|of| of[*c] <= bounds.value);
         for c in (0..node.sample.n_columns()).filter(may_matter) {
-            if let Some(sides) = self.child_points(node, c, depth, bounds)? {
-                self.combine(node, c, &sides, bounds, &mut gathered)?;
+            let below = |engine: &mut Self| engine.child_points(node, c, depth, bounds);
+            if let Some(sides) = self.meanwhile(gathered.bytes(), below)? {
+                let joined =
+                    |engine: &mut Self| engine.combine(node, c, &sides, bounds, &mut gathered);
+                self.meanwhile(sides.iter().map(|side| bytes_of(side)).sum(), joined)?;
             }
         }
         self.settle(node, &mut gathered)?;
@@ -161,7 +179,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
                 self.sift(node, gathered)?;
             }
             gathered.batch = BATCH.max(2 * gathered.points.len());
-            self.check(gathered.points.len())?;
+            self.check(gathered.bytes())?;
         }
         Ok(())
     }
@@ -198,7 +216,8 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         if yes.is_empty() {
             return Ok(None);
         }
-        let no = self.points(&sides[0], depth - 1, &of_no)?;
+        let below = |engine: &mut Self| engine.points(&sides[0], depth - 1, &of_no);
+        let no = self.meanwhile(bytes_of(&yes), below)?;
         Ok(Some([yes, no]))
     }
 
@@ -339,7 +358,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         }
         if K == 2 && !budget {
             points.sort_unstable_by_key(|p| (p.cost[1], p.cost[0], p.leaves));
-            if self.task.exact(1) {
+            if self.keeps_best() {
                 points.dedup_by_key(|p| p.cost[1]);
             } else {
                 let mut least = i64::MAX;

@@ -249,7 +249,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         solved: &Solved,
     ) -> Vec<f64> {
         let floor = self.floor(node);
-        let ties = task.tie_price().max(0) * (full_leaves(depth) as i64 - 1);
+        let ties = task.ties(full_leaves(depth)).max(0);
         let further = task.split_price() as f64 - ties as f64 - solved.slack;
         let values = solved.root_values.iter();
         values.map(|value| floor + task.least_total(value + further)).collect()

@@ -22,8 +22,8 @@ pub struct Problem<I, R> {
     pub depth: usize,
     /// Channels that leaves cost something for, the first of `sums`.
     pub loss_channels: usize,
-    /// Sums by channel: those of the task, the last of which may be counts, then the numbers of rows
-    /// and events where no channel of the task is equal to them.
+    /// Sums by channel: first the channels of the task, then the number of rows and the number of
+    /// events. A channel of the task that is such a number is not repeated.
     pub sums: Sums<I>,
     /// Channels of counts and of the numbers of rows and events, as far as they matter, and the
     /// least of a leaf.

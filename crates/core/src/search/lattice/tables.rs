@@ -153,6 +153,16 @@ impl Pool {
         Pool { idle: Mutex::default(), most }
     }
 
+    /// Bytes of tables that no search is in.
+    pub fn held(&self) -> usize {
+        self.idle().iter().map(|tables| tables.bytes(None)).sum()
+    }
+
+    /// Gives the memory of these back.
+    pub fn clear(&self) {
+        self.idle().clear();
+    }
+
     /// So many bytes of it.
     pub fn share(&self, most: usize) -> Share<'_> {
         Share { pool: self, most }
@@ -227,10 +237,6 @@ mod tests {
         (task, sample)
     }
 
-    fn held(pool: &Pool) -> usize {
-        pool.idle().iter().map(|tables| tables.bytes(None)).sum()
-    }
-
     /// Solves one lattice in the tables of a pool; what it finds, and what it was said to take.
     fn solved(
         pool: &Pool,
@@ -263,7 +269,7 @@ mod tests {
             {
                 let pool = Pool::new(usize::MAX);
                 let (_, said) = solved(&pool, &instance, shape, n_threads, precision, 1 << 30);
-                let held = held(&pool);
+                let held = pool.held();
                 assert!(held <= said, "{shape:?} {n_threads} {held} {said}");
                 assert!(3 * held >= 2 * said, "{shape:?} {n_threads} {held} {said}");
             }
@@ -303,7 +309,7 @@ mod tests {
             let (cost, said) = of(&pool, room);
             assert_eq!(cost, of(&Pool::new(usize::MAX), usize::MAX / 2).0);
             // More than there is room for is given to those who ask all the same.
-            assert!(held(&pool) <= (2000 << 10).max(room + said), "{turn}");
+            assert!(pool.held() <= (2000 << 10).max(room + said), "{turn}");
         }
     }
 }

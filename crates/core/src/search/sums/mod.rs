@@ -130,7 +130,7 @@ impl<T: LaneTask> Scale<i64> for SumScale<'_, T> {
     fn at_most(&self, cost: i64, tree: &Tree) -> Option<f64> {
         let splits = tree.n_leaves() as i64 - 1;
         let rounded = if self.rounds_prices { splits / 2 + 1 } else { 0 };
-        let ties = self.task.tie_price() * splits;
+        let ties = self.task.ties(tree.n_leaves());
         let value = self.task.objective_of_cost(cost.saturating_sub(ties).saturating_add(rounded));
         let evaluated = EVALUATED * self.task.addends(value, self.at_no_cost);
         let most = value + self.resolution + evaluated;

@@ -529,7 +529,7 @@ impl<T: LaneTask> Listed for SumNodes<'_, T> {
 impl<T: LaneTask> Problem<'_, T> {
     /// Whether a tree costs no more than the finest partition of the rows, but for ties.
     pub fn is_finest(&self, node: &SumNode, cost: i64, tree: &Tree) -> bool {
-        let ties = self.task.tie_price() * (tree.n_leaves() as i64 - 1);
+        let ties = self.task.ties(tree.n_leaves());
         cost < i64::MAX && cost - ties <= node.finest
     }
 }

@@ -42,7 +42,7 @@ pub fn probe<T: LaneTask>(
     };
     let prices = branch.nodes.prices(sample);
     // Without prices of columns no search is shorter for a better tree, unless it is perfect.
-    let ties = problem.task.tie_price() * (full_leaves(depth) as i64 - 1);
+    let ties = problem.task.ties(full_leaves(depth));
     let useful = if T::PRICED { i64::MAX } else { root.floor().plus(ties).plus(1) };
     let shared = Mutex::new(Shared { best, place: 0, taken: 0, end: Ok(()) });
     let work = |branch: &mut Branch<SumNodes<T>>| {
