@@ -1,16 +1,24 @@
-//! The fall of the integrated Brier score at every threshold of a column.
+//! The fall of the integrated Brier score at the thresholds of a column.
 //!
 //! A leaf's score needs its rows in the order of time, so every threshold takes a pass over the
-//! rows of the node; one pass serves a block of thresholds. See docs/maths/brier.md.
+//! rows of the node; one pass serves a block of thresholds. Of many thresholds those around the best
+//! one are found in steps. See docs/maths/branch.md.
 
 use super::{Choice, Criterion, Group, Interrupted, Scores, choose_in_order};
 use crate::data::size;
 use crate::survival::timeline::{Code, Timeline};
 use crate::task::brier::antitonic::Fit;
 use crate::task::curve::{LeafCurve, ScalarCurveTask};
+use std::ops::Range;
 
 /// Thresholds of a pass.
 const BLOCK: usize = 8;
+
+/// Thresholds of a column that are scored at first, all of them where there are no more.
+const AT_FIRST: usize = 256;
+
+/// Thresholds that are scored at a time between the best one and its neighbours.
+const BETWEEN: usize = 16;
 
 /// Units of cost per unit of loss.
 const SCALE: f64 = (1u64 << 48) as f64;
@@ -55,6 +63,13 @@ impl Leaf {
         let ratio = 1.0 / weight.max(1.0);
         *self = Leaf { at_risk: weight, survival: 1.0, ratio, fit, ..Leaf::default() };
     }
+}
+
+/// At most so many of these places, evenly spread.
+fn spread(places: Range<usize>, most: usize) -> Vec<usize> {
+    let (n, first) = (places.len(), places.start);
+    let some = n.min(most);
+    (0..some).map(|k| first + (2 * k + 1) * n / (2 * some)).collect()
 }
 
 impl<'a> BrierScore<'a> {
@@ -126,6 +141,38 @@ impl<'a> BrierScore<'a> {
         }
     }
 
+    /// Falls of some of the cuts; `left` is the weight of the first rows in the order of the column.
+    fn score_some(
+        &self,
+        left: &[f64],
+        cuts: &[usize],
+        asked: &[usize],
+        falls: &mut [f64],
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Interrupted> {
+        let total = left[left.len() - 1];
+        let mut sides: [[Leaf; 2]; BLOCK] = Default::default();
+        for asked in asked.chunks(BLOCK) {
+            if interrupted() {
+                return Err(Interrupted);
+            }
+            for (&at, sides) in asked.iter().zip(&mut sides) {
+                sides[0].start(left[cuts[at]]);
+                sides[1].start(total - left[cuts[at]]);
+            }
+            for &row in &self.rows {
+                let place = self.places[row as usize] as usize;
+                for (&at, sides) in asked.iter().zip(&mut sides) {
+                    self.take(&mut sides[usize::from(place >= cuts[at])], row);
+                }
+            }
+            for (&at, [yes, no]) in asked.iter().zip(&mut sides) {
+                falls[at] = (self.loss - self.finish(yes) - self.finish(no)) * SCALE;
+            }
+        }
+        Ok(())
+    }
+
     fn weight_of(&self, rows: impl Iterator<Item = u32>) -> f64 {
         rows.map(|row| self.weights[row as usize]).sum()
     }
@@ -167,6 +214,8 @@ impl Criterion for BrierScore<'_> {
 }
 
 impl Scores for BrierScore<'_> {
+    /// Scores some thresholds, then some between the neighbours of the best one, until none is left
+    /// between them.
     fn score(
         &mut self,
         order: &[u32],
@@ -177,28 +226,23 @@ impl Scores for BrierScore<'_> {
         for (place, &row) in order.iter().enumerate() {
             self.places[row as usize] = place as u32;
         }
-        let total = self.weight_of(self.rows.iter().copied());
-        let mut sides: [[Leaf; 2]; BLOCK] = Default::default();
-        let (mut left, mut begin) = (0.0, 0);
-        for (cuts, falls) in cuts.chunks(BLOCK).zip(falls.chunks_mut(BLOCK)) {
-            if interrupted() {
-                return Err(Interrupted);
-            }
-            for (&cut, sides) in cuts.iter().zip(&mut sides) {
-                left += self.weight_of(order[begin..cut].iter().copied());
-                begin = cut;
-                sides[0].start(left);
-                sides[1].start(total - left);
-            }
-            for &row in &self.rows {
-                let place = self.places[row as usize] as usize;
-                for (&cut, sides) in cuts.iter().zip(&mut sides) {
-                    self.take(&mut sides[usize::from(place >= cut)], row);
-                }
-            }
-            for (fall, [yes, no]) in falls.iter_mut().zip(&mut sides) {
-                *fall = (self.loss - self.finish(yes) - self.finish(no)) * SCALE;
-            }
+        let mut left = vec![0.0];
+        left.extend(order.iter().scan(0.0, |sum, &row| {
+            *sum += self.weights[row as usize];
+            Some(*sum)
+        }));
+        falls.fill(f64::NAN);
+        let mut asked = spread(0..cuts.len(), AT_FIRST);
+        while !asked.is_empty() {
+            self.score_some(&left, cuts, &asked, falls, interrupted)?;
+            let is_known = |&at: &usize| !falls[at].is_nan();
+            let known = (0..cuts.len()).rev().filter(is_known);
+            // The first of those that are as good.
+            let best = known.max_by(|&a, &b| falls[a].total_cmp(&falls[b])).expect("one was asked");
+            let before = (0..best).rev().find(is_known).map_or(0, |at| at + 1);
+            let after = (best + 1..cuts.len()).find(is_known).unwrap_or(cuts.len());
+            asked = spread(before..best, BETWEEN);
+            asked.extend(spread(best + 1..after, BETWEEN));
         }
         Ok(())
     }
@@ -252,5 +296,43 @@ mod tests {
             }
         }
         assert!(worth > 1000);
+    }
+
+    /// Of many thresholds some are scored, as they are by themselves, and no neighbour of the best
+    /// one is better.
+    #[test]
+    fn of_many_thresholds_the_best_has_no_better_neighbour() {
+        let mut unscored = 0;
+        for seed in 0..30 {
+            let problem = Problem::random(seed, 2000);
+            let obs = Observations { entry: None, ..problem.observations() };
+            let task = Brier::new(&obs, 0.0, LeafCurve::KaplanMeier, None).unwrap();
+            let (mut score, rows) = BrierScore::new(&task);
+            let all: Vec<u32> = (0..rows.len() as u32).collect();
+            if !score.enter(&all, &[]) {
+                continue;
+            }
+            let codes = problem.codes.last().expect("a column");
+            let code = |row: u32| codes[rows[row as usize] as usize];
+            let mut order = all.clone();
+            order.sort_by_key(|&row| code(row));
+            let is_cut = |&i: &usize| code(order[i - 1]) != code(order[i]);
+            let cuts: Vec<usize> = (1..all.len()).filter(is_cut).collect();
+            let mut falls = vec![0.0; cuts.len()];
+            score.score(&order, &cuts, &mut falls, &mut || false).unwrap();
+            unscored += falls.iter().filter(|fall| fall.is_nan()).count();
+            let scored = falls.iter().filter(|fall| !fall.is_nan()).count();
+            assert!(scored >= cuts.len().min(AT_FIRST), "seed {seed}");
+            let best = falls.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            for (at, &fall) in falls.iter().enumerate().filter(|(_, fall)| !fall.is_nan()) {
+                let mut alone = [0.0];
+                score.score(&order, &cuts[at..=at], &mut alone, &mut || false).unwrap();
+                assert_eq!(alone[0], fall, "seed {seed}");
+            }
+            let at = falls.iter().position(|&fall| fall == best).expect("a best one");
+            let beside = [at.checked_sub(1), Some(at + 1).filter(|&at| at < cuts.len())];
+            assert!(beside.into_iter().flatten().all(|at| falls[at] <= best), "seed {seed}");
+        }
+        assert!(unscored > 5000, "{unscored}");
     }
 }
