@@ -131,7 +131,7 @@ def test_curves_of_rows_are_incidences_of_a_cause_or_freedom_from_all():
         plot_survival(tree, rows, cause=4)
     X, y = study(100)
     single = OptimalSurvivalTree(max_depth=1).fit(X, y.assign(event=y["event"] > 0))
-    with pytest.raises(ValueError, match="cause=1 is given, but a OptimalSurvivalTree has no"):
+    with pytest.raises(ValueError, match="cause=1 is given, but an OptimalSurvivalTree has no"):
         plot_survival(single, X[:2], cause=1)
 
 

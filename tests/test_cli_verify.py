@@ -100,7 +100,7 @@ def test_what_does_not_fit_together_is_refused(capsys, folder):
     told = refused(capsys, folder, "verify", "m.json", "gbsg2")
     assert "m.json: the data have no column 'fin'" in told
     told = refused(capsys, folder, "verify", "m.json", "rossi", "--target", "race")
-    assert "m.json is a OptimalSurvivalTree, which does not use --target" in told
+    assert "m.json is an OptimalSurvivalTree, which does not use --target" in told
     told = refused(capsys, folder, "verify", "m.json", "rossi", "--weight", "heft")
     assert "--weight: the data have no column 'heft'" in told
     told = refused(capsys, folder, "verify", "other.json", "rossi")

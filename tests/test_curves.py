@@ -136,7 +136,7 @@ def test_rows_that_come_after_all_others_have_died_leave_the_mean_as_it_is():
         (([True, True], [1.0, -1.0]), "time, .* is -1.0 in row 1"),
         (([1, 2], [1.0, 2.0]), "event, .* holds 1, 2; expected True/False or 0/1"),
         ((["a", "b"], [1.0, 2.0]), "event, .* holds 'a', 'b'"),
-        (np.ones((3, 2)), "y is a ndarray of shape .3, 2.; expected a structured array"),
+        (np.ones((3, 2)), "y is an ndarray of shape .3, 2.; expected a structured array"),
         (structured([True], [1.0], other=np.array([1.0])), "'dead' .*'days' .*'other'"),
         (structured([True], [1.0], entry=np.array([1.0])), "'entry' of y is 1.0 in row 0, but"),
     ],

@@ -248,7 +248,7 @@ def test_docstring_examples():
         (
             pd.DataFrame({"a": pd.cut([1, 2], [0, 1, 2])}),
             TypeError,
-            "column 'a' holds a Interval in row 0",
+            "column 'a' holds an Interval in row 0",
         ),
         (np.array([["2020-01-01"]], dtype="M8[D]"), TypeError, "column 'x0' has dtype datetime64"),
         (np.array([[1j]]), ValueError, "Complex data not supported: column 'x0'"),

@@ -333,7 +333,7 @@ def test_times_are_checked(export):
             export(model, times=times)
     regressor, _ = EVERY["OptimalTreeRegressor"].fitted()
     with pytest.raises(
-        ValueError, match="times needs a tree that predicts survival; got a OptimalTreeRegressor"
+        ValueError, match="times needs a tree that predicts survival; got an OptimalTreeRegressor"
     ):
         export(regressor, times=[1])
 

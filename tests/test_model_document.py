@@ -417,11 +417,11 @@ def test_numbers_that_are_not_finite_are_not_written():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (object(), "parameter x is a object"),
+        (object(), "parameter x is an object"),
         (np.random.RandomState(0), "parameter x is a RandomState"),
-        ([1, object()], "parameter x is a object"),
+        ([1, object()], "parameter x is an object"),
         (np.inf, "parameter x is inf"),
-        ({"a": object()}, "parameter x is a object"),
+        ({"a": object()}, "parameter x is an object"),
     ],
 )
 def test_what_has_no_json_form_is_refused_by_name(value, message):

@@ -56,7 +56,7 @@ def test_times_and_axes_of_the_user_are_used(model):
 
 def test_a_tree_without_survival_is_refused_by_name():
     model = OptimalTreeClassifier(max_depth=1).fit([[0], [1]], [0, 1])
-    with pytest.raises(TypeError, match="a OptimalTreeClassifier does not predict"):
+    with pytest.raises(TypeError, match="an OptimalTreeClassifier does not predict"):
         plot_leaf_curves(model, [[0]])
 
 
@@ -145,7 +145,7 @@ def test_too_many_rows_of_a_soft_tree_none_and_other_trees_are_refused(model):
     with pytest.raises(ValueError, match="X has none"):
         plot_survival(tree, X[:0])
     labels = OptimalTreeClassifier(max_depth=1).fit([[0], [1]], [0, 1])
-    with pytest.raises(TypeError, match="a OptimalTreeClassifier does not predict"):
+    with pytest.raises(TypeError, match="an OptimalTreeClassifier does not predict"):
         plot_survival(labels, [[0]])
 
 
@@ -183,7 +183,7 @@ def test_shares_of_resamples_are_bars_and_columns_of_the_tree_bold():
     np.testing.assert_allclose(root, columns["root"])
     bold = {one.get_text() for one in ax.get_yticklabels() if one.get_fontweight() == "bold"}
     assert bold == set(tree.features_used_)
-    with pytest.raises(TypeError, match="got a OptimalSurvivalTree"):
+    with pytest.raises(TypeError, match="got an OptimalSurvivalTree"):
         plot_stability(tree)
 
 

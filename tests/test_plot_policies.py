@@ -40,9 +40,9 @@ def test_every_leaf_has_the_curve_of_every_treatment(trial):
             np.testing.assert_allclose(height, kaplan_meier(y[rows])(x), atol=1e-12)
             assert (line.get_linewidth() > 2) == (name == label)
         assert inset.get_xlabel() == "days"
-    with pytest.raises(TypeError, match="a OptimalSurvivalTree prescribes no treatment"):
+    with pytest.raises(TypeError, match="an OptimalSurvivalTree prescribes no treatment"):
         plot_treatment_curves(OptimalSurvivalTree(max_depth=1).fit(X, y), X, y, treatment=arm)
-    with pytest.raises(ValueError, match="y is a ndarray"):
+    with pytest.raises(ValueError, match="y is an ndarray"):
         plot_treatment_curves(tree, X, y["time"], treatment=arm)
     with pytest.raises(ValueError, match="treatment holds 'x'"):
         plot_treatment_curves(tree, X, y, treatment=np.repeat("x", len(X)))
@@ -76,5 +76,5 @@ def test_overlap_has_a_band_for_every_treatment():
     given = PolicyTree().estimate_rewards(X, X[:, 1], **known)
     with pytest.raises(ValueError, match="the propensity score of every treatment"):
         plot_overlap(given)
-    with pytest.raises(TypeError, match="estimate_rewards returns; got a ndarray"):
+    with pytest.raises(TypeError, match="estimate_rewards returns; got an ndarray"):
         plot_overlap(X)

@@ -114,7 +114,7 @@ def test_size_path_of_a_stopped_search_shows_bounds():
 
 def test_size_paths_that_are_none_are_refused(fitted):
     tree, X, y = fitted
-    with pytest.raises(TypeError, match=r"the list that size_path returns, .*; got a Optimal"):
+    with pytest.raises(TypeError, match=r"the list that size_path returns, .*; got an Optimal"):
         plot_size_path(tree)
     with pytest.raises(ValueError, match="has no tree"):
         plot_size_path([])
@@ -203,7 +203,7 @@ def test_scores_over_time_choose_times_and_refuse_other_trees(plot, fitted):
     times = ax.lines[-1].get_xdata()
     assert_allclose(times[[0, -1]], np.quantile(y["months"][200:], [0.1, 0.9]))
     labels = OptimalTreeClassifier(max_depth=1).fit([[0], [1]], [0, 1])
-    with pytest.raises(TypeError, match="a OptimalTreeClassifier does not predict"):
+    with pytest.raises(TypeError, match="an OptimalTreeClassifier does not predict"):
         plot({"tree": tree, "labels": labels}, y, X, y)
     with pytest.raises(ValueError, match="the mapping is empty"):
         plot({}, y, X, y)

@@ -310,7 +310,7 @@ def stop():
             {"treatment": np.array([None, *"ab" * 49, "a"], dtype=object)},
             "treatment is missing in row 0",
         ),
-        ({"horizon": 3.0}, {}, "y is a ndarray of shape"),
+        ({"horizon": 3.0}, {}, "y is an ndarray of shape"),
         ({"outcome_model": LogisticRegression()}, {}, "Unknown label type"),
     ],
     ids=str,

@@ -276,8 +276,8 @@ def test_all_events_need_no_second_value_where_the_event_is_named():
     ("y", "message"),
     [
         (None, "y is a NoneType; expected a structured array"),
-        (TIME, r"y is a ndarray of shape \(4,\)"),
-        (np.stack([EVENT, TIME], axis=1), r"y is a ndarray of shape \(4, 2\)"),
+        (TIME, r"y is an ndarray of shape \(4,\)"),
+        (np.stack([EVENT, TIME], axis=1), r"y is an ndarray of shape \(4, 2\)"),
         ([(True, 3.0), (False, 1.0), (True, 2.0)], "y is a list"),
         ([(True, 3.0), (False, 1.0)], "y is a list"),
         ([True, False], "y is a list"),

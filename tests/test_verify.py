@@ -344,7 +344,7 @@ def test_nothing_is_shared_with_the_fit():
     folder = Path(bristlecone.__file__).parent / "trust"
     # Readers of what the user gave, the statement of the questions, and types of what is verified.
     allowed = {
-        "bristlecone._data.arrays": {"as_array"},
+        "bristlecone._data.arrays": {"as_array", "type_name", "with_article"},
         "bristlecone._data.outcomes": {"check_survival", "read_causes"},
         "bristlecone._encoder.binary": {"BinaryEncoder"},
         "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},

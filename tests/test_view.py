@@ -80,7 +80,7 @@ def test_a_single_leaf_and_equal_leaves_have_a_colour():
 def test_other_estimators_and_classes_are_refused_by_name():
     with pytest.raises(TypeError, match=r"plot_tree takes the fitted trees .* LinearRegression"):
         check_tree(LinearRegression(), "plot_tree")
-    with pytest.raises(TypeError, match="got a OptimalTreeRegressor"):
+    with pytest.raises(TypeError, match="got an OptimalTreeRegressor"):
         check_tree(OptimalTreeRegressor, "plot_tree")
 
 

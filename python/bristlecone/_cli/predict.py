@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bristlecone._cli.columns import TEXT
 from bristlecone._cli.features import known_columns
 from bristlecone._cli.tables import DataFile, check_column, open_table, output, shown
+from bristlecone._data.arrays import type_name
 from bristlecone._model.files import write_files
 from bristlecone._model.registry import load_model
 
@@ -28,13 +29,12 @@ def run(arguments: argparse.Namespace) -> int:
     estimator: Any = load_model(arguments.model)
     if times and not hasattr(estimator, "predict_survival_function"):
         raise ValueError(
-            f"--times: {arguments.model} is a {type(estimator).__name__}, which does not "
-            "predict survival"
+            f"--times: {arguments.model} is {type_name(estimator)}, which does not predict survival"
         )
     cause = arguments.cause
     if cause is not None and not hasattr(estimator, "predict_cumulative_incidence"):
         raise ValueError(
-            f"--cause: {arguments.model} is a {type(estimator).__name__}, which has no causes"
+            f"--cause: {arguments.model} is {type_name(estimator)}, which has no causes"
         )
     table = open_table(arguments.data)
     for name in arguments.id:

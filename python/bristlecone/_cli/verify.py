@@ -9,6 +9,7 @@ from bristlecone._cli.features import known_columns
 from bristlecone._cli.kinds import KINDS, Kind, flag
 from bristlecone._cli.roles import assigned, read_rows
 from bristlecone._cli.tables import open_table
+from bristlecone._data.arrays import with_article
 from bristlecone._model.registry import load_model
 from bristlecone.trust import verify
 
@@ -38,7 +39,9 @@ def _kind(tree: Any, arguments: argparse.Namespace) -> Kind:
     for other in KINDS.values():
         for role in other.roles:
             if role.name not in roles and getattr(arguments, role.name) is not None:
-                raise ValueError(f"{arguments.model} is a {cls}, which does not use {flag(role)}")
+                raise ValueError(
+                    f"{arguments.model} is {with_article(cls)}, which does not use {flag(role)}"
+                )
     parameters = tree.certificate_.parameters
     kind = kind.narrowed(parameters.get("horizon") is not None)
     if getattr(parameters.get("fairness"), "sensitive_feature", None) is None:

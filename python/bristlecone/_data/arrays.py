@@ -108,6 +108,16 @@ def check_names(frame: Any, label: str) -> list[Any]:
     return names
 
 
+def with_article(name: str) -> str:
+    """A name with its article: "a list", "an int", "an ndarray"."""
+    return f"{'an' if name.startswith((*'aeioAEIO', 'nd')) else 'a'} {name}"
+
+
+def type_name(value: Any) -> str:
+    """Name of the type of a value with its article."""
+    return with_article(type(value).__name__)
+
+
 def listed(values: Iterable[Any], most: int = 5) -> str:
     """The first values as text."""
     shown = [repr(value) for value in values]

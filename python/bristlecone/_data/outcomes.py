@@ -12,7 +12,14 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._data.arrays import as_array, check_names, check_not_negative, listed, unmasked
+from bristlecone._data.arrays import (
+    as_array,
+    check_names,
+    check_not_negative,
+    listed,
+    type_name,
+    unmasked,
+)
 from bristlecone._data.outcome_names import columns_of, role_of
 from bristlecone._data.rows import check_row_labels
 
@@ -240,7 +247,7 @@ def _read(y: Any, name: str, as_event: AsEvent | None = None) -> Survival:
     if _is_pair(y):
         if len(y) == 3:
             raise ValueError(
-                f"{name} is a {type(y).__name__} of three; expected a pair (event, time). For "
+                f"{name} is {type_name(y)} of three; expected a pair (event, time). For "
                 "delayed entry pass bristlecone.outcome(event, time, entry), or a DataFrame with "
                 "columns 'event', 'entry' and 'time'"
             )
@@ -255,7 +262,7 @@ def _read(y: Any, name: str, as_event: AsEvent | None = None) -> Survival:
         series = nw.from_native(y, eager_only=True).iter_columns()
         return _from_columns(dict(zip(names, series, strict=True)), name, as_event)
     shape = f" of shape {y.shape}" if isinstance(y, np.ndarray) else ""
-    raise ValueError(f"{name} is a {type(y).__name__}{shape}; expected {_FORMS}")
+    raise ValueError(f"{name} is {type_name(y)}{shape}; expected {_FORMS}")
 
 
 def _is_pair(y: Any) -> bool:

@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.arrays import as_array, check_not_negative
+from bristlecone._data.arrays import as_array, check_not_negative, type_name
 from bristlecone.exceptions import InvalidParameterError
 
 # Within these limits no sum, product or ratio of weights overflows or underflows.
@@ -125,7 +125,7 @@ def row_count(X: Any) -> int:
         shape = np.asarray(X).shape
     if len(shape) != 2:
         raise InvalidParameterError(
-            f"X is a {type(X).__name__}{f' of shape {shape}' if shape else ''}; expected a "
+            f"X is {type_name(X)}{f' of shape {shape}' if shape else ''}; expected a "
             "DataFrame or an array of rows and columns"
         )
     return int(shape[0])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.mixing import mixed
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.choice import choose, choose_of_column, has_many_levels
@@ -199,7 +200,7 @@ def check_for_partitions(encoder: Any) -> BinaryEncoder:
     )
     if not own:
         raise InvalidParameterError(
-            f"encoder is a {type(encoder).__name__}, whose fit needs all rows at once; partitions "
+            f"encoder is {type_name(encoder)}, whose fit needs all rows at once; partitions "
             "need a BinaryEncoder"
         )
     fitted: BinaryEncoder = clone(encoder)

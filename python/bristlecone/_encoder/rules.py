@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bristlecone._data.arrays import type_name
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import Category
 from bristlecone._encoder.features import (
@@ -197,9 +198,7 @@ def leaf_rules(estimator: Any) -> list[list[str]]:
     estimator._check_fitted()
     tree = estimator.tree_
     if not isinstance(tree, Tree):
-        raise TypeError(
-            f"a {type(estimator).__name__} has no rules: its splits use many columns at once"
-        )
+        raise TypeError(f"{type_name(estimator)} has no rules: its splits use many columns at once")
     paths: list[list[tuple[Question, bool]]] = [[] for _ in range(tree.node_count)]
     for node, question in split_questions(estimator.encoder_, tree).items():
         for child, yes in ((tree.children_left[node], True), (tree.children_right[node], False)):

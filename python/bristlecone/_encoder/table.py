@@ -16,7 +16,7 @@ from narwhals.dependencies import is_into_dataframe
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bristlecone._data.arrays import transposed
+from bristlecone._data.arrays import transposed, type_name
 from bristlecone._encoder.columns import (
     FEW_ROWS,
     CategoricalColumn,
@@ -368,6 +368,6 @@ def _infinite(name: str, row: int, value: Any) -> ValueError:
 
 def _unsupported_value(name: str, row: int, value: Any) -> TypeError:
     return TypeError(
-        f"column {name!r} holds a {type(value).__name__} in row {row}; expected numbers, booleans "
+        f"column {name!r} holds {type_name(value)} in row {row}; expected numbers, booleans "
         "or text (convert other values to one of these first)"
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
+from bristlecone._data.arrays import with_article
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.features import OneOf
 from bristlecone._encoder.missing import missing_by_leaf
@@ -157,7 +158,8 @@ def _describe_soft(estimator: Any) -> str:
     return document(
         [
             f"bristlecone {found.version} ({type(estimator).__name__}) trained a tree of depth "
-            f"{estimator.depth_} with soft multivariate splits and a {found.parameters['leaf']} "
+            f"{estimator.depth_} with soft multivariate splits and "
+            f"{with_article(found.parameters['leaf'])} "
             f"model in each of its {estimator.n_leaves_} leaves by {found.aim}. The best "
             f"of {found.parameters['n_restarts']} starts was kept, with the objective "
             f"{found.objective_value:.10g}. The tree is not proven to be optimal.",

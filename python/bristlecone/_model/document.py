@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Meta
 from msgspec.structs import asdict, replace
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.records import (
     Count,
     NotNegative,
@@ -419,8 +420,7 @@ def _number(name: str, value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise TypeError(f"parameter {name} is {value}, which cannot be saved as JSON")
     if not isinstance(value, (bool, int, float, str, type(None))):
-        kind = type(value).__name__
-        raise TypeError(f"parameter {name} is a {kind}, which cannot be saved as JSON")
+        raise TypeError(f"parameter {name} is {type_name(value)}, which cannot be saved as JSON")
     return value
 
 

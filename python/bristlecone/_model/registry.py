@@ -24,6 +24,7 @@ from msgspec.structs import asdict
 
 import bristlecone
 from bristlecone._core import __version__
+from bristlecone._data.arrays import with_article
 from bristlecone._data.checks import check_integer
 from bristlecone._data.records import Record, within
 from bristlecone._encoder.binary import BinaryEncoder
@@ -147,8 +148,8 @@ def dumps(estimator: Any, curve_points: int | None = None) -> str:
     if kind is None or getattr(bristlecone, name) is not type(estimator):
         known = ", ".join(sorted(document.ESTIMATORS))
         if hasattr(estimator, "best_estimator_"):
-            raise TypeError(f"a {name} cannot be saved; save its best_estimator_")
-        raise TypeError(f"a {name} cannot be saved; only {known} can")
+            raise TypeError(f"{with_article(name)} cannot be saved; save its best_estimator_")
+        raise TypeError(f"{with_article(name)} cannot be saved; only {known} can")
     leaves, certificate = estimator.leaves_, estimator.certificate_
     parameters = {key: _plain_parameter(key, x) for key, x in certificate.parameters.items()}
     if curve_points is not None:

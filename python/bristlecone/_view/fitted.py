@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import with_article
 from bristlecone._leaves.base import Leaves
 from bristlecone._search.certificate import Certificate
 
@@ -66,6 +67,6 @@ def check_tree(tree: Any, what: str) -> FittedTree:
     """
     if isinstance(tree, type) or not callable(getattr(tree, "_check_fitted", None)):
         name = tree.__name__ if isinstance(tree, type) else type(tree).__name__
-        raise TypeError(f"{what} takes the fitted trees of bristlecone; got a {name}")
+        raise TypeError(f"{what} takes the fitted trees of bristlecone; got {with_article(name)}")
     tree._check_fitted()
     return tree

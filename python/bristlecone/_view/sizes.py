@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import type_name
 from bristlecone._view.fitted import check_tree
 
 Floats = NDArray[np.float64]
@@ -64,8 +65,8 @@ def trees_of(path: Any, what: str) -> list[tuple[int, Any]]:
     """
     if isinstance(path, (str, bytes)) or not isinstance(path, Sequence):
         raise TypeError(
-            f"{what} takes the list that size_path returns, or a fitted TreeSizeCV; got a "
-            f"{type(path).__name__}"
+            f"{what} takes the list that size_path returns, or a fitted TreeSizeCV; got "
+            f"{type_name(path)}"
         )
     trees = []
     for size, tree in enumerate(path, start=1):
@@ -74,8 +75,7 @@ def trees_of(path: Any, what: str) -> list[tuple[int, Any]]:
             check_tree(tree, what)
         elif not found.is_searched:
             raise TypeError(
-                f"{what} takes trees that were searched for; entry {size - 1} is a "
-                f"{type(tree).__name__}"
+                f"{what} takes trees that were searched for; entry {size - 1} is {type_name(tree)}"
             )
         elif not found.is_treeless:
             trees.append((size, tree))

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_times
 from bristlecone._encoder.columns import Category
 from bristlecone._encoder.decisions import Decision, tree_decisions
@@ -98,8 +99,8 @@ def program_of(tree: Any, what: str, times: ArrayLike | None = None) -> Program:
     fitted = check_tree(tree, what)
     if not isinstance(fitted.tree_, Tree):
         raise TypeError(
-            f"{what} needs splits on single columns and one prediction per leaf; a "
-            f"{type(tree).__name__} has neither"
+            f"{what} needs splits on single columns and one prediction per leaf; "
+            f"{type_name(tree)} has neither"
         )
     try:
         decisions = tree_decisions(fitted.encoder_, fitted.tree_)
@@ -147,7 +148,7 @@ def unlike(
 def _outputs(tree: FittedTree, what: str, times: ArrayLike | None) -> list[Output]:
     if times is not None and not tree.leaves_.has_curves:
         raise ValueError(
-            f"{what}: times needs a tree that predicts survival; got a {type(tree).__name__}"
+            f"{what}: times needs a tree that predicts survival; got {type_name(tree)}"
         )
     return [Output(*one) for one in tree.leaves_.outputs(_named_times(times))]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.outcomes import Survival, as_structured, check_survival
 from bristlecone._foreign import predicts_survival, risk_of, survival_of
 
@@ -39,7 +40,7 @@ def cause_of(model: Any, cause: int | None, what: str) -> int | None:
     """The cause itself; only a tree for competing risks takes one other than the first."""
     if cause not in (None, 1) and not has_causes(model):
         raise TypeError(
-            f"{what} with cause={cause} needs a CompetingRisksTree; got a {type(model).__name__}"
+            f"{what} with cause={cause} needs a CompetingRisksTree; got {type_name(model)}"
         )
     return cause
 
@@ -64,12 +65,12 @@ def trained(estimator: Any, X: Any, what: str, survival_train: Any) -> tuple[Any
     is_tree = is_survival_tree(model)
     if has_causes(model):
         raise TypeError(
-            f"{what} is not defined for a {type(model).__name__}; use the metric concordance, ibs "
+            f"{what} is not defined for {type_name(model)}; use the metric concordance, ibs "
             "or likelihood"
         )
     if not is_tree and (ours or not predicts_survival(model)):
         raise TypeError(
-            f"{what} needs a fitted survival model; got a {type(model).__name__}, which predicts "
+            f"{what} needs a fitted survival model; got {type_name(model)}, which predicts "
             "no risks or survival curves"
         )
     if survival_train is not None:

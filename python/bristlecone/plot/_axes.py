@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.texts import number
 from bristlecone._leaves.shown import Curve
 from bristlecone._view.fitted import FittedTree, check_tree
@@ -46,14 +47,12 @@ def check_survival_tree(tree: Any, what: str) -> FittedTree:
     fitted = check_tree(tree, what)
     if fitted.leaves_.compared == "incidences":
         raise TypeError(
-            f"{what} draws survival trees; for a {type(tree).__name__}, plot_tree draws the "
+            f"{what} draws survival trees; for {type_name(tree)}, plot_tree draws the "
             "incidences of the leaves, plot_survival the curves of rows, and plot_calibration "
             "compares incidences with observations"
         )
     if fitted.leaves_.compared != "survival":
-        raise TypeError(
-            f"{what} draws survival curves, which a {type(tree).__name__} does not predict"
-        )
+        raise TypeError(f"{what} draws survival curves, which {type_name(tree)} does not predict")
     return fitted
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_integer, check_real
 from bristlecone._data.texts import number
 from bristlecone._view.calibration import Compared, calibrations
@@ -86,12 +87,12 @@ def plot_calibration(
     kind = fitted.leaves_.compared
     if not kind:
         raise TypeError(
-            "plot_calibration compares predicted survival, incidences, shares or means; a "
-            f"{type(tree).__name__} predicts none"
+            "plot_calibration compares predicted survival, incidences, shares or means; "
+            f"{type_name(tree)} predicts none"
         )
     if (time is not None) != (kind in ("survival", "incidences")):
         need = f"needs time=, at which to compare {kind}" if time is None else "takes no time"
-        raise ValueError(f"plot_calibration of a {type(tree).__name__} {need}")
+        raise ValueError(f"plot_calibration of {type_name(tree)} {need}")
     check_real("time", time, 0.0, optional=True)
     times = [] if time is None else [float(time)]
     found = calibrations(tree, X, y, times=times, confidence=confidence, n_groups=n_groups)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_integer, check_real, check_times
 from bristlecone._data.texts import counted, number
 from bristlecone._encoder.rules import leaf_rules, rule_text
@@ -308,7 +309,7 @@ def plot_survival(
         check_survival_tree(tree, "plot_survival")
     if cause is not None:
         if not has_causes:
-            raise ValueError(f"cause={cause!r} is given, but a {type(tree).__name__} has no causes")
+            raise ValueError(f"cause={cause!r} is given, but {type_name(tree)} has no causes")
         leaves.check_cause(cause)
     at = _times(times, leaves.unique_times)
     leaf, end = fitted.apply(X), float(at[-1])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_confidence
 from bristlecone._data.outcomes import check_survival
 from bristlecone._data.targets import known_codes
@@ -78,8 +79,8 @@ def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
     """
     if not hasattr(estimates, "propensity") or not hasattr(estimates, "lacks_overlap"):
         raise TypeError(
-            "plot_overlap needs what PolicyTree.estimate_rewards returns; got a "
-            f"{type(estimates).__name__}"
+            "plot_overlap needs what PolicyTree.estimate_rewards returns; got "
+            f"{type_name(estimates)}"
         )
     if estimates.propensity is None:
         raise ValueError(
@@ -190,7 +191,7 @@ def plot_treatment_curves(
     fitted: Any = check_tree(tree, "plot_treatment_curves")
     if not hasattr(fitted.leaves_, "treated"):
         raise TypeError(
-            f"plot_treatment_curves draws policies; a {type(tree).__name__} prescribes no treatment"
+            f"plot_treatment_curves draws policies; {type_name(tree)} prescribes no treatment"
         )
     check_confidence(confidence)
     leaf = fitted.apply(X)

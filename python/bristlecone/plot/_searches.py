@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.texts import counted
 from bristlecone._search.certificate import Certificate
 from bristlecone._search.front import ParetoFront
@@ -65,7 +66,7 @@ def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
     found = check_tree(tree, "plot_trace").certificate_
     if not found.is_searched:
         raise TypeError(
-            f"plot_trace draws the bounds of a search; a {type(tree).__name__} was {found.status}, "
+            f"plot_trace draws the bounds of a search; {type_name(tree)} was {found.status}, "
             "not searched for"
         )
     seconds, objective, bound = _trace(found)
@@ -248,7 +249,7 @@ def plot_front(front: ParetoFront, *, ax: Axes | None = None) -> Axes:
     'false positives'
     """
     if not isinstance(front, ParetoFront):
-        raise TypeError(f"plot_front takes a ParetoFront; got a {type(front).__name__}")
+        raise TypeError(f"plot_front takes a ParetoFront; got {type_name(front)}")
     if not len(front):
         raise ValueError("the front has no points")
     names, costs = front.cost_names, front.costs

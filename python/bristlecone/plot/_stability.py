@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bristlecone._data.arrays import type_name
 from bristlecone._view.palette import FAINT, LABELS
 from bristlecone.plot._axes import dressed, on_axes, plain
 
@@ -52,8 +53,7 @@ def plot_stability(found: Any, *, ax: Axes | None = None) -> Axes:
     ['x0']
     """
     if not hasattr(found, "n_resamples") or not hasattr(found, "columns"):
-        kind = type(found).__name__
-        raise TypeError(f"plot_stability takes what stability returns; got a {kind}")
+        raise TypeError(f"plot_stability takes what stability returns; got {type_name(found)}")
     table = {name: np.asarray(found.columns[name]) for name in ("column", "root", "anywhere")}
     shown = np.flatnonzero(table["anywhere"] > 0)[:_MOST]
     ax = on_axes(ax, height=1.4 + 0.27 * max(1, shown.size))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import type_name
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import NumericColumn
 from bristlecone._encoder.features import Threshold
@@ -122,12 +123,14 @@ def _shown(values: NDArray[np.float64], thresholds: list[float]) -> tuple[NDArra
 
 def _column(tree: Any, fitted: FittedTree, column: str | int | None) -> str:
     """Name of the column that is drawn."""
-    kind, encoder = type(tree).__name__, fitted.encoder_
+    encoder = fitted.encoder_
     if not isinstance(fitted.tree_, Tree):
-        raise TypeError(f"a {kind} has no thresholds: its splits weigh many columns at once")
+        raise TypeError(
+            f"{type_name(tree)} has no thresholds: its splits weigh many columns at once"
+        )
     if not isinstance(encoder, (BinaryEncoder, NumericColumns)):
         raise TypeError(
-            f"plot_thresholds needs the thresholds of columns, which a {type(encoder).__name__} "
+            f"plot_thresholds needs the thresholds of columns, which {type_name(encoder)} "
             "does not report"
         )
     names = _names(encoder)

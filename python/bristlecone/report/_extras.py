@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.outcomes import read_causes
 from bristlecone._data.texts import number, percent, round_numbers
 from bristlecone._leaves.shown import interval
@@ -155,7 +156,7 @@ def held_out(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: floa
     if not kind:
         raise TypeError(
             "held-out rows X and y are compared with trees for survival, competing risks, classes "
-            f"and numbers; got a {type(tree).__name__}"
+            f"and numbers; got {type_name(tree)}"
         )
     found = calibrations(tree, X, y, times=times, confidence=confidence, by_leaf=True)
     charts, heads = [], ["leaf", "rows"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.outcome_names import role_of
 from bristlecone._data.outcomes import check_survival
 from bristlecone._estimators.classifier import OptimalTreeClassifier
@@ -288,7 +289,7 @@ class _Selected:
 def _check_is_dask(values: Any, name: str) -> None:
     if not (hasattr(values, "npartitions") and hasattr(values, "to_delayed")):
         raise InvalidParameterError(
-            f"{name} is a {type(values).__name__}; expected a Dask "
+            f"{name} is {type_name(values)}; expected a Dask "
             f"{'DataFrame' if name == 'X' else 'collection'}. For other data use fit_partitions, "
             "or the estimator without Dask"
         )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from bristlecone._data.arrays import check_names, listed
+from bristlecone._data.arrays import check_names, listed, type_name
 from bristlecone.exceptions import InvalidParameterError
 
 # Rows of a frame or table in memory that are read as one partition.
@@ -94,7 +94,7 @@ def open_source(partitions: Any) -> Source:
         return _of_frame(partitions)
     if hasattr(partitions, "read_next_batch"):
         raise InvalidParameterError(
-            f"partitions is a {type(partitions).__name__}, which can be read only once; a fit "
+            f"partitions is {type_name(partitions)}, which can be read only once; a fit "
             "reads the rows several times: pass a function that returns a new reader"
         )
     if hasattr(partitions, "__arrow_c_stream__"):
@@ -302,7 +302,7 @@ def _frame(values: Any) -> Any:
         if hasattr(values, "__arrow_c_array__"):
             return pyarrow.Table.from_batches([pyarrow.record_batch(values)])
         return pyarrow.table(values)
-    raise InvalidParameterError(f"a partition is a {type(values).__name__}; expected a frame")
+    raise InvalidParameterError(f"a partition is {type_name(values)}; expected a frame")
 
 
 def _batches(stream: Any) -> Iterator[Any]:

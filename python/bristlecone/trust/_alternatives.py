@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.frame import native_frame
 from bristlecone._estimators.searched import Again, SearchedTree, again
 from bristlecone._log import warn
@@ -136,8 +137,8 @@ def search_again(
     """The search of a tree that was searched for; TypeError for any other."""
     if not isinstance(tree, SearchedTree):
         raise TypeError(
-            f"{what} accepts only trees of bristlecone that are found by search; got a "
-            f"{type(tree).__name__}"
+            f"{what} accepts only trees of bristlecone that are found by search; got "
+            f"{type_name(tree)}"
         )
     return again(tree, X, y, sample_weight, **data)
 

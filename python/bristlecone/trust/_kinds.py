@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.arrays import as_array
+from bristlecone._data.arrays import as_array, type_name
 from bristlecone.trust import (
     _causes,
     _costs,
@@ -108,7 +108,7 @@ def read_rows(tree: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Rows:
     more = {name: value for name, value in given.items() if value is not None}
     for name in more:
         if name not in (*kind.arguments, "sample_weight"):
-            raise TypeError(f"verify of a {type(tree).__name__} takes no argument {name!r}")
+            raise TypeError(f"verify of {type_name(tree)} takes no argument {name!r}")
     weight = None
     if "sample_weight" in more:
         weight = as_array(more["sample_weight"], "sample_weight").astype(np.float64)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import with_article
 from bristlecone._encoder.decisions import feature_decisions
 from bristlecone.trust._cells import TooManyTies
 from bristlecone.trust._columns import midpoint
@@ -170,7 +171,7 @@ def check_proof(
     """The lower bound, by a search through every tree where that is small."""
     found = tree.certificate_
     if not found.is_searched:
-        checks.skip("lower bound", "none", f"a {found.status} tree has no lower bound")
+        checks.skip("lower bound", "none", f"{with_article(found.status)} tree has no lower bound")
         return
     gap = 0.0 if found.status == "optimal" else found.gap
     shown = f"{found.lower_bound:.10g} ({found.status}, gap {gap:.3g})"

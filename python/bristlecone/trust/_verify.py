@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import with_article
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import feature_decisions
 from bristlecone._encoder.features import OneOf, subset_text
@@ -178,7 +179,7 @@ def _check_all(
     if soft or statement is None:
         value = f"{found.objective_value:.10g}"
         checks.skip("objective value", value, "trained by optimisation from random starts")
-        checks.skip("lower bound", "none", f"a {found.status} tree has no lower bound")
+        checks.skip("lower bound", "none", f"{with_article(found.status)} tree has no lower bound")
         return
     real = Value(tree, statement, reached)
     sought: tuple[Statement, Value] | None = statement, real
