@@ -141,13 +141,17 @@ impl<'a> Prepared<'a> {
             min_leaf: settings.limits.least_rows(),
         };
         let floors = settings.switches.equivalent_points;
-        let (rows, tables) = Tables::new(task, features, floors, task.reference(), leaf_by_leaf)?;
+        let reference = task.reference();
+        let (rows, mut tables) = Tables::new(task, features, floors, reference, leaf_by_leaf)?;
         let (timeline, n_floors) = (task.timeline(), tables.n_floors);
         let depth = settings.limits.max_depth.min(tables.n_groups);
-        let rounding = if leaf_by_leaf {
-            Rounding::of_leaves(timeline, depth, n_floors)
-        } else {
-            Rounding::of_passes(timeline, task.curve(), depth, n_floors)
+        let passes = Rounding::of_passes(timeline, task.curve(), depth, n_floors);
+        let rounding = match &mut tables.exact {
+            Some(exact) => {
+                exact.passes = Some(passes);
+                Rounding::of_leaves(timeline, depth, n_floors)
+            }
+            None => passes,
         };
         let memo = settings.switches.cache.then(|| MemoOf::<CurveNodes>::new(settings.bytes()));
         let root = CurveNode { rows, leaf: kernel.leaf(&tables) };
@@ -307,5 +311,62 @@ impl<'a> Prepared<'a> {
         }
         // Bounds that rest on the reference model are not bounds on the optimum.
         search.at_root(&mut branch, root, allowed, proves)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::survival::Observations;
+    use crate::task::brier::Brier;
+    use crate::task::curve::LeafCurve;
+    use bristlecone_oracle::instances::Random;
+
+    /// Where passes show which leaves matter, and where they show nothing: they read weights of
+    /// about 1 beside some of 2^40 rounded by more than a thousandth of themselves.
+    #[test]
+    fn leaf_by_leaf_finds_what_passes_find() {
+        let mut by_passes = [0, 0];
+        for seed in 0..200 {
+            let random = &mut Random::new(seed);
+            let (n, columns) = (10 + random.below(60), 2 + random.below(5));
+            let bytes: Vec<u8> = (0..n * columns).map(|_| u8::from(random.chance(0.4))).collect();
+            let features = BinaryMatrix::from_bytes(n, columns, &bytes).unwrap();
+            let time: Vec<f64> = (0..n).map(|_| 1.0 + random.below(20) as f64).collect();
+            let event: Vec<bool> = (0..n).map(|_| random.chance(0.6)).collect();
+            let range = random.below(5) as f64;
+            let weight = |_| {
+                (1.0 + random.below(100) as f64 / 7.0)
+                    * 1024f64.powf(range * random.below(2) as f64)
+            };
+            let weight: Vec<f64> = (0..n).map(weight).collect();
+            let obs = Observations {
+                time: &time,
+                event: &event,
+                weight: Some(&weight),
+                entry: None,
+                count: None,
+            };
+            let curve = match random.chance(0.3) {
+                true => LeafCurve::BrierOptimal,
+                false => LeafCurve::KaplanMeier,
+            };
+            let task = Brier::new(&obs, random.below(3) as f64 * 1e-3, curve, None).unwrap();
+            let depth = 1 + random.below(3);
+            let settings = Settings::default().with_limits(|s| s.max_depth = depth);
+            let settings = settings.checked(n, n).unwrap();
+            let never = || false;
+            let monitor = Monitor::new(None, &never);
+            let mut prepared = Prepared::new(&task, &features, &settings).unwrap();
+            let expected = prepared.solve(&settings, &monitor, None).unwrap();
+            let exact = prepared.leaf_by_leaf(expected.objective).unwrap();
+            let passes = exact.tables.exact.as_ref().and_then(|exact| exact.passes).unwrap();
+            by_passes[usize::from(passes.absolute.is_finite())] += 1;
+            let found = exact.solve_once(&settings, &monitor, (None, false));
+            let difference = (found.objective - expected.objective).abs();
+            assert!(difference <= 2e-9 * expected.objective, "seed {seed}");
+            assert_eq!(found.status, Status::Optimal, "seed {seed}");
+        }
+        assert!(by_passes.iter().all(|&n| n > 20), "{by_passes:?}");
     }
 }

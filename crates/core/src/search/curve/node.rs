@@ -1,12 +1,13 @@
 //! Nodes of a curve task: rows in the order of time, all splits of which one pass evaluates.
 
-use super::kernel::{self, Kernel, Splits};
+use super::kernel::{self, Kernel, Splits, exact};
 use super::rows::{Rows, Tables};
 use crate::search::branch::Branch;
 use crate::search::nodes::{
     Allowed, Bounded, InOrder, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted,
 };
 use crate::search::{Monitor, Settings, Stop};
+use crate::task::curve::Rounding;
 use crate::tree::Tree;
 
 /// Mark of a best tree that is a leaf, in the place of the column at its root.
@@ -94,6 +95,9 @@ impl<'a> CurveNodes<'a> {
 
     /// The best tree of one split, or the leaf.
     fn best_single(&self, node: &CurveNode, splits: &Splits) -> Known<f64, i32> {
+        if let Some(passes) = self.passes() {
+            return self.best_single_exactly(node, splits, passes);
+        }
         let (rows, least) = (&node.rows, self.settings.limits.least_rows() as f64);
         let mut best = self.leaf(node);
         for (lane, &column) in splits.columns.iter().enumerate() {
@@ -107,18 +111,61 @@ impl<'a> CurveNodes<'a> {
         best
     }
 
+    /// How far passes may be off, if losses are computed leaf by leaf where it matters.
+    fn passes(&self) -> Option<Rounding> {
+        self.tables.exact.as_ref().and_then(|exact| exact.passes)
+    }
+
+    /// The same leaf by leaf, of the columns that may be the best by a pass.
+    fn best_single_exactly(
+        &self,
+        node: &CurveNode,
+        splits: &Splits,
+        passes: Rounding,
+    ) -> Known<f64, i32> {
+        let candidates = self.candidates(&node.rows, splits);
+        let loss = |candidate: &Candidate| candidate.leaves - 2.0 * self.price;
+        let losses = candidates.iter().map(|candidate| passes.above(loss(candidate)));
+        let most = losses.fold(node.leaf - self.price, f64::min);
+        let may_be_best = |candidate: &&Candidate| passes.below(loss(candidate)) <= most;
+        let mut open: Vec<&Candidate> = candidates.iter().filter(may_be_best).collect();
+        open.sort_by_key(|candidate| candidate.column);
+        let mut best = self.leaf(node);
+        for candidate in open {
+            let Candidate { column, leaves, .. } = self.settled(node, *candidate);
+            if leaves < best.value - self.slack {
+                best = Known::exact(leaves, column as i32);
+            }
+        }
+        best
+    }
+
+    /// A candidate with the losses of its leaves as they are.
+    pub fn settled(&self, node: &CurveNode, candidate: Candidate) -> Candidate {
+        let Some(exact) = &self.tables.exact else { return candidate };
+        let (curve, column) = (self.kernel.curve, candidate.column);
+        let leaf = exact::split(&node.rows, self.tables, exact, curve, column);
+        Candidate { leaf, leaves: leaf[0] + leaf[1] + 2.0 * self.price, ..candidate }
+    }
+
     /// Columns that split the node into two allowed leaves, the best single split first.
     fn candidates(&self, rows: &Rows, splits: &Splits) -> Vec<Candidate> {
-        let least = self.settings.limits.least_rows() as f64;
+        let (least_rows, passes) = (self.settings.limits.least_rows() as f64, self.passes());
         let of_lane = |(lane, &column): (usize, &usize)| {
             let count = splits.count[lane];
-            let too_few = count < least || rows.count - count < least;
+            let too_few = count < least_rows || rows.count - count < least_rows;
             if too_few || !self.allows_events(rows, column) {
                 return None;
             }
             let (leaf, floor) = ([splits.no[lane], splits.yes[lane]], splits.floor[lane]);
-            let bound = self.bound_of(leaf[1], floor, count)
-                + self.bound_of(leaf[0], rows.floor - floor, rows.count - count);
+            let floors = [rows.floor - floor, floor];
+            // No leaf loses less than the floor of its rows.
+            let least = |side: usize| match passes {
+                Some(passes) => passes.below(leaf[side]).max(floors[side]),
+                None => leaf[side],
+            };
+            let bound = self.bound_of(least(1), floors[1], count)
+                + self.bound_of(least(0), floors[0], rows.count - count);
             let leaves = leaf[1] + leaf[0] + 2.0 * self.price;
             Some(Candidate { column, leaf, count, floor, leaves, bound })
         };
@@ -214,7 +261,7 @@ impl<'a> Nodes for CurveNodes<'a> {
         let [mut no, mut yes] = [(); 2].map(|()| self.nodes_pool.pop().unwrap_or_default());
         let sums = (split.count, split.floor);
         node.rows.split(split.column, self.tables, sums, &mut yes.rows, &mut no.rows);
-        [no.leaf, yes.leaf] = split.leaf;
+        [no.leaf, yes.leaf] = self.settled(node, *split).leaf;
         Ok([no, yes])
     }
 
@@ -313,7 +360,7 @@ impl Listed for CurveNodes<'_> {
 pub struct Candidate {
     /// Which.
     pub column: usize,
-    /// Losses of its false and its true side, as leaves.
+    /// Losses of its false and its true side, as leaves, as a pass has them.
     pub leaf: [f64; 2],
     /// Number of the caller's rows where it is true.
     pub count: f64,

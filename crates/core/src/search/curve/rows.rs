@@ -6,7 +6,7 @@ use crate::precise::Precise;
 use crate::survival::timeline::{Code, Timeline};
 use crate::task::brier::antitonic::Fit;
 use crate::task::brier::exact;
-use crate::task::curve::{CurveTask, LeafCurve};
+use crate::task::curve::{CurveTask, LeafCurve, Rounding};
 
 /// Distinct rows of a node, as a set of rows of the tables.
 #[derive(Clone, Debug, Default)]
@@ -62,12 +62,21 @@ pub struct About {
     pub floor: f64,
 }
 
+/// Weight of equal rows.
+#[derive(Clone, Copy)]
+struct Merged {
+    /// In whole numbers.
+    whole: f64,
+    /// As it is.
+    exact: Precise,
+}
+
 /// Constants of a search.
 #[derive(Debug)]
 pub struct Tables {
     /// Time and kind of each row, ascending.
     pub code: Vec<Code>,
-    /// Weight of each row, in whole numbers unless losses are `exact`.
+    /// Weight of each row, in whole numbers.
     pub weight: Vec<f64>,
     /// For each code, the first row of a later one; ascending.
     pub run_end: Vec<u32>,
@@ -111,10 +120,21 @@ pub struct Tables {
     pub free_floor: f64,
     /// Groups that have a floor.
     pub n_floors: usize,
-    /// Timeline with the weights as they are, if losses are computed leaf by leaf.
-    pub exact: Option<Timeline>,
+    /// What losses are computed leaf by leaf from, if they are.
+    pub exact: Option<Exact>,
     /// End of restricted means, if they are wanted.
     pub end: Option<f64>,
+}
+
+/// What losses are computed [leaf by leaf](exact) from.
+#[derive(Debug)]
+pub struct Exact {
+    /// Times, and the weights that undo censoring.
+    pub timeline: Timeline,
+    /// Weight of each row as it is.
+    pub weight: Vec<f64>,
+    /// How far passes may be off, if only what they leave open is computed leaf by leaf.
+    pub passes: Option<Rounding>,
 }
 
 /// Distinct rows per time from which nodes are counted in histograms.
@@ -144,14 +164,14 @@ impl Tables {
         let words = columns.len().div_ceil(64).max(1);
         let bits = packed_rows(features, &columns);
         let codes: Vec<Code> = (0..n).map(|r| timeline.code(r)).collect();
-        let weights = if leaf_by_leaf { timeline.weight.clone() } else { timeline.whole_weights() };
+        let weights = timeline.whole_weights();
         let packed = |r: u32| &bits[r as usize * words..(r as usize + 1) * words];
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.sort_unstable_by(|&r, &s| {
             packed(r).cmp(packed(s)).then(codes[r as usize].cmp(&codes[s as usize]))
         });
         // Equal rows, group by group.
-        let (mut merged, mut group): (Vec<(u32, Precise, About)>, Vec<u32>) = Default::default();
+        let (mut merged, mut group): (Vec<(u32, Merged, About)>, Vec<u32>) = Default::default();
         let mut reference = Vec::new();
         for (at, &r) in order.iter().enumerate() {
             let i = r as usize;
@@ -167,22 +187,21 @@ impl Tables {
                 Some((first, weight, about))
                     if same_group && codes[*first as usize] == codes[i] =>
                 {
-                    weight.add(weights[i]);
+                    weight.whole += weights[i];
+                    weight.exact.add(timeline.weight[i]);
                     about.count += 1.0;
                 }
                 _ => {
                     let about = About { count: 1.0, ..About::default() };
-                    merged.push((r, weights[i].into(), about));
+                    let (whole, exact) = (weights[i], timeline.weight[i].into());
+                    merged.push((r, Merged { whole, exact }, about));
                     group.push(reference.len() as u32 - 1);
                 }
             }
         }
-        let mut merged: Vec<(u32, f64, About)> =
-            merged.into_iter().map(|(r, weight, about)| (r, weight.value(), about)).collect();
-        let total: f64 = merged.iter().map(|row| row.1).sum();
+        let total: f64 = merged.iter().map(|row| row.1.whole).sum();
         let (plain, censoring) = timeline.integrals(total);
-        let weighted =
-            leaf_by_leaf || merged.iter().any(|(_, weight, about)| *weight != about.count);
+        let weighted = merged.iter().any(|(_, weight, about)| weight.whole != about.count);
         let mut tables = Tables {
             code: Vec::new(),
             weight: Vec::new(),
@@ -207,19 +226,22 @@ impl Tables {
             n_groups: reference.len(),
             free_floor: 0.0,
             n_floors: 0,
-            exact: leaf_by_leaf.then(|| timeline.clone()),
+            exact: None,
             end: task.horizon(),
         };
         let mut start = 0;
         while start < merged.len() {
             let len = group[start..].iter().take_while(|&&g| g == group[start]).count();
             let rows = merged[start..start + len].iter();
-            let curve = rows.map(|&(r, weight, _)| (codes[r as usize], weight));
-            let floor = match &tables.exact {
-                _ if !floors => 0.0,
-                None => tables.best_curve(curve),
-                Some(timeline) => {
-                    let rows: Vec<(Code, f64)> = curve.collect();
+            let floor = match (floors, leaf_by_leaf) {
+                (false, _) => 0.0,
+                (_, false) => {
+                    tables.best_curve(rows.map(|(r, weight, _)| (codes[*r as usize], weight.whole)))
+                }
+                (_, true) => {
+                    let rows =
+                        rows.map(|(r, weight, _)| (codes[*r as usize], weight.exact.value()));
+                    let rows: Vec<(Code, f64)> = rows.collect();
                     exact::leaf_loss(timeline, LeafCurve::BrierOptimal, &rows)
                 }
             };
@@ -231,12 +253,13 @@ impl Tables {
         }
         let mut by_time: Vec<u32> = (0..merged.len() as u32).collect();
         by_time.sort_by_key(|&m| codes[merged[m as usize].0 as usize]);
-        let mut root = Rows::default();
+        let (mut root, mut weight_of) = (Rows::default(), Vec::new());
         for m in by_time {
             let (r, weight, about) = merged[m as usize];
+            weight_of.push(weight.exact.value());
             tables.bits.extend_from_slice(packed(r));
             tables.code.push(codes[r as usize]);
-            tables.weight.push(weight);
+            tables.weight.push(weight.whole);
             tables.about.push(about);
             root.count += about.count;
             root.floor += about.floor;
@@ -276,14 +299,18 @@ impl Tables {
                 tables.events[bit][id / 64] |= 1 << (id % 64);
             }
         }
-        if !leaf_by_leaf
-            && timeline.weight_scale() == 1.0
+        if timeline.weight_scale() == 1.0
             && of_run.iter().all(|&weight| weight <= f64::from(u16::MAX))
         {
             tables.small_weight = Some(tables.weight.iter().map(|&w| w as u16).collect());
             tables.histograms = n_distinct >= ROWS_PER_TIME * timeline.grid.len();
             tables.countable = !weighted && total <= f64::from(u16::MAX);
         }
+        tables.exact = leaf_by_leaf.then(|| Exact {
+            timeline: timeline.clone(),
+            weight: weight_of,
+            passes: None,
+        });
         Ok((root, tables))
     }
 

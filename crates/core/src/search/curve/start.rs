@@ -28,6 +28,7 @@ impl<'a> Grower for CurveGrower<'a, '_> {
             nodes.close(open);
             return Ok(None);
         };
+        let best = nodes.settled(node, best);
         let (column, price, cost) = (nodes.tables.columns[best.column], 0.0, best.leaves);
         Ok(Some(BestSplit { split: (open, best), column, price, cost }))
     }

@@ -42,14 +42,13 @@ impl<'a> Curves<'a> {
     /// Rows as one leaf.
     pub fn leaf(&self, rows: &Rows) -> Leaf {
         let Tables { code, weight, .. } = &self.tables;
-        let rows = rows.ids().map(|id| (code[id], weight[id]));
         match &self.tables.exact {
-            None => self.tables.kaplan_meier(rows),
-            Some(timeline) => {
-                let rows: Vec<_> = rows.collect();
-                let loss = leaf_loss(timeline, LeafCurve::KaplanMeier, &rows);
-                let horizon = self.task.horizon();
-                (loss, horizon.map_or(0.0, |end| restricted_mean(timeline, end, &rows)))
+            None => self.tables.kaplan_meier(rows.ids().map(|id| (code[id], weight[id]))),
+            Some(exact) => {
+                let rows: Vec<_> = rows.ids().map(|id| (code[id], exact.weight[id])).collect();
+                let loss = leaf_loss(&exact.timeline, LeafCurve::KaplanMeier, &rows);
+                let mean = |end| restricted_mean(&exact.timeline, end, &rows);
+                (loss, self.task.horizon().map_or(0.0, mean))
             }
         }
     }

@@ -1,44 +1,61 @@
-//! The splits of a node leaf by leaf, for weights whose range is too wide for one pass.
+//! Splits of a node leaf by leaf, for weights whose range is too wide for one pass.
 
-use super::super::rows::{Rows, Tables};
+use super::super::rows::{Exact, Rows, Tables};
 use super::Splits;
-use crate::survival::timeline::{Code, Timeline};
+use crate::survival::timeline::Code;
 use crate::task::brier::exact::{leaf_loss, restricted_mean};
 use crate::task::curve::LeafCurve;
+
+/// Places in time and weights of the rows where a column is false, and of those where it is true.
+type Sides = [Vec<(Code, f64)>; 2];
+
+fn divide(rows: &Rows, tables: &Tables, exact: &Exact, column: usize, sides: &mut Sides) {
+    let mask = tables.column(column);
+    sides.iter_mut().for_each(Vec::clear);
+    for id in rows.ids() {
+        let yes = mask[id / 64] >> (id % 64) & 1 == 1;
+        sides[usize::from(yes)].push((tables.code[id], exact.weight[id]));
+    }
+}
+
+/// Losses of the two sides of a split, the false one first; O(rows).
+pub fn split(
+    rows: &Rows,
+    tables: &Tables,
+    exact: &Exact,
+    curve: LeafCurve,
+    column: usize,
+) -> [f64; 2] {
+    let mut sides = Sides::default();
+    divide(rows, tables, exact, column, &mut sides);
+    sides.map(|rows| leaf_loss(&exact.timeline, curve, &rows))
+}
 
 /// Losses of all single splits, and restricted means where they are wanted; O(rows · columns).
 pub(super) fn all_splits(
     rows: &Rows,
     tables: &Tables,
-    timeline: &Timeline,
+    exact: &Exact,
     curve: LeafCurve,
     out: &mut Splits,
 ) {
-    let n_columns = tables.columns.len();
+    let (timeline, n_columns) = (&exact.timeline, tables.columns.len());
     out.columns.clear();
     out.columns.extend(0..n_columns);
-    let [mut yes, mut no]: [Vec<(Code, f64)>; 2] = Default::default();
+    let mut sides = Sides::default();
     for c in 0..n_columns {
-        let column = tables.column(c);
-        let (mut count, mut floor) = (0.0, 0.0);
-        yes.clear();
-        no.clear();
-        for id in rows.ids() {
-            let row = (tables.code[id], tables.weight[id]);
-            if column[id / 64] >> (id % 64) & 1 == 1 {
-                count += tables.about[id].count;
-                floor += tables.about[id].floor;
-                yes.push(row);
-            } else {
-                no.push(row);
-            }
-        }
-        out.yes[c] = leaf_loss(timeline, curve, &yes);
-        out.no[c] = leaf_loss(timeline, curve, &no);
+        divide(rows, tables, exact, c, &mut sides);
+        let [no, yes] = &sides;
+        out.yes[c] = leaf_loss(timeline, curve, yes);
+        out.no[c] = leaf_loss(timeline, curve, no);
         if let Some(end) = tables.end {
-            out.means[0][c] = restricted_mean(timeline, end, &no);
-            out.means[1][c] = restricted_mean(timeline, end, &yes);
+            out.means[0][c] = restricted_mean(timeline, end, no);
+            out.means[1][c] = restricted_mean(timeline, end, yes);
         }
-        (out.count[c], out.floor[c]) = (count, floor);
+        let mask = tables.column(c);
+        let about = rows.ids().filter(|id| mask[id / 64] >> (id % 64) & 1 == 1);
+        (out.count[c], out.floor[c]) = about.fold((0.0, 0.0), |(count, floor), id| {
+            (count + tables.about[id].count, floor + tables.about[id].floor)
+        });
     }
 }

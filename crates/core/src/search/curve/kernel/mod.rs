@@ -1,6 +1,6 @@
 //! All single splits of a node in one pass over its rows, lanes = columns, both sides at once.
 
-mod exact;
+pub mod exact;
 mod side;
 mod source;
 
@@ -70,10 +70,11 @@ pub struct Kernel {
 impl Kernel {
     /// Loss of all rows as one leaf.
     pub fn leaf(&self, tables: &Tables) -> f64 {
-        let rows = tables.code.iter().copied().zip(tables.weight.iter().copied());
-        if let Some(timeline) = &tables.exact {
-            return leaf_loss(timeline, self.curve, &rows.collect::<Vec<(Code, f64)>>());
+        if let Some(exact) = &tables.exact {
+            let rows = tables.code.iter().copied().zip(exact.weight.iter().copied());
+            return leaf_loss(&exact.timeline, self.curve, &rows.collect::<Vec<(Code, f64)>>());
         }
+        let rows = tables.code.iter().copied().zip(tables.weight.iter().copied());
         match self.curve {
             LeafCurve::KaplanMeier => tables.kaplan_meier(rows).0,
             LeafCurve::BrierOptimal => tables.best_curve(rows),
@@ -103,8 +104,8 @@ impl Kernel {
         if n_columns == 0 {
             return;
         }
-        if let Some(timeline) = &tables.exact {
-            exact::all_splits(rows, tables, timeline, self.curve, out);
+        if let Some(exact) = tables.exact.as_ref().filter(|exact| exact.passes.is_none()) {
+            exact::all_splits(rows, tables, exact, self.curve, out);
             return;
         }
         with_token!(self.backend, token => {
