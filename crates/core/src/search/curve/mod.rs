@@ -366,6 +366,17 @@ mod tests {
             let difference = (found.objective - expected.objective).abs();
             assert!(difference <= 2e-9 * expected.objective, "seed {seed}");
             assert_eq!(found.status, Status::Optimal, "seed {seed}");
+            // Whatever a reference model loses, two leaves are no better than the bound of their split.
+            let losses = vec![random.below(3) as f64; n];
+            let task = Brier::new(&obs, 1e-3, curve, Some(&losses)).unwrap();
+            let prepared = Prepared::new(&task, &features, &settings).unwrap();
+            let exact = prepared.leaf_by_leaf(expected.objective).unwrap();
+            let mut branch = exact.branch(&settings, &monitor);
+            let (_, candidates) = branch.nodes.all_splits(&exact.root);
+            for candidate in candidates {
+                let settled = branch.nodes.settled(&exact.root, candidate);
+                assert!(candidate.bound <= settled.leaves * (1.0 + 1e-12), "seed {seed}");
+            }
         }
         assert!(by_passes.iter().all(|&n| n > 20), "{by_passes:?}");
     }

@@ -159,8 +159,9 @@ impl<'a> CurveNodes<'a> {
             }
             let (leaf, floor) = ([splits.no[lane], splits.yes[lane]], splits.floor[lane]);
             let floors = [rows.floor - floor, floor];
-            // No leaf loses less than the floor of its rows.
+            // No leaf loses less than the floor of its rows, unless that is of a reference model.
             let least = |side: usize| match passes {
+                Some(passes) if self.tables.reference => passes.below(leaf[side]),
                 Some(passes) => passes.below(leaf[side]).max(floors[side]),
                 None => leaf[side],
             };
