@@ -380,10 +380,10 @@ def test_scorers_are_pickled_and_cloned(scorer):
 @pytest.mark.parametrize("name", [name for name in SCORERS if name != "concordance"])
 def test_what_is_no_survival_tree_is_refused(name, halves):
     X, y, *_ = halves
-    told = f"{name}_scorer needs a fitted survival model; got"
+    message = f"{name}_scorer needs a fitted survival model; got"
     others = LinearRegression().fit(X, y["months"]), OptimalTreeRegressor().fit(X, y["months"])
     for other in others:
-        with pytest.raises(TypeError, match=f"{told} an? {type(other).__name__}"):
+        with pytest.raises(TypeError, match=f"{message} an? {type(other).__name__}"):
             SCORERS[name](other, X, y)
     with pytest.raises(sklearn.exceptions.NotFittedError):
         SCORERS[name](GreedySurvivalTree(), X, y)

@@ -265,8 +265,8 @@ pub fn subtree_by_costs<T: Questions>(
     subtree(Growth::new(sums, columns, unlimited(limits), true), limits, interrupted)
 }
 
-/// As [`subtree_by_costs`], by the loss of a curve task, of which not all thresholds of a column of many
-/// are scored; O(columns · rows · log(rows)) per level.
+/// As [`subtree_by_costs`], by the loss of a curve task. If a column has many thresholds, some of them
+/// are scored. O(columns · rows · log(rows)) per level.
 pub fn subtree_by_curve(
     task: &(impl ScalarCurveTask + ?Sized),
     columns: Vec<Codes>,

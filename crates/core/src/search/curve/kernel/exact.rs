@@ -31,7 +31,8 @@ pub fn split(
     sides.map(|rows| leaf_loss(&exact.timeline, curve, &rows))
 }
 
-/// Losses of all single splits, and restricted means where they are wanted; O(rows · columns).
+/// Losses of all single splits, and restricted means where they are wanted, but no counts and no
+/// floors; O(rows · columns).
 pub(super) fn all_splits(
     rows: &Rows,
     tables: &Tables,
@@ -52,10 +53,5 @@ pub(super) fn all_splits(
             out.means[0][c] = restricted_mean(timeline, end, no);
             out.means[1][c] = restricted_mean(timeline, end, yes);
         }
-        let mask = tables.column(c);
-        let about = rows.ids().filter(|id| mask[id / 64] >> (id % 64) & 1 == 1);
-        (out.count[c], out.floor[c]) = about.fold((0.0, 0.0), |(count, floor), id| {
-            (count + tables.about[id].count, floor + tables.about[id].floor)
-        });
     }
 }
