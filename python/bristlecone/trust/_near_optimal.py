@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -12,9 +11,7 @@ from numpy.typing import NDArray
 
 from bristlecone._data.checks import check_integer, check_real
 from bristlecone._data.frame import native_frame
-from bristlecone._fit.search import Search
 from bristlecone._log import warn
-from bristlecone._search.engine import Problem
 from bristlecone.exceptions import CertificateError, SearchLimitWarning
 from bristlecone.trust._alternatives import refusal, search_again
 from bristlecone.trust._optimality import assert_not_below
@@ -187,18 +184,11 @@ def near_optimal_trees(
     near_optimal = search.engine(problem).near_optimal
     if near_optimal is None:
         raise TypeError(refusal(tree, "near_optimal_trees"))
-    options = {"slack": float(epsilon), "limit": limit}
-    found, complete = near_optimal(**search.limits.settings(problem, **options))
-    proved = found[0].status == "optimal"
-    best = search_data.tree(found[0], problem, start).certificate_
+    settings = search.limits.settings(problem, slack=float(epsilon), limit=limit)
+    found, complete = near_optimal(**settings)
     off = slack_of(
         tree, X, y, getattr(problem.data, "smoothed", None), sample_weight=sample_weight, **data
     )
-    if proved and not complete:
-        # The first of the trees has the fewest leaves; the trace ends at the best.
-        reached = found[0].trace[-1][1]
-        worst = reached + options["slack"]
-        found = _of_few_leaves(search, problem, near_optimal, (worst, off), options) or found
     trees = [search_data.tree(solution, problem, start) for solution in found]
     for one in trees:
         which = f"a tree of {one.n_leaves_} leaves that the search found"
@@ -209,42 +199,9 @@ def near_optimal_trees(
             f"the least objective of all trees is {least:.17g}; the fitted {type(tree).__name__} "
             f"reports {tree.objective_value_:.17g}"
         )
-    for one in trees:
-        # Searches of fewer leaves prove less than the parameters of the trees say.
-        bound = min(best.lower_bound, one.objective_value_)
-        one.certificate_ = replace(
-            one.certificate_, status=best.status, lower_bound=bound, trace=best.trace
-        )
     if not complete:
-        stopped = f"the search stopped ({found[0].status})"
-        many = f"more than limit={limit} trees are within {epsilon:g} of the optimum"
-        warn((many if proved else stopped) + "; others are left out", SearchLimitWarning)
+        why = f"the search stopped ({found[0].status})"
+        if trees[0].certificate_.is_proved:
+            why = f"more than limit={limit} trees are within {epsilon:g} of the optimum"
+        warn(f"{why}; others are left out", SearchLimitWarning)
     return NearOptimalTrees(trees, float(epsilon), complete, tree._frame_kind)
-
-
-def _of_few_leaves(
-    search: Search,
-    problem: Problem,
-    near_optimal: Any,
-    most: tuple[float, float],
-    options: dict[str, Any],
-) -> list[Any]:
-    """Trees of one leaf, two, ... until ``limit`` trees are found.
-
-    ``most`` is the largest objective, and what ties with it differ by.
-    """
-    limit, (worst, tie) = options["limit"], most
-    found: list[Any] = []
-    for leaves in range(1, len(problem.features) + 1):
-        # The optimum of so few leaves lies higher: what is left of the slack above it.
-        one = search.limits.settings(problem, max_leaf_nodes=leaves, limit=1)
-        small = near_optimal(**one)[0][0]
-        left = worst - small.objective
-        if left < 0:
-            continue
-        found, complete = near_optimal(**{**one, "slack": left, "limit": limit})
-        # One that a limit stopped may be any tree.
-        found = [one for one in found if one.objective <= worst + tie]
-        if not complete or len(found) >= limit:
-            break
-    return found

@@ -1,16 +1,16 @@
 //! Every tree that is nearly as good as the best one.
 
 use super::branch::Branch;
-use super::nodes::{Allowed, Bounded, Cost, Listed};
-use super::{Settings, Solution, Status, Stop};
+use super::nodes::{Allowed, Bounded, Cost, Listed, Parent, full_leaves};
+use super::{Solution, Status, Stop};
 use crate::tree::Tree;
 use rustc_hash::FxHashSet;
 
 /// The cost of a tree, and the tree.
 type Costed<C> = (C, Tree);
 
-/// Trees of a subtree that are kept where leaves are limited, so that not all pairs fit.
-const MOST: usize = 1 << 20;
+/// Trees, and whether these are all.
+type Listing<C> = (Vec<Costed<C>>, bool);
 
 /// Trees near the optimum.
 #[derive(Clone, Debug)]
@@ -36,36 +36,28 @@ pub(super) struct Nearness<C> {
     pub worst: f64,
     /// Most trees to list.
     pub limit: usize,
+    /// Rows: no tree has more leaves.
+    pub n_rows: usize,
 }
 
-/// All near trees by leaves, `first` being the best tree.
+/// All near trees by leaves, or of the fewest leaves where there are too many; `first` is the best.
 ///
 /// Columns that split a node's rows in the same way count once, by the first of them. When
 /// a limit ends the enumeration, only the best tree is returned.
 pub(super) fn near_optimal<N: Listed>(
     branch: &mut Branch<N>,
     root: &N::Node,
-    settings: &Settings,
+    allowed: Allowed,
     first: Solution,
     nearness: &Nearness<N::Cost>,
     objective: impl Fn(&Tree) -> f64,
 ) -> Near {
-    let &Nearness { cut, worst, limit } = nearness;
-    let most = if settings.limits.max_leaves.is_some() { MOST.max(limit) } else { limit };
-    let most = most.saturating_add(1);
-    let mut all = Enumeration { branch, most, complete: true };
-    loop {
-        let mut found = match all.trees(root, settings.limits.allowed(), cut) {
-            Ok(found) => found,
-            Err(stop) => return Near::stopped(first, Status::from(stop)),
-        };
-        found.retain(|(_, tree)| objective(tree) <= worst);
-        // Among those that were kept too many may have been ties of no interest.
-        if all.complete || found.len() > limit {
-            let complete = all.complete && found.len() <= limit;
-            return Near { trees: solutions(found, limit, &first, objective), complete };
+    let mut all = Enumeration { branch, most: nearness.limit.saturating_add(1), complete: true };
+    match all.near(root, allowed, nearness, &objective) {
+        Ok((found, complete)) => {
+            Near { trees: solutions(found, nearness.limit, &first, objective), complete }
         }
-        (all.most, all.complete) = (all.most.saturating_mul(4), true);
+        Err(stop) => Near::stopped(first, Status::from(stop)),
     }
 }
 
@@ -96,23 +88,72 @@ struct Enumeration<'a, 'b, N: Listed> {
     complete: bool,
 }
 
+/// Leaves of the trees that are listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    /// As many as the depth allows, or fewer.
+    Any,
+    /// Exactly as many as are allowed.
+    All,
+}
+
 impl<N: Listed> Enumeration<'_, '_, N> {
+    /// All near trees and true, or those of the fewest leaves, more than asked for, and false.
+    fn near(
+        &mut self,
+        root: &N::Node,
+        allowed: Allowed,
+        nearness: &Nearness<N::Cost>,
+        objective: &impl Fn(&Tree) -> f64,
+    ) -> Result<Listing<N::Cost>, Stop> {
+        let is_near = |(_, tree): &Costed<N::Cost>| objective(tree) <= nearness.worst;
+        if allowed.is_full() {
+            let mut found = self.trees(root, allowed, Leaves::Any, nearness.cut)?;
+            found.retain(is_near);
+            if self.complete && found.len() <= nearness.limit {
+                return Ok((found, true));
+            }
+        }
+        let mut found: Vec<Costed<N::Cost>> = Vec::new();
+        for leaves in 1..=allowed.leaves.min(nearness.n_rows) {
+            let allowed = Allowed::of(allowed.depth, leaves);
+            let wanted = nearness.limit.saturating_add(1) - found.len();
+            self.most = wanted;
+            loop {
+                self.complete = true;
+                let mut trees = self.trees(root, allowed, Leaves::All, nearness.cut)?;
+                trees.retain(is_near);
+                // Among those that were kept too many may have been ties of no interest.
+                if self.complete || trees.len() >= wanted {
+                    found.append(&mut trees);
+                    break;
+                }
+                self.most = self.most.saturating_mul(4);
+            }
+            if found.len() > nearness.limit {
+                return Ok((found, false));
+            }
+        }
+        Ok((found, true))
+    }
+
     /// Trees on these rows that cost at most `cut`.
     fn trees(
         &mut self,
         node: &N::Node,
         allowed: Allowed,
+        leaves: Leaves,
         cut: N::Cost,
     ) -> Result<Vec<Costed<N::Cost>>, Stop> {
         let mut found = Vec::new();
         let leaf = self.branch.nodes.leaf(node).value;
-        if leaf <= cut && leaf < N::Cost::MOST {
+        if leaf <= cut && leaf < N::Cost::MOST && (leaves == Leaves::Any || allowed.leaves == 1) {
             found.push((leaf, Tree::leaf()));
         }
         if allowed.depth == 0 || allowed.leaves < 2 {
             return Ok(found);
         }
-        let (open, splits) = self.branch.nodes.questions(node);
+        let (open, splits) = self.branch.nodes.questions(node, Some(allowed))?;
         let mut seen = FxHashSet::default();
         for split in splits {
             if !self.complete {
@@ -124,7 +165,10 @@ impl<N: Listed> Enumeration<'_, '_, N> {
             let sides = self.branch.nodes.sides(node, &open, &split)?;
             let rows = [0, 1].map(|side| self.branch.nodes.key(&sides[side]));
             if seen.insert(rows[0].min(rows[1])) {
-                self.with_root(node, &split, &sides, allowed, cut, &mut found)?;
+                let at = Split { node, open: &open, split: &split, sides: &sides };
+                for share in shares(allowed, leaves) {
+                    self.with_root(&at, share, leaves, cut, &mut found)?;
+                }
             }
             self.branch.nodes.give_back(sides);
         }
@@ -132,38 +176,38 @@ impl<N: Listed> Enumeration<'_, '_, N> {
         Ok(found)
     }
 
+    /// Trees with a split at the root whose sides have these shares of the leaves.
     fn with_root(
         &mut self,
-        node: &N::Node,
-        split: &N::Split,
-        sides: &[N::Node; 2],
-        allowed: Allowed,
+        at: &Split<N>,
+        share: [Allowed; 2],
+        leaves: Leaves,
         cut: N::Cost,
         found: &mut Vec<Costed<N::Cost>>,
     ) -> Result<(), Stop> {
-        let [no, yes] = sides;
-        let below = allowed.below();
+        let &Split { node, open, split, sides: [no, yes] } = at;
         let branch = &mut *self.branch;
         let cut = cut.minus(branch.nodes.price(split));
         let slack = branch.nodes.slack();
         // Trees of exactly this cost are found, too.
         let ties = slack.plus(slack).plus(N::Cost::UNIT);
         let bound = branch.nodes.bound(no);
-        let a = branch.solve(yes, None, below, cut.minus(bound).plus(ties))?.value;
+        let below = |sibling| Some(Parent { open, sibling });
+        let a = branch.solve(yes, below(no), share[1], cut.minus(bound).plus(ties))?.value;
         if a.plus(bound) > cut {
             return Ok(());
         }
-        let b = branch.solve(no, None, below, cut.minus(a).plus(ties))?.value;
+        let b = branch.solve(no, below(yes), share[0], cut.minus(a).plus(ties))?.value;
         if a.plus(b) > cut {
             return Ok(());
         }
-        let yes_trees = self.trees(yes, below, cut.minus(b))?;
-        let no_trees = self.trees(no, below, cut.minus(a))?;
+        let yes_trees = self.trees(yes, share[1], leaves, cut.minus(b))?;
+        let no_trees = self.trees(no, share[0], leaves, cut.minus(a))?;
         let (price, nodes) = (self.branch.nodes.price(split), &self.branch.nodes);
         for (a, yes) in &yes_trees {
             for (b, no) in &no_trees {
                 let cost = a.plus(*b);
-                if cost > cut || yes.n_leaves() + no.n_leaves() > allowed.leaves {
+                if cost > cut {
                     continue;
                 }
                 if found.len() >= self.most {
@@ -174,5 +218,26 @@ impl<N: Listed> Enumeration<'_, '_, N> {
             }
         }
         Ok(())
+    }
+}
+
+/// A question at a node, and its two sides.
+struct Split<'a, N: Listed> {
+    node: &'a N::Node,
+    open: &'a N::Open,
+    split: &'a N::Split,
+    sides: &'a [N::Node; 2],
+}
+
+/// Ways to share the leaves between the false and the true side of a split.
+fn shares(allowed: Allowed, leaves: Leaves) -> Vec<[Allowed; 2]> {
+    let Allowed { depth, leaves: all } = allowed;
+    match leaves {
+        Leaves::Any => vec![[allowed.below(); 2]],
+        Leaves::All => {
+            let most = full_leaves(depth - 1).min(all - 1);
+            let share = |yes| [all - yes, yes].map(|leaves| Allowed::of(depth - 1, leaves));
+            (all - most..=most).map(share).collect()
+        }
     }
 }

@@ -446,8 +446,13 @@ pub trait Rooted: Nodes<Node: Sync, Open: Sync, Queue: Send> + Send {
 
 /// Nodes whose questions can be listed, none left out.
 pub trait Listed: Rooted {
-    /// All questions with two allowed sides, by column, and what their sides are made from.
-    fn questions(&mut self, node: &Self::Node) -> (Self::Open, Vec<Self::Split>);
+    /// All questions whose two sides may be leaves, by column, and what their sides are made from. Bounds
+    /// are worth some effort where they are of trees with so much `allowed`.
+    fn questions(
+        &mut self,
+        node: &Self::Node,
+        allowed: Option<Allowed>,
+    ) -> Result<(Self::Open, Vec<Self::Split>), Stop>;
 
     /// A split above trees of the false and the true side.
     fn joined(&self, node: &Self::Node, split: &Self::Split, trees: [&Tree; 2]) -> Tree;

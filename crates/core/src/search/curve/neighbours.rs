@@ -32,10 +32,12 @@ pub fn near_optimal(
         return Ok(Near::stopped(first, status));
     }
     let worst = first.objective + slack + MEET * first.objective;
-    let nearness = Nearness { cut: prepared.cost_above(worst), worst, limit };
+    let (cut, n_rows) = (prepared.cost_above(worst), features.n_rows());
+    let nearness = Nearness { cut, worst, limit, n_rows };
     let mut branch = prepared.branch(settings, monitor);
     let objective = |tree: &Tree| prepared.objective(tree);
-    Ok(near::near_optimal(&mut branch, &prepared.root, settings, first, &nearness, objective))
+    let (root, allowed) = (&prepared.root, settings.limits.allowed());
+    Ok(near::near_optimal(&mut branch, root, allowed, first, &nearness, objective))
 }
 
 /// As [`alternatives`](crate::search::alternatives()), by the loss of curves.
@@ -89,7 +91,7 @@ impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
             let message = format!("is larger than the limits allow, at node {at}");
             return Err(End::Error(Error::invalid("tree", message)));
         }
-        let (open, candidates) = self.branch.nodes.questions(node);
+        let (open, candidates) = self.branch.nodes.questions(node, None)?;
         let mut seen = FxHashSet::default();
         for split in &candidates {
             // The first of those that split the rows in the same way.

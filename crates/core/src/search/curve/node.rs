@@ -345,10 +345,14 @@ pub fn with_root(
 }
 
 impl Listed for CurveNodes<'_> {
-    fn questions(&mut self, node: &CurveNode) -> (OpenCurveNode, Vec<Candidate>) {
+    fn questions(
+        &mut self,
+        node: &CurveNode,
+        _allowed: Option<Allowed>,
+    ) -> Result<(OpenCurveNode, Vec<Candidate>), Stop> {
         let (open, mut candidates) = self.all_splits(node);
         candidates.sort_by_key(|c| c.column);
-        (open, candidates)
+        Ok((open, candidates))
     }
 
     fn joined(&self, _node: &CurveNode, split: &Candidate, [no, yes]: [&Tree; 2]) -> Tree {

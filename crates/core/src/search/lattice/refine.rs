@@ -42,8 +42,8 @@ pub struct Solved {
     pub found: Vec<Found>,
     /// No tree costs less; what `found` costs unless that only had to be bounded.
     pub lower: Vec<i64>,
-    /// Approximate best cost with each column at the root, for ordering a search; empty
-    /// for trees of depth 0 or 1.
+    /// Approximate best cost with each column at the root, without the price that every split has;
+    /// empty for trees of depth 0 or 1.
     pub root_values: Vec<f64>,
     /// How far these may be from the costs; 0 if they are exact.
     pub slack: f64,

@@ -32,6 +32,14 @@ pub(in crate::search) struct Costs<'a, T> {
     values: Vec<Vec<i64>>,
 }
 
+/// Cost and leaves of a tree, and the leaves of the true side; ordered as trees are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RootSplit {
+    cost: i64,
+    leaves: usize,
+    of_yes: usize,
+}
+
 impl<'a, T: LaneTask> Costs<'a, T> {
     /// For trees over these columns, below the features that were tested already.
     pub fn new(
@@ -158,21 +166,42 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         costs.min().expect("a leaf at least")
     }
 
-    /// Cost of the best tree of at most so many leaves with each column at the root; infinite where
-    /// there is none.
+    /// Cost of the best tree of at most so many leaves with each column at the root, without the price
+    /// that every split has; infinite where there is none.
     pub fn root_values(&self, most_leaves: usize) -> Vec<f64> {
-        let value = |column: usize| {
-            let price = self.price(column, &[], || self.table.of(&[]).to_vec());
-            let sides = [true, false].map(|value| self.costs_of(&[(column, value)]));
-            let mut least = NONE;
-            for (a, &yes) in sides[0].iter().enumerate().filter(|(_, cost)| **cost < NONE) {
-                let others = sides[1].iter().take(most_leaves.saturating_sub(a + 1));
-                let no = others.copied().min().unwrap_or(NONE);
-                least = if no < NONE { least.min(yes + no + price) } else { least };
-            }
-            if least < NONE { least as f64 } else { f64::INFINITY }
+        let price = self.task.split_price();
+        let value = |split: RootSplit| (split.cost - price) as f64;
+        let columns = 0..self.columns.len();
+        columns.map(|c| self.root_split(c, most_leaves).map_or(f64::INFINITY, value)).collect()
+    }
+
+    /// The best tree of at most so many leaves with a column at the root, if there is one: of equally
+    /// good ones the smallest.
+    pub fn best_below(&self, column: usize, most_leaves: usize) -> Option<Found> {
+        let RootSplit { cost, leaves, of_yes } = self.root_split(column, most_leaves)?;
+        let below = |value: bool, leaves: usize| {
+            let mut literals = vec![(column, value)];
+            let cost = self.costs_of(&literals)[leaves - 1];
+            self.tree(&mut literals, leaves, cost)
         };
-        (0..self.columns.len()).map(value).collect()
+        let (yes, no) = (below(true, of_yes), below(false, leaves - of_yes));
+        Some(Found { cost, tree: Tree::on(self.columns[column], [&no, &yes]) })
+    }
+
+    /// How the best tree with a column at the root shares its leaves.
+    fn root_split(&self, column: usize, most_leaves: usize) -> Option<RootSplit> {
+        let price = self.price(column, &[], || self.table.of(&[]).to_vec());
+        let [yes, no] = [true, false].map(|value| self.costs_of(&[(column, value)]));
+        let mut best: Option<RootSplit> = None;
+        for (a, yes) in yes.into_iter().enumerate().filter(|(_, cost)| *cost < NONE) {
+            let others = no.iter().enumerate().take(most_leaves.saturating_sub(a + 1));
+            for (b, no) in others.filter(|(_, cost)| **cost < NONE) {
+                let (cost, leaves, of_yes) = (yes + no + price, a + b + 2, a + 1);
+                let split = RootSplit { cost, leaves, of_yes };
+                best = Some(best.map_or(split, |best| best.min(split)));
+            }
+        }
+        best
     }
 
     /// A tree of so many leaves and of this cost on the rows that have these values.

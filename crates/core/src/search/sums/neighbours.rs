@@ -37,15 +37,16 @@ pub fn near_optimal<T: FreeQuestions>(
     let tolerance = slack + MEET * of_best.magnitude;
     let worst = first.objective + tolerance;
     let objective = |tree: &Tree| measured(task, features, tree).objective;
-    let resolution = task.resolution(settings.limits.allowed());
+    let (allowed, n_rows) = (settings.limits.allowed(), features.n_rows());
+    let resolution = task.resolution(allowed);
     if let Some(wide) = resolving(task, features, settings, of_best) {
         let rows = wide::sample(&*wide, features)?;
         let leaves = settings.limits.most_leaves().min(rows.n_rows());
         let of_best = wide::cost(&*wide, features, &first.tree);
         let cut = wide::within(&*wide, of_best, tolerance, leaves);
-        let nearness = Nearness { cut, worst, limit };
+        let nearness = Nearness { cut, worst, limit, n_rows };
         return Ok(wide::with_branch(&*wide, rows, settings, monitor, |branch, root| {
-            near::near_optimal(branch, root, settings, first, &nearness, objective)
+            near::near_optimal(branch, root, allowed, first, &nearness, objective)
         }));
     }
     let rows = sample(task, features)?;
@@ -55,11 +56,11 @@ pub fn near_optimal<T: FreeQuestions>(
     let above =
         (((tolerance + 2.0 * resolution) / task.unit_value()) as i64).min(i64::MAX >> 2) + ties + 1;
     let cut = cost(task, features, &first.tree) + above;
-    let nearness = Nearness { cut, worst, limit };
+    let nearness = Nearness { cut, worst, limit, n_rows };
     let problem = Problem::new(task, &rows, settings, monitor);
     let mut branch = problem.branch(settings);
     let root = branch.nodes.node(rows);
-    Ok(near::near_optimal(&mut branch, &root, settings, first, &nearness, objective))
+    Ok(near::near_optimal(&mut branch, &root, allowed, first, &nearness, objective))
 }
 
 /// For every split of `tree` and every question that could stand there, the best whole tree with
@@ -169,6 +170,13 @@ fn below<T: FreeQuestions>(
     let sample = rows_at(task, task.events(), features, place);
     let problem = Problem::new(task, &sample, settings, monitor);
     let mut branch = problem.branch(settings);
+    if let Some(found) = branch.nodes.each_root(&sample, place.allowed)? {
+        for (column, found) in sample.columns.iter().zip(found) {
+            let found = found.filter(|_| only.is_none_or(|only| only == column.feature));
+            found.iter().for_each(|found| add(column.feature, &found.tree));
+        }
+        return Ok(());
+    }
     let node = branch.nodes.node(sample);
     let feature = |split: &SumSplit| node.sample.columns[split.column].feature;
     let wanted = |split: &SumSplit| only.is_none_or(|only| only == feature(split));
@@ -225,7 +233,7 @@ fn with_each_root<N: Listed<Subtree = Arc<Tree>>>(
     if allowed.depth == 0 || allowed.leaves < 2 {
         return Ok(());
     }
-    let (open, splits) = branch.nodes.questions(node);
+    let (open, splits) = branch.nodes.questions(node, None)?;
     for split in splits.into_iter().filter(wanted) {
         let known = branch.below(node, &open, &split, allowed, Cost::MOST)?.known;
         if let Some(tree) = known.tree.filter(|_| known.value < Cost::MOST) {

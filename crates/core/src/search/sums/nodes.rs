@@ -2,6 +2,7 @@
 //! left, all others are split by every column.
 
 use super::Problem;
+use super::start::SumGrower;
 use super::subsets::Subsets;
 use crate::data::Sample;
 use crate::search::Stop;
@@ -182,6 +183,24 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         lattice::solve(task, sample, query, settings, tables.share(room), monitor)
     }
 
+    /// The best tree with each column at the root, if one pass over the rows finds them all.
+    pub fn each_root(
+        &self,
+        sample: &Sample,
+        allowed: Allowed,
+    ) -> Result<Option<Vec<Option<Found>>>, Stop> {
+        let Problem { task, monitor, .. } = self.problem;
+        let Allowed { depth, leaves } = allowed;
+        super::tables::each_root(
+            *task,
+            sample,
+            (depth, leaves),
+            &self.settings,
+            self.room(),
+            monitor,
+        )
+    }
+
     /// Solves a node by one lattice.
     fn by_lattice(
         &self,
@@ -294,6 +313,23 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
             _ => vec![i64::MIN; sample.n_columns()],
         };
         Ok(Some((solved.lower[0], columns)))
+    }
+
+    /// Bounds on all trees with each column at the root, also those that a better one rules out.
+    fn column_bounds(&self, sample: &Sample, allowed: Allowed) -> Result<Vec<i64>, Stop> {
+        let Allowed { depth, .. } = allowed.at_most(sample.n_columns(), usize::MAX);
+        if depth < 2 {
+            return SumGrower { search: self, sample }.costs();
+        }
+        if depth <= self.lattice_depth(sample, allowed.budget()) {
+            let query = Query { depth, budgets: &[allowed.budget()], cutoff: i64::MIN };
+            let solved = self.lattice(sample, query)?;
+            if !solved.root_values.is_empty() {
+                let price = self.problem.task.split_price() as f64 - solved.slack;
+                return Ok(solved.root_values.iter().map(|v| (v + price).floor() as i64).collect());
+            }
+        }
+        Ok(vec![NOTHING; sample.n_columns()])
     }
 
     /// Columns by the value of the best shallow tree with each at the root.
@@ -514,11 +550,19 @@ impl<T: LaneTask> Rooted for SumNodes<'_, T> {
 }
 
 impl<T: LaneTask> Listed for SumNodes<'_, T> {
-    fn questions(&mut self, node: &SumNode) -> (OpenSumNode, Vec<SumSplit>) {
+    fn questions(
+        &mut self,
+        node: &SumNode,
+        allowed: Option<Allowed>,
+    ) -> Result<(OpenSumNode, Vec<SumSplit>), Stop> {
         let (prices, sides) = (self.prices(&node.sample), [NOTHING; 2]);
-        let split = |(column, &price)| SumSplit { column, price, bound: NOTHING, sides };
-        let splits = prices.iter().enumerate().map(split).collect();
-        (OpenSumNode { prices, subsets: None }, splits)
+        let bounds = match allowed {
+            Some(allowed) => self.column_bounds(&node.sample, allowed)?,
+            None => vec![NOTHING; prices.len()],
+        };
+        let split = |(column, (&price, bound))| SumSplit { column, price, bound, sides };
+        let splits = prices.iter().zip(bounds).enumerate().map(split).collect();
+        Ok((OpenSumNode { prices, subsets: None }, splits))
     }
 
     fn joined(&self, node: &SumNode, split: &SumSplit, trees: [&Tree; 2]) -> Tree {

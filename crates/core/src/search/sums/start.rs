@@ -1,12 +1,11 @@
 //! Greedy splits of rows whose costs are functions of sums.
 
-use super::Problem;
 use super::nodes::SumNodes;
 use crate::data::Sample;
 use crate::search::Stop;
 use crate::search::grow::{BestOf, BestSplit, Grower};
 use crate::search::lattice::Query;
-use crate::search::nodes::Found;
+use crate::search::nodes::{Cost, Found};
 use crate::task::LaneTask;
 
 /// Rows between two looks at the clock.
@@ -46,6 +45,33 @@ impl<T: LaneTask> SumGrower<'_, '_, T> {
         if task.allows_leaf(smallest, *size, sums) { task.leaf_cost(sums) } else { i64::MAX }
     }
 
+    /// Every column as a split into two leaves; one that is not allowed costs `i64::MAX`.
+    fn splits(&self, node: &GrownRows) -> Vec<BestOf<Self>> {
+        let (sample, task) = (self.sample, self.search.problem.task);
+        let (width, channels) = (sample.channels + 1, sample.channels);
+        let mut no = vec![0i64; width];
+        let split = |(c, yes): (usize, &[i64])| {
+            no.iter_mut().zip(&node.all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
+            let column = sample.columns[c];
+            let test = if T::PRICED {
+                task.feature_price(column.feature, &node.tested, &node.all[..channels])
+            } else {
+                0
+            };
+            let price = test.saturating_add(task.split_price());
+            let cost = self.cost(yes).plus(self.cost(&no)).plus(price);
+            BestSplit { split: c, column, price, cost }
+        };
+        node.yes.chunks_exact(width).enumerate().map(split).collect()
+    }
+
+    /// Cost of all rows split by each column into two leaves.
+    pub fn costs(&self) -> Result<Vec<i64>, Stop> {
+        let mut root = self.root();
+        root.yes = self.column_sums(&root.rows)?;
+        Ok(self.splits(&root).into_iter().map(|split| split.cost).collect())
+    }
+
     /// Statistics and size of the rows where each column is true, `[column][channel, …, size]`.
     fn column_sums(&self, rows: &[u32]) -> Result<Vec<i64>, Stop> {
         let sample = self.sample;
@@ -77,36 +103,17 @@ impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
     }
 
     fn best(&mut self, node: &mut GrownRows, _depth: usize) -> Result<Option<BestOf<Self>>, Stop> {
-        let (sample, Problem { task, .. }) = (self.sample, self.search.problem);
+        let (channels, task) = (self.sample.channels, self.search.problem.task);
         let smallest = self.search.settings.limits.smallest();
-        let (width, channels) = (sample.channels + 1, sample.channels);
         if !smallest.allows_split(node.all[channels]) || !task.splits_help(&node.all[..channels]) {
             return Ok(None);
         }
         if node.yes.is_empty() {
             node.yes = self.column_sums(&node.rows)?;
         }
-        let mut best: Option<BestOf<Self>> = None;
-        let mut no = vec![0i64; width];
-        for (c, yes) in node.yes.chunks_exact(width).enumerate() {
-            no.iter_mut().zip(&node.all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
-            let sides = [yes, &no[..]].map(|side| self.cost(side));
-            if sides.contains(&i64::MAX) {
-                continue;
-            }
-            let column = sample.columns[c];
-            let test = if T::PRICED {
-                task.feature_price(column.feature, &node.tested, &node.all[..channels])
-            } else {
-                0
-            };
-            let price = test.saturating_add(task.split_price());
-            let cost = sides[0].saturating_add(sides[1]).saturating_add(price);
-            if best.as_ref().is_none_or(|best| cost < best.cost) {
-                best = Some(BestSplit { split: c, column, price, cost });
-            }
-        }
-        Ok(best)
+        let allowed = self.splits(node).into_iter().filter(|split| split.cost < i64::MAX);
+        // The first of equally good ones.
+        Ok(allowed.min_by_key(|split| split.cost))
     }
 
     fn sides(
@@ -155,6 +162,7 @@ mod tests {
     use super::*;
     use crate::data::BinaryMatrix;
     use crate::search::grow::{Shape, greedy};
+    use crate::search::sums::Problem;
     use crate::search::{Monitor, Settings};
     use crate::task::accuracy::Accuracy;
     use crate::task::{Placed, ScalarTask, Statistics};

@@ -6,6 +6,7 @@
 
 use crate::data::{Sample, events_of, rows_of};
 use crate::search::lattice::{self, Query, Solved, true_columns, work};
+use crate::search::nodes::Found;
 use crate::search::partial::costs::Costs;
 use crate::search::partial::fill::{Adder, BLOCK, Block};
 use crate::search::partial::{MOST_DEPTH, Shape, Table};
@@ -45,7 +46,39 @@ pub fn solve<T: LaneTask>(
     monitor: &Monitor,
 ) -> Result<Option<Solved>, Stop> {
     let leaves = query.budgets.iter().copied().max().unwrap_or(1);
-    let depth = query.depth.min(sample.n_columns()).min(leaves - 1);
+    with_costs(task, sample, (query.depth, leaves), settings, room, monitor, |costs| {
+        let found: Vec<_> = query.budgets.iter().map(|&budget| costs.best(budget)).collect();
+        let lower = found.iter().map(|found| found.cost).collect();
+        Solved { found, lower, root_values: costs.root_values(leaves), slack: 0.0 }
+    })
+}
+
+/// The best tree of at most so many leaves with each column at the root, `None` where no tree has it
+/// there, where exact sums pay and fit into `room` bytes.
+pub fn each_root<T: LaneTask>(
+    task: &T,
+    sample: &Sample,
+    (depth, leaves): (usize, usize),
+    settings: &Settings,
+    room: usize,
+    monitor: &Monitor,
+) -> Result<Option<Vec<Option<Found>>>, Stop> {
+    with_costs(task, sample, (depth, leaves), settings, room, monitor, |costs| {
+        (0..sample.n_columns()).map(|column| costs.best_below(column, leaves)).collect()
+    })
+}
+
+/// What `ask` makes of the costs of all cells, where exact sums pay and fit into `room` bytes.
+fn with_costs<T: LaneTask, V>(
+    task: &T,
+    sample: &Sample,
+    (depth, leaves): (usize, usize),
+    settings: &Settings,
+    room: usize,
+    monitor: &Monitor,
+    ask: impl FnOnce(&Costs<T>) -> V,
+) -> Result<Option<V>, Stop> {
+    let depth = depth.min(sample.n_columns()).min(leaves.saturating_sub(1));
     if !pays(task, sample, depth, settings) {
         return Ok(None);
     }
@@ -92,8 +125,5 @@ pub fn solve<T: LaneTask>(
         }
     })?;
     let (of, smallest) = ((&sample.columns[..], &sample.tested[..]), settings.limits.smallest());
-    let costs = Costs::new(task, &table, of, depth, smallest, monitor)?;
-    let found: Vec<_> = query.budgets.iter().map(|&budget| costs.best(budget)).collect();
-    let lower = found.iter().map(|found| found.cost).collect();
-    Ok(Some(Solved { found, lower, root_values: costs.root_values(leaves), slack: 0.0 }))
+    Ok(Some(ask(&Costs::new(task, &table, of, depth, smallest, monitor)?)))
 }

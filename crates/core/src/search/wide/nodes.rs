@@ -238,9 +238,13 @@ impl Rooted for WideNodes<'_> {
 }
 
 impl Listed for WideNodes<'_> {
-    fn questions(&mut self, node: &WideNode) -> ((), Vec<WideSplit>) {
+    fn questions(
+        &mut self,
+        node: &WideNode,
+        _allowed: Option<Allowed>,
+    ) -> Result<((), Vec<WideSplit>), Stop> {
         let splits = self.splits(&node.sample).into_iter();
-        ((), splits.filter(|split| split.bound < i128::MOST).collect())
+        Ok(((), splits.filter(|split| split.bound < i128::MOST).collect()))
     }
 
     fn joined(&self, node: &WideNode, split: &WideSplit, trees: [&Tree; 2]) -> Tree {
