@@ -66,8 +66,9 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
 
     Notes
     -----
-    Each entry takes two shallower searches over the rows of the node. Together they take less
-    time than a search for the whole tree without bounds. The objectives are exact, not estimates.
+    The objectives are exact, not estimates. With many rows all entries of a node come from one
+    pass over its rows. Otherwise each entry takes two shallower searches; together they take less
+    time than a search for the whole tree without bounds.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 //! Every tree that is nearly as good as the best one.
 
 use super::branch::Branch;
-use super::nodes::{Allowed, Bounded, Cost, Listed, Parent, full_leaves};
+use super::nodes::{Allowed, Bounded, Cost, Listed, Nodes, Parent, full_leaves};
 use super::{Solution, Status, Stop};
 use crate::tree::Tree;
 use rustc_hash::FxHashSet;
@@ -107,8 +107,15 @@ impl<N: Listed> Enumeration<'_, '_, N> {
         objective: &impl Fn(&Tree) -> f64,
     ) -> Result<Listing<N::Cost>, Stop> {
         let is_near = |(_, tree): &Costed<N::Cost>| objective(tree) <= nearness.worst;
+        let splits = allowed.depth > 0 && allowed.leaves > 1;
+        // Bounds of many leaves hold for few.
+        let known = match splits {
+            true => Some(self.branch.nodes.questions(root, Some(allowed))?),
+            false => None,
+        };
+        let known = known.as_ref();
         if allowed.is_full() {
-            let mut found = self.trees(root, allowed, Leaves::Any, nearness.cut)?;
+            let mut found = self.trees(root, known, allowed, Leaves::Any, nearness.cut)?;
             found.retain(is_near);
             if self.complete && found.len() <= nearness.limit {
                 return Ok((found, true));
@@ -121,7 +128,7 @@ impl<N: Listed> Enumeration<'_, '_, N> {
             self.most = wanted;
             loop {
                 self.complete = true;
-                let mut trees = self.trees(root, allowed, Leaves::All, nearness.cut)?;
+                let mut trees = self.trees(root, known, allowed, Leaves::All, nearness.cut)?;
                 trees.retain(is_near);
                 // Among those that were kept too many may have been ties of no interest.
                 if self.complete || trees.len() >= wanted {
@@ -137,10 +144,11 @@ impl<N: Listed> Enumeration<'_, '_, N> {
         Ok((found, true))
     }
 
-    /// Trees on these rows that cost at most `cut`.
+    /// Trees on these rows that cost at most `cut`, from questions that may be known.
     fn trees(
         &mut self,
         node: &N::Node,
+        known: Option<&Questions<N>>,
         allowed: Allowed,
         leaves: Leaves,
         cut: N::Cost,
@@ -153,7 +161,11 @@ impl<N: Listed> Enumeration<'_, '_, N> {
         if allowed.depth == 0 || allowed.leaves < 2 {
             return Ok(found);
         }
-        let (open, splits) = self.branch.nodes.questions(node, Some(allowed))?;
+        let own = match known {
+            Some(_) => None,
+            None => Some(self.branch.nodes.questions(node, Some(allowed))?),
+        };
+        let (open, splits) = own.as_ref().or(known).expect("one of both");
         let mut seen = FxHashSet::default();
         for split in splits {
             if !self.complete {
@@ -162,17 +174,19 @@ impl<N: Listed> Enumeration<'_, '_, N> {
             if split.bound() > cut {
                 continue;
             }
-            let sides = self.branch.nodes.sides(node, &open, &split)?;
+            let sides = self.branch.nodes.sides(node, open, split)?;
             let rows = [0, 1].map(|side| self.branch.nodes.key(&sides[side]));
             if seen.insert(rows[0].min(rows[1])) {
-                let at = Split { node, open: &open, split: &split, sides: &sides };
+                let at = Split { node, open, split, sides: &sides };
                 for share in shares(allowed, leaves) {
                     self.with_root(&at, share, leaves, cut, &mut found)?;
                 }
             }
             self.branch.nodes.give_back(sides);
         }
-        self.branch.nodes.close(open);
+        if let Some((open, _)) = own {
+            self.branch.nodes.close(open);
+        }
         Ok(found)
     }
 
@@ -201,8 +215,8 @@ impl<N: Listed> Enumeration<'_, '_, N> {
         if a.plus(b) > cut {
             return Ok(());
         }
-        let yes_trees = self.trees(yes, share[1], leaves, cut.minus(b))?;
-        let no_trees = self.trees(no, share[0], leaves, cut.minus(a))?;
+        let yes_trees = self.trees(yes, None, share[1], leaves, cut.minus(b))?;
+        let no_trees = self.trees(no, None, share[0], leaves, cut.minus(a))?;
         let (price, nodes) = (self.branch.nodes.price(split), &self.branch.nodes);
         for (a, yes) in &yes_trees {
             for (b, no) in &no_trees {
@@ -220,6 +234,9 @@ impl<N: Listed> Enumeration<'_, '_, N> {
         Ok(())
     }
 }
+
+/// What the sides of a node are made from, and its questions.
+type Questions<N> = (<N as Nodes>::Open, Vec<<N as Nodes>::Split>);
 
 /// A question at a node, and its two sides.
 struct Split<'a, N: Listed> {

@@ -51,7 +51,7 @@ pub fn near_optimal<T: FreeQuestions>(
     }
     let rows = sample(task, features)?;
     // Ties are told apart by a price, of either sign, that is none.
-    let ties = task.tie_price().abs().saturating_mul(rows.n_rows() as i64);
+    let ties = task.ties(allowed.leaves.min(rows.n_rows())).saturating_abs();
     // So far below the largest number that no difference of costs leads beyond it.
     let above =
         (((tolerance + 2.0 * resolution) / task.unit_value()) as i64).min(i64::MAX >> 2) + ties + 1;

@@ -21,19 +21,29 @@ const MANY_ROWS: usize = 1 << 13;
 /// Visits of rows per cell from which on they do: a cell takes as long as so many visits.
 const VISITS_PER_CELL: f64 = 8.0;
 
-/// Whether exact sums are worth their pass for trees of this depth.
+/// The same for the best trees with each column at the root: alone, each takes searches of its own.
+const VISITS_FOR_EACH_ROOT: f64 = 2.0;
+
+/// Whether exact sums are worth their pass for the best tree of this depth.
 pub fn pays<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &Settings) -> bool {
+    let is_exact = || {
+        let any = settings.switches.precision.is_none();
+        any && lattice::is_exact(task, sample, depth, settings)
+    };
+    let many = sample.n_rows() >= MANY_ROWS || settings.switches.precision.is_some();
+    many && saves_visits(sample, depth, VISITS_PER_CELL, settings) && !is_exact()
+}
+
+/// Whether there are at least so many visits of rows per cell.
+fn saves_visits(sample: &Sample, depth: usize, per_cell: f64, settings: &Settings) -> bool {
     if !(2..=MOST_DEPTH).contains(&depth) {
         return false;
     }
     if let Some(precision) = settings.switches.precision {
         return precision == Precision::Exact;
     }
-    if sample.n_rows() < MANY_ROWS {
-        return false;
-    }
     let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
-    visits >= VISITS_PER_CELL * cells && !lattice::is_exact(task, sample, depth, settings)
+    visits >= per_cell * cells
 }
 
 /// The best trees of a lattice from exact sums, where these pay and fit into `room` bytes.
@@ -46,7 +56,11 @@ pub fn solve<T: LaneTask>(
     monitor: &Monitor,
 ) -> Result<Option<Solved>, Stop> {
     let leaves = query.budgets.iter().copied().max().unwrap_or(1);
-    with_costs(task, sample, (query.depth, leaves), settings, room, monitor, |costs| {
+    let depth = query.depth.min(sample.n_columns()).min(leaves.saturating_sub(1));
+    if !pays(task, sample, depth, settings) {
+        return Ok(None);
+    }
+    with_costs(task, sample, depth, settings, room, monitor, |costs| {
         let found: Vec<_> = query.budgets.iter().map(|&budget| costs.best(budget)).collect();
         let lower = found.iter().map(|found| found.cost).collect();
         Solved { found, lower, root_values: costs.root_values(leaves), slack: 0.0 }
@@ -54,7 +68,7 @@ pub fn solve<T: LaneTask>(
 }
 
 /// The best tree of at most so many leaves with each column at the root, `None` where no tree has it
-/// there, where exact sums pay and fit into `room` bytes.
+/// there, if exact sums save visits of rows and fit into `room` bytes.
 pub fn each_root<T: LaneTask>(
     task: &T,
     sample: &Sample,
@@ -63,25 +77,25 @@ pub fn each_root<T: LaneTask>(
     room: usize,
     monitor: &Monitor,
 ) -> Result<Option<Vec<Option<Found>>>, Stop> {
-    with_costs(task, sample, (depth, leaves), settings, room, monitor, |costs| {
+    let depth = depth.min(sample.n_columns()).min(leaves.saturating_sub(1));
+    if !saves_visits(sample, depth, VISITS_FOR_EACH_ROOT, settings) {
+        return Ok(None);
+    }
+    with_costs(task, sample, depth, settings, room, monitor, |costs| {
         (0..sample.n_columns()).map(|column| costs.best_below(column, leaves)).collect()
     })
 }
 
-/// What `ask` makes of the costs of all cells, where exact sums pay and fit into `room` bytes.
+/// What `ask` makes of the costs of all cells, if exact sums fit into `room` bytes.
 fn with_costs<T: LaneTask, V>(
     task: &T,
     sample: &Sample,
-    (depth, leaves): (usize, usize),
+    depth: usize,
     settings: &Settings,
     room: usize,
     monitor: &Monitor,
     ask: impl FnOnce(&Costs<T>) -> V,
 ) -> Result<Option<V>, Stop> {
-    let depth = depth.min(sample.n_columns()).min(leaves.saturating_sub(1));
-    if !pays(task, sample, depth, settings) {
-        return Ok(None);
-    }
     let shape = Shape {
         n_features: sample.n_columns(),
         depth,
