@@ -397,7 +397,7 @@ def test_second_opinions_are_measured(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.trust import kept, main
 
-    main(["--repeats", "1", "--out", str(tmp_path)])
+    main(["--repeats", "1", "--rows", "2000", "--out", str(tmp_path)])
     (written,) = tmp_path.glob("*.json")
     found = json.loads(written.read_text(encoding="utf-8"))
     assert all(one["holds"] for one in found["verify"].values())
