@@ -170,9 +170,9 @@ fn below<T: FreeQuestions>(
     let sample = rows_at(task, task.events(), features, place);
     let problem = Problem::new(task, &sample, settings, monitor);
     let mut branch = problem.branch(settings);
-    if let Some(found) = branch.nodes.each_root(&sample, place.allowed)? {
+    let all = if only.is_none() { branch.nodes.each_root(&sample, place.allowed)? } else { None };
+    if let Some(found) = all {
         for (column, found) in sample.columns.iter().zip(found) {
-            let found = found.filter(|_| only.is_none_or(|only| only == column.feature));
             found.iter().for_each(|found| add(column.feature, &found.tree));
         }
         return Ok(());
