@@ -141,3 +141,50 @@ fn with_costs<T: LaneTask, V>(
     let (of, smallest) = ((&sample.columns[..], &sample.tested[..]), settings.limits.smallest());
     Ok(Some(ask(&Costs::new(task, &table, of, depth, smallest, monitor)?)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::BinaryMatrix;
+    use crate::task::accuracy::Accuracy;
+    use crate::task::{ScalarTask, Statistics};
+    use crate::tree::Tree;
+
+    #[test]
+    fn exact_sums_find_what_the_lanes_of_a_lattice_do() {
+        let (n, p) = (40, 4);
+        let bit = |r: usize, c: usize| ((r * 37 + c * r * r + c) % 11).is_multiple_of(3);
+        let bytes: Vec<u8> =
+            (0..n).flat_map(|r| (0..p).map(move |c| u8::from(bit(r, c)))).collect();
+        let labels: Vec<usize> = (0..n).map(|r| usize::from(bit(r, 0) ^ bit(r, 2))).collect();
+        let task = Accuracy::new(&labels, 2, None, 0.03, 8).unwrap();
+        let matrix = BinaryMatrix::from_bytes(n, p, &bytes).unwrap();
+        let sample = Sample::new(&matrix, task.statistics(), 2);
+        let never = || false;
+        let monitor = Monitor::new(None, &never);
+        let mut settings = Settings::default();
+        let pool = lattice::Pool::new(settings.bytes());
+        for budgets in [&[usize::MAX][..], &[4, 8]] {
+            settings.switches.precision = Some(Precision::Double);
+            let query = Query { depth: 3, budgets, cutoff: i64::MAX };
+            let room = settings.bytes();
+            let share = pool.share(room);
+            let lanes = lattice::solve(&task, &sample, query, &settings, share, &monitor).unwrap();
+            settings.switches.precision = Some(Precision::Exact);
+            let exact = solve(&task, &sample, query, &settings, room, &monitor).unwrap().unwrap();
+            assert_eq!(lanes.slack, 0.0);
+            assert_eq!(lanes.root_values, exact.root_values);
+            let trees = |solved: &Solved| -> Vec<(i64, Tree)> {
+                solved.found.iter().map(|f| (f.cost, f.tree.clone())).collect()
+            };
+            assert_eq!(trees(&lanes), trees(&exact));
+            let each = each_root(&task, &sample, (3, 8), &settings, room, &monitor);
+            let each: Vec<Found> = each.unwrap().unwrap().into_iter().flatten().collect();
+            let price = task.split_price();
+            let values: Vec<f64> = each.iter().map(|f| (f.cost - price) as f64).collect();
+            assert_eq!(values, exact.root_values);
+            let best = each.iter().min_by_key(|f| (f.cost, f.tree.n_leaves())).unwrap();
+            assert_eq!(Some(&(best.cost, best.tree.clone())), trees(&exact).last());
+        }
+    }
+}
