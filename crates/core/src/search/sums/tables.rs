@@ -26,22 +26,21 @@ const VISITS_FOR_EACH_ROOT: f64 = 2.0;
 
 /// Whether exact sums are worth their pass for the best tree of this depth.
 pub fn pays<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &Settings) -> bool {
-    let is_exact = || {
-        let any = settings.switches.precision.is_none();
-        any && lattice::is_exact(task, sample, depth, settings)
-    };
-    let many = sample.n_rows() >= MANY_ROWS || settings.switches.precision.is_some();
-    many && saves_visits(sample, depth, VISITS_PER_CELL, settings) && !is_exact()
+    are_chosen(depth, settings, || {
+        sample.n_rows() >= MANY_ROWS
+            && saves_visits(sample, depth, VISITS_PER_CELL)
+            && !lattice::is_exact(task, sample, depth, settings)
+    })
+}
+
+/// Whether the switch chooses exact sums, or else `pay` does, at depths that they serve.
+fn are_chosen(depth: usize, settings: &Settings, pay: impl FnOnce() -> bool) -> bool {
+    let by_switch = settings.switches.precision.map(|precision| precision == Precision::Exact);
+    (2..=MOST_DEPTH).contains(&depth) && by_switch.unwrap_or_else(pay)
 }
 
 /// Whether there are at least so many visits of rows per cell.
-fn saves_visits(sample: &Sample, depth: usize, per_cell: f64, settings: &Settings) -> bool {
-    if !(2..=MOST_DEPTH).contains(&depth) {
-        return false;
-    }
-    if let Some(precision) = settings.switches.precision {
-        return precision == Precision::Exact;
-    }
+fn saves_visits(sample: &Sample, depth: usize, per_cell: f64) -> bool {
     let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
     visits >= per_cell * cells
 }
@@ -78,7 +77,7 @@ pub fn each_root<T: LaneTask>(
     monitor: &Monitor,
 ) -> Result<Option<Vec<Option<Found>>>, Stop> {
     let depth = depth.min(sample.n_columns()).min(leaves.saturating_sub(1));
-    if !saves_visits(sample, depth, VISITS_FOR_EACH_ROOT, settings) {
+    if !are_chosen(depth, settings, || saves_visits(sample, depth, VISITS_FOR_EACH_ROOT)) {
         return Ok(None);
     }
     with_costs(task, sample, depth, settings, room, monitor, |costs| {
