@@ -28,6 +28,7 @@ from bristlecone import (
 )
 from bristlecone._cli import main
 from bristlecone._teacher.folds import folds_of
+from bristlecone._teacher.members import design_of
 from bristlecone.curves import nelson_aalen
 from bristlecone.datasets import load
 from bristlecone.exceptions import (
@@ -172,6 +173,28 @@ def test_two_fits_are_the_same_also_of_rows_in_another_order(name: str) -> None:
 
 
 @pytest.mark.slow
+def test_two_threads_smooth_to_the_same_last_digit() -> None:
+    columns = RANDOM.normal(size=(N, 4))
+    fits = [
+        OptimalSurvivalTree(max_depth=2, teacher="auto", n_jobs=n_jobs).fit(columns, Y)
+        for n_jobs in (1, 2, 2)
+    ]
+    records = [fit.certificate_.teacher for fit in fits]
+    assert records[0] == records[1] == records[2]
+    assert len({fit.objective_value_ for fit in fits}) == 1
+
+
+def test_boosting_reads_columns_in_bins_of_as_many_values() -> None:
+    numbers = np.column_stack([RANDOM.normal(size=2000), RANDOM.integers(0, 9, 2000)])
+    design = design_of(numbers, None)
+    fine, few = design.read_by("boosting").T
+    assert (np.diff(fine[np.argsort(numbers[:, 0])]) >= 0).all()
+    assert set(np.bincount(fine.astype(int))) == {2000 // 255, 2000 // 255 + 1}
+    np.testing.assert_array_equal(few, numbers[:, 1])
+    for member in ("ridge", "forest"):
+        np.testing.assert_allclose(design.read_by(member).std(axis=0), 1.0)
+
+
 def test_another_seed_smooths_otherwise() -> None:
     seeds = [OptimalTreeRegressor(teacher="auto", random_state=seed) for seed in (3, 4)]
     one, two = (tree.fit(X, NUMBERS).certificate_.teacher for tree in seeds)

@@ -229,7 +229,7 @@ class PolicyValues(BaseTree):
         """Treatment of every row by trees like this one that are fitted to the other folds."""
         kept = found.treatment >= 0
         rows = self._checked(X, y, weight, treatment, propensity, predicted_outcomes)
-        columns = np.column_stack([design_of(rows.X, rows.weight), found.rewards[kept]])
+        columns = np.column_stack([design_of(rows.X, rows.weight).numbers, found.rewards[kept]])
         seed = seed_of(deepcopy(self.certificate_.parameters["random_state"]))
         fold = np.full(len(kept), -1)
         fold[kept] = folds_of(columns, found.treatment[kept], seed)[0]

@@ -185,7 +185,7 @@ def _automatic(rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats
         everyone, found = np.arange(len(own)), []
         with quiet():
             for name, one in members(outcomes, rows).items():
-                design = rows.design_for(name)
+                design = rows.design.read_by(name)
                 fitted = outcomes.fitted(one, design[own], everyone)
                 found.append(np.asarray(fitted.predict(design), dtype=np.float64))
                 rows.report()

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from bristlecone._data.rows import take_rows
 from bristlecone._teacher.folds import folds_of
-from bristlecone._teacher.members import design_of, members_of
+from bristlecone._teacher.members import Design, design_of, members_of
 from bristlecone._teacher.outcomes import Classes, Numbers, Outcomes
 
 Floats = NDArray[np.float64]
@@ -33,9 +32,6 @@ Fold = tuple[NDArray[np.bool_], Codes]
 
 # Models that "auto" averages. A forest would take ten times as long as both.
 _MEMBERS = ("ridge", "boosting")
-
-# Distinct values of a column for boosting. It bins more by itself, slowly if rows have weights.
-_MOST_BINS = 255
 
 
 class _Treatments(Classes):
@@ -54,7 +50,7 @@ class Rows:
     ----------
     X : table
         The features, for models of the user's own.
-    design : array of float, shape (n, n_columns)
+    design : Design
         The same as numbers, for models of "auto".
     treatment : array of int, shape (n,)
         Positions in ``treatments``.
@@ -69,7 +65,7 @@ class Rows:
     """
 
     X: Any
-    design: Floats
+    design: Design
     treatment: Codes
     treatments: NDArray[Any]
     weight: Floats | None
@@ -94,22 +90,9 @@ class Rows:
         """Rows with folds: equal rows share one, and ``strata`` are spread over all."""
         start = time.perf_counter()
         design = design_of(X, weight)
-        columns = np.column_stack([design, outcomes, treatment])
+        columns = np.column_stack([design.numbers, outcomes, treatment])
         fold, order = folds_of(columns, strata, seed)
         return cls(X, design, treatment, treatments, weight, fold, order, seed, heard, start)
-
-    def design_for(self, member: str) -> Floats:
-        """The features as numbers, as a model of "auto" reads them."""
-        return self.binned if member == "boosting" else self.design
-
-    @cached_property
-    def binned(self) -> Floats:
-        """The features, each in bins of about equally many distinct values."""
-        columns = []
-        for column in self.design.T:
-            values, code = np.unique(column, return_inverse=True)
-            columns.append(code * min(len(values), _MOST_BINS) // len(values))
-        return np.column_stack(columns).astype(np.float64) if columns else self.design
 
     def folds(self) -> Iterator[Fold]:
         """The rows of every fold, and the others."""
@@ -191,7 +174,7 @@ def _predicted(
     predictions = []
     with quiet():
         for name, one in members(outcomes, rows).items():
-            design = rows.design_for(name)
+            design = rows.design.read_by(name)
             predictions.append(outcomes.predicted(outcomes.fitted(one, design, own), design, held))
             rows.report()
     return np.mean(predictions, axis=0)

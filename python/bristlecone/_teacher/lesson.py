@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from bristlecone._data.checks import thread_count
 from bristlecone._data.rows import RowsT
 from bristlecone._log import log, warn
 from bristlecone._search.certificate import Teaching, reporter
@@ -65,6 +68,7 @@ def teach(
         time_limit=getattr(estimator, "time_limit", None),
         verbose=estimator.verbose,
         heard=reporter(callback),
+        n_threads=_threads(estimator, teacher),
     )
     return _smoothed(data, lesson), lesson.record
 
@@ -109,6 +113,7 @@ def teach_again(tree: Any, objective: Any, data: RowsT) -> tuple[RowsT, Teaching
         data.X,
         seed=known.seed,
         known=known,
+        n_threads=_threads(tree, teacher),
     )
     if not _agree(lesson.record, known):
         raise ValueError(
@@ -116,6 +121,12 @@ def teach_again(tree: Any, objective: Any, data: RowsT) -> tuple[RowsT, Teaching
             "another one, or not deterministic, or X and y are not the rows of the fit"
         )
     return _smoothed(data, lesson), known
+
+
+def _threads(estimator: Any, teacher: Any) -> int | None:
+    """Threads for the models of "auto"; None for a teacher of the user's own, which has its own."""
+    automatic = isinstance(teacher, str)
+    return thread_count(getattr(estimator, "n_jobs", None)) if automatic else None
 
 
 def _smoothed(data: Any, lesson: Lesson) -> Any:
@@ -143,6 +154,7 @@ def _taught(
     known: Teaching | None = None,
     verbose: Any = 0,
     heard: Callable[..., object] | None = None,
+    n_threads: int | None = None,
 ) -> Lesson:
     """Cross-fit a teacher and mix its predictions with the outcomes.
 
@@ -163,6 +175,8 @@ def _taught(
     verbose : int
     heard : callable, optional
         Called after every fit of a model, as during a search.
+    n_threads : int, optional
+        Threads on which models are fitted; None leaves it to the models.
 
     Raises
     ------
@@ -176,7 +190,7 @@ def _taught(
     start = time.perf_counter()
     automatic = isinstance(teacher, str)
     design = design_of(X, outcomes.weight)
-    fold, order = folds_of(np.hstack([design, outcomes.columns]), outcomes.strata, seed)
+    fold, order = folds_of(np.hstack([design.numbers, outcomes.columns]), outcomes.strata, seed)
     _check_folds(outcomes, fold, warns=known is None)
     until = np.inf if time_limit is None else start + _SHARE_OF_TIME * time_limit
     models: dict[str, Any] = {"teacher": teacher}
@@ -188,7 +202,6 @@ def _taught(
             raise ValueError("the teacher has none of the models that its record names")
     else:
         outcomes.check_teacher(teacher)
-    rows = design if automatic else X
     predictions: dict[str, Floats] = {}
     with threadpool_limits(limits=1), warnings.catch_warnings():
         if automatic:
@@ -197,7 +210,8 @@ def _taught(
             begun = time.perf_counter()
             may_skip = bool(predictions) and known is None
             clock = _Clock(start, until if may_skip else np.inf, heard)
-            found = _cross_fitted(outcomes, model, rows, fold, order, clock)
+            rows = design.read_by(name) if automatic else X
+            found = _cross_fitted(outcomes, model, rows, fold, order, clock, n_threads)
             if found is None:
                 log(verbose, "teacher: no time for %s", name)
                 continue
@@ -249,10 +263,13 @@ def _cross_fitted(
     fold: NDArray[np.int64],
     order: NDArray[np.int64],
     clock: _Clock,
+    n_threads: int | None,
 ) -> Floats | None:
     """Prediction of every row by a model fitted to the other folds; None without time for it.
 
-    Models that draw rows by their places get those of an array in this ``order``.
+    Models that draw rows by their places get those of an array in this ``order``. They are fitted
+    on ``n_threads`` threads and predict on one: sums over trees would depend on which thread is
+    first.
     """
     predicted = outcomes.empty()
     n_folds = int(fold.max()) + 1
@@ -260,7 +277,8 @@ def _cross_fitted(
     for k in range(n_folds):
         held = fold == k
         others = order[~held[order]] if isinstance(X, np.ndarray) else ~held
-        fitted = outcomes.fitted(model, X, others)
+        with nullcontext() if n_threads is None else parallel_config("threading", n_jobs=n_threads):
+            fitted = outcomes.fitted(model, X, others)
         predicted[held] = outcomes.predicted(fitted, X, held)
         now = time.perf_counter()
         if clock.heard is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,16 +28,42 @@ _SLOPE_VARIANCE = 0.03
 # Rows that a tree of the forest is grown from at most, and its least leaf.
 _MOST_ROWS, _LEAST_LEAF = 4000, 10
 
-# Bins of a column for boosting. scikit-learn finds quantiles under weights one by one, each by
-# sorting the rows: of 100,000 rows that would take twice as long as all else that is done.
-_BINS, _BINS_OF_MANY_ROWS, _MANY_ROWS = 255, 63, 20_000
+# Most bins of a column for boosting. Of more distinct values scikit-learn finds quantiles, under
+# weights one by one, which takes several times as long as all else that boosting does.
+_MOST_BINS = 255
 
 # More columns than this are too many for second derivatives.
 _MOST_COLUMNS = 200
 
 
-def design_of(X: Any, weight: Floats | None) -> Floats:
-    """Columns of any table as numbers of mean 0 and variance 1, shape (n, n_design).
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Columns of a table as the models of "auto" read them.
+
+    Parameters
+    ----------
+    numbers : array of float, shape (n, n_columns)
+        Columns of mean 0 and variance 1.
+    """
+
+    numbers: Floats
+
+    @cached_property
+    def binned(self) -> Floats:
+        """The same columns, each in bins of about equally many distinct values."""
+        columns = []
+        for column in self.numbers.T:
+            values, code = np.unique(column, return_inverse=True)
+            columns.append(code * min(len(values), _MOST_BINS) // len(values))
+        return np.column_stack(columns).astype(np.float64)
+
+    def read_by(self, member: str) -> Floats:
+        """The columns for the model of this name."""
+        return self.binned if member == "boosting" else self.numbers
+
+
+def design_of(X: Any, weight: Floats | None) -> Design:
+    """Columns of any table as numbers.
 
     Categories are a column per level; a number that is missing is the mean, and another column
     says that it is missing.
@@ -54,15 +82,15 @@ def design_of(X: Any, weight: Floats | None) -> Floats:
         design = np.column_stack([design, *missing])
     if not design.shape[1]:
         # Every column is constant: models predict means.
-        return np.zeros((len(design), 1))
+        return Design(np.zeros((len(design), 1)))
     mean = np.average(design, axis=0, weights=weight)
     spread = np.sqrt(np.average((design - mean) ** 2, axis=0, weights=weight))
-    return np.asarray((design - mean) / np.where(spread > 0, spread, 1.0))
+    return Design(np.asarray((design - mean) / np.where(spread > 0, spread, 1.0)))
 
 
-def members_of(outcomes: Outcomes, design: Floats, seed: int) -> dict[str, Any]:
+def members_of(outcomes: Outcomes, design: Design, seed: int) -> dict[str, Any]:
     """Models for these outcomes by name, not fitted; the quickest first."""
-    n_rows, n_columns = design.shape
+    n_rows, n_columns = design.numbers.shape
     forest = {
         "n_estimators": 100,
         "min_samples_leaf": _LEAST_LEAF,
@@ -73,7 +101,7 @@ def members_of(outcomes: Outcomes, design: Floats, seed: int) -> dict[str, Any]:
     boosting = {
         "max_iter": 50,
         "max_leaf_nodes": 4,
-        "max_bins": _BINS if n_rows <= _MANY_ROWS else _BINS_OF_MANY_ROWS,
+        "max_bins": _MOST_BINS,
         "early_stopping": False,
         "random_state": seed,
     }
