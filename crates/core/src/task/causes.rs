@@ -7,7 +7,7 @@
 //! docs/maths/competing-risks.md.
 
 use super::fixed::power_of_two;
-use super::likelihood::{Constants, Likelihood};
+use super::likelihood::{CORNER_OPERATIONS, Constants, Likelihood, operations};
 use super::{
     FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
     Swept, Ties, Weights,
@@ -94,6 +94,13 @@ impl Causes {
     fn lane_factor(&self, k: usize, shift: &[u32]) -> f64 {
         let unit = |k: usize| self.parts[k].lane_unit(&shift[2 * k..2 * k + 2]);
         unit(k) / unit(0)
+    }
+
+    /// Factor on the errors of all parts, each of which has so many operations: the losses of a
+    /// leaf are added, and every sum is rounded like one operation of all parts.
+    fn more_sums(&self, operations: f64) -> f64 {
+        let sums = if self.parts.len() > 1 { self.parts.len() as f64 } else { 0.0 };
+        1.0 + sums / operations
     }
 }
 
@@ -209,7 +216,7 @@ impl Swept for Causes {
                 * self.lane_factor(k, shift)
         };
         let error: f64 = self.parts.iter().enumerate().map(of_cause).sum();
-        error * (1.0 + self.parts.len() as f64)
+        error * self.more_sums(CORNER_OPERATIONS)
     }
 }
 
@@ -248,7 +255,6 @@ impl LaneTask for Causes {
         roundoff: f64,
         ln_error: f64,
     ) -> LaneError {
-        let n_causes = self.parts.len();
         let of_cause = |(k, part): (usize, &Likelihood)| {
             let records = rows.chunks_exact(self.channels()).map(|row| &row[2 * k..2 * k + 2]);
             let (own, shift_k) = (records.flatten().copied().collect::<Vec<_>>(), &shift[2 * k..]);
@@ -257,9 +263,7 @@ impl LaneTask for Causes {
             error.of(0.0) * self.lane_factor(k, shift)
         };
         let error: f64 = self.parts.iter().enumerate().map(of_cause).sum();
-        // As many more sums per leaf, each rounded like one of the operations of a part.
-        let more = if n_causes > 1 { n_causes as f64 } else { 0.0 };
-        LaneError::Fixed(error * (1.0 + more))
+        LaneError::Fixed(error * self.more_sums(operations(max_leaves)))
     }
 
     #[inline(always)]

@@ -211,10 +211,8 @@ impl<T: LaneTask> Lattice<'_, T> {
             (passes.cells)(backend, task, shared, worker, above)
         };
         run(&mut problem, backend, passes.sums, &cells, &mut threads, monitor)?;
-        let (error, unit) = (lane_error(task, &problem, sample), unit(task, &problem));
-        let best = &threads[0].best;
-        let solved =
-            refine::refine(task, &problem, sample, best, unit, error, query, room, monitor);
+        let (best, unit) = (&threads[0].best, unit(task, &problem));
+        let solved = refine::refine(task, &problem, sample, best, unit, query, room, monitor);
         threads[0].sums = problem.sums;
         solved
     }
@@ -329,18 +327,20 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
     Ok(())
 }
 
-/// Error bound in lane units: the task's, with that of adding prices.
+/// Error bound in lane units of trees of this depth on rows with these statistics: the task's, with
+/// that of adding prices.
 fn lane_error<T: LaneTask, I: LaneInt, R: LaneReal>(
     task: &T,
     problem: &Problem<I, R>,
-    sample: &Sample,
+    records: &[i64],
+    depth: usize,
 ) -> LaneError {
-    let leaves = 1usize << problem.depth;
+    let leaves = 1usize << depth;
     let (roundoff, ln_error) = (R::ROUNDOFF, R::LN_ERROR);
-    match task.lane_error(&sample.sums, &problem.shift, leaves, roundoff, ln_error) {
+    match task.lane_error(records, &problem.shift, leaves, roundoff, ln_error) {
         LaneError::Fixed(error) if error > 0.0 => {
             let price = task.split_price() as f64 / unit(task, problem);
-            let prices = 2.0 * problem.depth as f64 * roundoff * price * (leaves - 1) as f64;
+            let prices = 2.0 * depth as f64 * roundoff * price * (leaves - 1) as f64;
             LaneError::Fixed(error + prices)
         }
         error => error,

@@ -8,6 +8,7 @@
 
 use super::combine::Problem;
 use super::geometry::{Best, MAX_DEPTH, PREFIX, best_at};
+use super::lane_error;
 use crate::data::Sample;
 use crate::search::nodes::Found;
 use crate::search::{Monitor, Stop};
@@ -89,7 +90,7 @@ struct Refiner<'a, T, I, R> {
     best: &'a [Best<R>; MAX_DEPTH],
     /// Cost units per lane unit.
     unit: f64,
-    /// How far lane values may be from costs.
+    /// How far lane values of any cell may be from costs.
     error: LaneError,
     monitor: &'a Monitor<'a>,
     arena: Vec<RefinedNode>,
@@ -108,7 +109,6 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     sample: &Sample,
     best: &[Best<R>; MAX_DEPTH],
     unit: f64,
-    error: LaneError,
     query: Query,
     room: usize,
     monitor: &Monitor,
@@ -120,14 +120,14 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
         sample,
         best,
         unit,
-        error,
+        error: lane_error(task, problem, &sample.sums, problem.depth),
         monitor,
         arena: Vec::new(),
         memo: FxHashMap::default(),
         room: room / SUBTREE,
     };
     let leaf = task.leaf_cost(&sample.total);
-    let (root_values, slack) = (refiner.root_values(budgets), refiner.slack(leaf));
+    let (root_values, slack) = (refiner.root_values(budgets), refiner.slack(refiner.error, leaf));
     if let ([_], false) = (budgets, root_values.is_empty()) {
         let least = root_values.iter().copied().fold(f64::INFINITY, f64::min);
         let least = (least + task.split_price() as f64 - slack).floor() as i64;
@@ -149,10 +149,25 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
 }
 
 impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
+    /// How far lane values of trees on these rows of a cell may be from costs.
+    fn error_of(&self, rows: &[u32], depth: usize) -> LaneError {
+        match self.error {
+            // Fewer rows and fewer leaves have less that is rounded.
+            LaneError::Fixed(most) if most > 0.0 && depth < self.problem.depth => {
+                let records = rows.iter().flat_map(|&r| self.sample.statistics(r as usize));
+                let records: Vec<i64> = records.copied().collect();
+                LaneError::Fixed(
+                    lane_error(self.task, self.problem, &records, depth).of(0.0).min(most),
+                )
+            }
+            error => error,
+        }
+    }
+
     /// Costs of trees on a cell that costs `leaf` as a leaf may be in either order where their
-    /// lane values differ by no more than this; 0 if lanes are exact.
-    fn slack(&self, leaf: i64) -> f64 {
-        match self.error.of(leaf as f64 / self.unit) {
+    /// lane values, which are off by `error`, differ by no more than this; 0 if lanes are exact.
+    fn slack(&self, error: LaneError, leaf: i64) -> f64 {
+        match error.of(leaf as f64 / self.unit) {
             0.0 => 0.0,
             // Exact costs are themselves rounded, by half a unit per leaf and price.
             error => 2.0 * error * self.unit + 64.0,
@@ -271,7 +286,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         }
         // By value, and by column where that is the same: good trees leave out others.
         candidates.sort_by(|one, other| one.value.total_cmp(&other.value));
-        let slack = self.slack(leaf.cost);
+        let depth = self.problem.depth - itemset.1;
+        let slack = self.slack(self.error_of(rows, depth), leaf.cost);
         let (bound, error) = (least + slack, slack / 2.0);
         let (mut best, mut place) = (leaf, (0, (0, 0)));
         if slack == 0.0 && best.cost as f64 <= least {

@@ -46,9 +46,18 @@ impl Swept for Likelihood {
         let baseline = (self.total[0] as f64 / self.total[1] as f64).ln() + log_unit;
         let logarithm =
             ((hazard / least).ln() + baseline).abs().max((baseline - events.ln()).abs());
-        events * (ln_error + roundoff * (6.0 * logarithm + 3.0 * baseline.abs()))
+        events * (ln_error + roundoff * (CORNER_OPERATIONS * logarithm + 3.0 * baseline.abs()))
     }
 }
+
+/// Operations relative to the loss in trees with so many leaves, of depth d: four of a leaf and
+/// 2d − 3 sums.
+pub fn operations(max_leaves: usize) -> f64 {
+    f64::from(2 * max_leaves.ilog2() + 1)
+}
+
+/// The same of [`Swept::least_error`].
+pub const CORNER_OPERATIONS: f64 = 6.0;
 
 /// Constants of the loss in lane units.
 #[derive(Clone, Copy)]
@@ -96,10 +105,10 @@ impl LaneTask for Likelihood {
         let baseline = (self.total[0] as f64 * e_unit) / (self.total[1] as f64 * h_unit);
         let [prior_events, prior_hazard] = [self.prior()[0] * e_unit, self.prior()[1] * h_unit];
         let (mut largest, mut smallest) = (h_total / least_events, least_ratio);
-        // Rounding per event, for depth d: four operations of a leaf and 2d − 3 sums, relative
-        // to the loss; three relative to the logarithm that `lane_constants` gives. The prior
-        // adds its events to every leaf, and eleven operations.
-        let (mut events, mut operations) = (e_total, f64::from(2 * max_leaves.ilog2() + 1));
+        // Rounding per event: operations relative to the loss, and three relative to the logarithm
+        // that `lane_constants` gives. The prior adds its events to every leaf, and eleven
+        // operations.
+        let (mut events, mut operations) = (e_total, operations(max_leaves));
         if self.prior > 0.0 {
             largest = (h_total + prior_hazard) / prior_events;
             smallest = smallest.min(prior_hazard / prior_events);

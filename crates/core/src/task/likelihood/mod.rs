@@ -12,7 +12,7 @@
 
 mod lanes;
 
-pub use lanes::Constants;
+pub use lanes::{CORNER_OPERATIONS, Constants, operations};
 
 use super::fixed::{Fixed, power_of_two};
 use super::weights::Counts;
