@@ -30,7 +30,7 @@ from benchmarks.machine import machine
 from bristlecone import CompetingRisksTree, OptimalSurvivalTree
 from bristlecone.exceptions import BristleconeWarning
 
-ROWS, DEPTHS, CAUSES, FEATURES = (500, 2000, 10_000), (3, 4, 5), (1, 2, 4), 40
+ROWS, DEPTHS, CAUSES, FEATURES = (500, 2000, 10_000, 50_000), (3, 4, 5), (1, 2, 4), 40
 NEUTRAL = {"min_events_leaf": None, "prior": 0}
 
 

@@ -96,6 +96,10 @@ pub fn solve<T: LaneTask>(
 /// Cells up to which double lanes take less than a search among near ties.
 const FEW_CELLS: usize = 1 << 20;
 
+/// An error as large as the losses of so many rows leaves many near ties among columns of noise. Double
+/// lanes then take less, unless most of the time goes into cells, of which they hold half as many.
+const ROWS_OF_NEAR_TIES: f64 = 3.0;
+
 /// Short lanes if all sums and losses fit into them. Otherwise single lanes, unless their proven
 /// error is too large to distinguish trees, or double lanes have no error and cost little more.
 pub fn choose_precision<T: LaneTask>(
@@ -122,7 +126,13 @@ pub fn choose_precision<T: LaneTask>(
     let (single, relative, shift) = error(true, f32::ROUNDOFF, f32::LN_ERROR);
     let exact = || error(false, f64::ROUNDOFF, f64::LN_ERROR).0 == 0.0;
     let small = || cells(sample.n_columns(), depth) <= FEW_CELLS;
-    let blurred = single > 5e-3 * task.lane_scale(&sample.sums, &shift);
+    let scale = task.lane_scale(&sample.sums, &shift);
+    let mostly_rows = || {
+        let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
+        visits >= cells
+    };
+    let near_ties = single * sample.n_rows() as f64 > ROWS_OF_NEAR_TIES * scale && mostly_rows();
+    let blurred = single > 5e-3 * scale || near_ties;
     if blurred || (relative && single > 0.0 && small() && exact()) {
         Precision::Double
     } else {
@@ -141,20 +151,6 @@ fn fits_short<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &S
     }
     let (size, Smallest { rows, events }) = (sample.total_size(), settings.limits.smallest());
     [rows_of(size), events_of(size), rows, events].into_iter().all(|count| count < u16::MAX_SUM)
-}
-
-/// Whether the lanes of a lattice are exact, so that no branch is looked at twice.
-pub fn is_exact<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &Settings) -> bool {
-    let precision = choose_precision(task, sample, depth, settings);
-    if precision == Precision::Short {
-        return true;
-    }
-    let single = precision == Precision::Single;
-    let shift = shifts(task, single, sample);
-    let (roundoff, ln_error) =
-        if single { (f32::ROUNDOFF, f32::LN_ERROR) } else { (f64::ROUNDOFF, f64::LN_ERROR) };
-    let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
-    error.of(task.leaf_cost(&sample.total) as f64 / task.lane_unit(&shift)) == 0.0
 }
 
 /// Low bits each channel drops so that the sum of any rows, rounded row by row, fits the lanes.

@@ -4,7 +4,7 @@ use super::nodes::SumNode;
 use super::plan::Plan;
 use super::probe::probe;
 use super::start::SumGrower;
-use super::{Problem, SumNodes, SumScale, groups, sample, tables};
+use super::{Problem, SumNodes, SumScale, groups, sample};
 use crate::data::{BinaryMatrix, Sample};
 use crate::error::Error;
 use crate::search::branch::Branch;
@@ -13,7 +13,7 @@ use crate::search::lattice::{self, Query};
 use crate::search::nodes::{Allowed, Found, Nodes, cost_of_tree};
 use crate::search::resolve::{SolvedAgain, resolved, worth};
 use crate::search::root::{About, Scale, Search};
-use crate::search::{Checked, Measured, Monitor, Precision, Settings, Solution, Status, Stop};
+use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop};
 use crate::task::{LaneTask, Placed};
 use crate::tree::Tree;
 use std::borrow::Cow;
@@ -197,10 +197,7 @@ pub(super) fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) 
 /// Description that solutions carry.
 fn about<T: LaneTask>(task: &T, rows: &Sample, settings: &Settings) -> About {
     let depth = settings.limits.max_depth.min(lattice::MAX_DEPTH);
-    let precision = match tables::pays(task, rows, depth.min(rows.n_columns()), settings) {
-        true => Precision::Exact,
-        false => lattice::choose_precision(task, rows, depth, settings),
-    };
+    let precision = lattice::choose_precision(task, rows, depth, settings);
     let kernel = format!("{}-{precision:?}", settings.backend().name()).to_lowercase();
     About { n_distinct_rows: rows.n_rows(), n_columns: rows.n_columns(), kernel }
 }

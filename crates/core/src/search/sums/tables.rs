@@ -1,11 +1,10 @@
-//! Lattices of many rows, from exact sums.
+//! The best tree with each column at the root, from exact sums.
 //!
-//! With many rows, the error of the lanes leaves thousands of branches undecided, and each takes a
-//! pass over rows. Exact sums of all itemsets take one pass more, and the
-//! cells are then evaluated one by one: no row is looked at again.
+//! Alone, each of these trees takes lattices of its own. Exact sums of all itemsets take one pass over
+//! the rows, and the cells are then evaluated one by one for all of them.
 
 use crate::data::{Sample, events_of, rows_of};
-use crate::search::lattice::{self, Query, Solved, true_columns, work};
+use crate::search::lattice::{self, true_columns, work};
 use crate::search::nodes::Found;
 use crate::search::partial::costs::Costs;
 use crate::search::partial::fill::{Adder, BLOCK, Block};
@@ -15,55 +14,17 @@ use crate::task::LaneTask;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Rows from which on exact sums may pay.
-const MANY_ROWS: usize = 1 << 13;
+/// Visits of rows per cell of a lattice from which on exact sums pay.
+const VISITS_PER_CELL: f64 = 2.0;
 
-/// Visits of rows per cell from which on they do: a cell takes as long as so many visits.
-const VISITS_PER_CELL: f64 = 8.0;
-
-/// The same for the best trees with each column at the root: alone, each takes searches of its own.
-const VISITS_FOR_EACH_ROOT: f64 = 2.0;
-
-/// Whether exact sums are worth their pass for the best tree of this depth.
-pub fn pays<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &Settings) -> bool {
-    are_chosen(depth, settings, || {
-        sample.n_rows() >= MANY_ROWS
-            && saves_visits(sample, depth, VISITS_PER_CELL)
-            && !lattice::is_exact(task, sample, depth, settings)
-    })
-}
-
-/// Whether the switch chooses exact sums, or else `pay` does, at depths that they serve.
-fn are_chosen(depth: usize, settings: &Settings, pay: impl FnOnce() -> bool) -> bool {
+/// Whether exact sums are taken at this depth.
+fn are_chosen(sample: &Sample, depth: usize, settings: &Settings) -> bool {
+    let pay = || {
+        let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
+        visits >= VISITS_PER_CELL * cells
+    };
     let by_switch = settings.switches.precision.map(|precision| precision == Precision::Exact);
     (2..=MOST_DEPTH).contains(&depth) && by_switch.unwrap_or_else(pay)
-}
-
-/// Whether there are at least so many visits of rows per cell.
-fn saves_visits(sample: &Sample, depth: usize, per_cell: f64) -> bool {
-    let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
-    visits >= per_cell * cells
-}
-
-/// The best trees of a lattice from exact sums, where these pay and fit into `room` bytes.
-pub fn solve<T: LaneTask>(
-    task: &T,
-    sample: &Sample,
-    query: Query,
-    settings: &Settings,
-    room: usize,
-    monitor: &Monitor,
-) -> Result<Option<Solved>, Stop> {
-    let leaves = query.budgets.iter().copied().max().unwrap_or(1);
-    let depth = query.depth.min(sample.n_columns()).min(leaves.saturating_sub(1));
-    if !pays(task, sample, depth, settings) {
-        return Ok(None);
-    }
-    with_costs(task, sample, depth, settings, room, monitor, |costs| {
-        let found: Vec<_> = query.budgets.iter().map(|&budget| costs.best(budget)).collect();
-        let lower = found.iter().map(|found| found.cost).collect();
-        Solved { found, lower, root_values: costs.root_values(leaves), slack: 0.0 }
-    })
 }
 
 /// The best tree of at most so many leaves with each column at the root, `None` where no tree has it
@@ -77,24 +38,9 @@ pub fn each_root<T: LaneTask>(
     monitor: &Monitor,
 ) -> Result<Option<Vec<Option<Found>>>, Stop> {
     let depth = depth.min(sample.n_columns()).min(leaves.saturating_sub(1));
-    if !are_chosen(depth, settings, || saves_visits(sample, depth, VISITS_FOR_EACH_ROOT)) {
+    if !are_chosen(sample, depth, settings) {
         return Ok(None);
     }
-    with_costs(task, sample, depth, settings, room, monitor, |costs| {
-        (0..sample.n_columns()).map(|column| costs.best_below(column, leaves)).collect()
-    })
-}
-
-/// What `ask` makes of the costs of all cells, if exact sums fit into `room` bytes.
-fn with_costs<T: LaneTask, V>(
-    task: &T,
-    sample: &Sample,
-    depth: usize,
-    settings: &Settings,
-    room: usize,
-    monitor: &Monitor,
-    ask: impl FnOnce(&Costs<T>) -> V,
-) -> Result<Option<V>, Stop> {
     let shape = Shape {
         n_features: sample.n_columns(),
         depth,
@@ -138,19 +84,20 @@ fn with_costs<T: LaneTask, V>(
         }
     })?;
     let (of, smallest) = ((&sample.columns[..], &sample.tested[..]), settings.limits.smallest());
-    Ok(Some(ask(&Costs::new(task, &table, of, depth, smallest, monitor)?)))
+    let costs = Costs::new(task, &table, of, depth, smallest, monitor)?;
+    Ok(Some((0..sample.n_columns()).map(|column| costs.best_below(column, leaves)).collect()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::BinaryMatrix;
+    use crate::search::lattice::Query;
     use crate::task::accuracy::Accuracy;
     use crate::task::{ScalarTask, Statistics};
-    use crate::tree::Tree;
 
     #[test]
-    fn exact_sums_find_what_the_lanes_of_a_lattice_do() {
+    fn exact_sums_find_the_trees_and_values_of_a_lattice() {
         let (n, p) = (40, 4);
         let bit = |r: usize, c: usize| ((r * 37 + c * r * r + c) % 11).is_multiple_of(3);
         let bytes: Vec<u8> =
@@ -163,27 +110,19 @@ mod tests {
         let monitor = Monitor::new(None, &never);
         let mut settings = Settings::default();
         let pool = lattice::Pool::new(settings.bytes());
-        for budgets in [&[usize::MAX][..], &[4, 8]] {
-            settings.switches.precision = Some(Precision::Double);
-            let query = Query { depth: 3, budgets, cutoff: i64::MAX };
-            let room = settings.bytes();
-            let share = pool.share(room);
-            let lanes = lattice::solve(&task, &sample, query, &settings, share, &monitor).unwrap();
-            settings.switches.precision = Some(Precision::Exact);
-            let exact = solve(&task, &sample, query, &settings, room, &monitor).unwrap().unwrap();
-            assert_eq!(lanes.slack, 0.0);
-            assert_eq!(lanes.root_values, exact.root_values);
-            let trees = |solved: &Solved| -> Vec<(i64, Tree)> {
-                solved.found.iter().map(|f| (f.cost, f.tree.clone())).collect()
-            };
-            assert_eq!(trees(&lanes), trees(&exact));
-            let each = each_root(&task, &sample, (3, 8), &settings, room, &monitor);
-            let each: Vec<Found> = each.unwrap().unwrap().into_iter().flatten().collect();
-            let price = task.split_price();
-            let values: Vec<f64> = each.iter().map(|f| (f.cost - price) as f64).collect();
-            assert_eq!(values, exact.root_values);
-            let best = each.iter().min_by_key(|f| (f.cost, f.tree.n_leaves())).unwrap();
-            assert_eq!(Some(&(best.cost, best.tree.clone())), trees(&exact).last());
-        }
+        settings.switches.precision = Some(Precision::Double);
+        let query = Query { depth: 3, budgets: &[usize::MAX], cutoff: i64::MAX };
+        let room = settings.bytes();
+        let share = pool.share(room);
+        let lanes = lattice::solve(&task, &sample, query, &settings, share, &monitor).unwrap();
+        assert_eq!(lanes.slack, 0.0);
+        settings.switches.precision = Some(Precision::Exact);
+        let each = each_root(&task, &sample, (3, 8), &settings, room, &monitor);
+        let each: Vec<Found> = each.unwrap().unwrap().into_iter().flatten().collect();
+        let values: Vec<f64> = each.iter().map(|f| (f.cost - task.split_price()) as f64).collect();
+        assert_eq!(values, lanes.root_values);
+        let best = each.iter().min_by_key(|f| (f.cost, f.tree.n_leaves())).unwrap();
+        let found = &lanes.found[0];
+        assert_eq!((best.cost, &best.tree), (found.cost, &found.tree));
     }
 }
