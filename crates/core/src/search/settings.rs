@@ -277,6 +277,6 @@ pub enum Precision {
     Single,
     /// i64 sums and f64 losses, refined in exact arithmetic.
     Double,
-    /// As `Double`; the best trees with each column at the root are found from exact sums.
+    /// Exact sums of all itemsets and exact costs, where depth and memory allow; elsewhere as `Double`.
     Exact,
 }

@@ -100,8 +100,12 @@ const FEW_CELLS: usize = 1 << 20;
 /// lanes then take less, unless most of the time goes into cells, of which they hold half as many.
 const ROWS_OF_NEAR_TIES: f64 = 3.0;
 
+/// Rows from which on exact sums pay where double lanes have near ties, too.
+const MANY_ROWS: usize = 1 << 13;
+
 /// Short lanes if all sums and losses fit into them. Otherwise single lanes, unless their proven
-/// error is too large to distinguish trees, or double lanes have no error and cost little more.
+/// error is too large to distinguish trees, or double lanes have no error and cost little more; exact
+/// sums of many rows where double lanes do not distinguish them either.
 pub fn choose_precision<T: LaneTask>(
     task: &T,
     sample: &Sample,
@@ -109,7 +113,6 @@ pub fn choose_precision<T: LaneTask>(
     settings: &Settings,
 ) -> Precision {
     match settings.switches.precision {
-        Some(Precision::Exact) => return Precision::Double,
         None | Some(Precision::Short) if fits_short(task, sample, depth, settings) => {
             return Precision::Short;
         }
@@ -121,19 +124,27 @@ pub fn choose_precision<T: LaneTask>(
         let shift = shifts(task, single, sample);
         let error = task.lane_error(&sample.sums, &shift, 1 << depth, roundoff, ln_error);
         let leaf = task.leaf_cost(&sample.total) as f64 / task.lane_unit(&shift);
-        (error.of(leaf), matches!(error, LaneError::Relative { .. }), shift)
+        let relative = matches!(error, LaneError::Relative { .. });
+        (error.of(leaf), task.lane_scale(&sample.sums, &shift), relative)
     };
-    let (single, relative, shift) = error(true, f32::ROUNDOFF, f32::LN_ERROR);
-    let exact = || error(false, f64::ROUNDOFF, f64::LN_ERROR).0 == 0.0;
-    let small = || cells(sample.n_columns(), depth) <= FEW_CELLS;
-    let scale = task.lane_scale(&sample.sums, &shift);
     let mostly_rows = || {
         let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
         visits >= cells
     };
-    let near_ties = single * sample.n_rows() as f64 > ROWS_OF_NEAR_TIES * scale && mostly_rows();
-    let blurred = single > 5e-3 * scale || near_ties;
-    if blurred || (relative && single > 0.0 && small() && exact()) {
+    let n_rows = sample.n_rows();
+    let near_ties = |error: f64, scale: f64| error * n_rows as f64 > ROWS_OF_NEAR_TIES * scale;
+    let (single, scale, relative) = error(true, f32::ROUNDOFF, f32::LN_ERROR);
+    let blurred = single > 5e-3 * scale || (near_ties(single, scale) && mostly_rows());
+    let small = || cells(sample.n_columns(), depth) <= FEW_CELLS;
+    if !(blurred || relative && single > 0.0 && small()) {
+        return Precision::Single;
+    }
+    let (double, scale, _) = error(false, f64::ROUNDOFF, f64::LN_ERROR);
+    // Trees that give most rows the same labels cost the same, however small the error is.
+    let ties = near_ties(double, scale) || (T::ONE_SHIFT && double > 0.0);
+    if n_rows >= MANY_ROWS && ties && mostly_rows() {
+        Precision::Exact
+    } else if blurred || double == 0.0 {
         Precision::Double
     } else {
         Precision::Single

@@ -166,6 +166,15 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         costs.min().expect("a leaf at least")
     }
 
+    /// Cost of the best tree of at most so many leaves with each column at the root, without the price
+    /// that every split has; infinite where there is none.
+    pub fn root_values(&self, most_leaves: usize) -> Vec<f64> {
+        let price = self.task.split_price();
+        let value = |split: RootSplit| (split.cost - price) as f64;
+        let columns = 0..self.columns.len();
+        columns.map(|c| self.root_split(c, most_leaves).map_or(f64::INFINITY, value)).collect()
+    }
+
     /// The best tree of at most so many leaves with a column at the root, if there is one: of equally
     /// good ones the smallest.
     pub fn best_below(&self, column: usize, most_leaves: usize) -> Option<Found> {

@@ -176,7 +176,11 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         settings: &Settings,
     ) -> Result<lattice::Solved, Stop> {
         let Problem { tables, monitor, .. } = self.problem;
-        lattice::solve(task, sample, query, settings, tables.share(self.room()), monitor)
+        let room = self.room();
+        if let Some(solved) = super::tables::solve(task, sample, query, settings, room, monitor)? {
+            return Ok(solved);
+        }
+        lattice::solve(task, sample, query, settings, tables.share(room), monitor)
     }
 
     /// The best tree with each column at the root, if one pass over the rows finds them all.

@@ -1,10 +1,11 @@
-//! The best tree with each column at the root, from exact sums.
+//! Lattices from exact sums.
 //!
-//! Alone, each of these trees takes lattices of its own. Exact sums of all itemsets take one pass over
-//! the rows, and the cells are then evaluated one by one for all of them.
+//! Exact sums of all itemsets take one pass over the rows, and the cells are then evaluated one by
+//! one: no row is looked at again. Lanes take less, but where they do not tell costs apart every
+//! branch takes passes of its own, and so does the best tree with each column at the root.
 
 use crate::data::{Sample, events_of, rows_of};
-use crate::search::lattice::{self, true_columns, work};
+use crate::search::lattice::{self, Query, Solved, choose_precision, true_columns, work};
 use crate::search::nodes::Found;
 use crate::search::partial::costs::Costs;
 use crate::search::partial::fill::{Adder, BLOCK, Block};
@@ -14,17 +15,30 @@ use crate::task::LaneTask;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Visits of rows per cell of a lattice from which on exact sums pay.
+/// Visits of rows per cell of a lattice from which on exact sums find the best tree with each column
+/// at the root in less time.
 const VISITS_PER_CELL: f64 = 2.0;
 
-/// Whether exact sums are taken at this depth.
-fn are_chosen(sample: &Sample, depth: usize, settings: &Settings) -> bool {
-    let pay = || {
-        let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
-        visits >= VISITS_PER_CELL * cells
-    };
-    let by_switch = settings.switches.precision.map(|precision| precision == Precision::Exact);
-    (2..=MOST_DEPTH).contains(&depth) && by_switch.unwrap_or_else(pay)
+/// The best trees of a lattice from exact sums, where these are chosen and fit into `room` bytes.
+pub fn solve<T: LaneTask>(
+    task: &T,
+    sample: &Sample,
+    query: Query,
+    settings: &Settings,
+    room: usize,
+    monitor: &Monitor,
+) -> Result<Option<Solved>, Stop> {
+    let leaves = query.budgets.iter().copied().max().unwrap_or(1);
+    let depth = query.depth.min(sample.n_columns()).min(leaves.saturating_sub(1));
+    let is_served = (2..=MOST_DEPTH).contains(&depth);
+    if !is_served || choose_precision(task, sample, depth, settings) != Precision::Exact {
+        return Ok(None);
+    }
+    with_costs(task, sample, depth, settings, room, monitor, |costs| {
+        let found: Vec<_> = query.budgets.iter().map(|&budget| costs.best(budget)).collect();
+        let lower = found.iter().map(|found| found.cost).collect();
+        Solved { found, lower, root_values: costs.root_values(leaves), slack: 0.0 }
+    })
 }
 
 /// The best tree of at most so many leaves with each column at the root, `None` where no tree has it
@@ -38,9 +52,29 @@ pub fn each_root<T: LaneTask>(
     monitor: &Monitor,
 ) -> Result<Option<Vec<Option<Found>>>, Stop> {
     let depth = depth.min(sample.n_columns()).min(leaves.saturating_sub(1));
-    if !are_chosen(sample, depth, settings) {
+    let pay = || {
+        let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
+        visits >= VISITS_PER_CELL * cells
+    };
+    let by_switch = settings.switches.precision.map(|precision| precision == Precision::Exact);
+    if !(2..=MOST_DEPTH).contains(&depth) || !by_switch.unwrap_or_else(pay) {
         return Ok(None);
     }
+    with_costs(task, sample, depth, settings, room, monitor, |costs| {
+        (0..sample.n_columns()).map(|column| costs.best_below(column, leaves)).collect()
+    })
+}
+
+/// What `ask` makes of the costs of all cells, if exact sums fit into `room` bytes.
+fn with_costs<T: LaneTask, V>(
+    task: &T,
+    sample: &Sample,
+    depth: usize,
+    settings: &Settings,
+    room: usize,
+    monitor: &Monitor,
+    ask: impl FnOnce(&Costs<T>) -> V,
+) -> Result<Option<V>, Stop> {
     let shape = Shape {
         n_features: sample.n_columns(),
         depth,
@@ -84,20 +118,19 @@ pub fn each_root<T: LaneTask>(
         }
     })?;
     let (of, smallest) = ((&sample.columns[..], &sample.tested[..]), settings.limits.smallest());
-    let costs = Costs::new(task, &table, of, depth, smallest, monitor)?;
-    Ok(Some((0..sample.n_columns()).map(|column| costs.best_below(column, leaves)).collect()))
+    Ok(Some(ask(&Costs::new(task, &table, of, depth, smallest, monitor)?)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::BinaryMatrix;
-    use crate::search::lattice::Query;
     use crate::task::accuracy::Accuracy;
     use crate::task::{ScalarTask, Statistics};
+    use crate::tree::Tree;
 
     #[test]
-    fn exact_sums_find_the_trees_and_values_of_a_lattice() {
+    fn exact_sums_find_what_the_lanes_of_a_lattice_do() {
         let (n, p) = (40, 4);
         let bit = |r: usize, c: usize| ((r * 37 + c * r * r + c) % 11).is_multiple_of(3);
         let bytes: Vec<u8> =
@@ -110,19 +143,27 @@ mod tests {
         let monitor = Monitor::new(None, &never);
         let mut settings = Settings::default();
         let pool = lattice::Pool::new(settings.bytes());
-        settings.switches.precision = Some(Precision::Double);
-        let query = Query { depth: 3, budgets: &[usize::MAX], cutoff: i64::MAX };
-        let room = settings.bytes();
-        let share = pool.share(room);
-        let lanes = lattice::solve(&task, &sample, query, &settings, share, &monitor).unwrap();
-        assert_eq!(lanes.slack, 0.0);
-        settings.switches.precision = Some(Precision::Exact);
-        let each = each_root(&task, &sample, (3, 8), &settings, room, &monitor);
-        let each: Vec<Found> = each.unwrap().unwrap().into_iter().flatten().collect();
-        let values: Vec<f64> = each.iter().map(|f| (f.cost - task.split_price()) as f64).collect();
-        assert_eq!(values, lanes.root_values);
-        let best = each.iter().min_by_key(|f| (f.cost, f.tree.n_leaves())).unwrap();
-        let found = &lanes.found[0];
-        assert_eq!((best.cost, &best.tree), (found.cost, &found.tree));
+        for budgets in [&[usize::MAX][..], &[4, 8]] {
+            settings.switches.precision = Some(Precision::Double);
+            let query = Query { depth: 3, budgets, cutoff: i64::MAX };
+            let room = settings.bytes();
+            let share = pool.share(room);
+            let lanes = lattice::solve(&task, &sample, query, &settings, share, &monitor).unwrap();
+            settings.switches.precision = Some(Precision::Exact);
+            let exact = solve(&task, &sample, query, &settings, room, &monitor).unwrap().unwrap();
+            assert_eq!(lanes.slack, 0.0);
+            assert_eq!(lanes.root_values, exact.root_values);
+            let trees = |solved: &Solved| -> Vec<(i64, Tree)> {
+                solved.found.iter().map(|f| (f.cost, f.tree.clone())).collect()
+            };
+            assert_eq!(trees(&lanes), trees(&exact));
+            let each = each_root(&task, &sample, (3, 8), &settings, room, &monitor);
+            let each: Vec<Found> = each.unwrap().unwrap().into_iter().flatten().collect();
+            let price = task.split_price();
+            let values: Vec<f64> = each.iter().map(|f| (f.cost - price) as f64).collect();
+            assert_eq!(values, exact.root_values);
+            let best = each.iter().min_by_key(|f| (f.cost, f.tree.n_leaves())).unwrap();
+            assert_eq!(Some(&(best.cost, best.tree.clone())), trees(&exact).last());
+        }
     }
 }
