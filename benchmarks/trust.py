@@ -29,7 +29,7 @@ EPSILON, LIMIT = 0.002, 200
 
 
 def simulated(rows: int, objective: str) -> tuple[Any, Any]:
-    """Twenty random columns, of which three matter, with survival times or two classes."""
+    """Random survival times or classes, which three of twenty columns predict."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, 20))
     signal = X[:, 0] + X[:, 1] * X[:, 2]

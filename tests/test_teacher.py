@@ -174,7 +174,7 @@ def test_two_fits_are_the_same_also_of_rows_in_another_order(name: str) -> None:
 
 @pytest.mark.slow
 def test_two_threads_smooth_to_the_same_last_digit() -> None:
-    columns = RANDOM.normal(size=(N, 4))
+    columns = np.random.default_rng(1).normal(size=(N, 4))
     fits = [
         OptimalSurvivalTree(max_depth=2, teacher="auto", n_jobs=n_jobs).fit(columns, Y)
         for n_jobs in (1, 2, 2)
@@ -185,7 +185,8 @@ def test_two_threads_smooth_to_the_same_last_digit() -> None:
 
 
 def test_boosting_reads_columns_in_bins_of_as_many_values() -> None:
-    numbers = np.column_stack([RANDOM.normal(size=2000), RANDOM.integers(0, 9, 2000)])
+    random = np.random.default_rng(2)
+    numbers = np.column_stack([random.normal(size=2000), random.integers(0, 9, 2000)])
     design = design_of(numbers, None)
     fine, few = design.read_by("boosting").T
     assert (np.diff(fine[np.argsort(numbers[:, 0])]) >= 0).all()
@@ -195,6 +196,7 @@ def test_boosting_reads_columns_in_bins_of_as_many_values() -> None:
         np.testing.assert_allclose(design.read_by(member).std(axis=0), 1.0)
 
 
+@pytest.mark.slow
 def test_another_seed_smooths_otherwise() -> None:
     seeds = [OptimalTreeRegressor(teacher="auto", random_state=seed) for seed in (3, 4)]
     one, two = (tree.fit(X, NUMBERS).certificate_.teacher for tree in seeds)

@@ -189,8 +189,11 @@ def _numpy_columns(X: Any) -> set[int]:
     """Columns of a pandas frame that are NumPy arrays, which narwhals reads three times slower."""
     if not is_pandas_dataframe(X):
         return set()
-    kinds = [dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in X.dtypes]
-    return {place for place, kind in enumerate(kinds) if kind and kind in "biuf"}
+    return {
+        place
+        for place, dtype in enumerate(X.dtypes)
+        if isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+    }
 
 
 def _from_series(name: str, series: nw.Series[Any]) -> Column:
