@@ -96,8 +96,8 @@ impl Causes {
         unit(k) / unit(0)
     }
 
-    /// Factor on the errors of all parts, each of which has so many operations: the losses of a
-    /// leaf are added, and every sum is rounded like one operation of all parts.
+    /// By how much adding the losses of the causes in every leaf raises the sum of the errors of the
+    /// parts: no sum is rounded by more than one of the `operations` that the error of a part counts.
     fn more_sums(&self, operations: f64) -> f64 {
         let sums = if self.parts.len() > 1 { self.parts.len() as f64 } else { 0.0 };
         1.0 + sums / operations

@@ -214,8 +214,9 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let of_id = |id: usize| &task.statistics()[id * width..(id + 1) * width];
         let sample = node.sample.with_statistics(width, of_id);
         let query = Query::full(depth, i64::MAX);
-        let share = self.tables.share(room);
-        let solved = lattice::solve(&*task, &sample, query, settings, share, self.monitor)?;
+        let (monitor, share) = (self.monitor, self.tables.share(room));
+        let precision = lattice::choose_precision(&*task, &sample, query.levels(&sample), settings);
+        let solved = lattice::solve(&*task, &sample, query, precision, settings, share, monitor)?;
         let columns = self.of_columns(node, depth, &task, &solved);
         self.weighing.by_column = Some((node.place(depth), columns));
         let tree = &solved.found[0].tree;

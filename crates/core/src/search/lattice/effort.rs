@@ -18,6 +18,12 @@ pub fn effort(sample: &Sample, depth: usize) -> f64 {
     cells + visits
 }
 
+/// Whether visits of rows outnumber the cells of a lattice by this factor; O(rows).
+pub fn mostly_visits(sample: &Sample, depth: usize, factor: f64) -> bool {
+    let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
+    visits >= factor * cells
+}
+
 /// Threads worth starting for a lattice of so much effort.
 pub fn useful_threads(effort: impl Fn() -> f64, settings: &Settings) -> usize {
     threads::useful_threads(effort, CELLS_PER_THREAD, settings)

@@ -20,7 +20,7 @@ mod refine;
 pub(super) mod sums;
 pub(super) mod tables;
 
-pub use effort::{effort, true_columns, useful_threads, work};
+pub use effort::{effort, mostly_visits, true_columns, useful_threads, work};
 pub use geometry::MAX_DEPTH;
 pub use geometry::PREFIX;
 pub use memory::{make_sure, refill};
@@ -60,18 +60,17 @@ pub fn channels<T: LaneTask>(task: &T, settings: &Settings) -> usize {
     task.channels() + 1 + usize::from(rows > 0 && events > 0)
 }
 
-/// Best trees in exact costs.
+/// Best trees in exact costs, by lanes of this precision.
 pub fn solve<T: LaneTask>(
     task: &T,
     sample: &Sample,
     query: Query,
+    precision: Precision,
     settings: &Settings,
     share: Share,
     monitor: &Monitor,
 ) -> Result<Solved, Stop> {
-    let leaves = query.budgets.iter().copied().max().unwrap_or(1);
-    let depth = query.depth.min(sample.n_columns()).min(MAX_DEPTH).min(leaves - 1);
-    let precision = choose_precision(task, sample, depth, settings);
+    let (depth, leaves) = (query.levels(sample), query.leaves());
     let n_threads = useful_threads(|| effort(sample, depth), settings);
     let channels = channels(task, settings);
     let extent = Extent { depth, leaves, channels, n_threads, precision };
@@ -96,11 +95,12 @@ pub fn solve<T: LaneTask>(
 /// Cells up to which double lanes take less than a search among near ties.
 const FEW_CELLS: usize = 1 << 20;
 
-/// An error as large as the losses of so many rows leaves many near ties among columns of noise. Double
-/// lanes then take less, unless most of the time goes into cells, of which they hold half as many.
+/// If the error is larger than the losses of this many rows, single lanes leave many near ties among
+/// columns of noise. Double lanes are then faster, unless cells take most of the time: a vector holds
+/// only half as many of them.
 const ROWS_OF_NEAR_TIES: f64 = 3.0;
 
-/// Rows from which on exact sums pay where double lanes have near ties, too.
+/// Rows from which on exact sums are faster if double lanes leave near ties, too.
 const MANY_ROWS: usize = 1 << 13;
 
 /// Short lanes if all sums and losses fit into them. Otherwise single lanes, unless their proven
@@ -112,7 +112,9 @@ pub fn choose_precision<T: LaneTask>(
     depth: usize,
     settings: &Settings,
 ) -> Precision {
+    let serves_exact = (2..=PREFIX).contains(&depth);
     match settings.switches.precision {
+        Some(Precision::Exact) if !serves_exact => return Precision::Double,
         None | Some(Precision::Short) if fits_short(task, sample, depth, settings) => {
             return Precision::Short;
         }
@@ -127,22 +129,23 @@ pub fn choose_precision<T: LaneTask>(
         let relative = matches!(error, LaneError::Relative { .. });
         (error.of(leaf), task.lane_scale(&sample.sums, &shift), relative)
     };
-    let mostly_rows = || {
-        let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
-        visits >= cells
-    };
     let n_rows = sample.n_rows();
     let near_ties = |error: f64, scale: f64| error * n_rows as f64 > ROWS_OF_NEAR_TIES * scale;
+    let mostly_visits = || mostly_visits(sample, depth, 1.0);
     let (single, scale, relative) = error(true, f32::ROUNDOFF, f32::LN_ERROR);
-    let blurred = single > 5e-3 * scale || (near_ties(single, scale) && mostly_rows());
-    let small = || cells(sample.n_columns(), depth) <= FEW_CELLS;
-    if !(blurred || relative && single > 0.0 && small()) {
+    let blurred = single > 5e-3 * scale || (near_ties(single, scale) && mostly_visits());
+    let may_be_exact = relative && single > 0.0 && cells(sample.n_columns(), depth) <= FEW_CELLS;
+    if !(blurred || may_be_exact) {
         return Precision::Single;
+    }
+    let many = serves_exact && n_rows >= MANY_ROWS;
+    if blurred && !many {
+        return Precision::Double;
     }
     let (double, scale, _) = error(false, f64::ROUNDOFF, f64::LN_ERROR);
     // Trees that give most rows the same labels cost the same, however small the error is.
     let ties = near_ties(double, scale) || (T::ONE_SHIFT && double > 0.0);
-    if n_rows >= MANY_ROWS && ties && mostly_rows() {
+    if many && ties && mostly_visits() {
         Precision::Exact
     } else if blurred || double == 0.0 {
         Precision::Double

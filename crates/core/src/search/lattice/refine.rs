@@ -29,6 +29,19 @@ pub struct Query<'a> {
     pub cutoff: i64,
 }
 
+impl Query<'_> {
+    /// Most leaves of a tree.
+    pub fn leaves(&self) -> usize {
+        self.budgets.iter().copied().max().unwrap_or(1)
+    }
+
+    /// Levels of a lattice over these rows.
+    pub fn levels(&self, sample: &Sample) -> usize {
+        let splits = self.leaves().saturating_sub(1);
+        self.depth.min(sample.n_columns()).min(MAX_DEPTH).min(splits)
+    }
+}
+
 impl Query<'static> {
     /// For trees that the depth alone limits.
     pub fn full(depth: usize, cutoff: i64) -> Self {
@@ -264,7 +277,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let task = self.task;
         let price = task.split_price();
         // Children are given all their depth allows, or the ways of sharing the budget.
-        let child_most = 1usize << (self.problem.depth - itemset.1 - 1);
+        let depth = self.problem.depth - itemset.1;
+        let child_most = 1usize << (depth - 1);
         let shares: Vec<(usize, usize)> = if self.problem.unlimited {
             vec![(usize::MAX, usize::MAX)]
         } else {
@@ -286,7 +300,6 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         }
         // By value, and by column where that is the same: good trees leave out others.
         candidates.sort_by(|one, other| one.value.total_cmp(&other.value));
-        let depth = self.problem.depth - itemset.1;
         let slack = self.slack(self.error_of(rows, depth), leaf.cost);
         let (bound, error) = (least + slack, slack / 2.0);
         let (mut best, mut place) = (leaf, (0, (0, 0)));

@@ -217,7 +217,7 @@ impl Share<'_> {
 mod tests {
     use super::*;
     use crate::data::BinaryMatrix;
-    use crate::search::lattice::{Query, channels, solve};
+    use crate::search::lattice::{Query, channels, choose_precision, solve};
     use crate::search::{Monitor, Settings};
     use crate::task::Statistics;
     use crate::task::accuracy::Accuracy;
@@ -254,7 +254,9 @@ mod tests {
         let monitor = Monitor::new(None, &never);
         let (budgets, share) = ([leaves], pool.share(room));
         let query = Query { depth, budgets: &budgets, cutoff: i64::MAX };
-        let found = solve(task, sample, query, &settings, share, &monitor).unwrap().found;
+        let chosen = choose_precision(task, sample, query.levels(sample), &settings);
+        let solved = solve(task, sample, query, chosen, &settings, share, &monitor);
+        let found = solved.unwrap().found;
         let channels = channels(task, &settings);
         let extent = Extent { depth, leaves, channels, n_threads, precision };
         (found[0].cost, extent.bytes(sample))

@@ -12,7 +12,7 @@ use crate::search::nodes::{
     Allowed, Below, Bounded, Cost, Found, Known, KnownOf, Listed, Look, Nodes, Parent, Pending,
     Rooted, kept, key_in_context, splits_that_pay,
 };
-use crate::search::{Settings, branch};
+use crate::search::{Precision, Settings, branch};
 use crate::task::LaneTask;
 use crate::tree::Tree;
 use std::cmp::Reverse;
@@ -177,10 +177,14 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     ) -> Result<lattice::Solved, Stop> {
         let Problem { tables, monitor, .. } = self.problem;
         let room = self.room();
-        if let Some(solved) = super::tables::solve(task, sample, query, settings, room, monitor)? {
+        let precision = lattice::choose_precision(task, sample, query.levels(sample), settings);
+        if precision == Precision::Exact
+            && let Some(solved) =
+                super::tables::solve(task, sample, query, settings, room, monitor)?
+        {
             return Ok(solved);
         }
-        lattice::solve(task, sample, query, settings, tables.share(room), monitor)
+        lattice::solve(task, sample, query, precision, settings, tables.share(room), monitor)
     }
 
     /// The best tree with each column at the root, if one pass over the rows finds them all.
@@ -191,14 +195,8 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     ) -> Result<Option<Vec<Option<Found>>>, Stop> {
         let Problem { task, monitor, .. } = self.problem;
         let Allowed { depth, leaves } = allowed;
-        super::tables::each_root(
-            *task,
-            sample,
-            (depth, leaves),
-            &self.settings,
-            self.room(),
-            monitor,
-        )
+        let query = Query { depth, budgets: &[leaves], cutoff: i64::MAX };
+        super::tables::each_root(*task, sample, query, &self.settings, self.room(), monitor)
     }
 
     /// Solves a node by one lattice.

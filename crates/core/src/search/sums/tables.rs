@@ -1,11 +1,12 @@
 //! Lattices from exact sums.
 //!
-//! Exact sums of all itemsets take one pass over the rows, and the cells are then evaluated one by
-//! one: no row is looked at again. Lanes take less, but where they do not tell costs apart every
-//! branch takes passes of its own, and so does the best tree with each column at the root.
+//! Exact sums of all itemsets take one pass over the rows; the cells are then evaluated one by one, and
+//! no row is read again. Lanes are faster for the best tree alone, unless they cannot separate its cost
+//! from many others: every near tie takes further passes over rows. For the best tree with each column
+//! at the root, lanes would need several lattices per column.
 
 use crate::data::{Sample, events_of, rows_of};
-use crate::search::lattice::{self, Query, Solved, choose_precision, true_columns, work};
+use crate::search::lattice::{self, Query, Solved, mostly_visits};
 use crate::search::nodes::Found;
 use crate::search::partial::costs::Costs;
 use crate::search::partial::fill::{Adder, BLOCK, Block};
@@ -15,11 +16,11 @@ use crate::task::LaneTask;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Visits of rows per cell of a lattice from which on exact sums find the best tree with each column
-/// at the root in less time.
+/// Visits of rows per cell of a lattice from which on exact sums are faster for the best tree with each
+/// column at the root.
 const VISITS_PER_CELL: f64 = 2.0;
 
-/// The best trees of a lattice from exact sums, where these are chosen and fit into `room` bytes.
+/// The best trees of a lattice of at most `MOST_DEPTH` levels, if exact sums fit into `room` bytes.
 pub fn solve<T: LaneTask>(
     task: &T,
     sample: &Sample,
@@ -28,40 +29,32 @@ pub fn solve<T: LaneTask>(
     room: usize,
     monitor: &Monitor,
 ) -> Result<Option<Solved>, Stop> {
-    let leaves = query.budgets.iter().copied().max().unwrap_or(1);
-    let depth = query.depth.min(sample.n_columns()).min(leaves.saturating_sub(1));
-    let is_served = (2..=MOST_DEPTH).contains(&depth);
-    if !is_served || choose_precision(task, sample, depth, settings) != Precision::Exact {
-        return Ok(None);
-    }
-    with_costs(task, sample, depth, settings, room, monitor, |costs| {
+    with_costs(task, sample, query.levels(sample), settings, room, monitor, |costs| {
         let found: Vec<_> = query.budgets.iter().map(|&budget| costs.best(budget)).collect();
         let lower = found.iter().map(|found| found.cost).collect();
-        Solved { found, lower, root_values: costs.root_values(leaves), slack: 0.0 }
+        Solved { found, lower, root_values: costs.root_values(query.leaves()), slack: 0.0 }
     })
 }
 
-/// The best tree of at most so many leaves with each column at the root, `None` where no tree has it
-/// there, if exact sums save visits of rows and fit into `room` bytes.
+/// The best tree with each column at the root, `None` where no tree has it there, if exact sums save
+/// visits of rows and fit into `room` bytes.
 pub fn each_root<T: LaneTask>(
     task: &T,
     sample: &Sample,
-    (depth, leaves): (usize, usize),
+    query: Query,
     settings: &Settings,
     room: usize,
     monitor: &Monitor,
 ) -> Result<Option<Vec<Option<Found>>>, Stop> {
-    let depth = depth.min(sample.n_columns()).min(leaves.saturating_sub(1));
-    let pay = || {
-        let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
-        visits >= VISITS_PER_CELL * cells
-    };
+    let depth = query.levels(sample);
     let by_switch = settings.switches.precision.map(|precision| precision == Precision::Exact);
+    let pay = || mostly_visits(sample, depth, VISITS_PER_CELL);
     if !(2..=MOST_DEPTH).contains(&depth) || !by_switch.unwrap_or_else(pay) {
         return Ok(None);
     }
+    let columns = 0..sample.n_columns();
     with_costs(task, sample, depth, settings, room, monitor, |costs| {
-        (0..sample.n_columns()).map(|column| costs.best_below(column, leaves)).collect()
+        columns.map(|column| costs.best_below(column, query.leaves())).collect()
     })
 }
 
@@ -144,11 +137,13 @@ mod tests {
         let mut settings = Settings::default();
         let pool = lattice::Pool::new(settings.bytes());
         for budgets in [&[usize::MAX][..], &[4, 8]] {
-            settings.switches.precision = Some(Precision::Double);
             let query = Query { depth: 3, budgets, cutoff: i64::MAX };
             let room = settings.bytes();
             let share = pool.share(room);
-            let lanes = lattice::solve(&task, &sample, query, &settings, share, &monitor).unwrap();
+            let precision = Precision::Double;
+            let lanes =
+                lattice::solve(&task, &sample, query, precision, &settings, share, &monitor)
+                    .unwrap();
             settings.switches.precision = Some(Precision::Exact);
             let exact = solve(&task, &sample, query, &settings, room, &monitor).unwrap().unwrap();
             assert_eq!(lanes.slack, 0.0);
@@ -157,7 +152,8 @@ mod tests {
                 solved.found.iter().map(|f| (f.cost, f.tree.clone())).collect()
             };
             assert_eq!(trees(&lanes), trees(&exact));
-            let each = each_root(&task, &sample, (3, 8), &settings, room, &monitor);
+            let eight = Query { budgets: &[8], ..query };
+            let each = each_root(&task, &sample, eight, &settings, room, &monitor);
             let each: Vec<Found> = each.unwrap().unwrap().into_iter().flatten().collect();
             let price = task.split_price();
             let values: Vec<f64> = each.iter().map(|f| (f.cost - price) as f64).collect();

@@ -50,13 +50,13 @@ impl Swept for Likelihood {
     }
 }
 
-/// Operations relative to the loss in trees with so many leaves, of depth d: four of a leaf and
-/// 2d − 3 sums.
+/// Roundings relative to the loss in a complete tree with this many leaves, of depth d: four in a leaf
+/// and 2d − 3 in sums.
 pub fn operations(max_leaves: usize) -> f64 {
     f64::from(2 * max_leaves.ilog2() + 1)
 }
 
-/// The same of [`Swept::least_error`].
+/// The same for [`Swept::least_error`].
 pub const CORNER_OPERATIONS: f64 = 6.0;
 
 /// Constants of the loss in lane units.
@@ -105,9 +105,8 @@ impl LaneTask for Likelihood {
         let baseline = (self.total[0] as f64 * e_unit) / (self.total[1] as f64 * h_unit);
         let [prior_events, prior_hazard] = [self.prior()[0] * e_unit, self.prior()[1] * h_unit];
         let (mut largest, mut smallest) = (h_total / least_events, least_ratio);
-        // Rounding per event: operations relative to the loss, and three relative to the logarithm
-        // that `lane_constants` gives. The prior adds its events to every leaf, and eleven
-        // operations.
+        // Roundings per event: `operations` relative to the loss, and three relative to the logarithm
+        // that `lane_constants` gives. The prior adds its events to every leaf, and eleven roundings.
         let (mut events, mut operations) = (e_total, operations(max_leaves));
         if self.prior > 0.0 {
             largest = (h_total + prior_hazard) / prior_events;
