@@ -166,6 +166,34 @@ def test_threads_that_look_for_a_perfect_tree_do_not_change_it(noise):
     assert np.array_equal(one.tree_.feature, two.tree_.feature)
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("objective", ["gini", "entropy"])
+def test_of_the_trees_without_loss_one_with_the_fewest_leaves_is_kept(objective, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.random((500, 12)) < rng.uniform(0.2, 0.8, 12)
+    a, b, c = X[:, rng.permutation(12)[:3]].T
+    y = np.where(a, b ^ c, b)
+    weight = rng.integers(1, 5, 500)
+    # Errors are whole numbers: of as many, the search prefers fewer leaves, then the first column.
+    errors, impurity = (
+        OptimalTreeClassifier(objective=of, max_depth=3, leaf_penalty=0.0).fit(X, y, weight)
+        for of in ("accuracy", objective)
+    )
+    assert errors.objective_value_ == impurity.objective_value_ == 0.0
+    assert 4 < errors.n_leaves_ < 8
+    assert np.array_equal(errors.tree_.feature, impurity.tree_.feature)
+
+
+@pytest.mark.parametrize("objective", ["gini", "entropy"])
+def test_a_tree_without_loss_ends_the_search(objective):
+    rng = np.random.default_rng(0)
+    X = rng.random((150, 40)) < 0.5
+    y = X[:, 2] ^ X[:, 3] ^ (X[:, 0] & X[:, 1])
+    model = OptimalTreeClassifier(objective=objective, max_depth=6, leaf_penalty=0.0).fit(X, y)
+    assert (model.status_, model.objective_value_) == ("optimal", 0.0)
+    assert model.n_nodes_explored_ < 1e8
+
+
 def test_the_cost_is_forecast():
     X, y, _ = sample(n=90)
     cost = OptimalTreeClassifier(max_depth=4).estimate_cost(X, y)

@@ -1,6 +1,6 @@
 //! Balanced accuracy: the mean over classes of the share misclassified.
 
-use super::label_costs::LabelCosts;
+use super::label_costs::{LabelCosts, MAX_TOTAL_BITS};
 use super::{Weights, check_labels};
 use crate::error::Error;
 use crate::precise::Precise;
@@ -23,18 +23,43 @@ pub fn balanced_accuracy<'a>(
     }
     let per_class: Vec<f64> = per_class.into_iter().map(Precise::value).collect();
     let present = per_class.iter().filter(|&&w| w > 0.0).count() as f64;
-    let share = |(i, &k): (usize, &usize)| {
-        if per_class[k] > 0.0 { weight(i) / (present * per_class[k]) } else { 0.0 }
+    // Costs in whole numbers, if there are such, are exact.
+    let whole = (0..labels.len()).all(|i| weight(i).fract() == 0.0);
+    let multiple = if whole { common_multiple(&per_class, present) } else { None };
+    let each = multiple.unwrap_or(1.0 / present);
+    let cost = |(i, &k): (usize, &usize)| match per_class[k] {
+        of_class if of_class <= 0.0 => 0.0,
+        of_class => weight(i) * (each / of_class),
     };
-    let shares: Vec<f64> = labels.iter().enumerate().map(share).collect();
-    let weights = weights.with(Some(&shares));
-    LabelCosts::of_classes(labels, n_classes, weights, 1.0, leaf_penalty, max_leaves)
+    let costs: Vec<f64> = labels.iter().enumerate().map(cost).collect();
+    let weights = weights.with(Some(&costs));
+    LabelCosts::of_classes(labels, n_classes, weights, present * each, leaf_penalty, max_leaves)
+}
+
+/// The least common multiple of the weights of the classes, if so many of it are a whole number that
+/// lanes hold.
+fn common_multiple(weights: &[f64], classes: f64) -> Option<f64> {
+    let most = (1u64 << MAX_TOTAL_BITS) as f64 / classes;
+    let mut multiple = 1.0;
+    for &weight in weights.iter().filter(|&&w| w > 0.0) {
+        // Remainders of whole numbers are exact.
+        let (mut divisor, mut rest) = (weight, multiple % weight);
+        while rest > 0.0 {
+            (divisor, rest) = (rest, divisor % rest);
+        }
+        multiple *= weight / divisor;
+        if multiple > most {
+            return None;
+        }
+    }
+    Some(multiple)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Placed, ScalarTask};
+    use crate::search::Allowed;
+    use crate::task::{Placed, ScalarTask, Statistics};
 
     #[test]
     fn every_class_counts_the_same() {
@@ -46,5 +71,18 @@ mod tests {
                 .abs()
                 < 1e-15
         );
+    }
+
+    #[test]
+    fn costs_are_whole_numbers_if_weights_are() {
+        let labels = [0, 0, 0, 0, 1, 3, 3, 3, 3, 3, 3];
+        let task = balanced_accuracy(&labels, 4, None, 0.0, 4).unwrap();
+        // A row of each class costs this under the label of class 2, which has no rows.
+        let costs = task.statistics().chunks_exact(4).map(|record| record[2]);
+        assert_eq!(costs.collect::<Vec<_>>(), [3, 3, 3, 3, 12, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(task.resolution(Allowed::of(2, 4)), 0.0);
+        let weights = [1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+        let task = balanced_accuracy(&labels, 4, Some(&weights[..]), 0.0, 4).unwrap();
+        assert!(task.resolution(Allowed::of(2, 4)) > 0.0);
     }
 }

@@ -94,6 +94,9 @@ const FINE_BITS: u32 = 61;
 /// Cap on the cost of a leaf and of a price.
 const MOST: i64 = 1 << 55;
 
+/// Part of the price of a split by which trees that cost the same are ordered by their leaves.
+const TIE: i64 = 1;
+
 impl Impurity {
     pub(super) fn new(
         kind: Kind,
@@ -201,7 +204,7 @@ impl Impurity {
             Kind::Gini => 2.0 * moved,
             Kind::Entropy => moved * (2.0 + (*n_classes as f64 * total_weight / moved).ln()),
         };
-        let price = (penalty * total_weight * scale).min(MOST as f64).round() as i64;
+        let price = (penalty * total_weight * scale).min(MOST as f64).round() as i64 + TIE;
         let weight_scale = fixed.scale();
         Impurity { statistics, weight_scale, price, scale, off, bits, source }
     }
@@ -308,12 +311,22 @@ impl ScalarTask for Impurity {
 }
 
 impl Superadditive for Impurity {
+    /// Nothing rounds a leaf of one class, and none costs less.
+    fn row_cost(&self, sums: &[i64]) -> i64 {
+        let cost = self.part_cost(sums);
+        if cost > 0 { cost - self.cost_rounding() } else { 0 }
+    }
+
     fn pure_leaves(&self) -> bool {
         true
     }
 }
 
-impl Ties for Impurity {}
+impl Ties for Impurity {
+    fn tie_price(&self) -> i64 {
+        TIE
+    }
+}
 
 impl Questions for Impurity {}
 impl FreeQuestions for Impurity {}
@@ -373,7 +386,9 @@ impl Impurity {
             Kind::Gini => weight * L::to_real(total - class),
             Kind::Entropy => {
                 let zero = lanes.splat_real(L::R::default());
-                weight * L::ln_ratio(L::to_real(total), weight, zero)
+                let term = weight * L::ln_ratio(L::to_real(total), weight, zero);
+                // The logarithm of 1 is only near 0, but a pure leaf costs nothing.
+                L::if_less(class, total, term, zero)
             }
         }
     }
@@ -409,6 +424,12 @@ impl LaneTask for Impurity {
                 total * (ln_error + roundoff * relative * largest)
             }
         })
+    }
+
+    /// No bits are dropped, or the error would be infinite: a leaf of two classes, which weigh 1 each
+    /// at least, costs 1 or more.
+    fn lane_pure(&self, error: f64) -> f64 {
+        1.0 - error
     }
 
     #[inline(always)]

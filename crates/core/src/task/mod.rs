@@ -218,6 +218,12 @@ pub trait Superadditive: ScalarTask {
         self.leaf_cost(sums)
     }
 
+    /// The same, rounded down: what leaves cost sums to no less than this over the rows in them, each
+    /// by itself, although costs are rounded.
+    fn row_cost(&self, sums: &[i64]) -> i64 {
+        self.part_cost(sums) - self.cost_rounding()
+    }
+
     /// Whether different rows may share a leaf at no cost, so that a tree of few leaves may
     /// cost no more than the finest partition of the rows.
     fn pure_leaves(&self) -> bool {
@@ -389,6 +395,12 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
         roundoff: f64,
         ln_error: f64,
     ) -> LaneError;
+
+    /// Lane totals below this are those of trees whose leaves all cost 0, exactly, so that they are
+    /// sums of prices; lanes may be off by `error`. By default there are no such totals.
+    fn lane_pure(&self, _error: f64) -> f64 {
+        f64::NEG_INFINITY
+    }
 
     /// Prepares the constants.
     fn lane_constants<L: FloatLanes>(&self, lanes: L, shift: &[u32]) -> Self::Constants<L>;

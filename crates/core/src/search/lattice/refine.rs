@@ -298,14 +298,22 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                 candidates.push(Candidate { value, of_no, column: c, shares: (a, b) });
             }
         }
-        // By value, and by column where that is the same: good trees leave out others.
-        candidates.sort_by(|one, other| one.value.total_cmp(&other.value));
-        let slack = self.slack(self.error_of(rows, depth), leaf.cost);
+        let error = self.error_of(rows, depth);
+        // Leaves that cost nothing do so in the lanes, too: trees of them differ by whole prices.
+        let pure = self.task.lane_pure(error.of(leaf.cost as f64 / self.unit)) * self.unit;
+        let as_few = least + 0.5 * price as f64;
+        if as_few < pure {
+            candidates.retain(|one| one.value <= as_few);
+            candidates.truncate(1);
+        }
+        let slack = self.slack(error, leaf.cost);
         let (bound, error) = (least + slack, slack / 2.0);
         let (mut best, mut place) = (leaf, (0, (0, 0)));
         if slack == 0.0 && best.cost as f64 <= least {
             return Ok(best);
         }
+        // By value, and by column where that is the same: good trees leave out others.
+        candidates.sort_by(|one, other| one.value.total_cmp(&other.value));
         for Candidate { value, of_no, column: c, shares } in candidates {
             if value > bound.min(best.cost as f64 + error) || value.is_infinite() {
                 break;

@@ -118,7 +118,7 @@ impl<'a, T: Swept> Problem<'a, T> {
         };
         let memo = settings.switches.cache.then(|| Memo::new(settings.bytes()));
         let leaves = full_leaves(settings.limits.max_depth).min(table.n_rows) as i64;
-        let tie = if task.orders_sizes() { 0 } else { 1 };
+        let tie = if task.orders_sizes() || task.tie_price() > 0 { 0 } else { 1 };
         Problem {
             unit: task.lane_unit(&shift),
             price: task.split_price() + tie,

@@ -55,7 +55,7 @@ impl Table {
         }
         let of_column = |ranks: &&[u32]| distinct.iter().map(|&r| ranks[r as usize]).collect();
         let taken: Vec<Vec<u32>> = ranks.iter().map(of_column).collect();
-        let floor = |record: &[i64]| task.part_cost(record) - task.cost_rounding();
+        let floor = |record: &[i64]| task.row_cost(record);
         let floors = sums.chunks_exact(channels).map(floor).collect();
         let n_rows = distinct.len();
         Table { columns, ranks: taken.concat(), n_rows, channels, sums, sizes, floors }

@@ -30,7 +30,7 @@ impl<'a, T: LaneTask> RowBounds<'a, T> {
             task,
             enabled: settings.switches.equivalent_points,
             any_leaves: settings.limits.any_leaves() && task.minima().is_empty(),
-            row_costs: rows().map(|row| task.part_cost(row) - task.cost_rounding()).collect(),
+            row_costs: rows().map(|row| task.row_cost(row)).collect(),
             worst_costs: rows().map(|row| task.worst_cost(row)).collect(),
         }
     }

@@ -83,7 +83,8 @@ fn solve_once<T: LaneTask>(
     let about = about(task, &rows, settings);
     let problem = Problem::new(task, &rows, settings, monitor);
     let measure = |tree: &Tree| measured(given, features, tree);
-    let scale = SumScale::new(task, &measure, &rows.total, settings.limits.allowed());
+    let allowed = settings.limits.allowed().at_most(usize::MAX, rows.n_rows().max(1));
+    let scale = SumScale::new(task, &measure, &rows.total, allowed);
     let leaf = task.leaf_cost(&rows.total);
     let best = match &known {
         None => (leaf, Tree::leaf()),
