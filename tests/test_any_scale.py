@@ -517,3 +517,16 @@ def test_a_perfect_tree_is_proven_by_its_leaves_where_a_penalty_is_finer_than_th
     for fitted in (every, parts):
         assert (fitted.status_, fitted.n_leaves_) == ("optimal", 3)
         assert fitted.objective_value_ == pytest.approx(3e-12, rel=1e-9)
+
+
+def test_alternatives_to_a_perfect_tree_are_resolved_whatever_the_weights():
+    rows = ["0111", "1111", "0100", "1010", "0001", "1110"]
+    X = np.array([[value == "1" for value in row] for row in rows])
+    y = np.array([50.4, 52.0, 51.6, 48.8, 48.3, 51.7])
+    weight = np.array([1e4, 1e-10, 1e4, 1e-4, 1e7, 1e3])
+    model = OptimalTreeRegressor(max_depth=None, max_leaf_nodes=6, leaf_penalty=0.0, n_jobs=1)
+    model.fit(X, y, sample_weight=weight)
+    assert model.objective_value_ == 0.0
+    table = alternatives(model, X, y, sample_weight=weight)
+    assert (table.difference[table.is_chosen] == 0.0).all()
+    assert (table.difference >= 0.0).all()

@@ -26,6 +26,11 @@ pub trait Scale<C>: Sync {
     /// do not resolve.
     fn bound(&self, lower: C) -> f64;
 
+    /// The same of the trees whose objective is below `known`.
+    fn bound_below(&self, lower: C, _known: f64) -> f64 {
+        self.bound(lower)
+    }
+
     /// Whether of any two trees the one that costs less has the lesser objective, so that nothing
     /// is below a tree that costs least.
     fn is_exact(&self) -> bool {
@@ -164,7 +169,8 @@ impl<'a, C: Cost> Search<'a, C> {
         if self.is_closed() && self.scale.is_exact() {
             self.certificate.close();
         } else {
-            self.certificate.raise(self.scale.bound(self.lower).min(found.objective));
+            let bound = self.scale.bound_below(self.lower, found.objective);
+            self.certificate.raise(bound.min(found.objective));
         }
     }
 

@@ -16,6 +16,8 @@ pub struct Fixed {
     pub whole: bool,
     /// By how many units rounding moved each value, summed.
     pub moved: f64,
+    /// By which share of itself it moved any value at most.
+    pub moved_share: f64,
 }
 
 impl Fixed {
@@ -39,16 +41,18 @@ impl Fixed {
             (bits as i32 - 2 - total.log2().floor() as i32).min(FINEST)
         };
         let scale = power_of_two(exponent);
-        let mut moved = 0.0;
+        let (mut moved, mut moved_share) = (0.0, 0.0_f64);
         let mut rounded = |(at, v): (usize, &f64)| {
             // Powers of two scale exactly, and so do differences to the nearest integer.
             let (exact, near) = (v * scale, (v * scale).round());
-            moved += count(at) * (near - exact).abs();
+            let off = (near - exact).abs();
+            moved += count(at) * off;
+            moved_share = moved_share.max(if off > 0.0 { off / exact } else { 0.0 });
             near as i64
         };
         let values = values.iter().enumerate().map(&mut rounded).collect();
         // The differences are exact, and their sum is off by less than this.
-        Fixed { values, exponent, whole, moved: moved * (1.0 + 1e-6) }
+        Fixed { values, exponent, whole, moved: moved * (1.0 + 1e-6), moved_share }
     }
 
     /// The same values in the largest unit that they all are multiples of, down to 1, where nothing

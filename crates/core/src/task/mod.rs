@@ -174,6 +174,11 @@ pub trait ScalarTask: Statistics {
     /// docs/maths/resolution.md. 0 where costs order trees exactly as objectives do.
     fn resolution(&self, allowed: Allowed) -> f64;
 
+    /// The same of trees whose objective is below `known`.
+    fn resolution_below(&self, allowed: Allowed, _known: f64) -> f64 {
+        self.resolution(allowed)
+    }
+
     /// The same task in finer units that resolve trees no worse than one of this objective, if
     /// there are any; costs above are no less than that tree's, and nothing more is known of them.
     fn finer(&self, _known: f64) -> Option<Self>

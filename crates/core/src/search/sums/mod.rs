@@ -86,6 +86,7 @@ pub(super) struct SumScale<'a, T> {
     rounds_prices: bool,
     /// See [`ScalarTask::resolution`](crate::task::ScalarTask::resolution).
     resolution: f64,
+    allowed: Allowed,
     /// Objective of a cost of 0, so that it is computed once, and what a unit of cost adds.
     at_no_cost: f64,
 }
@@ -114,7 +115,16 @@ impl<'a, T: LaneTask> SumScale<'a, T> {
             tie => (tie * splits).saturating_add(rounded),
         };
         let at_no_cost = task.objective_of_cost(0);
-        SumScale { task, measure, ties, rounds_prices, resolution, at_no_cost }
+        SumScale { task, measure, ties, rounds_prices, resolution, allowed, at_no_cost }
+    }
+}
+
+impl<T: LaneTask> SumScale<'_, T> {
+    /// The objective that no tree is below which costs no less than `lower`.
+    fn lowered(&self, lower: i64, resolution: f64) -> f64 {
+        let value = self.task.objective_of_cost(lower.saturating_sub(self.ties));
+        let evaluated = EVALUATED * self.task.addends(value, self.at_no_cost);
+        (value - resolution - evaluated).max(self.task.least_objective(1))
     }
 }
 
@@ -138,9 +148,11 @@ impl<T: LaneTask> Scale<i64> for SumScale<'_, T> {
     }
 
     fn bound(&self, lower: i64) -> f64 {
-        let value = self.task.objective_of_cost(lower.saturating_sub(self.ties));
-        let evaluated = EVALUATED * self.task.addends(value, self.at_no_cost);
-        (value - self.resolution - evaluated).max(self.task.least_objective(1))
+        self.lowered(lower, self.resolution)
+    }
+
+    fn bound_below(&self, lower: i64, known: f64) -> f64 {
+        self.lowered(lower, self.task.resolution_below(self.allowed, known))
     }
 
     fn is_exact(&self) -> bool {

@@ -97,7 +97,8 @@ pub fn alternatives<T: FreeQuestions>(
         let add = |feature: usize, below: &Tree| here.push(with(feature, below));
         let mut end = match &wide {
             Some(wide) => {
-                below_in_wide(&**wide, task.events(), features, settings, monitor, &place, add)
+                let events = task.events();
+                below_in_wide(&**wide, events, features, settings, monitor, &place, None, add)
             }
             None => below(task, features, settings, monitor, &place, None, add),
         };
@@ -105,18 +106,35 @@ pub fn alternatives<T: FreeQuestions>(
             let mut finest: Option<T> = None;
             while end.is_ok() && wide.is_none() {
                 let current = finest.as_ref().unwrap_or(task);
-                if !is_coarse(current, settings, of_best.magnitude) {
+                let perfect = best.objective <= task.least_objective(1);
+                if perfect || !is_coarse(current, settings, of_best.magnitude) {
                     break;
                 }
-                let Some(finer) = current.finer(best.objective) else { break };
-                let only = Some(best.feature);
-                end = below(&finer, features, settings, monitor, &place, only, |feature, below| {
+                let (finer, only) = (current.finer(best.objective), Some(best.feature));
+                let widest = if finer.is_none() { task.wide(best.objective) } else { None };
+                let better = |feature: usize, below: &Tree| {
                     let (measured, other) = with(feature, below);
                     if other.objective < best.objective {
                         (of_best, best) = (measured, other);
                     }
-                });
-                finest = Some(finer);
+                };
+                end = match (&finer, &widest) {
+                    (Some(finer), _) => {
+                        below(finer, features, settings, monitor, &place, only, better)
+                    }
+                    (None, Some(wide)) => {
+                        wide::sample(&**wide, features)?;
+                        let events = task.events();
+                        below_in_wide(
+                            &**wide, events, features, settings, monitor, &place, only, better,
+                        )
+                    }
+                    (None, None) => break,
+                };
+                if finer.is_none() {
+                    break;
+                }
+                finest = finer;
             }
             if end.is_ok() {
                 found.push(best);
@@ -184,7 +202,8 @@ fn below<T: FreeQuestions>(
     with_each_root(&mut branch, &node, place.allowed, wanted, add)
 }
 
-/// The best tree in wide costs with each feature at its root.
+/// The same in wide costs.
+#[allow(clippy::too_many_arguments)]
 fn below_in_wide(
     task: &dyn Wide,
     events: &[bool],
@@ -192,13 +211,15 @@ fn below_in_wide(
     settings: &Checked,
     monitor: &Monitor,
     place: &Place,
+    only: Option<usize>,
     mut add: impl FnMut(usize, &Tree),
 ) -> Result<(), Stop> {
     let sample = rows_at(task, events, features, place);
     wide::with_branch(task, sample, settings, monitor, |branch, node| {
         let feature = |split: &WideSplit| node.sample.columns[split.column].feature;
+        let wanted = |split: &WideSplit| only.is_none_or(|only| only == feature(split));
         let add = |split: &WideSplit, tree: &Tree| add(feature(split), tree);
-        with_each_root(branch, node, place.allowed, |_| true, add)
+        with_each_root(branch, node, place.allowed, wanted, add)
     })
 }
 

@@ -75,6 +75,9 @@ pub struct LabelCosts {
     price: Price,
     /// The most that rounding the rows' costs changes for any tree, in cost units.
     off: f64,
+    /// The most that it changes a cost, as a share of it, and what rounded prices change for any tree.
+    off_each: f64,
+    off_prices: f64,
     /// Whether lanes drop bits.
     fine: bool,
     /// Added to the last label of every leaf: for bounds, which see [`relaxed`](super::LaneTask::relaxed).
@@ -296,7 +299,8 @@ impl LabelCosts {
         let rounded = if fixed.whole { 0.0 } else { 0.5 };
         let splits = price.affordable.min(source.max_leaves as f64);
         let unit = (1i64 << up) as f64;
-        let of_prices = splits * if price.orders { rounded * unit } else { rounded * unit + 0.5 };
+        let of_price = if price.orders { rounded * unit } else { rounded * unit + 0.5 };
+        let of_prices = if source.penalty == 0.0 { 0.0 } else { splits * of_price };
         LabelCosts {
             n_labels,
             scale: fixed.scale() * unit,
@@ -304,6 +308,8 @@ impl LabelCosts {
             up,
             price,
             off: moved * unit + of_prices,
+            off_each: fixed.moved_share,
+            off_prices: of_prices,
             fine: bits == FINE_BITS && !fixed.whole,
             last_label: 0,
             source,
@@ -370,6 +376,18 @@ impl LabelCosts {
     /// The most that rounding the rows' costs changes for any tree, in cost units.
     pub(super) fn off(&self) -> f64 {
         self.off
+    }
+
+    /// The most that a tree of less than this objective charges its rows; a bit more, for the rounding
+    /// of this very number.
+    fn charged_by(&self, known: f64) -> f64 {
+        let Source { outward, total_weight, penalty, .. } = self.source;
+        times_power(known - penalty, -outward) * total_weight * (1.0 + 1e-9)
+    }
+
+    /// So many units of cost in all as a part of the objective.
+    fn mean_of(&self, units: f64) -> f64 {
+        mean_times_power(units / self.scale, self.source.total_weight, self.source.outward)
     }
 
     /// Cost units that all costs are to be multiples of, those of tests too.
@@ -497,16 +515,23 @@ impl ScalarTask for LabelCosts {
 
     fn resolution(&self, allowed: Allowed) -> f64 {
         let _ = allowed;
-        mean_times_power(self.off / self.scale, self.source.total_weight, self.source.outward)
+        self.mean_of(self.off)
+    }
+
+    /// The costs that a tree charges are moved by a share of themselves.
+    fn resolution_below(&self, allowed: Allowed, known: f64) -> f64 {
+        if self.source.rewards.is_some() {
+            return self.resolution(allowed);
+        }
+        let charged = self.charged_by(known) * self.scale;
+        let off = (self.off_each * charged + self.off_prices) * (1.0 + 1e-6);
+        self.mean_of(off).min(self.resolution(allowed))
     }
 
     fn finer(&self, known: f64) -> Option<Self> {
-        let Source { outward, total_weight, penalty, rewards, .. } = &self.source;
-        // No tree that is as good charges a row more than this above its least cost; a bit more,
-        // for the rounding of this very number.
-        let of_tree = |known: f64| times_power(known - penalty, -outward) * total_weight;
-        let cap = match rewards {
-            None => of_tree(known) * (1.0 + 1e-9),
+        // No tree that is as good charges a row more than this above its least cost.
+        let cap = match &self.source.rewards {
+            None => self.charged_by(known),
             Some((rewards, _)) => rewards.most_short(known),
         };
         let finer = LabelCosts::in_units(self.source.clone(), FINE_BITS, cap);
@@ -574,6 +599,47 @@ mod tests {
             (task.objective(Placed::rows(&[0, 0], 1)).objective - (2.0 / 3.0 + 0.25)).abs() < 1e-15
         );
         assert_eq!(task.objective(Placed::rows(&[0, 1], 2)).objective, 0.5);
+    }
+
+    #[test]
+    fn a_tree_of_small_loss_is_off_by_a_share_of_it() {
+        // Nearly all of the weight is of rows that a good tree charges nothing.
+        let weights: Vec<f64> =
+            (0..40).map(|i| if i < 4 { 0.1 } else { f64::from(i) / 3.0 }).collect();
+        let labels: Vec<usize> = (0..40).map(|i| i % 2).collect();
+        let task = LabelCosts::of_classes(
+            &labels,
+            2,
+            Weights::from(Some(&weights[..])),
+            weights.iter().sum(),
+            0.0,
+            4,
+        )
+        .unwrap();
+        // Leaves by label, but for some of the first rows.
+        for wrong in 1..4 {
+            let leaf_of: Vec<usize> =
+                (0..40).map(|i| if i < wrong { 1 - i % 2 } else { i % 2 }).collect();
+            let cost = (0..2).map(|leaf| {
+                let mut sums = [0i64; 2];
+                for (record, _) in
+                    task.statistics().chunks_exact(2).zip(&leaf_of).filter(|(_, of)| **of == leaf)
+                {
+                    sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
+                }
+                task.leaf_cost(&sums)
+            });
+            let objective = task.objective(Placed::rows(&leaf_of, 2)).objective;
+            let off = (task.objective_of_cost(cost.sum()) - objective).abs();
+            let allowed = Allowed::of(1, 2);
+            let below = task.resolution_below(allowed, objective) + 1e-15 * objective;
+            assert!(
+                off > 0.0 && off <= below && below < 0.25 * task.resolution(allowed),
+                "{off} {below}"
+            );
+        }
+        let allowed = Allowed::of(1, 2);
+        assert_eq!(task.resolution_below(allowed, 1.0), task.resolution(allowed));
     }
 
     #[test]
