@@ -26,14 +26,15 @@ pub fn balanced_accuracy<'a>(
     // Costs in whole numbers, if there are such, are exact.
     let whole = (0..labels.len()).all(|i| weight(i).fract() == 0.0);
     let multiple = if whole { common_multiple(&per_class, present) } else { None };
-    let each = multiple.unwrap_or(1.0 / present);
+    let total = multiple.map_or(1.0, |multiple| multiple * present);
+    let of_each_class = total / present;
     let cost = |(i, &k): (usize, &usize)| match per_class[k] {
         of_class if of_class <= 0.0 => 0.0,
-        of_class => weight(i) * (each / of_class),
+        of_class => weight(i) * (of_each_class / of_class),
     };
     let costs: Vec<f64> = labels.iter().enumerate().map(cost).collect();
     let weights = weights.with(Some(&costs));
-    LabelCosts::of_classes(labels, n_classes, weights, present * each, leaf_penalty, max_leaves)
+    LabelCosts::of_classes(labels, n_classes, weights, total, leaf_penalty, max_leaves)
 }
 
 /// The least common multiple of the weights of the classes, if so many of it are a whole number that

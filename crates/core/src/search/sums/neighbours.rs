@@ -77,8 +77,8 @@ pub fn alternatives<T: FreeQuestions>(
     tree.check(features.n_features())?;
     let of_tree = measured(task, features, tree);
     let wide = resolving(task, features, settings, of_tree);
-    if let Some(wide) = &wide {
-        wide::sample(&**wide, features)?;
+    if wide.is_some() {
+        wide::check_rows(features)?;
     }
     let mut found = Vec::new();
     for split in tree.splits() {
@@ -86,7 +86,8 @@ pub fn alternatives<T: FreeQuestions>(
         let leaves =
             settings.limits.max_leaves.map_or(usize::MAX, |most| most.saturating_sub(others));
         let depth = settings.limits.max_depth.saturating_sub(split.depth);
-        let place = Place { tree, node: split.node, allowed: Allowed { depth, leaves } };
+        let allowed = Allowed { depth, leaves };
+        let place = Place { tree, node: split.node, events: task.events(), allowed };
         let with = |feature: usize, below: &Tree| {
             let whole = tree.with_subtree(place.node, below);
             let (measured, n_leaves) = (measured(task, features, &whole), whole.n_leaves());
@@ -96,10 +97,7 @@ pub fn alternatives<T: FreeQuestions>(
         let mut here = Vec::new();
         let add = |feature: usize, below: &Tree| here.push(with(feature, below));
         let mut end = match &wide {
-            Some(wide) => {
-                let events = task.events();
-                below_in_wide(&**wide, events, features, settings, monitor, &place, None, add)
-            }
+            Some(wide) => below_in_wide(&**wide, features, settings, monitor, &place, None, add),
             None => below(task, features, settings, monitor, &place, None, add),
         };
         for (mut of_best, mut best) in here {
@@ -110,31 +108,25 @@ pub fn alternatives<T: FreeQuestions>(
                 if perfect || !is_coarse(current, settings, of_best.magnitude) {
                     break;
                 }
-                let (finer, only) = (current.finer(best.objective), Some(best.feature));
-                let widest = if finer.is_none() { task.wide(best.objective) } else { None };
+                let (known, only) = (best.objective, Some(best.feature));
+                let finer = current.finer(known);
                 let better = |feature: usize, below: &Tree| {
                     let (measured, other) = with(feature, below);
                     if other.objective < best.objective {
                         (of_best, best) = (measured, other);
                     }
                 };
-                end = match (&finer, &widest) {
-                    (Some(finer), _) => {
-                        below(finer, features, settings, monitor, &place, only, better)
+                let Some(finer) = finer else {
+                    if let Some(wide) = task.wide(known) {
+                        wide::check_rows(features)?;
+                        end = below_in_wide(
+                            &*wide, features, settings, monitor, &place, only, better,
+                        );
                     }
-                    (None, Some(wide)) => {
-                        wide::sample(&**wide, features)?;
-                        let events = task.events();
-                        below_in_wide(
-                            &**wide, events, features, settings, monitor, &place, only, better,
-                        )
-                    }
-                    (None, None) => break,
-                };
-                if finer.is_none() {
                     break;
-                }
-                finest = finer;
+                };
+                end = below(&finer, features, settings, monitor, &place, only, better);
+                finest = Some(finer);
             }
             if end.is_ok() {
                 found.push(best);
@@ -172,6 +164,8 @@ fn resolving<'a, T: FreeQuestions>(
 struct Place<'a> {
     tree: &'a Tree,
     node: usize,
+    /// Which rows of all have events, if leaves need a minimum of them.
+    events: &'a [bool],
     allowed: Allowed,
 }
 
@@ -185,7 +179,7 @@ fn below<T: FreeQuestions>(
     only: Option<usize>,
     mut add: impl FnMut(usize, &Tree),
 ) -> Result<(), Stop> {
-    let sample = rows_at(task, task.events(), features, place);
+    let sample = rows_at(task, features, place);
     let problem = Problem::new(task, &sample, settings, monitor);
     let mut branch = problem.branch(settings);
     let all = if only.is_none() { branch.nodes.each_root(&sample, place.allowed)? } else { None };
@@ -203,10 +197,8 @@ fn below<T: FreeQuestions>(
 }
 
 /// The same in wide costs.
-#[allow(clippy::too_many_arguments)]
 fn below_in_wide(
     task: &dyn Wide,
-    events: &[bool],
     features: &BinaryMatrix,
     settings: &Checked,
     monitor: &Monitor,
@@ -214,7 +206,7 @@ fn below_in_wide(
     only: Option<usize>,
     mut add: impl FnMut(usize, &Tree),
 ) -> Result<(), Stop> {
-    let sample = rows_at(task, events, features, place);
+    let sample = rows_at(task, features, place);
     wide::with_branch(task, sample, settings, monitor, |branch, node| {
         let feature = |split: &WideSplit| node.sample.columns[split.column].feature;
         let wanted = |split: &WideSplit| only.is_none_or(|only| only == feature(split));
@@ -224,18 +216,13 @@ fn below_in_wide(
 }
 
 /// The rows that reach the node.
-fn rows_at(
-    task: &(impl Statistics + ?Sized),
-    events: &[bool],
-    features: &BinaryMatrix,
-    place: &Place,
-) -> Sample {
+fn rows_at(task: &(impl Statistics + ?Sized), features: &BinaryMatrix, place: &Place) -> Sample {
     let passes = |&r: &usize| place.tree.passes(features, r, place.node);
     let rows: Vec<usize> = (0..features.n_rows()).filter(passes).collect();
     let channels = task.channels();
     let record = |&r: &usize| task.statistics()[r * channels..(r + 1) * channels].iter().copied();
     let statistics: Vec<i64> = rows.iter().flat_map(record).collect();
-    let events: Vec<bool> = match events {
+    let events: Vec<bool> = match place.events {
         [] => Vec::new(),
         events => rows.iter().map(|&r| events[r]).collect(),
     };

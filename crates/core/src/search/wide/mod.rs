@@ -48,11 +48,20 @@ impl Scale<i128> for WideScale<'_> {
 /// # Errors
 /// For more rows than digits can be summed over.
 pub fn sample(task: &dyn Wide, features: &BinaryMatrix) -> Result<Sample, Error> {
+    check_rows(features)?;
+    let (statistics, channels) = (task.statistics(), task.channels());
+    Ok(Sample::with_kinds(features, statistics, channels, &task.kinds(), &[]))
+}
+
+/// Whether sums over so many rows fit.
+///
+/// # Errors
+/// If they do not.
+pub fn check_rows(features: &BinaryMatrix) -> Result<(), Error> {
     if features.n_rows() >= MOST_ROWS {
         return Err(Error::invalid("X", "too many rows for values of so wide a range"));
     }
-    let (statistics, channels) = (task.statistics(), task.channels());
-    Ok(Sample::with_kinds(features, statistics, channels, &task.kinds(), &[]))
+    Ok(())
 }
 
 /// Result of a search over the nodes of these rows, beginning at their root.

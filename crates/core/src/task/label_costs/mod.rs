@@ -5,8 +5,9 @@
 //! and share these lanes; each has a file of its own that says what its costs are.
 
 mod lanes;
+mod units;
 
-use super::fixed::{Fixed, mean_times_power, power_of_two, times_power, unit_exponent};
+use super::fixed::{mean_times_power, power_of_two, times_power, unit_exponent};
 use super::groups::Groups;
 use super::prices::FeaturePrices;
 use super::rewards::{Rewards, in_two_parts};
@@ -20,15 +21,10 @@ use super::{
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
+use units::FINE_BITS;
 
 /// Totals of whole costs that leave double lanes room for fractions of a unit.
 pub(super) const MAX_TOTAL_BITS: u32 = 44;
-
-/// Totals of other costs: fractions that tell trees of few leaves apart need so much less.
-const ROUNDED_BITS: u32 = 51;
-
-/// Totals that lanes drop bits of.
-const FINE_BITS: u32 = 55;
 
 /// Least contribution of a cost to the mean for which means of costs keep their digits.
 const LEAST_COST: f64 = 1e-290;
@@ -219,101 +215,6 @@ impl LabelCosts {
         self.statistics = groups.behind(self.statistics, self.n_labels);
         self.source.groups = groups;
         self
-    }
-
-    /// The usual units: whole costs as they are, others so fine as double lanes hold them exactly.
-    fn prepare(source: Source) -> Self {
-        let fractions = source.max_leaves.clamp(1, 1 << 7).next_power_of_two().ilog2();
-        LabelCosts::in_units(source, ROUNDED_BITS - fractions, f64::INFINITY)
-    }
-
-    /// Totals of so many bits, where no row costs more than `cap` above its least cost.
-    fn in_units(source: Source, bits: u32, cap: f64) -> Self {
-        let (n_labels, counts) = (source.n_labels, &source.counts);
-        let fixed = |values: &[f64], width: usize| {
-            let fixed = |bits| Fixed::counted(values, |at| counts.of(at / width), bits);
-            let whole = fixed(MAX_TOTAL_BITS);
-            if whole.whole { whole } else { fixed(bits) }
-        };
-        let (fixed, moved) = match &source.rows {
-            RowCosts::Classes { class, weight } => {
-                let fixed = if cap < f64::INFINITY {
-                    fixed(&weight.iter().map(|w| w.min(cap)).collect::<Vec<_>>(), 1)
-                } else {
-                    fixed(weight, 1)
-                };
-                let mut statistics = vec![0i64; class.len() * n_labels];
-                let records = statistics.chunks_exact_mut(n_labels.max(1));
-                for (record, (&class, &w)) in records.zip(class.iter().zip(&fixed.values)) {
-                    record.fill(w);
-                    record[class] = 0;
-                }
-                let moved = fixed.moved;
-                (Fixed { values: statistics, ..fixed }, moved)
-            }
-            RowCosts::Matrix(costs) => {
-                let capped: Vec<f64>;
-                let costs = if cap < f64::INFINITY {
-                    let of_row = |row: &[f64]| row.iter().copied().fold(f64::INFINITY, f64::min);
-                    let rows = costs.chunks_exact(n_labels);
-                    capped = rows
-                        .flat_map(|row| {
-                            let most = of_row(row) + cap;
-                            row.iter().map(move |c| c.min(most))
-                        })
-                        .collect();
-                    &capped
-                } else {
-                    costs
-                };
-                let fixed = fixed(costs, n_labels);
-                // A row is charged one of its labels.
-                let scale = fixed.scale();
-                let off = |(&v, &c): (&i64, &f64)| (v as f64 - c * scale).abs();
-                let rows = fixed.values.chunks_exact(n_labels).zip(costs.chunks_exact(n_labels));
-                let moved = match fixed.moved {
-                    0.0 => 0.0,
-                    _ => {
-                        let most = rows.map(|(v, c)| v.iter().zip(c).map(off).fold(0.0, f64::max));
-                        most.enumerate().map(|(row, most)| counts.of(row) * most).sum::<f64>()
-                    }
-                };
-                (fixed, moved * (1.0 + 1e-6))
-            }
-        };
-        let total = |k| {
-            let of_label = fixed.values.iter().skip(k).step_by(n_labels).enumerate();
-            of_label.map(|(row, &v)| v * counts.of(row) as i64).sum::<i64>()
-        };
-        let totals: Vec<i64> = (0..n_labels).map(total).collect();
-        let most = totals.iter().copied().max().unwrap_or(0).max(1);
-        let single_leaf = totals.iter().copied().min().unwrap_or(0);
-        let up = 54u32.saturating_sub((most as f64).log2().ceil() as u32);
-        let penalty = times_power(source.penalty, -source.outward);
-        let price = penalty * source.total_weight * fixed.scale();
-        // Prices may be rounded if statistics are.
-        let price = if fixed.whole { price } else { price.round() };
-        let grains = if fixed.whole && !source.whole_tests { 1..=up } else { up..=up };
-        let price = Price::new(price, up, grains, single_leaf, source.max_leaves);
-        let moved = moved + source.rewards.as_ref().map_or(0.0, |(_, off)| off * fixed.scale());
-        let rounded = if fixed.whole { 0.0 } else { 0.5 };
-        let splits = price.affordable.min(source.max_leaves as f64);
-        let unit = (1i64 << up) as f64;
-        let of_price = if price.orders { rounded * unit } else { rounded * unit + 0.5 };
-        let of_prices = if source.penalty == 0.0 { 0.0 } else { splits * of_price };
-        LabelCosts {
-            n_labels,
-            scale: fixed.scale() * unit,
-            statistics: source.groups.behind(fixed.values, n_labels),
-            up,
-            price,
-            off: moved * unit + of_prices,
-            off_each: fixed.moved_share,
-            off_prices: of_prices,
-            fine: bits == FINE_BITS && !fixed.whole,
-            last_label: 0,
-            source,
-        }
     }
 
     /// Rows of every record.
