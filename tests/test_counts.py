@@ -11,7 +11,7 @@ from pace import slow_but
 
 from bristlecone import BinaryEncoder
 from bristlecone._core import BinaryMatrix
-from bristlecone._data.exact import ExactSums, product_sum
+from bristlecone._data.exact import ExactSums, ExactValues, product_sum
 from bristlecone._encoder.columns import CategoricalColumn, training_columns
 from bristlecone._encoder.counts import ValueCounts
 from bristlecone._encoder.partitions import ColumnCounts, RowsDivided, fit_counts, part_answers
@@ -29,7 +29,7 @@ def test_exact_sums_are_exact_in_any_order_and_parts(seed):
     rng = np.random.default_rng(seed)
     place, values = rng.integers(0, 5, 200), weights(rng, 200)
     values[rng.random(200) < 0.1] = 0.0
-    whole = ExactSums.of(place, values, 5)
+    whole = ExactValues(values).sums(place, 5)
     for k in range(5):
         exact = sum(map(Fraction, values[place == k].tolist()), Fraction(0))
         digits = sum((int(d[k]) * Fraction(2) ** (26 * j) for j, d in whole.digits.items()), 0)
@@ -39,13 +39,13 @@ def test_exact_sums_are_exact_in_any_order_and_parts(seed):
     order = rng.permutation(200)
     parts = ExactSums(5)
     for part in np.array_split(order, 7):
-        parts = parts.plus(ExactSums.of(place[part], values[part], 5), np.arange(5))
+        parts = parts.plus(ExactValues(values[part]).sums(place[part], 5), np.arange(5))
     assert np.array_equal(parts.totals(), whole.totals())
 
 
 def test_whole_weights_are_counts():
     place = np.array([0, 1, 1, 1])
-    sums = ExactSums.of(place, np.array([3.0, 1.0, 2.0**40, 7.0]), 3)
+    sums = ExactValues(np.array([3.0, 1.0, 2.0**40, 7.0])).sums(place, 3)
     assert sums.totals().tolist() == [3.0, 2.0**40 + 8.0, 0.0]
 
 
@@ -146,8 +146,9 @@ def test_value_counts_of_a_column(weighted):
     rng = np.random.default_rng(1)
     table = frame(1)
     weight = weights(rng, len(table)) if weighted else None
+    exact = ExactValues(weight) if weighted else None
     for column in training_columns(read_table(table, "test").columns, None):
-        counts = ValueCounts.of(column, weight)
+        counts = ValueCounts.of(column, exact)
         name = column.name
         missing = table[name].isna().to_numpy()
         assert counts.n_rows == len(table)

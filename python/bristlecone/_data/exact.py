@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,11 +17,59 @@ _BITS = 26
 _MOST_ROWS = 1 << 26
 
 
+class ExactValues:
+    """Numbers that are summed exactly, again and again: float64 >= 0 as digits to base 2**26.
+
+    Every number is Σ digit · 2**(26 j) with at most three digits.
+
+    Parameters
+    ----------
+    values : float64 ndarray of shape (n,)
+        The numbers.
+    """
+
+    def __init__(self, values: Floats) -> None:
+        found: dict[int, list[tuple[Integers, Floats]]] = defaultdict(list)
+        rows = np.flatnonzero(values)
+        rest = values[rows]
+        exponent = (np.frexp(rest)[1].astype(np.int64) - 1) // _BITS
+        while rows.size:
+            digit = np.floor(np.ldexp(rest, -_BITS * exponent))
+            for j in np.unique(exponent).tolist():
+                of_j = exponent == j
+                found[j].append((rows[of_j], digit[of_j]))
+            rest = rest - np.ldexp(digit, _BITS * exponent)
+            kept = rest > 0
+            rows, rest, exponent = rows[kept], rest[kept], exponent[kept] - 1
+        # By exponent the rows that have the digit, None for all of them, and the digits.
+        self._digits: dict[int, tuple[Integers | None, NDArray[np.uint32]]] = {}
+        for j, parts in found.items():
+            rows, digit = (np.concatenate(of) for of in zip(*parts, strict=True))
+            if rows.size < values.size:
+                self._digits[j] = rows, digit.astype(np.uint32)
+                continue
+            dense = np.empty(values.size, dtype=np.uint32)
+            dense[rows] = digit
+            self._digits[j] = None, dense
+
+    def sums(self, place: NDArray[np.integer], size: int) -> ExactSums:
+        """Sums of the numbers by the place of each, an integer from 0 to ``size - 1``; O(n)."""
+        digits = {}
+        for j, (rows, digit) in self._digits.items():
+            at = place if rows is None else place[rows]
+            total = np.zeros(size, dtype=np.int64)
+            for start in range(0, len(at), _MOST_ROWS):
+                part = slice(start, start + _MOST_ROWS)
+                total += np.bincount(at[part], digit[part], size).astype(np.int64)
+            digits[j] = total
+        return ExactSums(size, digits)
+
+
 class ExactSums:
     """Sums of float64 >= 0 at ``size`` places, as exact sums of their digits to base 2**26.
 
-    Every number is Σ digit · 2**(26 j) with at most three digits, and the digits of each j are
-    summed as integers, so sums of parts add up to the very sums of the whole.
+    The digits of each exponent are summed as integers, so sums of parts add up to the very sums of
+    the whole.
 
     Parameters
     ----------
@@ -33,38 +82,6 @@ class ExactSums:
     def __init__(self, size: int, digits: Mapping[int, Integers] | None = None) -> None:
         self.size = size
         self.digits: dict[int, Integers] = dict(digits or {})
-
-    @classmethod
-    def of(cls, place: NDArray[np.integer], values: Floats, size: int) -> ExactSums:
-        """Sums of the values by their place, an integer from 0 to ``size - 1``."""
-        sums = cls(size)
-        for start in range(0, len(values), _MOST_ROWS):
-            part = slice(start, start + _MOST_ROWS)
-            sums._add(place[part], values[part])
-        return sums
-
-    def _add(self, place: NDArray[np.integer], values: Floats) -> None:
-        shown = values > 0
-        if not shown.all():
-            place, values = place[shown], values[shown]
-        rest = values
-        exponent = (np.frexp(rest)[1].astype(np.int64) - 1) // _BITS
-        for _ in range(3):
-            digit = np.floor(np.ldexp(rest, -_BITS * exponent))
-            for j in np.unique(exponent[digit > 0]).tolist():
-                of_j = (exponent == j) & (digit > 0)
-                every = bool(of_j.all())
-                total = np.bincount(
-                    place if every else place[of_j],
-                    weights=digit if every else digit[of_j],
-                    minlength=self.size,
-                ).astype(np.int64)
-                known = self.digits.get(j)
-                self.digits[j] = total if known is None else known + total
-            rest = rest - np.ldexp(digit, _BITS * exponent)
-            if not rest.any():
-                break
-            exponent = exponent - 1
 
     def at(self, place: NDArray[np.integer]) -> ExactSums:
         """The sums at these places."""

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bristlecone._data.arrays import transposed
 from bristlecone._data.checks import check_choice, check_integer, check_real
+from bristlecone._data.exact import ExactValues
 from bristlecone._data.records import convert, plain
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._encoder.choice import (
@@ -259,6 +260,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         present = None if weight is None or weight.all() else weight > 0
         own = weight if weight is None or present is None else weight[present]
         unit = 1.0 if own is None else min(1.0, float(own.min()))
+        exact = None if own is None else ExactValues(own)
         risks: dict[str, LevelRisks | None] = {}
 
         @cache
@@ -302,7 +304,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             if self.thresholds == "all" and isinstance(column, RankedColumn):
                 gaps = np.zeros(0, np.int64)  # the search chooses them
             tried = column.name in risks
-            counts = ValueCounts.of(column, own)
+            counts = ValueCounts.of(column, exact)
             found = risks.get(column.name)
             choice = choose_of_column(parameters, counts, unit, gaps, found, tried=tried)
             choices.append(choice)

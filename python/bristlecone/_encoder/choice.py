@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from bristlecone._data.exact import ExactValues
 from bristlecone._encoder.columns import (
     BinnedColumn,
     CategoricalColumn,
@@ -279,11 +280,12 @@ def guess(
     risks: Mapping[str, LevelRisks | None],
 ) -> dict[str, NDArray[np.int64]]:
     """Gaps of every numeric column with a threshold of boosted trees over all features."""
+    exact = None if weight is None else ExactValues(weight)
     names: list[str | None] = []
     ranks: list[NDArray[np.int64]] = []
     n_gaps: list[int] = []
     for column in columns:
-        observed = ValueCounts.of(column, weight).observed
+        observed = ValueCounts.of(column, exact).observed
         fill = replacement(column, parameters.missing, *observed)
         if isinstance(column, RankedColumn):
             names.append(column.name)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.exact import ExactSums
+from bristlecone._data.exact import ExactSums, ExactValues
 from bristlecone._encoder.columns import (
     CategoricalColumn,
     Category,
@@ -48,13 +48,13 @@ class ValueCounts:
     weight: Floats
 
     @classmethod
-    def of(cls, column: TrainingColumn, weight: Floats | None) -> ValueCounts:
+    def of(cls, column: TrainingColumn, weight: ExactValues | None) -> ValueCounts:
         """Count the rows of a column; O(n)."""
         place, n_values = _places(column)
         rows = np.bincount(place, minlength=n_values + 1)
         total = rows.astype(np.float64)
         if weight is not None:
-            total = ExactSums.of(place, weight, n_values + 1).totals()
+            total = weight.sums(place, n_values + 1).totals()
         found = np.flatnonzero(rows[:n_values])
         kept = np.append(found, n_values) if rows[n_values] else found
         own = _distinct(column, found, bool(rows[n_values]))
@@ -146,7 +146,7 @@ class CountedColumn:
         """Distinct values that are held, some of them perhaps twice."""
         return len(self._numbers) + len(self._levels) + self._n_waiting
 
-    def add(self, column: Column, weight: Floats | None) -> None:
+    def add(self, column: Column, weight: ExactValues | None) -> None:
         """Count the rows of a partition.
 
         Raises
@@ -162,7 +162,7 @@ class CountedColumn:
         kept = np.append(np.flatnonzero(rows[:n_values]), n_values)
         sums = ExactSums(len(kept))
         if weight is not None:
-            sums = ExactSums.of(place, weight, n_values + 1).at(kept)
+            sums = weight.sums(place, n_values + 1).at(kept)
         if isinstance(own, CategoricalColumn):
             self._take_levels(replace(own, codes=kept[:-1]), rows[kept], sums)
         else:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bristlecone._data.arrays import type_name
+from bristlecone._data.exact import ExactValues
 from bristlecone._data.mixing import mixed
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.choice import choose, choose_of_column, has_many_levels
@@ -61,9 +62,10 @@ class ColumnCounts:
         """
         table = read_table(X, _READER)
         checks = {}
+        exact = None if weight is None else ExactValues(weight)
         for counted, column in zip(self.columns, table.one_by_one(), strict=True):
             checks[column.name] = checksum(column)
-            counted.add(column if present is None else column.take(present), weight)
+            counted.add(column if present is None else column.take(present), exact)
         if weight is not None and len(weight):
             self.least_weight = min(self.least_weight, float(weight.min()))
         self._check_size()
