@@ -121,8 +121,8 @@ def test_published_losses_come_out_of_these_files(name, n_rows, single_leaf, one
         X, y = without_deaths_in_hospital(X, y)
     assert X.shape[0] == n_rows
     event, time = y["event"], y["time"]
-    table = _core.risk_table(time.copy(), event.copy())
-    hazard = table["nelson_aalen"][np.searchsorted(table["time"], time)]
+    table = _core.RiskTable(time.copy(), event.copy())
+    hazard = table.nelson_aalen()[np.searchsorted(table.time, time)]
     hazard = np.where(hazard > 0, hazard, 1 / (n_rows + 1))
 
     def leaf_loss(rows):

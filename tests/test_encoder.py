@@ -86,10 +86,10 @@ def test_default_settings_follow_the_published_rule(seed):
 def stump_losses(features, time, event):
     """Likelihood loss per row of the single leaf and of the best split (spec 1)."""
     time, event = np.ascontiguousarray(time), np.ascontiguousarray(event)
-    table = _core.risk_table(time, event)
-    hazard = np.append(1 / (len(time) + 1), table["nelson_aalen"])
+    table = _core.RiskTable(time, event)
+    hazard = np.append(1 / (len(time) + 1), table.nelson_aalen())
     hazard[1:] = np.where(hazard[1:] > 0, hazard[1:], hazard[0])
-    hazard = hazard[np.searchsorted(table["time"], time, side="right")]
+    hazard = hazard[np.searchsorted(table.time, time, side="right")]
 
     def leaf(rows):
         events = event[rows].sum()

@@ -170,12 +170,33 @@ class PartialSums:
     ) -> Solution: ...
 
 def partial_bytes(n_features: int, depth: int, channels: int) -> int: ...
-def risk_table(
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
-    entry: NDArray[np.float64] | None = None,
-) -> dict[str, NDArray[np.float64]]: ...
+
+class RiskTable:
+    time: NDArray[np.float64]
+    at_risk: NDArray[np.float64]
+    events: NDArray[np.float64]
+    censored: NDArray[np.float64]
+    def __init__(
+        self,
+        time: NDArray[np.float64],
+        event: NDArray[np.bool_],
+        weight: NDArray[np.float64] | None = None,
+        entry: NDArray[np.float64] | None = None,
+    ) -> None: ...
+    @staticmethod
+    def by_group(
+        group: NDArray[np.uint32],
+        n_groups: int,
+        time: NDArray[np.float64],
+        event: NDArray[np.bool_],
+        weight: NDArray[np.float64] | None = None,
+        entry: NDArray[np.float64] | None = None,
+    ) -> list[RiskTable]: ...
+    def nelson_aalen(self) -> NDArray[np.float64]: ...
+    def kaplan_meier(self) -> NDArray[np.float64]: ...
+    def censoring(self, events_leave_first: bool) -> NDArray[np.float64]: ...
+    def sum_of(self, values: NDArray[np.float64]) -> float: ...
+
 def row_hazard(
     time: NDArray[np.float64],
     event: NDArray[np.bool_],

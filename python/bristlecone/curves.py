@@ -5,11 +5,13 @@ An invalid argument raises a ValueError that names it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from bristlecone import _core
+from bristlecone._core import RiskTable
 from bristlecone._data.checks import check_choice
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
@@ -331,12 +333,15 @@ def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMe
     >>> curve.median, curve.median_interval()
     (3.0, (1.0, inf))
     """
-    table = _risk_table(y, sample_weight)
+    rows = _rows(y, sample_weight)
+    table, squares = RiskTable(*rows), None
+    if rows.weight is not None:
+        squares = RiskTable(*rows._replace(weight=rows.weight**2))
     return KaplanMeier(
-        table["time"],
-        table["kaplan_meier"],
-        hazard=table["events"] / table["at_risk"],
-        at_risk=table["effective_at_risk"],
+        table.time,
+        table.kaplan_meier(),
+        hazard=table.events / table.at_risk,
+        at_risk=effective_at_risk(table, squares, rows.time.size),
     )
 
 
@@ -399,8 +404,8 @@ def nelson_aalen(y: Outcome, sample_weight: ArrayLike | None = None) -> StepFunc
     >>> nelson_aalen(([True, False, True], [1.0, 2.0, 4.0]))([2.0, 4.0]).round(3).tolist()
     [0.333, 1.333]
     """
-    table = _risk_table(y, sample_weight)
-    return StepFunction(table["time"], table["nelson_aalen"], before=0.0)
+    table = RiskTable(*_rows(y, sample_weight))
+    return StepFunction(table.time, table.nelson_aalen(), before=0.0)
 
 
 def censoring_survival(
@@ -435,9 +440,9 @@ def censoring_survival(
     [1.0, 0.5, 0.5]
     """
     check_choice("ties", ties, ("sksurv", "paper"))
-    column = "censoring_events_first" if ties == "sksurv" else "censoring"
-    table = _risk_table(y, sample_weight)
-    return StepFunction(table["time"], table[column], before=1.0)
+    table = RiskTable(*_rows(y, sample_weight))
+    survival = table.censoring(events_leave_first=ties == "sksurv")
+    return StepFunction(table.time, survival, before=1.0)
 
 
 def quantile(times: ArrayLike, survival: ArrayLike, q: float) -> float | NDArray[np.float64]:
@@ -574,7 +579,17 @@ def _read_only(values: ArrayLike) -> NDArray[np.float64]:
     return view
 
 
-def _risk_table(y: Outcome, sample_weight: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
+class _Rows(NamedTuple):
+    """Outcomes and weights of rows, in the order in which ``RiskTable`` takes them."""
+
+    time: NDArray[np.float64]
+    event: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None
+    entry: NDArray[np.float64] | None
+
+
+def _rows(y: Outcome, sample_weight: ArrayLike | None) -> _Rows:
+    """The rows that have a weight, checked."""
     check_row_labels(y, of="y", sample_weight=sample_weight)
     event, time, entry = check_survival(y)
     weight = check_sample_weight(sample_weight, time.size)
@@ -582,26 +597,14 @@ def _risk_table(y: Outcome, sample_weight: ArrayLike | None) -> dict[str, NDArra
         kept = weight > 0
         event, time, weight = event[kept], time[kept], weight[kept]
         entry = None if entry is None else entry[kept]
-    return risk_table(time, event, weight, entry)
+    return _Rows(time, event, weight, entry)
 
 
-def risk_table(
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None,
-    entry: NDArray[np.float64] | None,
-    count: NDArray[np.int64] | None = None,
-) -> dict[str, NDArray[np.float64]]:
-    """Table of the engine with the effective numbers at risk (Σw)² / Σw².
-
-    With ``count`` every entry stands for so many rows, whose weight together is ``weight``.
-    """
-    table = _core.risk_table(time, event, weight, entry)
-    table["effective_at_risk"] = table["at_risk"]
-    if weight is not None:
-        square = weight**2 if count is None else weight**2 / count
-        squares = _core.risk_table(time, event, square, entry)["at_risk"]
-        n_rows = time.size if count is None else count.sum()
-        # Rounding must not lead beyond one row and all of them.
-        table["effective_at_risk"] = np.clip(table["at_risk"] ** 2 / squares, 1.0, n_rows)
-    return table
+def effective_at_risk(
+    table: RiskTable, squares: RiskTable | None, n_rows: int
+) -> NDArray[np.float64]:
+    """Effective numbers at risk (Σw)² / Σw², where another table has the squares of the weights."""
+    if squares is None:
+        return table.at_risk
+    # Rounding must not lead beyond one row and all of them.
+    return np.asarray(np.clip(table.at_risk**2 / squares.at_risk, 1.0, n_rows))

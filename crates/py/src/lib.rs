@@ -24,6 +24,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<solution::PyFront>()?;
     m.add_class::<solution::PyFrontPoint>()?;
     m.add_class::<partial::PyPartialSums>()?;
+    m.add_class::<survival::PyRiskTable>()?;
     m.add_function(wrap_pyfunction!(partial::partial_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(limits::backends, m)?)?;
     m.add_function(wrap_pyfunction!(door::tasks, m)?)?;
@@ -38,7 +39,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuts::quantile_gaps, m)?)?;
     m.add_function(wrap_pyfunction!(cuts::greedy_cuts, m)?)?;
     m.add_function(wrap_pyfunction!(greedy::grow_greedy, m)?)?;
-    m.add_function(wrap_pyfunction!(survival::risk_table, m)?)?;
     m.add_function(wrap_pyfunction!(survival::row_hazard, m)?)?;
     Ok(())
 }

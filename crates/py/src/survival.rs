@@ -6,7 +6,6 @@ use bristlecone_core::survival::{Observations, RiskTable, baseline_hazard};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 /// Outcomes of rows, borrowed; ValueError for columns of different length and for values that
 /// are not numbers >= 0.
@@ -41,32 +40,91 @@ pub(crate) fn observations<'a>(
     Ok(obs)
 }
 
-/// Everything the nonparametric curves of a sample need, at its distinct times.
-///
-/// Returns a dict of arrays: `time`, `at_risk`, `events`, `censored`, `nelson_aalen`,
-/// `kaplan_meier`, `censoring` (every row at risk at its own time) and
-/// `censoring_events_first` (the events of a time leave before its censorings).
-#[pyfunction]
-#[pyo3(signature = (time, event, weight=None, entry=None))]
-pub fn risk_table<'py>(
-    py: Python<'py>,
-    time: PyReadonlyArray1<'py, f64>,
-    event: PyReadonlyArray1<'py, bool>,
-    weight: Option<PyReadonlyArray1<'py, f64>>,
-    entry: Option<PyReadonlyArray1<'py, f64>>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
-    let table = RiskTable::new(&obs);
-    let out = PyDict::new(py);
-    out.set_item("nelson_aalen", table.nelson_aalen().into_pyarray(py))?;
-    out.set_item("kaplan_meier", table.kaplan_meier().into_pyarray(py))?;
-    out.set_item("censoring", table.censoring(false).into_pyarray(py))?;
-    out.set_item("censoring_events_first", table.censoring(true).into_pyarray(py))?;
-    out.set_item("time", table.time.into_pyarray(py))?;
-    out.set_item("at_risk", table.at_risk.into_pyarray(py))?;
-    out.set_item("events", table.events.into_pyarray(py))?;
-    out.set_item("censored", table.censored.into_pyarray(py))?;
-    Ok(out)
+/// Weight at risk, of events and of censorings of rows at their distinct times, and the curves that
+/// follow from them.
+#[pyclass(frozen, name = "RiskTable")]
+pub struct PyRiskTable(RiskTable);
+
+#[pymethods]
+impl PyRiskTable {
+    #[new]
+    #[pyo3(signature = (time, event, weight=None, entry=None))]
+    fn new(
+        time: PyReadonlyArray1<'_, f64>,
+        event: PyReadonlyArray1<'_, bool>,
+        weight: Option<PyReadonlyArray1<'_, f64>>,
+        entry: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<Self> {
+        let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+        Ok(PyRiskTable(RiskTable::new(&obs)))
+    }
+
+    /// One table for the rows of every group, 0..n; rows of other groups are left out.
+    #[staticmethod]
+    #[pyo3(signature = (group, n_groups, time, event, weight=None, entry=None))]
+    fn by_group(
+        group: PyReadonlyArray1<'_, u32>,
+        n_groups: usize,
+        time: PyReadonlyArray1<'_, f64>,
+        event: PyReadonlyArray1<'_, bool>,
+        weight: Option<PyReadonlyArray1<'_, f64>>,
+        entry: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<Vec<Self>> {
+        let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+        let group = group.as_slice()?;
+        if group.len() != obs.len() {
+            return Err(PyValueError::new_err("group: not one for every row"));
+        }
+        Ok(RiskTable::by_group(&obs, group, n_groups).into_iter().map(PyRiskTable).collect())
+    }
+
+    /// Distinct times, rising.
+    #[getter]
+    fn time<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.0.time)
+    }
+
+    /// Weight of the rows at risk at each time.
+    #[getter]
+    fn at_risk<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.0.at_risk)
+    }
+
+    /// Weight of the events.
+    #[getter]
+    fn events<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.0.events)
+    }
+
+    /// Weight of the censorings.
+    #[getter]
+    fn censored<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.0.censored)
+    }
+
+    fn nelson_aalen<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.0.nelson_aalen().into_pyarray(py)
+    }
+
+    fn kaplan_meier<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.0.kaplan_meier().into_pyarray(py)
+    }
+
+    /// The censoring distribution: every row is at risk at its own time, or, with
+    /// `events_leave_first`, the events of a time leave before its censorings.
+    fn censoring<'py>(
+        &self,
+        py: Python<'py>,
+        events_leave_first: bool,
+    ) -> Bound<'py, PyArray1<f64>> {
+        self.0.censoring(events_leave_first).into_pyarray(py)
+    }
+
+    /// Σ weight · value over the rows; every distinct time of the rows of all groups has a value.
+    fn sum_of(&self, values: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
+        let values = values.as_slice()?;
+        self.0.sum_of(values).ok_or_else(|| PyValueError::new_err("values: not one for every time"))
+    }
 }
 
 /// Baseline hazard of every row between its entry and its time, as the likelihood has it.

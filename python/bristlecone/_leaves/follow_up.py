@@ -37,26 +37,17 @@ class FollowUp:
     entry_times: Floats | None = None
 
     @classmethod
-    def of(
-        cls,
-        event: NDArray[np.bool_],
-        time: Floats,
-        entry: Floats | None = None,
-        count: Integers | None = None,
-    ) -> FollowUp:
-        """Counts of rows, of which every entry stands for ``count`` (None: one); O(n log n)."""
+    def of(cls, event: NDArray[np.bool_], time: Floats, entry: Floats | None = None) -> FollowUp:
+        """Counts of rows; O(n log n)."""
         times, place = np.unique(time, return_inverse=True)
-        died = event if count is None else event * count
-        events = np.bincount(place, died, times.size).astype(np.int64)
-        left = np.bincount(place, count, times.size).astype(np.int64)
-        if entry is not None:
-            entry = np.sort(entry if count is None else entry.repeat(count))
-        return cls(times, events, left - events, entry)
+        events = np.bincount(place, event, times.size).astype(np.int64)
+        left = np.bincount(place, minlength=times.size)
+        return cls(times, events, left - events, None if entry is None else np.sort(entry))
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self._left[-1])
+        return int(self.events.sum() + self.censored.sum())
 
     @cached_property
     def _left(self) -> Integers:

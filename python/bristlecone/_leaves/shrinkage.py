@@ -86,8 +86,7 @@ def shrunk_curves(
 ) -> LeafCurves:
     """Curves "kaplan-meier" or "brier-optimal" of every leaf, shrunk; O(n log n + nodes · times).
 
-    ``leaf`` is the node id of the leaf of every row of ``data``, whose order follows from the rows,
-    so that no sum of weights depends on another.
+    ``leaf`` is the node id of the leaf of every row of ``data``.
     """
     position = np.searchsorted(tree.leaves, leaf)
     shrink = _shrunk_kaplan_meier if curve == "kaplan-meier" else _shrunk_brier_optimal
@@ -123,14 +122,14 @@ def _risk_sets(
     weight = np.ones(len(data.time)) if data.weight is None else data.weight
     for leaf in range(n_leaves):
         rows = position == leaf
-        table = _core.risk_table(
+        table = _core.RiskTable(
             np.concatenate([data.time[rows], times]),
             np.concatenate([data.event[rows], nobody.astype(bool)]),
             np.concatenate([weight[rows], nobody]),
             None if data.entry is None else np.concatenate([data.entry[rows], nobody]),
         )
-        at = np.searchsorted(table["time"], times)
-        died[leaf], at_risk[leaf] = table["events"][at], table["at_risk"][at]
+        at = np.searchsorted(table.time, times)
+        died[leaf], at_risk[leaf] = table.events[at], table.at_risk[at]
     return died, at_risk
 
 
@@ -143,7 +142,13 @@ def _shrunk_brier_optimal(
     (S − S_p)² and a constant.
     """
     score = brier_score_of(data.time, data.event, data.weight)
-    terms = score.leaf_terms(position, tree.n_leaves, data.time, data.event, data.weight)
+    weight = data.weight
+    if weight is not None:
+        # No sum of weights depends on the order of the rows.
+        order = np.lexsort((data.event, weight, data.time))
+        position, weight = position[order], weight[order]
+        data = data._replace(time=data.time[order], event=data.event[order])
+    terms = score.leaf_terms(position, tree.n_leaves, data.time, data.event, weight)
     dead, alive = (tree.node_sums(x) for x in terms)
 
     def survival(node: int, parent: Floats | None) -> Floats:

@@ -1,13 +1,12 @@
 """Baseline hazard of the training rows and what every leaf knows about its own.
 
 The formulas are those of Huisman, van der Linden and Demirović (AAAI-24, section 3) and LeBlanc
-and Crowley (1992); the nonparametric curves come from ``_core.risk_table``, their one definition.
+and Crowley (1992); the nonparametric curves come from ``RiskTable``, their one definition.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
-from bristlecone._data.exact import product_sum
+from bristlecone._core import RiskTable
+from bristlecone._data.exact import ExactValues
 from bristlecone._data.survival import TrainingData
 from bristlecone._leaves.brier import brier_score_of
 from bristlecone._leaves.follow_up import FollowUp
 from bristlecone._tree import Tree
-from bristlecone.curves import KaplanMeier, StepFunction, risk_table
+from bristlecone.curves import KaplanMeier, StepFunction, effective_at_risk
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,36 +131,38 @@ def hazard_ratio(events: float, hazard: float, prior: float = 0.0) -> float:
 
 def baseline_hazard(data: TrainingData) -> Baseline:
     """Baseline of the training rows; O(n log n)."""
-    table = _core.risk_table(data.time, data.event, data.weight, data.entry)
-    return Baseline(table["time"], table["time"][table["events"] > 0], table["nelson_aalen"])
+    table = RiskTable(data.time, data.event, data.weight, data.entry)
+    times = table.time
+    return Baseline(times, times[table.events > 0], table.nelson_aalen())
 
 
-def row_hazard(
-    data: TrainingData, baseline: Baseline, place: NDArray[np.integer] | None = None
-) -> NDArray[np.float64]:
+def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
     """Baseline hazard of every row between its entry and its time, shape (n,).
 
     Where that is zero it is 1/(W + 1), W the total weight, so that no hazard sum is zero and
     every logarithm finite; the engine's search has the same floor. If no row has an event, as may
-    be with one of several causes, nothing is known of the hazard, and all are 0. ``place`` is that
-    of every row's time among the unique ones, where it is known.
+    be with one of several causes, nothing is known of the hazard, and all are 0.
     """
-    if not baseline.event_times.size:
-        return np.zeros(len(data.time))
-    if data.entry is not None:
+    if data.entry is not None and baseline.event_times.size:
         # A late entry leaves little of the hazard, which is to have all its digits.
         return _core.row_hazard(data.time, data.event, data.weight, data.entry)
-    if place is None:
-        cumulative = StepFunction(baseline.unique_times, baseline.cumulative_hazard, before=0.0)
-        hazard = np.asarray(cumulative(data.time))
-    else:
-        hazard = baseline.cumulative_hazard[place]
-    total = len(hazard) if data.weight is None else np.sum(data.weight)
+    cumulative = StepFunction(baseline.unique_times, baseline.cumulative_hazard, before=0.0)
+    return _with_floor(np.asarray(cumulative(data.time)), data, baseline)
+
+
+def _with_floor(
+    hazard: NDArray[np.float64], data: TrainingData, baseline: Baseline
+) -> NDArray[np.float64]:
+    if not baseline.event_times.size:
+        return hazard
+    total = len(data.time) if data.weight is None else np.sum(data.weight)
     return np.where(hazard > 0, hazard, 1 / (total + 1))
 
 
 class SurvivalRows:
     """Training rows with their baseline, and the leaves that trees over them have in common.
+
+    No sum depends on the order of the rows.
 
     Parameters
     ----------
@@ -176,10 +178,6 @@ class SurvivalRows:
     data : TrainingData
     prior : float
         As given.
-    order : array of int, shape (n,)
-        Puts rows in the order of time, ties in one that follows from their outcomes and weights.
-    ordered : TrainingData
-        Outcomes and weights in this order (``X`` is as given).
     baseline : Baseline
         Of all rows.
     """
@@ -189,87 +187,94 @@ class SurvivalRows:
     ) -> None:
         self.data = data
         self.prior = prior
-        ranks, distinct = _core.rank_values(data.time)
-        ranks = ranks.astype(np.min_scalar_type(len(distinct)))
-        keys = [x for x in (data.entry, data.event, data.weight, ranks) if x is not None]
-        # In the order of time the engine has nothing to sort; ties matter to sums of weights only.
-        weighted = data.weight is not None
-        self.order = np.lexsort(keys) if weighted else np.argsort(ranks, kind="stable")
-        weight, entry = (None if x is None else x[self.order] for x in (data.weight, data.entry))
-        self.ordered = data._replace(
-            time=data.time[self.order], event=data.event[self.order], weight=weight, entry=entry
-        )
-        self.baseline = baseline_hazard(self.ordered)
-        hazards = row_hazard(self.ordered, self.baseline, ranks[self.order])
-        self._hazards = hazards if weight is None or count is not None else hazards * weight
-        self._count = None if count is None else count[self.order]
+        self.baseline = baseline_hazard(data)
+        self._count = count
         self._known: dict[frozenset[tuple[int, float, bool]], LeafStatistics] = {}
 
     def statistics(self, tree: Tree, leaf: NDArray[np.int64]) -> tuple[LeafStatistics, ...]:
         """Statistics of every leaf, left to right; ``leaf`` is the node id of every row's leaf.
 
-        No sum depends on the order of the rows. Leaves of the same answers, in any tree over the
-        same features, are computed once.
+        Leaves of the same answers, in any tree over the same features, are computed once.
         """
-        leaves = []
-        for answers, (node, rows) in zip(
-            tree.leaf_answers(), self._by_leaf(tree.leaves, leaf), strict=True
-        ):
-            known = self._known.get(answers)
-            if known is None:
-                known = self._known[answers] = self._statistics(node, rows)
-            leaves.append(known if known.node == node else replace(known, node=node))
-        return tuple(leaves)
+        answers, nodes = tree.leaf_answers(), tree.leaves
+        new = [place for place, own in enumerate(answers) if own not in self._known]
+        for place, found in zip(new, self.every(nodes[new], leaf), strict=True):
+            self._known[answers[place]] = found
+        known = [self._known[own] for own in answers]
+        return tuple(
+            one if one.node == node else replace(one, node=node)
+            for one, node in zip(known, nodes.tolist(), strict=True)
+        )
 
     def every(
         self, nodes: NDArray[np.int64], leaf: NDArray[np.int64]
     ) -> tuple[LeafStatistics, ...]:
         """Statistics of leaves with these node ids; ``leaf`` is that of every row."""
-        return tuple(self._statistics(node, rows) for node, rows in self._by_leaf(nodes, leaf))
+        if not nodes.size:
+            return ()
+        data, n = self.data, nodes.size
+        # The rows of other leaves are in none of the groups.
+        group_of = np.full(max(leaf.max(initial=0), nodes.max()) + 1, n, dtype=np.uint32)
+        group_of[nodes] = np.arange(n)
+        group = group_of[leaf]
+        outcomes = group, n, data.time, data.event
+        tables = RiskTable.by_group(*outcomes, data.weight, data.entry)
+        counted: Sequence[RiskTable] = tables
+        squares: Sequence[RiskTable | None] = [None] * n
+        if data.weight is not None:
+            rows = np.ones(len(leaf)) if self._count is None else self._count.astype(np.float64)
+            squares = RiskTable.by_group(*outcomes, data.weight**2 / rows, data.entry)
+            counted = RiskTable.by_group(*outcomes, rows)
+        hazards, entries = self._hazards(group, tables), self._entries(group, n)
+        every = nodes.tolist(), tables, squares, counted, hazards, entries
+        return tuple(self._leaf(*one) for one in zip(*every, strict=True))
 
-    def _by_leaf(
-        self, nodes: NDArray[np.int64], leaf: NDArray[np.int64]
-    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Leaves with these node ids and their ordered rows; ``leaf`` is that of every row."""
-        # Numbers of few bits are sorted in O(n).
-        leaf = leaf.astype(np.min_scalar_type(nodes.max()))[self.order]
-        rows = np.argsort(leaf, kind="stable")
-        leaf = leaf[rows]
-        for node in nodes.tolist():
-            begin, end = leaf.searchsorted(node), leaf.searchsorted(node, side="right")
-            yield node, rows[begin:end]
+    def _hazards(self, group: NDArray[np.uint32], tables: Sequence[RiskTable]) -> list[float]:
+        """Sums of weight times baseline hazard."""
+        data = self.data
+        if data.entry is not None:
+            hazard = row_hazard(data, self.baseline)
+            weighted = hazard if data.weight is None else data.weight * hazard
+            sums = ExactValues(weighted).sums(group, len(tables) + 1)
+            return sums.totals()[:-1].tolist()
+        at_times = _with_floor(self.baseline.cumulative_hazard, data, self.baseline)
+        return [table.sum_of(at_times) for table in tables]
 
-    def _statistics(self, node: int, rows: NDArray[np.int64]) -> LeafStatistics:
-        data = self.ordered
-        event = data.event[rows]
-        weight, entry = (None if x is None else x[rows] for x in (data.weight, data.entry))
-        count = None if self._count is None else self._count[rows]
-        table = risk_table(data.time[rows], event, weight, entry, count)
-        # The sum is rounded once, whatever the order.
-        hazards, events = self._hazards[rows], float(table["events"].sum())
-        if count is None or weight is None:
-            hazard = math.fsum(hazards.tolist())
-        else:
-            hazard = product_sum(hazards, weight)
-        happened = table["events"] > 0
-        if weight is None:  # then the table has counted them
-            died, censored = (table[name].astype(np.int64) for name in ("events", "censored"))
-            entered = None if entry is None else np.sort(entry)
-            follow_up = FollowUp(table["time"], died, censored, entered)
-        else:
-            follow_up = FollowUp.of(event, data.time[rows], entry, count)
+    def _entries(self, group: NDArray[np.uint32], n: int) -> Sequence[NDArray[np.float64] | None]:
+        """When the rows of every group came under observation, ascending."""
+        entry = self.data.entry
+        if entry is None:
+            return [None] * n
+        if self._count is not None:
+            entry, group = entry.repeat(self._count), group.repeat(self._count)
+        return [np.sort(entry[group == k]) for k in range(n)]
+
+    def _leaf(
+        self,
+        node: int,
+        table: RiskTable,
+        squares: RiskTable | None,
+        counted: RiskTable,
+        hazard: float,
+        entries: NDArray[np.float64] | None,
+    ) -> LeafStatistics:
+        """Statistics of rows by their table, and those of their squared weights and counts."""
+        times, died = table.time, table.events
+        events, happened = float(died.sum()), died > 0
+        n_died, n_censored = (of.astype(np.int64) for of in (counted.events, counted.censored))
+        follow_up = FollowUp(times, n_died, n_censored, entries)
         return LeafStatistics(
             node=node,
-            n_samples=rows.size if count is None else int(count.sum()),
-            n_events=int(np.count_nonzero(event) if count is None else count[event].sum()),
-            weight=float((table["events"] + table["censored"]).sum()),
+            n_samples=follow_up.n_rows,
+            n_events=int(follow_up.events.sum()),
+            weight=float((died + table.censored).sum()),
             events=events,
             hazard=hazard,
             theta=hazard_ratio(events, hazard, self.prior),
-            event_times=table["time"][happened],
-            kaplan_meier=table["kaplan_meier"][happened],
-            nelson_aalen=table["nelson_aalen"][happened],
-            at_risk=table["effective_at_risk"][happened],
+            event_times=times[happened],
+            kaplan_meier=table.kaplan_meier()[happened],
+            nelson_aalen=table.nelson_aalen()[happened],
+            at_risk=effective_at_risk(table, squares, follow_up.n_rows)[happened],
             follow_up=follow_up,
         )
 

@@ -81,7 +81,7 @@ class StepLeaves(SurvivalLeaves):
         """Leaves of a tree; ``leaf`` is the node id of the leaf of every training row."""
         shrunk = None
         if shrinkage > 0 and curve != "proportional":
-            shrunk = shrunk_curves(curve, tree, leaf[rows.order], rows.ordered, shrinkage)
+            shrunk = shrunk_curves(curve, tree, leaf, rows.data, shrinkage)
         theta = predicted_theta(tree, statistics, shrinkage if by_theta else 0.0)
         return cls(statistics, rows.baseline, curve, by_theta, rows.prior, shrinkage, theta, shrunk)
 

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import binomtest, t
 
+from bristlecone._core import RiskTable
 from bristlecone._data.checks import check_confidence
 from bristlecone._data.outcomes import Survival, as_structured, check_survival, read_causes
 from bristlecone._data.texts import number
 from bristlecone._tree import Tree
 from bristlecone._view.palette import label_colour, leaf_colours
-from bristlecone.curves import kaplan_meier, risk_table
+from bristlecone.curves import kaplan_meier
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._calibration import prediction_groups
 from bristlecone.metrics._inputs import as_float
@@ -150,9 +151,9 @@ def aalen_johansen(outcomes: Survival, cause: int, at: float, confidence: float)
     ln(−ln(1 − F)). With one cause both are those of Kaplan–Meier.
     """
     codes: NDArray[Any] = outcomes.event
-    table = risk_table(outcomes.time, codes > 0, None, outcomes.entry)
-    times, n, d = table["time"], table["at_risk"], table["events"]
-    survival = table["kaplan_meier"]
+    table = RiskTable(outcomes.time, codes > 0, None, outcomes.entry)
+    times, n, d = table.time, table.at_risk, table.events
+    survival = table.kaplan_meier()
     if at > times[-1] and survival[-1] > 0:
         return _UNKNOWN
     own = np.bincount(np.searchsorted(times, outcomes.time[codes == cause]), minlength=times.size)

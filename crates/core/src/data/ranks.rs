@@ -24,8 +24,7 @@ impl Ranks {
     /// The same, or nothing as soon as `interrupted` says so, which is asked between the passes over
     /// the rows.
     pub fn unless(values: &[f64], interrupted: &mut dyn FnMut() -> bool) -> Option<Self> {
-        let mut rows: Vec<u32> = (0..values.len() as u32).collect();
-        sort_unless(&mut rows, |row| key(values[row as usize]), interrupted)?;
+        let rows = sorted_unless(values, interrupted)?;
         let mut ranks = vec![0; values.len()];
         let mut distinct = Vec::with_capacity(values.len());
         let mut last = f64::NAN;
@@ -55,6 +54,17 @@ fn key(value: f64) -> u64 {
     }
     let bits = (value + 0.0).to_bits();
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// Rows in the order of their values, NaN last; rows of equal values keep their order. O(n).
+pub fn sorted_rows(values: &[f64]) -> Vec<u32> {
+    sorted_unless(values, &mut || false).expect("nothing interrupts")
+}
+
+fn sorted_unless(values: &[f64], interrupted: &mut dyn FnMut() -> bool) -> Option<Vec<u32>> {
+    let mut rows: Vec<u32> = (0..values.len() as u32).collect();
+    sort_unless(&mut rows, |row| key(values[row as usize]), interrupted)?;
+    Some(rows)
 }
 
 /// Sorts rows by their keys; rows of equal keys keep their order. O(n).

@@ -6,7 +6,7 @@
 
 pub mod timeline;
 
-use crate::data::Ranks;
+use crate::data::sorted_rows;
 use crate::precise::Precise;
 
 /// Right-censored (and optionally left-truncated) observations, borrowed.
@@ -60,48 +60,103 @@ pub struct RiskTable {
     /// Weight at risk that does not leave at that time: a sum, never a difference, so that nothing
     /// cancels for weights of different size.
     staying: Vec<f64>,
-    /// Place of the time of every row among the distinct times.
+    /// Places of the times among those of the rows of all groups.
     place: Vec<u32>,
 }
 
 impl RiskTable {
-    /// Ranks the times and accumulates; O(n), with weights O(n log n).
+    /// Sorts the times and accumulates; O(n), with weights O(n log n).
     pub fn new(obs: &Observations) -> Self {
-        let Ranks { ranks: place, distinct: time } = Ranks::new(obs.time);
-        let mut order: Vec<u32> = (0..obs.len() as u32).collect();
-        if let Some(weight) = obs.weight {
-            // The order of the rows must not matter to the last bit.
-            order.sort_by(|&a, &b| {
-                let by_time = place[a as usize].cmp(&place[b as usize]);
-                by_time.then(weight[a as usize].total_cmp(&weight[b as usize]))
-            });
-        }
-        let mut columns =
-            [vec![Precise::default(); time.len()], vec![Precise::default(); time.len()]];
-        for &i in &order {
-            let i = i as usize;
-            let sum = &mut columns[usize::from(obs.event[i])][place[i] as usize];
-            match obs.weight {
-                Some(weight) => sum.add_times(weight[i], obs.count(i)),
-                // Whole numbers.
-                None => sum.sum += obs.count(i),
+        let order = in_order(obs);
+        RiskTable::of_rows(obs, &order, &places(obs, &order))
+    }
+
+    /// The tables of the rows of every group, 0..n; rows of other groups are left out. The times are
+    /// sorted once.
+    pub fn by_group(obs: &Observations, group: &[u32], n_groups: usize) -> Vec<Self> {
+        let order = in_order(obs);
+        let place = places(obs, &order);
+        let mut rows_of = vec![Vec::new(); n_groups];
+        for row in order {
+            if let Some(rows) = rows_of.get_mut(group[row as usize] as usize) {
+                rows.push(row);
             }
+        }
+        rows_of.iter().map(|rows| RiskTable::of_rows(obs, rows, &place)).collect()
+    }
+
+    /// The table of rows in the order of [`in_order`]; each has its place among all times.
+    fn of_rows(obs: &Observations, rows: &[u32], place_of: &[u32]) -> Self {
+        let (mut time, mut place) = (Vec::new(), Vec::new());
+        // In the table, for every one of the rows.
+        let mut at = Vec::with_capacity(rows.len());
+        for &row in rows {
+            let own = place_of[row as usize];
+            if place.last() != Some(&own) {
+                place.push(own);
+                // Plus 0: −0 and 0 are one time.
+                time.push(obs.time[row as usize] + 0.0);
+            }
+            at.push(place.len() as u32 - 1);
+        }
+        let table = match (obs.weight, obs.entry) {
+            (None, None) => RiskTable::counted(obs, rows, &at, time.len()),
+            _ => RiskTable::weighed(obs, rows, &at, &time),
+        };
+        RiskTable { time, place, ..table }
+    }
+
+    /// Sums of whole numbers.
+    fn counted(obs: &Observations, rows: &[u32], at: &[u32], n: usize) -> Self {
+        let [mut events, mut censored] = [vec![0.0; n], vec![0.0; n]];
+        for (&row, &at) in rows.iter().zip(at) {
+            let sums = if obs.event[row as usize] { &mut events } else { &mut censored };
+            sums[at as usize] += obs.count(row as usize);
+        }
+        let [mut staying, mut at_risk] = [vec![0.0; n], vec![0.0; n]];
+        let mut sum = 0.0;
+        for k in (0..n).rev() {
+            staying[k] = sum;
+            sum += events[k] + censored[k];
+            at_risk[k] = sum;
+        }
+        RiskTable { at_risk, events, censored, staying, ..RiskTable::default() }
+    }
+
+    /// Sums of weights, with twice the digits.
+    fn weighed(obs: &Observations, rows: &[u32], at: &[u32], time: &[f64]) -> Self {
+        let n = time.len();
+        let mut columns = [vec![Precise::default(); n], vec![Precise::default(); n]];
+        for (&row, &at) in rows.iter().zip(at) {
+            let i = row as usize;
+            columns[usize::from(obs.event[i])][at as usize].add_times(obs.weight(i), obs.count(i));
         }
         let [censored, events] = columns;
         let staying = match obs.entry {
             None => later(events.iter().zip(&censored).map(|(&e, &c)| e.plus(c)).collect()),
-            Some(entry) => staying(obs, entry, (&order, &place), &time),
+            Some(entry) => staying(obs, entry, (rows, at), time),
         };
         let at_risk = |k: usize| staying[k].plus(events[k].plus(censored[k])).value();
         let values = |sums: &[Precise]| sums.iter().map(|sum| sum.value()).collect();
         RiskTable {
-            at_risk: (0..staying.len()).map(at_risk).collect(),
+            at_risk: (0..n).map(at_risk).collect(),
             staying: values(&staying),
             events: values(&events),
             censored: values(&censored),
-            time,
-            place,
+            ..RiskTable::default()
         }
+    }
+
+    /// Σ weight · value over the rows, with twice the digits; every distinct time of the rows of all
+    /// groups has a value. None where there are fewer.
+    pub fn sum_of(&self, values: &[f64]) -> Option<f64> {
+        let mut sum = Precise::default();
+        for ((&place, &events), &censored) in
+            self.place.iter().zip(&self.events).zip(&self.censored)
+        {
+            sum.add_times(*values.get(place as usize)?, events + censored);
+        }
+        Some(sum.value())
     }
 
     /// Nelson–Aalen cumulative hazard Λ at every distinct time: Σ d/n.
@@ -153,25 +208,52 @@ impl RiskTable {
     }
 }
 
+/// Rows in the order of time, and with weights of (time, weight), so that no sum over them depends on
+/// the order in which the caller has them.
+fn in_order(obs: &Observations) -> Vec<u32> {
+    let mut order = sorted_rows(obs.time);
+    if let Some(weight) = obs.weight {
+        let time = |row: &u32| obs.time[*row as usize];
+        for tied in order.chunk_by_mut(|a, b| time(a) == time(b)) {
+            tied.sort_by(|&a, &b| weight[a as usize].total_cmp(&weight[b as usize]));
+        }
+    }
+    order
+}
+
+/// Place of the time of every row among the distinct times; `order` is that of the times.
+fn places(obs: &Observations, order: &[u32]) -> Vec<u32> {
+    let mut place = vec![0; obs.len()];
+    let mut above = 0;
+    for pair in order.windows(2) {
+        let [below, row] = [pair[0] as usize, pair[1] as usize];
+        above += u32::from(obs.time[below] != obs.time[row]);
+        place[row] = above;
+    }
+    place
+}
+
 /// Λ at every row's own time for training: Nelson–Aalen, and 1/(W + 1) where that is zero.
 ///
 /// With delayed entry the hazard is that from entry to time, floored likewise.
 pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
-    let table = RiskTable::new(obs);
+    let order = in_order(obs);
+    let place = places(obs, &order);
+    let table = RiskTable::of_rows(obs, &order, &place);
     let hazard = table.nelson_aalen_precise();
     let total_weight: f64 = table.events.iter().chain(&table.censored).sum();
     let floor = 1.0 / (total_weight + 1.0);
     let floored = |increase: f64| if increase > 0.0 { increase } else { floor };
     let Some(entry) = obs.entry else {
         let at_time: Vec<f64> = hazard.into_iter().map(|h| floored(h.value())).collect();
-        return table.place.iter().map(|&k| at_time[k as usize]).collect();
+        return place.iter().map(|&k| at_time[k as usize]).collect();
     };
     // A late entry leaves little of the hazard, which is to have all its digits.
     let increase = |(&k, &entry): (&u32, &f64)| {
         let before = step_value(&table.time, &hazard, Precise::default(), entry);
         floored(hazard[k as usize].minus(before).value())
     };
-    table.place.iter().zip(entry).map(increase).collect()
+    place.iter().zip(entry).map(increase).collect()
 }
 
 /// Sum of all later values.
@@ -192,15 +274,15 @@ fn later(mut values: Vec<Precise>) -> Vec<Precise> {
 fn staying(
     obs: &Observations,
     entry: &[f64],
-    (order, place): (&[u32], &[u32]),
+    (rows, at): (&[u32], &[u32]),
     time: &[f64],
 ) -> Vec<Precise> {
     let n = time.len();
     let mut nodes = vec![Precise::default(); 2 * n];
-    for &i in order {
-        let i = i as usize;
+    for (&row, &at) in rows.iter().zip(at) {
+        let i = row as usize;
         let mut first = n + time.partition_point(|&t| t <= entry[i]);
-        let mut end = n + place[i] as usize;
+        let mut end = n + at as usize;
         while first < end {
             if first % 2 == 1 {
                 nodes[first].add_times(obs.weight(i), obs.count(i));
@@ -292,6 +374,51 @@ mod tests {
         let table = RiskTable::new(&obs);
         assert_eq!(table.at_risk, [5.0, 3.0]);
         assert_eq!(table.kaplan_meier(), [0.6, 0.6]);
+    }
+
+    #[test]
+    fn tables_by_group_are_those_of_their_rows() {
+        for seed in 0..200 {
+            let random = &mut Random::new(seed);
+            let n = 40;
+            let time: Vec<f64> = (0..n).map(|_| random.below(15) as f64).collect();
+            let event: Vec<bool> = (0..n).map(|_| random.chance(0.5)).collect();
+            let weight: Vec<f64> = (0..n).map(|_| 10f64.powf(12.0 * random.unit() - 6.0)).collect();
+            let entry: Vec<f64> = time.iter().map(|t| (t * random.unit()).floor() - 1.0).collect();
+            let group: Vec<u32> = (0..n).map(|_| random.below(4) as u32).collect();
+            let obs = Observations {
+                time: &time,
+                event: &event,
+                weight: random.chance(0.5).then_some(&weight),
+                entry: random.chance(0.5).then_some(&entry),
+                count: None,
+            };
+            let mut distinct = time.clone();
+            distinct.sort_by(f64::total_cmp);
+            distinct.dedup();
+            let tables = RiskTable::by_group(&obs, &group, 3);
+            for (k, table) in tables.iter().enumerate() {
+                let rows: Vec<usize> = (0..n).filter(|&i| group[i] == k as u32).rev().collect();
+                let take = |values: &[f64]| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
+                let (weight, entry) = (obs.weight.map(take), obs.entry.map(take));
+                let own = Observations {
+                    time: &take(&time),
+                    event: &rows.iter().map(|&i| event[i]).collect::<Vec<bool>>(),
+                    weight: weight.as_deref(),
+                    entry: entry.as_deref(),
+                    count: None,
+                };
+                let alone = RiskTable::new(&own);
+                assert_eq!(table.time, alone.time);
+                assert_eq!(table.at_risk, alone.at_risk);
+                assert_eq!(table.events, alone.events);
+                assert_eq!(table.kaplan_meier(), alone.kaplan_meier());
+                let value: Vec<f64> = distinct.iter().map(|time| 1.0 / (1.0 + time)).collect();
+                let each = (0..own.len()).map(|i| own.weight(i) / (1.0 + own.time[i]));
+                let (sum, expected) = (table.sum_of(&value).unwrap(), Precise::of(each).value());
+                assert!((sum - expected).abs() <= 1e-15 * expected);
+            }
+        }
     }
 
     #[test]

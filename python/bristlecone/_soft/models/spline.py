@@ -100,11 +100,11 @@ class SplineModel(TransformationModel):
     def start(self, sample: Sample) -> tuple[float, Floats]:
         """Least squares on the Nelson–Aalen estimate at the events (Royston & Parmar, 3.2)."""
         y = sample.y
-        table = _core.risk_table(np.exp(y), sample.event, sample.weight, None)
-        happened = table["events"] > 0
-        hazard = table["nelson_aalen"][happened]
+        table = _core.RiskTable(np.exp(y), sample.event, sample.weight, None)
+        happened = table.events > 0
+        hazard = table.nelson_aalen()[happened]
         z = self.link.level(-np.expm1(-hazard))
-        clock = self.clock(np.log(table["time"][happened]))
+        clock = self.clock(np.log(table.time[happened]))
         basis = clock[1 : 1 + self.n_shape].T
         # The intercept is free: a column of each sign.
         ones = np.ones((len(z), 1))
