@@ -7,8 +7,6 @@ import pytest
 from bristlecone import _core
 from bristlecone._encoder import BinaryEncoder, binary
 from bristlecone._encoder import thresholds as cutting
-from bristlecone._encoder.columns import BinnedColumn
-from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._estimators.classifier import OptimalTreeClassifier
 from bristlecone._estimators.survival import OptimalSurvivalTree
 
@@ -110,17 +108,13 @@ def test_features_by_ranks_are_those_of_transform(missing, thresholds, weighted,
     weight = rng.uniform(0.1, 2.0, len(X)) if weighted else None
     encoder = BinaryEncoder(thresholds=thresholds, missing=missing)
     monkeypatch.setattr(binary, "_MANY_ROWS", 1)
-    whole = encoder._fit_columns(X, sample_weight=weight, whole=True)
+    whole = encoder._fit_columns(X, sample_weight=weight, whole=True)()
     names = encoder.get_feature_names_out().tolist()
-    binned = encoder._fit_columns(X, sample_weight=weight)
+    binned = encoder._fit_columns(X, sample_weight=weight)()
     assert encoder.get_feature_names_out().tolist() == names
-    assert not any(isinstance(column, BinnedColumn) for column in whole)
-    assert any(isinstance(column, BinnedColumn) for column in binned)
-    for read in (binned, whole):
-        columns = RankedColumns.of(read, encoder.columns_, encoder.features_)
-        np.testing.assert_array_equal(
-            columns.features(columns.questions(encoder.features_)), encoder.transform(X)
-        )
+    for encoded, is_binned in ((whole, False), (binned, True)):
+        assert any(ranks.dtype == np.uint8 for ranks in encoded.columns.ranks) == is_binned
+        np.testing.assert_array_equal(encoded.features, encoder.transform(X))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

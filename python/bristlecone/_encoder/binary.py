@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from msgspec.json import decode, encode
@@ -24,7 +25,7 @@ from bristlecone._encoder.choice import (
     Chosen,
     ColumnChoice,
     choose,
-    choose_of_column,
+    choose_of_columns,
     choose_of_flag,
     guess,
     has_many_levels,
@@ -33,13 +34,12 @@ from bristlecone._encoder.columns import (
     Column,
     EncodedColumn,
     NumericColumn,
-    RankedColumn,
     TrainingColumn,
     training_columns,
 )
 from bristlecone._encoder.counts import ValueCounts
 from bristlecone._encoder.features import Feature
-from bristlecone._encoder.ranks import RankedColumns
+from bristlecone._encoder.ranks import Encoded
 from bristlecone._encoder.records import BinaryParameters, BinaryRecord
 from bristlecone._encoder.risk import LevelRisks, level_risks
 from bristlecone._encoder.schema import ColumnSchema, conform
@@ -247,8 +247,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         exposure: Floats | None = None,
         whole: bool = False,
-    ) -> list[EncodedColumn] | None:
-        """As ``fit``; returns the columns that were read, unless rows of weight zero were left out.
+    ) -> Callable[[], Encoded] | None:
+        """As ``fit``; returns how to encode the rows, unless rows of weight zero were left out.
 
         The caller need not read them again. Columns of many rows are bins between the thresholds,
         unless they are to be ``whole``, for other thresholds. Rates ``y`` may have exposures.
@@ -276,7 +276,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
         read: Iterable[TrainingColumn]
         read = map(with_risks, training_columns(table.one_by_one(), present))
-        guessed: dict[str, NDArray[np.int64]] = {}
+        guessed: Mapping[str, NDArray[np.int64]] = {}
         if self.thresholds == "ensemble":
             if y is None:
                 raise ValueError(
@@ -288,40 +288,46 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             scores = scores if present is None else scores[present]
             read = list(read)
             guessed = guess(parameters, read, scores, own, unit, risks)
+        if self.thresholds == "all":  # the search chooses them
+            guessed = defaultdict(lambda: np.zeros(0, np.int64))
         choices: list[ColumnChoice] = []
         columns: list[EncodedColumn] = []
-        # Many rows one column at a time: its values and counts take more memory than its features.
-        if table.n_rows < _MANY_ROWS:
-            read = list(read)
-        counted = own is None and parameters.missing != "branch"
+
+        def is_plain(column: TrainingColumn) -> TypeGuard[NumericColumn]:
+            if own is not None or parameters.missing == "branch":
+                return False
+            return isinstance(column, NumericColumn) and column.missing is None
+
         whole = whole or self.thresholds == "all" or table.n_rows < _MANY_ROWS
-        for column in read:
-            if counted and isinstance(column, NumericColumn) and column.missing is None:
-                choices.append(choose_of_flag(column))
-                columns.append(column)
-                continue
-            gaps = guessed.get(column.name)
-            if self.thresholds == "all" and isinstance(column, RankedColumn):
-                gaps = np.zeros(0, np.int64)  # the search chooses them
-            tried = column.name in risks
-            counts = ValueCounts.of(column, exact)
-            found = risks.get(column.name)
-            choice = choose_of_column(parameters, counts, unit, gaps, found, tried=tried)
-            choices.append(choice)
-            columns.append(column if whole else choice.binned(column))
-            del column, counts  # before the next one is read
+        # Many rows one column at a time: its values and counts take more memory than its features.
+        for some in ([one] for one in read) if table.n_rows >= _MANY_ROWS else (list(read),):
+            counts = [ValueCounts.of(one, exact) for one in some if not is_plain(one)]
+            others = iter(choose_of_columns(parameters, counts, unit, guessed, risks))
+            for column in some:
+                choice = choose_of_flag(column) if is_plain(column) else next(others)
+                choices.append(choice)
+                columns.append(column if whole else choice.binned(column))
+            del some, column, counts  # before the next one is read
         schemas = [choice.schema for choice in choices]
+        n_candidates = sum(len(choice.candidates) for choice in choices)
+        known: Encoded | None = None
 
         def divided(features: Sequence[Feature]) -> list[int]:
-            ranked = RankedColumns.of(columns, schemas, features)
-            return ranked.features(ranked.questions(features)).first_alike()
+            nonlocal known
+            encoded = Encoded.of(columns, schemas, features)
+            known = encoded if len(features) == n_candidates else None
+            return encoded.features.first_alike()
 
         self._take(choose(choices, divided, self.max_features), named=table.named)
         self._awaits_search = self.thresholds == "all" and any(
             schema.kind == "number" and schema.name not in self.constant_features_in_
             for schema in self.columns_
         )
-        return columns if present is None else None
+        if present is not None:
+            return None
+        if known is not None and len(self.features_) == n_candidates:
+            return lambda: known
+        return lambda: Encoded.of(columns, self.columns_, self.features_)
 
     def _take(self, chosen: Chosen, *, named: bool) -> None:
         """Remember what was chosen, and warn of columns."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -66,49 +67,74 @@ class Candidate(NamedTuple):
     feature : Feature
     n_smaller : int
         Rows on the smaller side, the same for a feature and its complement.
-    own : hashable
-        Its answers for the distinct values of its column, likewise; of a threshold its gap between
-        two of them.
     support : float
         Share of the weight on the lighter side.
     """
 
     feature: Feature
     n_smaller: int
-    own: Hashable
     support: float
 
 
-def _cuts(
-    counts: ValueCounts, gaps: NDArray[np.int64], fill: float | None, least: float
-) -> list[Candidate]:
-    """Thresholds of a column of numbers at ``gaps``, if their support is at least ``least``."""
-    distinct = counts.observed[0]
-    low, high = distinct[gaps], distinct[gaps + 1]
+class _Gaps(NamedTuple):
+    """Gaps between the distinct numbers of a column; ``fill`` stands for its missing values."""
+
+    counts: ValueCounts
+    gaps: NDArray[np.int64]
+    fill: float | None
+
+
+def _thresholds(columns: Sequence[_Gaps], least: float) -> list[list[Candidate]]:
+    """Thresholds of every column at its gaps, if their support is at least ``least``.
+
+    All columns are computed at once: most have few thresholds.
+    """
+    if not columns:
+        return []
+    beside = [(own.counts.observed[0], own.gaps) for own in columns]
+    low = np.concatenate([distinct[gaps] for distinct, gaps in beside])
+    high = np.concatenate([distinct[gaps + 1] for distinct, gaps in beside])
+    below = [own.counts.up_to(own.gaps) for own in columns]
+    rows, weight = (np.concatenate(of) for of in zip(*below, strict=True))
+    each = [
+        (
+            own.counts.n_rows,
+            own.counts.total_weight,
+            *own.counts.of_missing,
+            math.inf if own.fill is None else own.fill,
+        )
+        for own in columns
+    ]
+    sizes = [own.gaps.size for own in columns]
+    n_rows, total, missing_rows, missing_weight, fill = np.repeat(np.array(each).T, sizes, axis=1)
     values = midway(low, high)
-    missing = values >= (math.inf if fill is None else fill)
-    rows, weight = counts.up_to(gaps, missing)
-    n_smaller = np.minimum(rows, counts.n_rows - rows)
-    support = np.minimum(weight, counts.total_weight - weight) / counts.total_weight
-    found = (array.tolist() for array in (values, low, high, n_smaller, gaps, support))
+    with_missing = values >= fill
+    rows, weight = rows + with_missing * missing_rows, weight + with_missing * missing_weight
+    smaller = np.minimum(rows, n_rows - rows).astype(np.int64)
+    support = np.minimum(weight, total - weight) / total
+    at = zip(*(array.tolist() for array in (values, low, high, smaller, support)), strict=True)
     return [
-        Candidate(threshold(counts.name, value, low, high, fill), smaller, gap, share)
-        for value, low, high, smaller, gap, share in zip(*found, strict=True)
-        if share >= least
+        [
+            Candidate(threshold(own.counts.name, value, low, high, own.fill), smaller, share)
+            for value, low, high, smaller, share in islice(at, size)
+            if share >= least
+        ]
+        for own, size in zip(columns, sizes, strict=True)
     ]
 
 
 def _others(features: Iterable[Feature], counts: ValueCounts) -> list[Candidate]:
-    """The features, without those that hold for all rows or for none."""
-    n_rows, total, found = counts.n_rows, counts.total_weight, []
+    """The features, without those that hold for all rows or for none, or as an earlier one."""
+    n_rows, total = counts.n_rows, counts.total_weight
+    found: dict[bytes, Candidate] = {}
     for feature in features:
         answer = feature.evaluate(counts.column)
         n_true, true = int(counts.rows[answer].sum()), float(counts.weight[answer].sum())
         if n_true not in (0, n_rows):
             n_smaller, support = min(n_true, n_rows - n_true), min(true, total - true) / total
             own = np.packbits(sides(answer)).tobytes()
-            found.append(Candidate(feature, n_smaller, own, support))
-    return found
+            found.setdefault(own, Candidate(feature, n_smaller, support))
+    return list(found.values())
 
 
 class ColumnChoice(NamedTuple):
@@ -167,12 +193,9 @@ def without_repeats(
 ) -> list[Candidate]:
     """Candidates without those that divide the rows as an earlier one does.
 
-    Features of one column are compared by its values. For others ``divided`` gives the same value
-    if they divide the rows alike; it is asked for features that could: those that have as many rows
-    on the smaller side as another.
+    ``divided`` gives the same value for features that divide the rows alike; it is asked for those
+    that could: that have as many rows on the smaller side as another.
     """
-    first = {(one.feature.column, one.own): one for one in reversed(candidates)}
-    candidates = [one for one in candidates if first[one.feature.column, one.own] is one]
     alike = Counter(candidate.n_smaller for candidate in candidates)
     doubtful = [one.feature for one in candidates if alike[one.n_smaller] > 1]
     keys = iter(divided(doubtful) if doubtful else ())
@@ -188,36 +211,55 @@ def without_repeats(
     return kept
 
 
-def choose_of_column(
+def choose_of_columns(
+    parameters: BinaryParameters,
+    columns: Sequence[ValueCounts],
+    unit: float,
+    gaps: Mapping[str, NDArray[np.int64]],
+    risks: Mapping[str, LevelRisks | None],
+) -> list[ColumnChoice]:
+    """Choose the features of columns from their counts.
+
+    ``unit`` is the least weight of a row, or 1. ``gaps`` are those of numeric columns, where
+    they are chosen already, and ``risks`` those of levels, None where it was tried to find any.
+    """
+    fills = [replacement(one.column, parameters.missing, *one.observed) for one in columns]
+    least = parameters.min_support - ROUNDING
+    numeric = {}
+    for place, (counts, fill) in enumerate(zip(columns, fills, strict=True)):
+        distinct, total = counts.observed
+        # Columns of numbers without thresholds (an ensemble may have none) may vary.
+        if isinstance(counts.column, RankedColumn) and len(distinct) > 1:
+            own = gaps.get(counts.name)
+            if own is None:
+                method = parameters.thresholds, parameters.n_thresholds
+                own = choose_gaps(distinct, total, *method, unit)
+            numeric[place] = _Gaps(counts, own, fill)
+    thresholds = dict(zip(numeric, _thresholds(list(numeric.values()), least), strict=True))
+    return [
+        _choose(parameters, counts, fill, unit, thresholds.get(place), risks)
+        for place, (counts, fill) in enumerate(zip(columns, fills, strict=True))
+    ]
+
+
+def _choose(
     parameters: BinaryParameters,
     counts: ValueCounts,
+    fill: bool | float | None,
     unit: float,
-    gaps: NDArray[np.int64] | None = None,
-    risks: LevelRisks | None = None,
-    *,
-    tried: bool = False,
+    thresholds: list[Candidate] | None,
+    risks: Mapping[str, LevelRisks | None],
 ) -> ColumnChoice:
-    """Choose the features of a column from its counts.
-
-    ``unit`` is the least weight of a row, or 1. ``gaps`` are those of a numeric column, where
-    they are chosen already, and ``risks`` those of its levels, if it was ``tried`` to find any.
-    """
-    column, (distinct, total) = counts.column, counts.observed
-    fill = replacement(column, parameters.missing, distinct, total)
+    """The features of a column; of a numeric one that varies the ``thresholds`` are known."""
+    column, own_risks = counts.column, risks.get(counts.name)
     schema = replace(describe(column, fill), n_missing=counts.n_missing)
-    least = parameters.min_support - ROUNDING
-    candidates: list[Candidate] = []
-    # Columns of numbers without thresholds (an ensemble may have none) may vary.
-    varies = isinstance(column, RankedColumn) and len(distinct) > 1
-    if varies:
-        if gaps is None:
-            method = parameters.thresholds, parameters.n_thresholds
-            gaps = choose_gaps(distinct, total, *method, unit)
-        candidates += _cuts(counts, gaps, fill, least)
+    varies, candidates = thresholds is not None, thresholds or []
     frequent = False
-    for other in _others(_features(parameters, column, fill, distinct, total, unit, risks), counts):
+    features = _features(parameters, column, fill, *counts.observed, unit, own_risks)
+    for other in _others(features, counts):
         varies = True
-        if other.support >= least or isinstance(other.feature, Flag):
+        enough = other.support >= parameters.min_support - ROUNDING
+        if enough or isinstance(other.feature, Flag):
             frequent |= not isinstance(other.feature, (Other, Missing))
             candidates.append(other)
     doubts: list[str] = []
@@ -226,17 +268,17 @@ def choose_of_column(
             column,
             frequent=frequent,
             min_support=parameters.min_support,
-            n_rare=0 if risks is None else risks.n_rare,
+            n_rare=0 if own_risks is None else own_risks.n_rare,
             merged=parameters.categories == "risk"
-            and risks is None
+            and own_risks is None
             and has_many_levels(column, parameters.max_categories),
-            tried=tried,
+            tried=counts.name in risks,
         )
     return ColumnChoice(schema, candidates, varies, doubts)
 
 
 def choose_of_flag(column: NumericColumn) -> ColumnChoice:
-    """As ``choose_of_column`` of a flag without missing values in rows without weights.
+    """As ``choose_of_columns`` of a flag without missing values in rows without weights.
 
     Matrices of flags have many columns and little else to do.
     """
@@ -247,7 +289,7 @@ def choose_of_flag(column: NumericColumn) -> ColumnChoice:
     if n_smaller == 0:
         return ColumnChoice(schema, [], False, [])
     flag = Flag(column=column.name, condition="", missing=fill)
-    return ColumnChoice(schema, [Candidate(flag, n_smaller, b"", n_smaller / n)], True, [])
+    return ColumnChoice(schema, [Candidate(flag, n_smaller, n_smaller / n)], True, [])
 
 
 def choose(

@@ -55,6 +55,12 @@ class ValueCounts:
         total = rows.astype(np.float64)
         if weight is not None:
             total = weight.sums(place, n_values + 1).totals()
+        if isinstance(column, RankedColumn):  # every one of its values is found
+            k = n_values + int(rows[n_values] > 0)
+            missing = np.arange(k) == n_values if k > n_values else None
+            ranks = np.arange(k, dtype=np.uint32)
+            numbers = RankedColumn(column.name, column.distinct, ranks, missing)
+            return cls(numbers, rows[:k], total[:k])
         found = np.flatnonzero(rows[:n_values])
         kept = np.append(found, n_values) if rows[n_values] else found
         own = _distinct(column, found, bool(rows[n_values]))
@@ -75,18 +81,21 @@ class ValueCounts:
         """Their weight."""
         return float(self.weight.sum())
 
-    def up_to(self, gaps: Integers, missing: NDArray[np.bool_]) -> tuple[Integers, Floats]:
-        """Rows and weight of the distinct numbers below gaps, and perhaps of missing values."""
-        rows, weight = self.rows.cumsum()[gaps], self.weight.cumsum()[gaps]
-        if self.column.missing is not None:
-            rows, weight = rows + missing * self.rows[-1], weight + missing * self.weight[-1]
-        return rows, weight
+    def up_to(self, gaps: Integers) -> tuple[Integers, Floats]:
+        """Rows and weight of the distinct numbers below gaps."""
+        return self.rows.cumsum()[gaps], self.weight.cumsum()[gaps]
 
     @property
     def n_missing(self) -> int:
         """Rows without a value."""
-        missing = self.column.missing
-        return 0 if missing is None else int(self.rows[missing].sum())
+        return self.of_missing[0]
+
+    @property
+    def of_missing(self) -> tuple[int, float]:
+        """Rows without a value, and their weight."""
+        if self.column.missing is None:
+            return 0, 0.0
+        return int(self.rows[-1]), float(self.weight[-1])
 
     @property
     def observed(self) -> tuple[NDArray[Any], Floats]:
@@ -99,18 +108,16 @@ class ValueCounts:
         return values[shown], self.weight[shown]
 
 
-def _distinct(column: TrainingColumn, found: Integers, is_missing: bool) -> TrainingColumn:
+def _distinct(
+    column: NumericColumn | CategoricalColumn, found: Integers, is_missing: bool
+) -> TrainingColumn:
     """The column with one row per value found, and one without a value."""
-    n = len(found)
-    missing = np.arange(n + 1) == n if is_missing else None
-    if isinstance(column, RankedColumn):
-        ranks = np.arange(n + is_missing, dtype=np.uint32)
-        distinct = column.distinct if n == len(column.distinct) else column.distinct[found]
-        return RankedColumn(column.name, distinct, ranks, missing)
     if isinstance(column, CategoricalColumn):
         return replace(column, codes=np.append(found, -1) if is_missing else found)
-    values = found > 0
-    values = np.append(values, False) if is_missing else values
+    values, missing = found > 0, None
+    if is_missing:
+        values = np.append(values, False)
+        missing = np.arange(len(values)) == len(found)
     return NumericColumn(column.name, values, missing, column.integral)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.features import Feature, Threshold, sides, tell_apart
+from bristlecone._encoder.features import Feature, sides, tell_apart
 from bristlecone._encoder.ranks import Questions, RankedColumns
 from bristlecone._encoder.thresholds import midpoints, threshold
 
@@ -36,10 +37,11 @@ def add_cuts(
     questions: Questions,
     holds: NDArray[np.int64],
     cuts: Iterable[Cut],
-) -> bool:
-    """Give the encoder features that part the rows of every node as its cut does; whether it did.
+) -> Questions | None:
+    """Give the encoder features that part the rows of every node as its cut does.
 
-    ``questions`` are those of its features before, and each is true for ``holds`` rows.
+    ``questions`` are those of its features before, and each is true for ``holds`` rows. Returns
+    those of its features after, or None where no feature is new.
 
     The first are added: a fifth of the features there were, or eight. Every further one takes the
     place of the threshold of its column that is nearest by the number of rows in between, unless
@@ -53,34 +55,32 @@ def add_cuts(
         if not chosen.has(cut):
             chosen.put(cut, replaces=len(chosen.added) >= room)
     if not waiting:
-        return False
-    schemas = {schema.name: schema for schema in encoder.columns_}
-    result: list[Feature] = []
-    by_column: dict[str, list[Feature]] = defaultdict(list)
-    kept = chosen.kept()
-    for index, feature in enumerate(encoder.features_):
+        return None
+    fills = {schema.name: schema.fill for schema in encoder.columns_}
+    # The features by column, those of numbers by threshold, and the question of each.
+    found: dict[str, list[tuple[Feature, int, int]]] = defaultdict(list)
+    kept, names = chosen.kept(), columns.names
+    for index, one in enumerate(zip(encoder.features_, *questions, strict=True)):
         if index in kept:
-            by_column[feature.column].append(feature)
-    names = columns.names
+            found[one[0].column].append(one)
     for column, gap in chosen.added:
         name, values = names[column], columns.values[column]
         assert values is not None
-        value = float(midpoints(values[gap : gap + 2])[0])
-        by_column[name].append(
-            threshold(name, value, values[gap], values[gap + 1], schemas[name].fill)
-        )
-    for schema in encoder.columns_:
-        own = by_column[schema.name]
-        if schema.kind == "number":
-            own.sort(key=lambda feature: feature.value if isinstance(feature, Threshold) else 0.0)
-        result += own
+        ends = float(values[gap]), float(values[gap + 1])
+        value = float(midpoints(np.array(ends))[0])
+        found[name].append((threshold(name, value, *ends, fills[name]), column, gap))
+    for name in {names[column] for column, _ in chosen.added}:
+        # Further features of numbers follow their thresholds.
+        found[name].sort(key=lambda one: getattr(one[0], "value", math.inf))
+    every = [one for schema in encoder.columns_ for one in found[schema.name]]
+    features, places, gaps = (list(of) for of in zip(*every, strict=True))
     encoder._remember(
         encoder.columns_,
-        tell_apart(result),
+        tell_apart(features),
         encoder.constant_features_in_,
         named=hasattr(encoder, "feature_names_in_"),
     )
-    return True
+    return places, gaps
 
 
 class _Thresholds:

@@ -14,7 +14,7 @@ from bristlecone._data.arrays import type_name
 from bristlecone._data.exact import ExactValues
 from bristlecone._data.mixing import mixed
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.choice import choose, choose_of_column, has_many_levels
+from bristlecone._encoder.choice import choose, choose_of_columns, has_many_levels
 from bristlecone._encoder.columns import CategoricalColumn, Column
 from bristlecone._encoder.counts import CountedColumn, ValueCounts
 from bristlecone._encoder.features import Feature
@@ -167,7 +167,7 @@ def fit_counts(
 
     unit = min(1.0, least_weight)
     parameters = fitted._parameters()
-    choices = [choose_of_column(parameters, one, unit) for one in counts]
+    choices = choose_of_columns(parameters, counts, unit, {}, {})
     fitted._take(choose(choices, asked, fitted.max_features), named=True)
     return fitted
 

@@ -114,3 +114,23 @@ class RankedColumns(NamedTuple):
             for values, ranks in zip(self.values, self.ranks, strict=True)
         ]
         return np.column_stack(columns)
+
+
+class Encoded(NamedTuple):
+    """Training rows: their columns as ranks, what every feature asks of these, and the answers."""
+
+    columns: RankedColumns
+    questions: Questions
+    features: BinaryMatrix
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[EncodedColumn],
+        schemas: Sequence[ColumnSchema],
+        features: Sequence[Feature],
+    ) -> Encoded:
+        """Training columns, with their schemas, for these features."""
+        ranked = RankedColumns.of(columns, schemas, features)
+        questions = ranked.questions(features)
+        return cls(ranked, questions, ranked.features(questions))

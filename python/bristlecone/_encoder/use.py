@@ -13,10 +13,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.columns import EncodedColumn
 from bristlecone._encoder.features import Missing, Threshold
 from bristlecone._encoder.missing import missing_text
 from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._encoder.ranks import Encoded
 from bristlecone._encoder.table import read_table
 from bristlecone._log import log, logger, warn
 from bristlecone._tree import NO_FEATURE
@@ -55,8 +55,10 @@ def fit_encoder(
     weight: NDArray[np.float64] | None,
     verbose: Any,
     exposure: NDArray[np.float64] | None = None,
-) -> tuple[Any, list[EncodedColumn] | None]:
-    """A fitted clone, and the columns that a ``BinaryEncoder`` read; missing values are logged.
+) -> tuple[Any, Callable[[], Encoded] | None]:
+    """A fitted clone, and how to encode the rows that a ``BinaryEncoder`` read.
+
+    Missing values are logged.
 
     "auto" is ``BinaryEncoder()``, and None leaves numbers as they are. ``target`` makes the y of a
     transformer of the user's choice; if these are rates, they may have exposures.
@@ -72,10 +74,10 @@ def fit_encoder(
         given["y"] = target()
     if weight is not None and (ours or has_fit_parameter(fitted, "sample_weight")):
         given["sample_weight"] = weight
-    columns = None
+    encoded = None
     if ours:
         # With "auto" thresholds are added to those of the encoder.
-        columns = fitted._fit_columns(X, **given, exposure=exposure, whole=isinstance(encoder, str))
+        encoded = fitted._fit_columns(X, **given, exposure=exposure, whole=isinstance(encoder, str))
     else:
         fitted.fit(X, **given)
     missing = missing_text(getattr(fitted, "columns_", []))
@@ -83,7 +85,7 @@ def fit_encoder(
         log(verbose, "missing values: %s", missing)
     # Features of one's own are asked by their transform.
     ours = ours and type(fitted).transform is BinaryEncoder.transform
-    return fitted, columns if ours else None
+    return fitted, encoded if ours else None
 
 
 def rows_for(encoder: Any, X: Any, asked: Sequence[int]) -> NDArray[Any] | BinaryMatrix:

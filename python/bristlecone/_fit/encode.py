@@ -39,7 +39,7 @@ _MOST_SECONDS = 1e9
 def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[RowsT]:
     """The problem of these training rows, whose preparation began at ``start``."""
     start = time.perf_counter() if start is None else start
-    encoder, read = fit_encoder(
+    encoder, encoded = fit_encoder(
         search.encoder,
         data.X,
         partial(search.objective.target, data),
@@ -49,13 +49,11 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
     )
     # The columns are sorted once: thresholds, greedy trees and features are by their ranks.
     columns = None
-    if read is None:
+    if encoded is None:
         bits = binary_features(encoder, data.X)
     else:
-        columns = RankedColumns.of(read, encoder.columns_, encoder.features_)
-        questions = columns.questions(encoder.features_)
-        bits = columns.features(questions)
-    del read
+        columns, questions, bits = encoded()
+    del encoded
     holds: NDArray[np.int64] | None = None
     if search.limits.min_events_leaf == "auto":  # what this means follows from the features
         rows: Any = data  # of survival, which alone have events
@@ -69,8 +67,9 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         if growth is not None:
             holds = bits.count_true() if holds is None else holds
             cuts = search.objective.cuts(data, columns, growth)
-            if add_cuts(encoder, columns, questions, holds, cuts):
-                features = columns.features(columns.questions(encoder.features_))
+            added = add_cuts(encoder, columns, questions, holds, cuts)
+            if added is not None:
+                features = columns.features(added)
         if awaits_search(encoder):
             # No feature is written out: there are as many as thresholds.
             features = RankedFeatures(columns, data.weight, encoder.min_support)
