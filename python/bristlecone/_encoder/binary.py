@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -289,7 +288,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             read = list(read)
             guessed = guess(parameters, read, scores, own, unit, risks)
         if self.thresholds == "all":  # the search chooses them
-            guessed = defaultdict(lambda: np.zeros(0, np.int64))
+            guessed = dict.fromkeys(table.names, np.zeros(0, np.int64))
         choices: list[ColumnChoice] = []
         columns: list[EncodedColumn] = []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -41,6 +40,7 @@ from bristlecone._encoder.risk import LevelRisks, subset_features
 from bristlecone._encoder.schema import ColumnSchema, describe
 from bristlecone._encoder.thresholds import (
     choose_gaps,
+    midpoints,
     midway,
     ranks_with_fill,
     threshold,
@@ -80,8 +80,19 @@ class _Gaps(NamedTuple):
     """Gaps between the distinct numbers of a column; ``fill`` stands for its missing values."""
 
     counts: ValueCounts
+    distinct: Floats
     gaps: NDArray[np.int64]
     fill: float | None
+
+    def up_to(self) -> tuple[NDArray[np.int64], Floats]:
+        """Rows and weight up to each of the distinct numbers; the last is that of all rows."""
+        rows, weight = self.counts.rows, self.counts.weight
+        if self.fill is not None and self.counts.column.missing is not None:
+            at = np.count_nonzero(midpoints(self.distinct) < self.fill)
+            rows, weight = np.delete(rows, -1), np.delete(weight, -1)
+            rows[at] += self.counts.rows[-1]
+            weight[at] += self.counts.weight[-1]
+        return rows.cumsum(), weight.cumsum()
 
 
 def _thresholds(columns: Sequence[_Gaps], least: float) -> list[list[Candidate]]:
@@ -91,27 +102,16 @@ def _thresholds(columns: Sequence[_Gaps], least: float) -> list[list[Candidate]]
     """
     if not columns:
         return []
-    beside = [(own.counts.observed[0], own.gaps) for own in columns]
-    low = np.concatenate([distinct[gaps] for distinct, gaps in beside])
-    high = np.concatenate([distinct[gaps + 1] for distinct, gaps in beside])
-    below = [own.counts.up_to(own.gaps) for own in columns]
-    rows, weight = (np.concatenate(of) for of in zip(*below, strict=True))
-    each = [
-        (
-            own.counts.n_rows,
-            own.counts.total_weight,
-            *own.counts.of_missing,
-            math.inf if own.fill is None else own.fill,
-        )
-        for own in columns
-    ]
-    sizes = [own.gaps.size for own in columns]
-    n_rows, total, missing_rows, missing_weight, fill = np.repeat(np.array(each).T, sizes, axis=1)
+    low = np.concatenate([own.distinct[own.gaps] for own in columns])
+    high = np.concatenate([own.distinct[own.gaps + 1] for own in columns])
     values = midway(low, high)
-    with_missing = values >= fill
-    rows, weight = rows + with_missing * missing_rows, weight + with_missing * missing_weight
-    smaller = np.minimum(rows, n_rows - rows).astype(np.int64)
-    support = np.minimum(weight, total - weight) / total
+    sizes, sums = [own.gaps.size for own in columns], [own.up_to() for own in columns]
+    rows, weight = (
+        np.concatenate([sum_[own.gaps] for own, sum_ in zip(columns, of, strict=True)])
+        for of in zip(*sums, strict=True)
+    )
+    n_rows, total = (np.repeat([own[k][-1] for own in sums], sizes) for k in (0, 1))
+    smaller, support = np.minimum(rows, n_rows - rows), np.minimum(weight, total - weight) / total
     at = zip(*(array.tolist() for array in (values, low, high, smaller, support)), strict=True)
     return [
         [
@@ -234,7 +234,7 @@ def choose_of_columns(
             if own is None:
                 method = parameters.thresholds, parameters.n_thresholds
                 own = choose_gaps(distinct, total, *method, unit)
-            numeric[place] = _Gaps(counts, own, fill)
+            numeric[place] = _Gaps(counts, distinct, own, fill)
     thresholds = dict(zip(numeric, _thresholds(list(numeric.values()), least), strict=True))
     return [
         _choose(parameters, counts, fill, unit, thresholds.get(place), risks)

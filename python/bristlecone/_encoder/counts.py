@@ -81,21 +81,10 @@ class ValueCounts:
         """Their weight."""
         return float(self.weight.sum())
 
-    def up_to(self, gaps: Integers) -> tuple[Integers, Floats]:
-        """Rows and weight of the distinct numbers below gaps."""
-        return self.rows.cumsum()[gaps], self.weight.cumsum()[gaps]
-
     @property
     def n_missing(self) -> int:
         """Rows without a value."""
-        return self.of_missing[0]
-
-    @property
-    def of_missing(self) -> tuple[int, float]:
-        """Rows without a value, and their weight."""
-        if self.column.missing is None:
-            return 0, 0.0
-        return int(self.rows[-1]), float(self.weight[-1])
+        return 0 if self.column.missing is None else int(self.rows[-1])
 
     @property
     def observed(self) -> tuple[NDArray[Any], Floats]:

@@ -13,10 +13,14 @@ use crate::task::Questions;
 /// Gains of so many units, for each that rounding may add to a leaf, are rounding.
 const ROUNDING: i64 = 64;
 
-/// Blocks of a wide column, and the fewest rows of a node that are worth them; few in the tests,
-/// so that their small samples have all kinds.
+/// Most blocks of a wide column; few in the tests, so that their small samples have all kinds.
 const BLOCKS: usize = if cfg!(test) { 16 } else { 1024 };
-const LARGE: usize = if cfg!(test) { 20 } else { 4 * BLOCKS };
+
+/// Rows of a node for every block: a bound of a block takes as long as four cuts.
+const ROWS_OF_BLOCK: usize = if cfg!(test) { 2 } else { 16 };
+
+/// Fewest rows of a node that are worth blocks.
+const LARGE: usize = if cfg!(test) { 20 } else { 8 * ROWS_OF_BLOCK };
 
 /// A narrow column has blocks in a node with one row for so many levels, or more.
 const SPARSE: usize = 4;
@@ -124,7 +128,8 @@ impl<'a, T: Questions> Sums<'a, T> {
         let (shift, worth) = match asked {
             Column::Narrow { levels, .. } => (0, *levels <= SPARSE * rows.len()),
             Column::Wide { levels, .. } => {
-                let shift = levels.div_ceil(BLOCKS).next_power_of_two().trailing_zeros();
+                let blocks = (rows.len() / ROWS_OF_BLOCK).clamp(1, BLOCKS);
+                let shift = levels.div_ceil(blocks).next_power_of_two().trailing_zeros();
                 (shift, self.bounded && rows.len() >= LARGE)
             }
         };
