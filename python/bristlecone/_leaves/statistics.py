@@ -262,20 +262,21 @@ class SurvivalRows:
         times, died = table.time, table.events
         events, happened = float(died.sum()), died > 0
         n_died, n_censored = (of.astype(np.int64) for of in (counted.events, counted.censored))
-        follow_up = FollowUp(times, n_died, n_censored, entries)
+        n_events = int(n_died.sum())
+        n_samples = n_events + int(n_censored.sum())
         return LeafStatistics(
             node=node,
-            n_samples=follow_up.n_rows,
-            n_events=int(follow_up.events.sum()),
-            weight=float((died + table.censored).sum()),
+            n_samples=n_samples,
+            n_events=n_events,
+            weight=events + float(table.censored.sum()),
             events=events,
             hazard=hazard,
             theta=hazard_ratio(events, hazard, self.prior),
             event_times=times[happened],
             kaplan_meier=table.kaplan_meier()[happened],
             nelson_aalen=table.nelson_aalen()[happened],
-            at_risk=effective_at_risk(table, squares, follow_up.n_rows)[happened],
-            follow_up=follow_up,
+            at_risk=effective_at_risk(table, squares, n_samples)[happened],
+            follow_up=FollowUp(times, n_died, n_censored, entries),
         )
 
 
