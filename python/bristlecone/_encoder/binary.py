@@ -297,16 +297,21 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                 return False
             return isinstance(column, NumericColumn) and column.missing is None
 
-        whole = whole or self.thresholds == "all" or table.n_rows < _MANY_ROWS
-        # Many rows one column at a time: its values and counts take more memory than its features.
-        for some in ([one] for one in read) if table.n_rows >= _MANY_ROWS else (list(read),):
+        def take(some: Sequence[TrainingColumn]) -> None:
             counts = [ValueCounts.of(one, exact) for one in some if not is_plain(one)]
             others = iter(choose_of_columns(parameters, counts, unit, guessed, risks))
-            for column in some:
-                choice = choose_of_flag(column) if is_plain(column) else next(others)
+            for one in some:
+                choice = choose_of_flag(one) if is_plain(one) else next(others)
                 choices.append(choice)
-                columns.append(column if whole else choice.binned(column))
-            del some, column, counts  # before the next one is read
+                columns.append(one if whole else choice.binned(one))
+
+        whole = whole or self.thresholds == "all" or table.n_rows < _MANY_ROWS
+        if table.n_rows < _MANY_ROWS:
+            take(list(read))
+        else:  # one at a time: its values and counts take more memory than its features
+            for column in read:
+                take([column])
+                del column  # before the next one is read
         schemas = [choice.schema for choice in choices]
         n_candidates = sum(len(choice.candidates) for choice in choices)
         known: Encoded | None = None
