@@ -175,6 +175,11 @@ impl ScalarTask for Regression {
         -(target * target / weight * self.scale).round() as i64
     }
 
+    fn concave_cost(&self, sums: &[i64]) -> Option<f64> {
+        let endless = sums[0] == 0 && sums[1] != 0;
+        Some(if endless { f64::NEG_INFINITY } else { self.leaf_cost(sums) as f64 })
+    }
+
     fn splits_help(&self, sums: &[i64]) -> bool {
         sums[0] > 0
     }
