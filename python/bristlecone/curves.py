@@ -5,8 +5,6 @@ An invalid argument raises a ValueError that names it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
@@ -333,15 +331,14 @@ def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMe
     >>> curve.median, curve.median_interval()
     (3.0, (1.0, inf))
     """
-    rows = _rows(y, sample_weight)
-    table, squares = RiskTable(*rows), None
-    if rows.weight is not None:
-        squares = RiskTable(*rows._replace(weight=rows.weight**2))
+    time, event, weight, entry = _rows(y, sample_weight)
+    table = RiskTable(time, event, weight, entry)
+    squares = None if weight is None else RiskTable(time, event, weight**2, entry)
     return KaplanMeier(
         table.time,
         table.kaplan_meier(),
         hazard=table.events / table.at_risk,
-        at_risk=effective_at_risk(table, squares, rows.time.size),
+        at_risk=effective_at_risk(table, squares, time.size),
     )
 
 
@@ -579,17 +576,12 @@ def _read_only(values: ArrayLike) -> NDArray[np.float64]:
     return view
 
 
-class _Rows(NamedTuple):
-    """Outcomes and weights of rows, in the order in which ``RiskTable`` takes them."""
-
-    time: NDArray[np.float64]
-    event: NDArray[np.bool_]
-    weight: NDArray[np.float64] | None
-    entry: NDArray[np.float64] | None
-
-
-def _rows(y: Outcome, sample_weight: ArrayLike | None) -> _Rows:
-    """The rows that have a weight, checked."""
+def _rows(
+    y: Outcome, sample_weight: ArrayLike | None
+) -> tuple[
+    NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64] | None, NDArray[np.float64] | None
+]:
+    """Times, events, weights and entries of the rows that have a weight."""
     check_row_labels(y, of="y", sample_weight=sample_weight)
     event, time, entry = check_survival(y)
     weight = check_sample_weight(sample_weight, time.size)
@@ -597,7 +589,7 @@ def _rows(y: Outcome, sample_weight: ArrayLike | None) -> _Rows:
         kept = weight > 0
         event, time, weight = event[kept], time[kept], weight[kept]
         entry = None if entry is None else entry[kept]
-    return _Rows(time, event, weight, entry)
+    return time, event, weight, entry
 
 
 def effective_at_risk(

@@ -29,6 +29,7 @@ class ExactValues:
     """
 
     def __init__(self, values: Floats) -> None:
+        self.values = values
         found: dict[int, list[tuple[Integers, Floats]]] = defaultdict(list)
         rows = np.flatnonzero(values)
         rest = values[rows]

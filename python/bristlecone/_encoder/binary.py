@@ -38,7 +38,7 @@ from bristlecone._encoder.columns import (
 )
 from bristlecone._encoder.counts import ValueCounts
 from bristlecone._encoder.features import Feature
-from bristlecone._encoder.ranks import Encoded
+from bristlecone._encoder.ranks import Encoded, RankedColumns
 from bristlecone._encoder.records import BinaryParameters, BinaryRecord
 from bristlecone._encoder.risk import LevelRisks, level_risks
 from bristlecone._encoder.schema import ColumnSchema, conform
@@ -286,7 +286,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             scores = outcome_scores(y, table.n_rows, weight)
             scores = scores if present is None else scores[present]
             read = list(read)
-            guessed = guess(parameters, read, scores, own, unit, risks)
+            guessed = guess(parameters, read, scores, exact, unit, risks)
         if self.thresholds == "all":  # the search chooses them
             guessed = dict.fromkeys(table.names, np.zeros(0, np.int64))
         choices: list[ColumnChoice] = []
@@ -316,11 +316,15 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         n_candidates = sum(len(choice.candidates) for choice in choices)
         known: Encoded | None = None
 
+        def encoded(features: Sequence[Feature]) -> Encoded:
+            ranked = RankedColumns.of(columns, schemas, features)
+            questions = ranked.questions(features)
+            return Encoded(ranked, questions, ranked.features(questions))
+
         def divided(features: Sequence[Feature]) -> list[int]:
             nonlocal known
-            encoded = Encoded.of(columns, schemas, features)
-            known = encoded if len(features) == n_candidates else None
-            return encoded.features.first_alike()
+            known = encoded(features)
+            return known.features.first_alike()
 
         self._take(choose(choices, divided, self.max_features), named=table.named)
         self._awaits_search = self.thresholds == "all" and any(
@@ -329,9 +333,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         )
         if present is not None:
             return None
-        if known is not None and len(self.features_) == n_candidates:
+        # All candidates were compared, and all were kept.
+        if known is not None and known.features.shape[1] == len(self.features_) == n_candidates:
             return lambda: known
-        return lambda: Encoded.of(columns, self.columns_, self.features_)
+        return lambda: encoded(self.features_)
 
     def _take(self, chosen: Chosen, *, named: bool) -> None:
         """Remember what was chosen, and warn of columns."""

@@ -317,17 +317,16 @@ def guess(
     parameters: BinaryParameters,
     columns: list[TrainingColumn],
     scores: Floats,
-    weight: Floats | None,
+    weight: ExactValues | None,
     unit: float,
     risks: Mapping[str, LevelRisks | None],
 ) -> dict[str, NDArray[np.int64]]:
     """Gaps of every numeric column with a threshold of boosted trees over all features."""
-    exact = None if weight is None else ExactValues(weight)
     names: list[str | None] = []
     ranks: list[NDArray[np.int64]] = []
     n_gaps: list[int] = []
     for column in columns:
-        observed = ValueCounts.of(column, exact).observed
+        observed = ValueCounts.of(column, weight).observed
         fill = replacement(column, parameters.missing, *observed)
         if isinstance(column, RankedColumn):
             names.append(column.name)
@@ -342,7 +341,7 @@ def guess(
         ranks,
         n_gaps,
         scores,
-        weight,
+        None if weight is None else weight.values,
         most=parameters.n_thresholds,
         min_support=parameters.min_support,
     )

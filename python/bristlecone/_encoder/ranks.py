@@ -122,15 +122,3 @@ class Encoded(NamedTuple):
     columns: RankedColumns
     questions: Questions
     features: BinaryMatrix
-
-    @classmethod
-    def of(
-        cls,
-        columns: Sequence[EncodedColumn],
-        schemas: Sequence[ColumnSchema],
-        features: Sequence[Feature],
-    ) -> Encoded:
-        """Training columns, with their schemas, for these features."""
-        ranked = RankedColumns.of(columns, schemas, features)
-        questions = ranked.questions(features)
-        return cls(ranked, questions, ranked.features(questions))

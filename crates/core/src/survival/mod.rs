@@ -67,8 +67,14 @@ pub struct RiskTable {
 impl RiskTable {
     /// Sorts the times and accumulates; O(n), with weights O(n log n).
     pub fn new(obs: &Observations) -> Self {
+        RiskTable::with_places(obs).0
+    }
+
+    /// The table, and the place of the time of every row among the distinct times.
+    fn with_places(obs: &Observations) -> (Self, Vec<u32>) {
         let order = in_order(obs);
-        RiskTable::of_rows(obs, &order, &places(obs, &order))
+        let place = places(obs, &order);
+        (RiskTable::of_rows(obs, &order, &place), place)
     }
 
     /// The tables of the rows of every group, 0..n; rows of other groups are left out. The times are
@@ -99,52 +105,11 @@ impl RiskTable {
             }
             at.push(place.len() as u32 - 1);
         }
-        let table = match (obs.weight, obs.entry) {
-            (None, None) => RiskTable::counted(obs, rows, &at, time.len()),
-            _ => RiskTable::weighed(obs, rows, &at, &time),
+        let [at_risk, events, censored, staying] = match (obs.weight, obs.entry) {
+            (None, None) => counted(obs, rows, &at, time.len()),
+            _ => weighed(obs, rows, &at, &time),
         };
-        RiskTable { time, place, ..table }
-    }
-
-    /// Sums of whole numbers.
-    fn counted(obs: &Observations, rows: &[u32], at: &[u32], n: usize) -> Self {
-        let [mut events, mut censored] = [vec![0.0; n], vec![0.0; n]];
-        for (&row, &at) in rows.iter().zip(at) {
-            let sums = if obs.event[row as usize] { &mut events } else { &mut censored };
-            sums[at as usize] += obs.count(row as usize);
-        }
-        let [mut staying, mut at_risk] = [vec![0.0; n], vec![0.0; n]];
-        let mut sum = 0.0;
-        for k in (0..n).rev() {
-            staying[k] = sum;
-            sum += events[k] + censored[k];
-            at_risk[k] = sum;
-        }
-        RiskTable { at_risk, events, censored, staying, ..RiskTable::default() }
-    }
-
-    /// Sums of weights, with twice the digits.
-    fn weighed(obs: &Observations, rows: &[u32], at: &[u32], time: &[f64]) -> Self {
-        let n = time.len();
-        let mut columns = [vec![Precise::default(); n], vec![Precise::default(); n]];
-        for (&row, &at) in rows.iter().zip(at) {
-            let i = row as usize;
-            columns[usize::from(obs.event[i])][at as usize].add_times(obs.weight(i), obs.count(i));
-        }
-        let [censored, events] = columns;
-        let staying = match obs.entry {
-            None => later(events.iter().zip(&censored).map(|(&e, &c)| e.plus(c)).collect()),
-            Some(entry) => staying(obs, entry, (rows, at), time),
-        };
-        let at_risk = |k: usize| staying[k].plus(events[k].plus(censored[k])).value();
-        let values = |sums: &[Precise]| sums.iter().map(|sum| sum.value()).collect();
-        RiskTable {
-            at_risk: (0..n).map(at_risk).collect(),
-            staying: values(&staying),
-            events: values(&events),
-            censored: values(&censored),
-            ..RiskTable::default()
-        }
+        RiskTable { time, at_risk, events, censored, staying, place }
     }
 
     /// Σ weight · value over the rows, with twice the digits; every distinct time of the rows of all
@@ -237,9 +202,7 @@ fn places(obs: &Observations, order: &[u32]) -> Vec<u32> {
 ///
 /// With delayed entry the hazard is that from entry to time, floored likewise.
 pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
-    let order = in_order(obs);
-    let place = places(obs, &order);
-    let table = RiskTable::of_rows(obs, &order, &place);
+    let (table, place) = RiskTable::with_places(obs);
     let hazard = table.nelson_aalen_precise();
     let total_weight: f64 = table.events.iter().chain(&table.censored).sum();
     let floor = 1.0 / (total_weight + 1.0);
@@ -254,6 +217,41 @@ pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
         floored(hazard[k as usize].minus(before).value())
     };
     place.iter().zip(entry).map(increase).collect()
+}
+
+/// Weight at risk, of events, of censorings and of those who stay, of rows without weights.
+fn counted(obs: &Observations, rows: &[u32], at: &[u32], n: usize) -> [Vec<f64>; 4] {
+    let [mut events, mut censored] = [vec![0.0; n], vec![0.0; n]];
+    for (&row, &at) in rows.iter().zip(at) {
+        let sums = if obs.event[row as usize] { &mut events } else { &mut censored };
+        sums[at as usize] += obs.count(row as usize);
+    }
+    let [mut staying, mut at_risk] = [vec![0.0; n], vec![0.0; n]];
+    let mut sum = 0.0;
+    for k in (0..n).rev() {
+        staying[k] = sum;
+        sum += events[k] + censored[k];
+        at_risk[k] = sum;
+    }
+    [at_risk, events, censored, staying]
+}
+
+/// The same of weights or with late entry, with twice the digits.
+fn weighed(obs: &Observations, rows: &[u32], at: &[u32], time: &[f64]) -> [Vec<f64>; 4] {
+    let n = time.len();
+    let mut columns = [vec![Precise::default(); n], vec![Precise::default(); n]];
+    for (&row, &at) in rows.iter().zip(at) {
+        let i = row as usize;
+        columns[usize::from(obs.event[i])][at as usize].add_times(obs.weight(i), obs.count(i));
+    }
+    let [censored, events] = columns;
+    let staying = match obs.entry {
+        None => later(events.iter().zip(&censored).map(|(&e, &c)| e.plus(c)).collect()),
+        Some(entry) => staying(obs, entry, (rows, at), time),
+    };
+    let at_risk = |k: usize| staying[k].plus(events[k].plus(censored[k])).value();
+    let values = |sums: &[Precise]| sums.iter().map(|sum| sum.value()).collect();
+    [(0..n).map(at_risk).collect(), values(&events), values(&censored), values(&staying)]
 }
 
 /// Sum of all later values.

@@ -4,10 +4,10 @@ use super::{LabelCosts, MAX_TOTAL_BITS, RowCosts, Source};
 use crate::task::fixed::{Fixed, times_power};
 use crate::task::split_price::Price;
 
-/// Totals of other costs: fractions that tell trees of few leaves apart need so much less.
+/// Bits of the total of fractional costs: enough to tell trees of few leaves apart.
 const ROUNDED_BITS: u32 = 51;
 
-/// Totals that lanes drop bits of.
+/// Bits of a total from which lanes drop some.
 pub(super) const FINE_BITS: u32 = 55;
 
 impl Source {
