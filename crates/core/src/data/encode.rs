@@ -8,9 +8,6 @@ use rustc_hash::FxHashMap;
 /// Rows that are encoded at once: their words stay in the cache.
 const ROWS: usize = 4096;
 
-/// So few gaps are faster counted than searched.
-const FEW_GAPS: usize = 32;
-
 /// Neighbouring features that ask about one column.
 pub enum Questions<'a> {
     /// Whether the rank of a row is at most so much.
@@ -32,11 +29,11 @@ impl Questions<'_> {
 
 /// The answers to the questions of one column by its rank, as words of a row.
 struct Answered {
-    /// The gaps, ascending.
-    gaps: Vec<u32>,
     /// First word of the row that has an answer, and how many have.
     first: usize,
     words: usize,
+    /// Number of gaps below every rank, which larger ones have, too.
+    above: Vec<u32>,
     /// The words for a rank above so many gaps.
     masks: Vec<u64>,
 }
@@ -46,35 +43,28 @@ impl Answered {
     fn new(begin: usize, gaps: &[u32]) -> Self {
         let first = begin / 64;
         let words = (begin + gaps.len()).div_ceil(64) - first;
-        let mut order: Vec<usize> = (0..gaps.len()).collect();
-        order.sort_by_key(|&k| gaps[k]);
-        let sorted: Vec<u32> = order.iter().map(|&k| gaps[k]).collect();
         let place = |k: usize| begin - first * 64 + k;
         let mut held = vec![0u64; words];
         (0..gaps.len()).for_each(|k| held[place(k) / 64] |= 1 << (place(k) % 64));
+        let mut order: Vec<usize> = (0..gaps.len()).collect();
+        order.sort_by_key(|&k| gaps[k]);
+        let mut above = Vec::new();
+        let mut masks = held.clone();
         // The higher the rank, the fewer features hold.
-        let mut rest = order.as_slice();
-        let mut masks = Vec::with_capacity((gaps.len() + 1) * words);
-        for above in 0..=gaps.len() {
-            while let Some((&k, others)) = rest.split_first()
-                && sorted.get(above).is_none_or(|&least| gaps[k] < least)
-            {
-                held[place(k) / 64] &= !(1 << (place(k) % 64));
-                rest = others;
-            }
+        for (passed, k) in order.into_iter().enumerate() {
+            above.resize(gaps[k] as usize + 1, passed as u32);
+            held[place(k) / 64] &= !(1 << (place(k) % 64));
             masks.extend_from_slice(&held);
         }
-        Answered { gaps: sorted, first, words, masks }
+        above.push(gaps.len() as u32);
+        Answered { first, words, above, masks }
     }
 
     /// Sets the answers in rows of so many words.
     fn set(&self, rows: &mut [u64], width: usize, ranks: impl Iterator<Item = u32>) {
+        let last = self.above.len() - 1;
         for (row, rank) in rows.chunks_exact_mut(width).zip(ranks) {
-            let above: usize = match self.gaps.len() {
-                // Counting them has no branch to predict.
-                ..=FEW_GAPS => self.gaps.iter().map(|&gap| usize::from(rank > gap)).sum(),
-                _ => self.gaps.partition_point(|&gap| gap < rank),
-            };
+            let above = self.above[last.min(rank as usize)] as usize;
             let mask = &self.masks[above * self.words..][..self.words];
             row[self.first..].iter_mut().zip(mask).for_each(|(word, mask)| *word |= mask);
         }

@@ -10,7 +10,7 @@ use crate::search::lattice::above::Above;
 use crate::search::lattice::combine::{Least, Problem as Tables};
 use crate::search::lattice::geometry::{Best, PAD};
 use crate::search::lattice::kernels::{Kernel, Shared, Sweep, Worker, fill_double};
-use crate::search::lattice::sums::{Prefix, Source, View};
+use crate::search::lattice::sums::{Last, Prefix, Source, View};
 use crate::search::lattice::tables::Width;
 use crate::search::lattice::{self, Extent, MAX_DEPTH, Query, Share, make_sure};
 use crate::search::nodes::Found;
@@ -86,10 +86,8 @@ pub fn solve(
         let mut tables = lattice::problem(sample, query, (shift, 0), (counted, &[]), sums);
         let cells =
             |shared: &Shared<i64, f64>, worker: &mut Worker<i64>, above: &mut Above<f64>| {
-                let kernel = Batch::new(problem, shared);
-                with_token!(backend, token => {
-                    token.double().run(Sweep { shared, kernel, worker, above })
-                })
+                let (pass, kernel) = (&shared.pass, Batch::new(problem, shared, above));
+                with_token!(backend, token => token.double().run(Sweep { pass, kernel, worker }))
             };
         lattice::run(&mut tables, backend, fill_double, &cells, &mut threads, monitor)?;
         let best = &threads[0].best;
@@ -120,9 +118,10 @@ struct Waiting {
 }
 
 /// Cells that one thread collects during a pass.
-struct Batch<'a> {
+struct Batch<'a, 'b> {
     problem: &'a Problem<'a>,
     shared: &'a Shared<'a, i64, f64>,
+    above: &'a mut Above<'b, f64>,
     cells: Cells,
     /// Place of the value of each cell of the batch.
     places: Vec<u32>,
@@ -135,12 +134,17 @@ struct Batch<'a> {
     block: Vec<i64>,
 }
 
-impl<'a> Batch<'a> {
-    fn new(problem: &'a Problem, shared: &'a Shared<i64, f64>) -> Self {
-        let capacity = capacity(shared.problem.sums.geometry.n, shared.size);
+impl<'a, 'b> Batch<'a, 'b> {
+    fn new(
+        problem: &'a Problem,
+        shared: &'a Shared<i64, f64>,
+        above: &'a mut Above<'b, f64>,
+    ) -> Self {
+        let capacity = capacity(shared.problem.sums.geometry.n, shared.pass.size);
         Batch {
             problem,
             shared,
+            above,
             cells: Cells::new(shared.problem.loss_channels, capacity),
             places: vec![0; capacity],
             costs: vec![0.0; capacity],
@@ -152,24 +156,23 @@ impl<'a> Batch<'a> {
     }
 }
 
-impl<L: Lanes<I = i64, R = f64>> Kernel<L> for Batch<'_> {
+impl<L: Lanes<I = i64, R = f64>> Kernel<L> for Batch<'_, '_> {
     #[inline(always)]
     fn prefix<const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
         lanes: L,
         view: &View<i64>,
-        last: (&[i64], usize),
-        above: &mut Above<f64>,
+        last: Last<i64>,
     ) -> Result<(), Stop> {
         let n_lanes = self.shared.problem.sums.geometry.n - view.prefix.first();
         if self.cells.len + (n_lanes << M) > self.cells.capacity {
-            self.shared.monitor.check()?;
-            self.settle::<L, M, P, LEAVES>(lanes, above)?;
+            self.shared.pass.monitor.check()?;
+            self.settle::<L, M, P, LEAVES>(lanes)?;
         }
         self.collect::<L, M, P, LEAVES>(lanes, view, last);
         // Prefixes of which no cell has enough rows would pile up.
         if self.leaf.len() > 4 * self.cells.capacity {
-            self.settle::<L, M, P, LEAVES>(lanes, above)?;
+            self.settle::<L, M, P, LEAVES>(lanes)?;
         }
         Ok(())
     }
@@ -178,20 +181,19 @@ impl<L: Lanes<I = i64, R = f64>> Kernel<L> for Batch<'_> {
     fn end<const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
         lanes: L,
-        above: &mut Above<f64>,
     ) -> Result<(), Stop> {
-        self.settle::<L, M, P, LEAVES>(lanes, above)
+        self.settle::<L, M, P, LEAVES>(lanes)
     }
 }
 
-impl Batch<'_> {
+impl Batch<'_, '_> {
     /// Puts the cells of `prefix ∪ {lane}` with enough rows into the batch.
     #[inline(always)]
     fn collect<L: Lanes<I = i64, R = f64>, const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
         lanes: L,
         view: &View<i64>,
-        last: (&[i64], usize),
+        last: Last<i64>,
     ) {
         const { assert!(L::N <= PAD) };
         let Tables { sums, minima, loss_channels, .. } = self.shared.problem;
@@ -236,13 +238,12 @@ impl Batch<'_> {
     fn settle<L: Lanes<I = i64, R = f64>, const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
         lanes: L,
-        above: &mut Above<f64>,
     ) -> Result<(), Stop> {
-        let Batch { problem, shared, cells, places, costs, waiting, leaf, price, .. } = self;
+        let Batch { problem, shared, above, cells, places, costs, waiting, leaf, price, .. } = self;
         let len = cells.len;
         if len > 0 {
             let (places, costs) = (&places[..len], &mut costs[..len]);
-            shared.monitor.count(len as u64);
+            shared.pass.monitor.count(len as u64);
             problem.task.leaf_costs(cells, costs)?;
             problem.seen.costs(costs);
             for (&place, &cost) in places.iter().zip(&*costs) {

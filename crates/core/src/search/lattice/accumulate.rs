@@ -1,6 +1,7 @@
 //! Summing the statistics of the rows of an itemset, one lane per further column.
 
 use super::memory::{refill, room_for};
+use super::runs::Visit;
 use crate::data::column_bitsets;
 use crate::simd::{Job, LaneInt, Lanes, Vector};
 
@@ -20,6 +21,8 @@ pub struct Rows<I> {
     /// Words per column bitset.
     words: usize,
     columns: Vec<u64>,
+    /// A bitset without a row.
+    nothing: Vec<u64>,
     n_columns: usize,
     marker: std::marker::PhantomData<I>,
 }
@@ -55,20 +58,38 @@ impl<I: LaneInt> Rows<I> {
         self.transpose();
     }
 
-    /// Replaces `self` by the rows of `other` in which column `c` is true.
-    pub fn restrict(&mut self, other: &Rows<I>, c: usize) {
+    /// Replaces `self` by some rows of `other`.
+    pub fn restrict(&mut self, other: &Rows<I>, picked: Picked) {
+        let Picked { a, b, but } = picked;
+        let words = || a.iter().zip(b).zip(but).map(|((a, b), but)| a & b & !but);
         self.channels = other.channels;
         self.n_columns = other.n_columns;
         self.stats_words = other.stats_words;
         self.record = other.record;
-        self.n_rows = other.column(c).iter().map(|word| word.count_ones() as usize).sum();
+        self.n_rows = words().map(|word| word.count_ones() as usize).sum();
         self.words = self.n_rows.div_ceil(64).max(1);
         room_for(&mut self.data, self.n_rows * self.record + 1);
-        for_each_bit(other.column(c), other.column(c), |r| {
-            self.data.extend_from_slice(&other.data[r * other.record..(r + 1) * other.record]);
-        });
+        // A record of known length is copied without a call.
+        macro_rules! copy {
+            ($($record:literal)*) => {
+                match self.record {
+                    $($record => copy_rows(&mut self.data, other.data.as_chunks::<$record>().0, words()),)*
+                    record => {
+                        for_each_bit(words(), |r| {
+                            self.data.extend_from_slice(&other.data[r * record..(r + 1) * record]);
+                        });
+                    }
+                }
+            };
+        }
+        copy!(2 3 4 5 6 7 8);
         self.data.push(0);
         self.transpose();
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.n_rows
     }
 
     /// Bytes in use, or kept for later.
@@ -100,22 +121,37 @@ impl<I: LaneInt> Rows<I> {
         let row = |r: usize| &data[r * record + at..(r + 1) * record];
         room_for(&mut self.columns, self.n_columns * self.words);
         column_bitsets(self.n_rows, self.n_columns, row, &mut self.columns);
+        refill(&mut self.nothing, self.words, 0);
     }
 
-    /// Sums over the rows in both `a` and `b`, for every column `first..` one lane:
-    /// `out[channel · stride + column]`. Lanes from the last column to the end of `out`'s
+    /// The rows of a bitset.
+    #[inline(always)]
+    pub fn picked<'a>(&'a self, rows: &'a [u64]) -> Picked<'a> {
+        Picked { a: rows, b: rows, but: &self.nothing }
+    }
+
+    /// Rows that a column adds to the one before it in its run.
+    #[inline(always)]
+    pub fn added(&self, visit: Visit) -> Picked<'_> {
+        let picked = self.picked(self.column(visit.column));
+        let but = visit.inner.map_or(picked.but, |inner| self.column(inner));
+        Picked { but, ..picked }
+    }
+
+    /// Sums over some rows, for every column `first..` one lane: `out[channel · stride + column]`,
+    /// added to what is there or in its place. Lanes from the last column to the end of `out`'s
     /// stride that a vector reaches are zero; there have to be [`SPARE_LANES`].
     #[inline(always)]
     pub fn accumulate<L: Lanes<I = I>>(
         &self,
         lanes: L,
-        a: &[u64],
-        b: &[u64],
+        picked: Picked,
         first: usize,
         out: &mut [I],
         stride: usize,
+        adds: bool,
     ) {
-        lanes.run(Accumulate { rows: self, a, b, first, out, stride });
+        lanes.run(Accumulate { rows: self, picked, first, out, stride, adds });
     }
 
     /// See [`Rows::accumulate`].
@@ -123,13 +159,13 @@ impl<I: LaneInt> Rows<I> {
     fn sum<L: Lanes<I = I>>(
         &self,
         lanes: L,
-        a: &[u64],
-        b: &[u64],
+        picked: Picked,
         first: usize,
         out: &mut [I],
         stride: usize,
+        adds: bool,
     ) {
-        let (a, b) = (&a[..self.words], &b[..self.words]);
+        let Picked { a, b, .. } = picked;
         assert!(a[self.words - 1] & b[self.words - 1] & !self.last_word() == 0);
         assert!(stride >= self.n_columns + SPARE_LANES && out.len() >= self.channels * stride);
         let most = if L::N == 16 { 3 } else { 4 };
@@ -145,9 +181,9 @@ impl<I: LaneInt> Rows<I> {
                         // there are as many channels from `c` on.
                         unsafe {
                             match group {
-                                1 => self.pass::<L, $nv, 1>(lanes, a, b, h, c, out, stride),
-                                2 => self.pass::<L, $nv, 2>(lanes, a, b, h, c, out, stride),
-                                _ => self.pass::<L, $nv, 3>(lanes, a, b, h, c, out, stride),
+                                1 => self.pass::<L, $nv, 1>(lanes, picked, h, c, out, stride, adds),
+                                2 => self.pass::<L, $nv, 2>(lanes, picked, h, c, out, stride, adds),
+                                _ => self.pass::<L, $nv, 3>(lanes, picked, h, c, out, stride, adds),
                             }
                         }
                     };
@@ -170,7 +206,7 @@ impl<I: LaneInt> Rows<I> {
     /// One sweep over the rows for `NV` vectors of lanes and `CH` channels.
     ///
     /// # Safety
-    /// `a` and `b` have no row in common that is none of these. The last vector begins before
+    /// All rows picked are among these. The last vector begins before
     /// the last column and ends within `stride`, `channel + CH` is at most the number of
     /// channels, and `out` has a stride for each of these.
     #[inline(always)]
@@ -178,20 +214,30 @@ impl<I: LaneInt> Rows<I> {
     unsafe fn pass<L: Lanes<I = I>, const NV: usize, const CH: usize>(
         &self,
         lanes: L,
-        a: &[u64],
-        b: &[u64],
+        picked: Picked,
         h: usize,
         channel: usize,
         out: &mut [I],
         stride: usize,
+        adds: bool,
     ) {
-        let (a, b) = (&a[..self.words], &b[..self.words]);
+        let n = self.words;
+        let (a, b, but) = (&picked.a[..n], &picked.b[..n], &picked.but[..n]);
         let mut acc = [[lanes.splat(I::default()); CH]; NV];
+        if adds {
+            for v in 0..NV {
+                for c in 0..CH {
+                    // SAFETY: the caller's: the vector ends within the stride of the channel.
+                    acc[v][c] =
+                        unsafe { lanes.load_at(out, (channel + c) * stride + h + v * L::N) };
+                }
+            }
+        }
         let base = self.data.as_ptr().cast::<u8>();
         let record = self.record * 8;
         let bits_at = self.stats_words * 8 + h / 8;
         for w in 0..self.words {
-            let mut rest = a[w] & b[w];
+            let mut rest = a[w] & b[w] & !but[w];
             while rest != 0 {
                 let row = (w * 64 + rest.trailing_zeros() as usize) * record;
                 rest &= rest - 1;
@@ -218,14 +264,22 @@ impl<I: LaneInt> Rows<I> {
     }
 }
 
+/// Rows that are in two bitsets, but not in a third one.
+#[derive(Clone, Copy)]
+pub struct Picked<'a> {
+    pub a: &'a [u64],
+    pub b: &'a [u64],
+    pub but: &'a [u64],
+}
+
 /// See [`Rows::accumulate`]: in a function of its own, as it is the same for all tasks.
 struct Accumulate<'a, I> {
     rows: &'a Rows<I>,
-    a: &'a [u64],
-    b: &'a [u64],
+    picked: Picked<'a>,
     first: usize,
     out: &'a mut [I],
     stride: usize,
+    adds: bool,
 }
 
 impl<L: Lanes> Job<L> for Accumulate<'_, L::I> {
@@ -233,16 +287,24 @@ impl<L: Lanes> Job<L> for Accumulate<'_, L::I> {
 
     #[inline(always)]
     fn run(self, lanes: L) {
-        let Accumulate { rows, a, b, first, out, stride } = self;
-        rows.sum(lanes, a, b, first, out, stride);
+        let Accumulate { rows, picked, first, out, stride, adds } = self;
+        rows.sum(lanes, picked, first, out, stride, adds);
     }
 }
 
-/// Calls `f` with the position of every bit set in both `a` and `b`.
+/// Appends the records of so many words of the rows in a bitset.
+fn copy_rows<const W: usize>(
+    into: &mut Vec<u64>,
+    records: &[[u64; W]],
+    words: impl Iterator<Item = u64>,
+) {
+    for_each_bit(words, |r| into.extend_from_slice(&records[r]));
+}
+
+/// Calls `f` with the position of every bit set.
 #[inline(always)]
-pub fn for_each_bit(a: &[u64], b: &[u64], mut f: impl FnMut(usize)) {
-    for (w, (&x, &y)) in a.iter().zip(b).enumerate() {
-        let mut rest = x & y;
+fn for_each_bit(words: impl Iterator<Item = u64>, mut f: impl FnMut(usize)) {
+    for (w, mut rest) in words.enumerate() {
         while rest != 0 {
             f(w * 64 + rest.trailing_zeros() as usize);
             rest &= rest - 1;

@@ -11,7 +11,7 @@ use super::above::{Above, Places};
 use super::budgets::Combination;
 use super::geometry::{Best, MAX_DEPTH, PATTERNS, best_at, has_row};
 use super::losses::Losses;
-use super::sums::{Prefix, Source, Sums, View};
+use super::sums::{Last, Prefix, Source, Sums, View};
 use crate::data::Smallest;
 use crate::simd::{Job, LaneInt, LaneReal, Lanes, Vector};
 use std::mem::MaybeUninit;
@@ -114,7 +114,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         lanes: L,
         losses: &(W, H),
         view: &View<I>,
-        last: (&[I], usize),
+        last: Last<I>,
         below: &Best<R>,
         above: &mut Above<R>,
     ) {

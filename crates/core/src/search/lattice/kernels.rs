@@ -1,37 +1,45 @@
 //! The passes over the lattice, compiled once per instruction set.
 //!
-//! Work is handed out by the first two columns of the prefix, so any number of threads
+//! Work is handed out by the runs of the first two columns of the prefix, so any number of threads
 //! shares a level and its tables.
 
 use super::above::Above;
-use super::accumulate::{Rows, SPARE_LANES};
+use super::accumulate::Rows;
 use super::combine::Problem;
 use super::geometry::{Best, MAX_DEPTH};
 use super::losses::{LeastChannel, LossOf, Losses};
-use super::memory::refill;
-use super::sums::{Sums, View};
+use super::running::{self, Running};
+use super::runs::Visit;
+use super::sums::{Last, Sums, View};
+use super::tickets::Tickets;
 
 use crate::search::{Monitor, Stop};
 use crate::simd::{Backend, FloatLanes, Job, LaneInt, Lanes, Whole, with_token};
 use crate::task::LaneTask;
 use std::marker::PhantomData;
-use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Memory that one thread owns.
 pub struct Worker<I> {
     views: [View<I>; MAX_DEPTH],
+    /// Rows that each column of a run adds, and which run that is.
+    added: (usize, Vec<Rows<I>>),
     /// Rows where the first column of the prefix is true, and which column that is.
     one: (usize, Rows<I>),
     /// Rows where the first two are, and which.
     two: ((usize, usize), Rows<I>),
-    scratch: Vec<I>,
+    running: Running<I>,
 }
 
 impl<I: LaneInt> Worker<I> {
     /// Bytes of its copies of rows.
     pub fn row_bytes(&self) -> usize {
-        self.one.1.bytes() + self.two.1.bytes()
+        let rows = self.added.1.iter().chain([&self.one.1, &self.two.1]);
+        rows.map(Rows::bytes).sum::<usize>() + self.running.row_bytes()
+    }
+
+    /// Entries of the sums that others build on.
+    pub fn running_entries(&self) -> usize {
+        self.running.entries()
     }
 }
 
@@ -39,9 +47,10 @@ impl<I: LaneInt> Default for Worker<I> {
     fn default() -> Self {
         Worker {
             views: Default::default(),
+            added: (usize::MAX, Vec::new()),
             one: (usize::MAX, Rows::default()),
             two: ((usize::MAX, usize::MAX), Rows::default()),
-            scratch: Vec::new(),
+            running: Running::default(),
         }
     }
 }
@@ -52,42 +61,49 @@ impl<I: LaneInt> Worker<I> {
         self.views.iter_mut().for_each(|view| view.begin(sums));
         self.one.0 = usize::MAX;
         self.two.0 = (usize::MAX, usize::MAX);
-        let stride = sums.geometry.n + SPARE_LANES;
-        refill(&mut self.scratch, stride * sums.channels, I::default());
     }
 
-    fn stride(&self, channels: usize) -> usize {
-        self.scratch.len() / channels
-    }
-
-    fn restrict(&mut self, rows: &Rows<I>, f: usize) {
-        if self.one.0 != f {
-            self.one.1.restrict(rows, f);
-            self.one.0 = f;
+    /// Picks out the rows that every column of a run adds.
+    fn pick(&mut self, rows: &Rows<I>, run: usize, visits: impl Iterator<Item = Visit>) {
+        let (picked, added) = &mut self.added;
+        if *picked != run {
+            for (i, visit) in visits.enumerate() {
+                if added.len() == i {
+                    added.push(Rows::default());
+                }
+                added[i].restrict(rows, rows.added(visit));
+            }
+            *picked = run;
         }
     }
 
+    /// Picks out the rows where two columns are true.
     fn restrict_twice(&mut self, rows: &Rows<I>, f: usize, g: usize) {
-        self.restrict(rows, f);
-        if self.two.0 != (f, g) {
-            self.two.1.restrict(&self.one.1, g);
-            self.two.0 = (f, g);
+        let (of_one, one) = &mut self.one;
+        if *of_one != f {
+            one.restrict(rows, rows.picked(rows.column(f)));
+            *of_one = f;
+        }
+        let (of_two, two) = &mut self.two;
+        if *of_two != (f, g) {
+            two.restrict(one, one.picked(one.column(g)));
+            *of_two = (f, g);
         }
     }
 }
 
-/// State that all threads share while they sum the itemsets of a level.
-pub struct Filling<'a, I> {
+/// State that all threads share during a pass over the itemsets of a level.
+pub struct Pass<'a, I> {
     /// The rows, and the levels above.
     pub sums: &'a Sums<I>,
     /// Size of the itemsets.
     pub size: usize,
-    /// The level; threads write disjoint rows.
-    pub out: SumsOut<'a, I>,
+    /// Whether the sums of these are not known yet.
+    pub counts: bool,
     /// All rows, as a bitset.
     pub everything: &'a [u64],
     /// Hands out work.
-    pub tickets: Tickets,
+    pub tickets: Tickets<'a>,
     /// When to stop.
     pub monitor: &'a Monitor<'a>,
 }
@@ -96,16 +112,9 @@ pub struct Filling<'a, I> {
 pub struct Shared<'a, I, R> {
     /// The lattice.
     pub problem: &'a Problem<I, R>,
-    /// Size of the itemsets.
-    pub size: usize,
-    /// Their best splits, where they are not leaves.
+    /// Best splits of the itemsets, where they are not leaves.
     pub below: &'a Best<R>,
-    /// All rows, as a bitset.
-    pub everything: &'a [u64],
-    /// Hands out work.
-    pub tickets: Tickets,
-    /// When to stop.
-    pub monitor: &'a Monitor<'a>,
+    pub pass: Pass<'a, I>,
 }
 
 /// A table that threads fill in disjoint places.
@@ -115,7 +124,7 @@ pub struct SumsOut<'a, I> {
     only: PhantomData<&'a mut [I]>,
 }
 
-// SAFETY: `fill_sums` hands every row of the table to exactly one thread.
+// SAFETY: tickets hand every row of the table to exactly one thread.
 unsafe impl<I: Send> Sync for SumsOut<'_, I> {}
 
 impl<'a, I> SumsOut<'a, I> {
@@ -140,7 +149,8 @@ impl<'a, I> SumsOut<'a, I> {
 }
 
 /// Sums of positive itemsets on one thread.
-pub type SumsPass<I> = fn(Backend, &Filling<'_, I>, &mut Worker<I>) -> Result<(), Stop>;
+pub type SumsPass<I> =
+    fn(Backend, &Pass<'_, I>, &SumsOut<'_, I>, &mut Worker<I>) -> Result<(), Stop>;
 /// Work on the cells of itemsets on one thread.
 pub type CellsOf<'a, I, R> =
     dyn Fn(&Shared<'_, I, R>, &mut Worker<I>, &mut Above<R>) -> Result<(), Stop> + Sync + 'a;
@@ -159,9 +169,9 @@ impl<T: LaneTask> Passes<T, u16, Whole> {
     /// In short width, for a task whose leaves cost the least of their channels.
     pub fn short() -> Self {
         Passes {
-            sums: |backend, filling, worker| {
-                let job = FillSums { filling, worker };
-                with_token!(backend, token => token.short().run(job))
+            sums: |backend, pass, out, worker| {
+                let kernel = Keep { pass, out };
+                with_token!(backend, token => token.short().run(Sweep { pass, kernel, worker }))
             },
             cells: |backend, task, shared, worker, above| {
                 let more = task.short().map_or(0, |short| short.last << short.lift);
@@ -175,9 +185,9 @@ impl<T: LaneTask> Passes<T, i32, f32> {
     /// In single width.
     pub fn single() -> Self {
         Passes {
-            sums: |backend, filling, worker| {
-                let job = FillSums { filling, worker };
-                with_token!(backend, token => token.single().run(job))
+            sums: |backend, pass, out, worker| {
+                let kernel = Keep { pass, out };
+                with_token!(backend, token => token.single().run(Sweep { pass, kernel, worker }))
             },
             cells: |backend, task, shared, worker, above| with_token!(backend, token => losses(task, token.single(), shared, worker, above)),
         }
@@ -197,188 +207,64 @@ impl<T: LaneTask> Passes<T, i64, f64> {
 /// Sums of positive itemsets in double width.
 pub fn fill_double(
     backend: Backend,
-    filling: &Filling<i64>,
+    pass: &Pass<i64>,
+    out: &SumsOut<i64>,
     worker: &mut Worker<i64>,
 ) -> Result<(), Stop> {
-    with_token!(backend, token => token.double().run(FillSums { filling, worker }))
+    let kernel = Keep { pass, out };
+    with_token!(backend, token => token.double().run(Sweep { pass, kernel, worker }))
 }
 
-/// Work of a pass on the cells of a level.
+/// Work of a pass on the itemsets of a level.
 pub trait Kernel<L: Lanes> {
     /// Those of `prefix ∪ {lane}` for all lanes beyond the prefix of `M − 1` columns, which has `P`
-    /// sign patterns: on the level of the leaves `last` holds their positive sums and the stride
-    /// of channels.
-    fn prefix<const M: usize, const P: usize, const LEAVES: bool>(
+    /// sign patterns: `last` holds their positive sums where the pass counts them.
+    fn prefix<const M: usize, const P: usize, const COUNTS: bool>(
         &mut self,
         lanes: L,
         view: &View<L::I>,
-        last: (&[L::I], usize),
-        above: &mut Above<L::R>,
+        last: Last<L::I>,
     ) -> Result<(), Stop>;
 
+    /// After the prefixes of the same first two columns.
+    fn release(&mut self) {}
+
     /// After the last prefix.
-    fn end<const M: usize, const P: usize, const LEAVES: bool>(
+    fn end<const M: usize, const P: usize, const COUNTS: bool>(
         &mut self,
         _lanes: L,
-        _above: &mut Above<L::R>,
     ) -> Result<(), Stop> {
         Ok(())
     }
 }
 
-/// Hands out the prefixes of a level to threads.
-pub struct Tickets {
-    next: AtomicUsize,
-    /// Size of the itemsets.
-    m: usize,
-    /// Number of columns.
-    n: usize,
-    n_threads: usize,
-    order: Order,
+/// Keeps the sums of all positive itemsets of a size.
+struct Keep<'a, 'b, I> {
+    pass: &'a Pass<'b, I>,
+    out: &'a SumsOut<'b, I>,
 }
 
-/// Order in which prefixes of two columns are handed out.
-enum Order {
-    /// All of a first column at once: no two threads pick out the rows of the same column.
-    FirstColumn,
-    /// One by one.
-    Pairs,
-    /// One by one, most of them without a column of the one before.
-    Apart,
-}
-
-impl Tickets {
-    /// For itemsets of size `m` over `n` columns.
-    pub fn new(m: usize, n: usize, n_threads: usize) -> Self {
-        // The first column has m of n parts of the work, which must be little beside a thread's.
-        let by_first = n_threads == 1 || 4 * m * n_threads <= n;
-        let order = if by_first { Order::FirstColumn } else { Order::Pairs };
-        Tickets { next: AtomicUsize::new(0), m, n, n_threads, order }
-    }
-
-    /// For threads that wait for each other where their prefixes have a column in common.
-    pub fn apart(self) -> Self {
-        let order = match self.order {
-            Order::Pairs => Order::Apart,
-            order => order,
-        };
-        Tickets { order, ..self }
-    }
-
-    /// The prefixes of at most two columns of one thread.
-    fn prefixes(&self) -> Prefixes<'_> {
-        Prefixes { tickets: self, first: 0, seconds: [0..0, 0..0] }
-    }
-
-    /// The next prefix of at most two columns, a range for the second, where the level has `m`;
-    /// columns that it does not have are 0. `None` when there is no more.
-    fn take(&self) -> Option<(usize, Range<usize>)> {
-        let n = self.n;
-        loop {
-            let ticket = self.next.fetch_add(1, Ordering::Relaxed);
-            let pair = |f: usize, g: usize| Some((f, g..g + 1));
-            match (self.m, &self.order) {
-                (1, _) => return (ticket == 0).then_some((0, 0..1)),
-                (2, _) => return (ticket < n).then_some((ticket, 0..1)),
-                (_, Order::FirstColumn) => return (ticket < n).then_some((ticket, ticket + 1..n)),
-                (_, Order::Pairs | Order::Apart) if ticket >= n * n => return None,
-                (_, Order::Pairs) if ticket / n < ticket % n => {
-                    return pair(ticket / n, ticket % n);
-                }
-                (_, Order::Apart) => {
-                    // Pairs of the same sum modulo n have no column in common.
-                    let (sum, f) = (ticket / n, ticket % n);
-                    let g = (sum + n - f) % n;
-                    if f < g {
-                        return pair(f, g);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-/// See [`Tickets::prefixes`].
-struct Prefixes<'a> {
-    tickets: &'a Tickets,
-    first: usize,
-    /// Second columns of the last ticket that are left, one range after the other.
-    seconds: [Range<usize>; 2],
-}
-
-impl Iterator for Prefixes<'_> {
-    type Item = (usize, usize);
-
-    // Inline, it takes registers from the passes.
-    #[inline(never)]
-    fn next(&mut self) -> Option<(usize, usize)> {
-        loop {
-            let [now, later] = &mut self.seconds;
-            if let Some(second) = now.next().or_else(|| later.next()) {
-                return Some((self.first, second));
-            }
-            let (first, seconds) = self.tickets.take()?;
-            // Threads begin at different second columns.
-            let n_threads = self.tickets.n_threads;
-            let middle = seconds.start + first % n_threads * seconds.len() / n_threads;
-            self.first = first;
-            self.seconds = [middle..seconds.end, seconds.start..middle];
-        }
-    }
-}
-
-/// Sums of all positive itemsets of a size.
-struct FillSums<'a, 'b, I> {
-    filling: &'a Filling<'b, I>,
-    worker: &'a mut Worker<I>,
-}
-
-impl<L: Lanes> Job<L> for FillSums<'_, '_, L::I> {
-    type Output = Result<(), Stop>;
-
+impl<L: Lanes> Kernel<L> for Keep<'_, '_, L::I> {
     #[inline(always)]
-    fn run(self, lanes: L) -> Result<(), Stop> {
-        let FillSums { filling, worker } = self;
-        let (sums, rows, m) = (filling.sums, &filling.sums.rows, filling.size);
-        let (n, total) = (sums.geometry.n, sums.geometry.total(m));
-        let stride = worker.stride(sums.channels);
-        let keep = |scratch: &[L::I], prefix: &[usize]| {
-            let row = sums.geometry.row(prefix);
-            for c in 0..sums.channels {
-                let from = &scratch[c * stride + row.first..c * stride + n];
-                // SAFETY: the row belongs to this prefix, which only this thread was given.
-                unsafe { filling.out.write(c * total + row.start, from) };
-            }
-        };
-        for (f, g) in filling.tickets.prefixes() {
-            filling.monitor.check()?;
-            match m {
-                1 => {
-                    let all = filling.everything;
-                    rows.accumulate(lanes, all, all, 0, &mut worker.scratch, stride);
-                    keep(&worker.scratch, &[]);
+    fn prefix<const M: usize, const P: usize, const COUNTS: bool>(
+        &mut self,
+        _: L,
+        view: &View<L::I>,
+        last: Last<L::I>,
+    ) -> Result<(), Stop> {
+        let Sums { geometry, channels, levels, .. } = self.pass.sums;
+        let row = geometry.row(&view.prefix.columns[..M - 1]);
+        for c in 0..*channels {
+            let from = match last {
+                Last::Counted(sums, stride) => &sums[c * stride + row.first..],
+                Last::Known(shorter) => {
+                    let at = c * geometry.total(M - 1) + shorter.start;
+                    &levels[M - 2][at + (row.first - shorter.first)..]
                 }
-                2 => {
-                    let a = rows.column(f);
-                    rows.accumulate(lanes, a, a, f + 1, &mut worker.scratch, stride);
-                    keep(&worker.scratch, &[f]);
-                }
-                3 => {
-                    worker.restrict(rows, f);
-                    let (rows, out) = (&worker.one.1, &mut worker.scratch);
-                    rows.accumulate(lanes, rows.column(g), rows.column(g), g + 1, out, stride);
-                    keep(&worker.scratch, &[f, g]);
-                }
-                _ => {
-                    worker.restrict_twice(rows, f, g);
-                    for k in g + 1..n {
-                        let (rows, out) = (&worker.two.1, &mut worker.scratch);
-                        rows.accumulate(lanes, rows.column(k), rows.column(k), k + 1, out, stride);
-                        keep(&worker.scratch, &[f, g, k]);
-                    }
-                }
-            }
+            };
+            let from = &from[..geometry.n - row.first];
+            // SAFETY: the row belongs to this prefix, which only this thread was given.
+            unsafe { self.out.write(c * geometry.total(M) + row.start, from) };
         }
         Ok(())
     }
@@ -392,15 +278,16 @@ fn losses<L: FloatLanes<Half: FloatLanes>, T: LaneTask>(
     worker: &mut Worker<L::I>,
     above: &mut Above<L::R>,
 ) -> Result<(), Stop> {
+    let pass = &shared.pass;
     let shift = &shared.problem.shift;
     let (whole, half) = (LossOf::new(task, lanes, shift), LossOf::new(task, lanes.half(), shift));
     let losses = (whole, half);
     if T::PRICED {
-        let kernel = WithLosses::<L, _, true> { shared, losses, evaluated: 0 };
-        lanes.run(Sweep { shared, kernel, worker, above })
+        let kernel = WithLosses::<L, _, true> { shared, above, losses, evaluated: 0 };
+        lanes.run(Sweep { pass, kernel, worker })
     } else {
-        let kernel = WithLosses::<L, _, false> { shared, losses, evaluated: 0 };
-        lanes.run(Sweep { shared, kernel, worker, above })
+        let kernel = WithLosses::<L, _, false> { shared, above, losses, evaluated: 0 };
+        lanes.run(Sweep { pass, kernel, worker })
     }
 }
 
@@ -414,16 +301,17 @@ fn least_losses<L: Lanes>(
     above: &mut Above<L::R>,
 ) -> Result<(), Stop> {
     let losses = (LeastChannel::new(lanes, more), LeastChannel::new(lanes.half(), more));
-    let kernel = WithLosses::<L, _, false> { shared, losses, evaluated: 0 };
-    lanes.run(Sweep { shared, kernel, worker, above })
+    let kernel = WithLosses::<L, _, false> { shared, above, losses, evaluated: 0 };
+    lanes.run(Sweep { pass: &shared.pass, kernel, worker })
 }
 
 /// Leaves that a thread evaluates before it adds them to the count that all threads share.
 const COUNTED_TOGETHER: u64 = 1 << 16;
 
 /// Evaluates leaf losses where it meets cells: the same for all tasks but for prices of questions.
-struct WithLosses<'a, L: Lanes, S, const PRICED: bool> {
+struct WithLosses<'a, 'b, L: Lanes, S, const PRICED: bool> {
     shared: &'a Shared<'a, L::I, L::R>,
+    above: &'a mut Above<'b, L::R>,
     /// In whole vectors, and in those for tails.
     losses: S,
     /// Leaves that are not counted yet.
@@ -431,65 +319,60 @@ struct WithLosses<'a, L: Lanes, S, const PRICED: bool> {
 }
 
 impl<L: Lanes, W: Losses<L>, H: Losses<L::Half>, const PRICED: bool> Kernel<L>
-    for WithLosses<'_, L, (W, H), PRICED>
+    for WithLosses<'_, '_, L, (W, H), PRICED>
 {
     #[inline(always)]
     fn prefix<const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
         lanes: L,
         view: &View<L::I>,
-        last: (&[L::I], usize),
-        above: &mut Above<L::R>,
+        last: Last<L::I>,
     ) -> Result<(), Stop> {
-        let Shared { problem, below, monitor, .. } = self.shared;
-        let losses = &self.losses;
+        let Shared { problem, below, pass } = self.shared;
+        let (losses, above) = (&self.losses, &mut *self.above);
         problem.combine::<L, _, _, PRICED, M, P, LEAVES>(lanes, losses, view, last, below, above);
         if LEAVES {
             self.evaluated += ((problem.sums.geometry.n - view.prefix.first()) << M) as u64;
             if self.evaluated >= COUNTED_TOGETHER {
-                monitor.count(std::mem::take(&mut self.evaluated));
+                pass.monitor.count(std::mem::take(&mut self.evaluated));
             }
         }
         Ok(())
     }
 
     #[inline(always)]
+    fn release(&mut self) {
+        self.above.release();
+    }
+
+    #[inline(always)]
     fn end<const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
         _lanes: L,
-        _above: &mut Above<L::R>,
     ) -> Result<(), Stop> {
-        self.shared.monitor.count(self.evaluated);
+        self.shared.pass.monitor.count(self.evaluated);
         Ok(())
     }
 }
 
-/// The cells of all itemsets of a size.
-pub struct Sweep<'a, 'b, L: Lanes, K> {
-    pub shared: &'a Shared<'a, L::I, L::R>,
+/// All itemsets of a size.
+pub struct Sweep<'a, 'b, I, K> {
+    pub pass: &'a Pass<'b, I>,
     pub kernel: K,
-    pub worker: &'a mut Worker<L::I>,
-    pub above: &'a mut Above<'b, L::R>,
+    pub worker: &'a mut Worker<I>,
 }
 
-impl<L: Lanes, K: Kernel<L>> Job<L> for Sweep<'_, '_, L, K> {
+impl<L: Lanes, K: Kernel<L>> Job<L> for Sweep<'_, '_, L::I, K> {
     type Output = Result<(), Stop>;
 
     #[inline(always)]
     fn run(self, lanes: L) -> Result<(), Stop> {
-        let Sweep { shared, mut kernel, worker, above } = self;
         macro_rules! level {
-            ($m:literal, $leaves:literal) => {
-                sweep::<L, K, $m, { 1 << ($m - 1) }, $leaves>(
-                    lanes,
-                    shared,
-                    &mut kernel,
-                    worker,
-                    above,
-                )
+            ($m:literal, $counts:literal) => {
+                sweep::<L, K, $m, { 1 << ($m - 1) }, $counts>(lanes, self)
             };
         }
-        match (shared.size, shared.size == shared.problem.depth) {
+        match (self.pass.size, self.pass.counts) {
             (1, true) => level!(1, true),
             (2, true) => level!(2, true),
             (3, true) => level!(3, true),
@@ -503,71 +386,194 @@ impl<L: Lanes, K: Kernel<L>> Job<L> for Sweep<'_, '_, L, K> {
     }
 }
 
-/// The cells of all itemsets of size `M`: of the leaves, whose sums are accumulated on the
-/// way, or of a level above, whose sums and best splits are known.
+/// All itemsets of size `M`, whose sums are counted on the way, or known.
+///
+/// Where two columns of a prefix are of one run, the one with more rows changes no sum. Otherwise the
+/// rows of every column are those that it adds to the ones before it in its run.
 #[inline(always)]
-fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const LEAVES: bool>(
+fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const COUNTS: bool>(
     lanes: L,
-    shared: &Shared<'_, L::I, L::R>,
-    kernel: &mut K,
-    worker: &mut Worker<L::I>,
-    above: &mut Above<L::R>,
+    Sweep { pass, mut kernel, worker }: Sweep<'_, '_, L::I, K>,
 ) -> Result<(), Stop> {
-    let sums = &shared.problem.sums;
-    let (rows, n) = (&sums.rows, sums.geometry.n);
-    let stride = worker.stride(sums.channels);
-    macro_rules! cells {
-        ($rows:expr, $a:expr, $b:expr, $first:expr) => {{
-            if $first == n {
-                continue;
+    let Pass { sums, everything, tickets, monitor, .. } = pass;
+    let (rows, runs, n) = (&sums.rows, &sums.runs[..], sums.geometry.n);
+    if COUNTS {
+        worker.running.begin(sums, M);
+        worker.added.0 = usize::MAX;
+    }
+    macro_rules! prefix {
+        ($view:expr, $last:expr) => {{
+            let (view, last) = (&*$view, if COUNTS { $last } else { Last::Counted(&[], 0) });
+            if view.prefix.first() < n {
+                kernel.prefix::<M, P, COUNTS>(lanes, view, last)?;
             }
-            if LEAVES {
-                $rows.accumulate(lanes, $a, $b, $first, &mut worker.scratch, stride);
-            }
-            let (view, last) = (&worker.views[M - 1], (&worker.scratch[..], stride));
-            kernel.prefix::<M, P, LEAVES>(lanes, view, last, above)?;
         }};
     }
-    for (f, g) in shared.tickets.prefixes() {
-        shared.monitor.check()?;
+    let [second, third] = running::pays(M, rows.len());
+    for (a, b) in tickets.pairs() {
+        monitor.check()?;
         if M == 1 {
-            cells!(rows, shared.everything, shared.everything, 0);
-            above.release();
+            prefix!(&worker.views[0], worker.running.sum(lanes, rows, everything));
+            kernel.release();
             continue;
         }
-        let [root, one, two, ..] = &mut worker.views;
-        sums.extend::<L, 0>(lanes, root, f, one);
-        if M == 2 {
-            cells!(rows, rows.column(f), rows.column(f), f + 1);
-            above.release();
-            continue;
+        let picks = COUNTS && (M == 3 || M == 4) && a != b;
+        if picks {
+            worker.pick(rows, a, runs[a].visits().map(|f| f.along(third)));
         }
-        sums.extend::<L, 1>(lanes, one, g, two);
-        if LEAVES && M == 5 {
-            worker.restrict_twice(rows, f, g);
-        } else if LEAVES {
-            worker.restrict(rows, f);
-        }
-        if M == 3 {
-            cells!(worker.one.1, worker.one.1.column(g), worker.one.1.column(g), g + 1);
-            above.release();
-            continue;
-        }
-        for k in g + 1..n {
-            let [_, _, two, three, _] = &mut worker.views;
-            sums.extend::<L, 2>(lanes, two, k, three);
-            if M == 4 {
-                cells!(worker.one.1, worker.one.1.column(g), worker.one.1.column(k), k + 1);
+        for f in runs[a].visits() {
+            let at = f.at;
+            let (f, of_f) = (f.column, f.along(third));
+            let [root, one, ..] = &mut worker.views;
+            sums.extend::<L, 0>(lanes, root, f, one);
+            if M == 2 {
+                prefix!(one, worker.running.sum(lanes, rows, rows.column(f)));
+                kernel.release();
                 continue;
             }
-            shared.monitor.check()?;
-            for j in k + 1..n {
-                let [_, _, _, three, four] = &mut worker.views;
-                sums.extend::<L, 3>(lanes, three, j, four);
-                cells!(worker.two.1, worker.two.1.column(k), worker.two.1.column(j), j + 1);
+            for g in runs[b].visits().filter(|g| g.column > f) {
+                let (g, of_g) = (g.column, g.along(second));
+                monitor.check()?;
+                if COUNTS && M == 5 {
+                    worker.restrict_twice(rows, f, g);
+                }
+                let Worker { views, added: (_, added), two: (_, of_two), running, .. } = worker;
+                let [_, one, two, three, four] = views;
+                sums.extend::<L, 1>(lanes, one, g, two);
+                let (run, added) = (runs[b], if picks { &added[at] } else { rows });
+                // Of two columns of one run, the one with more rows changes no sum.
+                let known = |shorter: &[usize]| sums.geometry.row(shorter);
+                match (M, COUNTS) {
+                    (3, _) => prefix!(
+                        two,
+                        if a == b {
+                            Last::Known(known(&[run.both(f, g)]))
+                        } else {
+                            running.beside_one(lanes, added, of_f, run, of_g)
+                        }
+                    ),
+                    (4, false) => {
+                        for k in g + 1..n {
+                            sums.extend::<L, 2>(lanes, two, k, three);
+                            prefix!(three, Last::Counted(&[], 0));
+                        }
+                    }
+                    (4, true) => {
+                        let (end, later) = if a == b { (n, runs.len()) } else { (run.end, b + 1) };
+                        let shorter = |k| {
+                            known(&if a == b { [run.both(f, g), k] } else { [f, run.both(g, k)] })
+                        };
+                        let (known, both) = ((g + 1..end, shorter), [of_f, of_g]);
+                        running.beside_two(
+                            lanes,
+                            known,
+                            added,
+                            both,
+                            &runs[later..],
+                            |k, last| {
+                                sums.extend::<L, 2>(lanes, two, k, three);
+                                prefix!(three, last);
+                                Ok(())
+                            },
+                        )?;
+                    }
+                    _ => {
+                        let further = runs.iter().enumerate().skip(b);
+                        let further = further.flat_map(|(c, third)| {
+                            third.visits().map(move |visit| (c, third, visit))
+                        });
+                        for (c, third, k) in further.filter(|(.., k)| k.column > g) {
+                            monitor.check()?;
+                            let (k, both) = (k.column, [Visit::alone(g), k.along(second)]);
+                            sums.extend::<L, 2>(lanes, two, k, three);
+                            let apart = a != b && b != c;
+                            let (end, later) =
+                                if apart { (third.end, c + 1) } else { (n, runs.len()) };
+                            let shorter = |j| {
+                                known(&match () {
+                                    () if a == b => [run.both(f, g), k, j],
+                                    () if b == c => [f, run.both(g, k), j],
+                                    () => [f, g, third.both(k, j)],
+                                })
+                            };
+                            let (known, later) = ((k + 1..end, shorter), &runs[later..]);
+                            running.beside_two(lanes, known, of_two, both, later, |j, last| {
+                                sums.extend::<L, 3>(lanes, three, j, four);
+                                prefix!(four, last);
+                                Ok(())
+                            })?;
+                        }
+                    }
+                }
+                kernel.release();
             }
         }
-        above.release();
     }
-    kernel.end::<M, P, LEAVES>(lanes, above)
+    kernel.end::<M, P, COUNTS>(lanes)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::data::{BinaryMatrix, Sample};
+    use crate::search::lattice::{Pool, Query, choose_precision, solve};
+    use crate::search::{Monitor, Precision, Settings};
+    use crate::task::Statistics;
+    use crate::task::accuracy::Accuracy;
+
+    /// Six numbers, each below four or five thresholds, and labels; columns in this order.
+    fn instance(n_rows: usize, order: impl Fn(usize) -> usize) -> (Accuracy, Sample) {
+        let mut state = 11u64;
+        let mut random = |n: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            ((state >> 33) % n) as usize
+        };
+        let (mut bytes, mut labels) = (vec![0; n_rows * 27], Vec::new());
+        for row in bytes.chunks_exact_mut(27) {
+            let numbers: [usize; 6] = std::array::from_fn(|_| random(6));
+            for k in 0..27 {
+                row[order(k)] = u8::from(numbers[k % 6] <= k / 6);
+            }
+            labels.push(usize::from(numbers[0] + numbers[1] * numbers[4] > 5 + random(4)));
+        }
+        let task = Accuracy::new(&labels, 2, None, 0.0, 32).unwrap();
+        let matrix = BinaryMatrix::from_bytes(n_rows, 27, &bytes).unwrap();
+        let sample = Sample::new(&matrix, task.statistics(), 2);
+        (task, sample)
+    }
+
+    /// Sums along runs are those over the rows of every column, whatever neighbours it has.
+    #[test]
+    fn the_order_of_columns_changes_no_cost() {
+        for (n_rows, deepest) in [(80, 5), (700, 5), (2500, 5), (9000, 4)] {
+            // Thresholds of a number are neighbours, or never are.
+            let nested = instance(n_rows, |k| k % 6 * 5 - (k % 6).saturating_sub(3) + k / 6);
+            let apart = instance(n_rows, |k| k);
+            for depth in 2..=deepest {
+                for (precision, n_threads) in [
+                    (Precision::Short, 1),
+                    (Precision::Single, 2),
+                    (Precision::Double, 1),
+                    (Precision::Double, 2),
+                ] {
+                    let settings = Settings::default()
+                        .with_resources(|s| s.n_threads = n_threads)
+                        .with_switches(|s| {
+                            (s.precision, s.cells_per_thread) = (Some(precision), Some(1));
+                        });
+                    let never = || false;
+                    let monitor = Monitor::new(None, &never);
+                    let cost = |(task, sample): &(Accuracy, Sample)| {
+                        let query = Query { depth, budgets: &[usize::MAX], cutoff: i64::MAX };
+                        let pool = Pool::new(usize::MAX);
+                        let precision = choose_precision(task, sample, depth, &settings);
+                        let share = pool.share(usize::MAX / 2);
+                        let solved =
+                            solve(task, sample, query, precision, &settings, share, &monitor);
+                        solved.unwrap().found[0].cost
+                    };
+                    assert_eq!(cost(&nested), cost(&apart), "{n_rows} {depth} {precision:?}");
+                }
+            }
+        }
+    }
 }

@@ -17,8 +17,11 @@ pub(super) mod kernels;
 mod losses;
 mod memory;
 mod refine;
+mod running;
+pub(super) mod runs;
 pub(super) mod sums;
 pub(super) mod tables;
+pub(super) mod tickets;
 
 pub use effort::{effort, mostly_visits, true_columns, useful_threads, work};
 pub use geometry::MAX_DEPTH;
@@ -37,9 +40,11 @@ use budgets::leaf_budgets;
 use combine::{MAX_CHANNELS, Problem, Rates};
 use effort::cells;
 use geometry::{Best, Geometry};
-use kernels::{CellsOf, Filling, Passes, Shared, SumsOut, SumsPass, Tickets, Worker};
+use kernels::{CellsOf, Pass, Passes, Shared, SumsOut, SumsPass, Worker};
+use runs::runs_of;
 use sums::Sums;
 use tables::Width;
+use tickets::Tickets;
 
 /// Whether a task with so many channels that cost something fits the kernels.
 pub fn fits_channels(channels: usize) -> bool {
@@ -299,30 +304,22 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
         let mut level = std::mem::take(&mut problem.sums.levels[m - 1]);
         let sums = &problem.sums;
         refill(&mut level, sums.channels * sums.geometry.total(m), I::default());
-        let filling = Filling {
-            sums,
-            size: m,
-            out: SumsOut::new(&mut level),
-            everything: &everything,
-            tickets: Tickets::new(m, problem.sums.geometry.n, workers.len()),
-            monitor,
-        };
-        run_all(&mut workers, &|worker| sums_of(backend, &filling, worker))?;
+        let tickets = Tickets::new(m, &sums.runs, workers.len());
+        let (size, everything, out) = (m, &everything[..], SumsOut::new(&mut level));
+        let pass = Pass { sums, size, counts: true, everything, tickets, monitor };
+        run_all(&mut workers, &|worker| sums_of(backend, &pass, &out, worker))?;
         problem.sums.levels[m - 1] = level;
     }
     for level in (1..=depth).rev() {
         let (table_above, from) = best[level - 1..].split_first_mut().expect("a table per level");
-        let geometry = &problem.sums.geometry;
-        let tickets = Tickets::new(level, geometry.n, workers.len());
-        let shared = Shared {
-            problem,
-            size: level,
-            below: from.first().unwrap_or(&nothing),
-            everything: &everything,
-            // Picking out the rows of a column takes longer than a wait.
-            tickets: if level == 3 && level == depth { tickets } else { tickets.apart() },
-            monitor,
-        };
+        let (problem, sums) = (&*problem, &problem.sums);
+        let geometry = &sums.geometry;
+        let tickets = Tickets::new(level, &sums.runs, workers.len());
+        // Picking out the rows of a column takes longer than a wait.
+        let tickets = if level == 3 && level == depth { tickets } else { tickets.apart() };
+        let (counts, everything) = (level == depth, &everything[..]);
+        let pass = Pass { sums, size: level, counts, everything, tickets, monitor };
+        let shared = Shared { problem, below: from.first().unwrap_or(&nothing), pass };
         let each = problem.slots[level - 1] << (level - 1);
         Regions::fill(table_above, (geometry, level - 1), each, |regions| {
             if let [worker] = &mut workers[..] {
@@ -405,6 +402,7 @@ fn fill_rows<I: LaneInt, R>(
             }
         },
     );
+    sums.runs = runs_of(sample.n_columns(), |c| sums.rows.column(c));
     sums.totals = totals.into_iter().map(I::from_i64).collect();
 }
 

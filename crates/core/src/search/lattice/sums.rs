@@ -3,6 +3,7 @@
 
 use super::accumulate::Rows;
 use super::geometry::{Geometry, MAX_DEPTH, PAD, PATTERNS, PREFIX, Row};
+use super::runs::Run;
 use crate::simd::{Job, LaneInt, Lanes};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -13,6 +14,8 @@ pub struct Sums<I> {
     pub geometry: Geometry,
     pub channels: usize,
     pub rows: Rows<I>,
+    /// The columns, in runs.
+    pub runs: Vec<Run>,
     /// All rows, per channel.
     pub totals: Vec<I>,
     /// `[level − 1][channel · total + position]`
@@ -144,6 +147,15 @@ impl<I: LaneInt> View<I> {
     }
 }
 
+/// The sums of `prefix ∪ {lane}` on the level that a pass counts.
+#[derive(Clone, Copy)]
+pub enum Last<'a, I> {
+    /// `[channel · stride + lane]`, and the stride.
+    Counted(&'a [I], usize),
+    /// Those of a shorter prefix.
+    Known(Row),
+}
+
 /// For every subset of a prefix, the sums of `subset ∪ {lane}`.
 pub struct Source<'a, I, const P: usize> {
     /// Where lane 0 of the first channel is, or would be.
@@ -161,17 +173,20 @@ impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
     /// For a prefix with `P` sign patterns; on the level of the leaves with the sums of the prefix
     /// itself, `[channel · stride + lane]`.
     #[inline(always)]
-    pub fn new(sums: &'a Sums<I>, view: &View<I>, last: Option<(&'a [I], usize)>) -> Self {
+    pub fn new(sums: &'a Sums<I>, view: &View<I>, last: Option<Last<'a, I>>) -> Self {
         let (channels, first, end) = (sums.channels, view.prefix.first(), sums.geometry.n + PAD);
         let (mut begin, mut stride) = ([std::ptr::null(); P], [0; MAX_DEPTH]);
         for s in 0..P {
             let size = s.count_ones() as usize;
-            if let (Some((last, of_last)), true) = (last, s == P - 1) {
+            if let (Some(Last::Counted(last, of_last)), true) = (last, s == P - 1) {
                 assert!(end <= of_last && channels * of_last <= last.len());
                 (begin[s], stride[size]) = (last.as_ptr(), of_last);
             } else {
-                let row = view.prefix.rows[s];
-                let (table, total) = (&sums.levels[size], sums.geometry.total(size + 1));
+                let (row, level) = match last {
+                    Some(Last::Known(row)) if s == P - 1 => (row, size - 1),
+                    _ => (view.prefix.rows[s], size),
+                };
+                let (table, total) = (&sums.levels[level], sums.geometry.total(level + 1));
                 debug_assert!(row.first <= first && end <= row.first + row.len);
                 debug_assert!(row.start + row.len <= total && channels * total <= table.len());
                 let at = table.as_ptr().wrapping_add(row.start).wrapping_sub(row.first);

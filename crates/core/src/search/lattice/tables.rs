@@ -8,6 +8,8 @@ use super::budgets::slots;
 use super::geometry::{Best, Geometry, MAX_DEPTH, PREFIX};
 use super::kernels::Worker;
 use super::memory::make_sure;
+use super::running;
+use super::runs::LONGEST;
 use super::sums::Sums;
 use crate::data::Sample;
 use crate::search::Precision;
@@ -33,10 +35,10 @@ impl Extent {
         (0..self.n_threads).map(of_thread).fold(0, usize::saturating_add)
     }
 
-    /// Bytes of the rows of a lattice: a record and two bits per column each.
+    /// Bytes of the rows of a lattice: a record and two bits per column each, and a bitset of rows.
     pub fn row_bytes(self, sample: &Sample) -> usize {
         let record = (self.channels * element(self.precision)).next_multiple_of(8);
-        sample.n_rows() * (record + 2 * sample.n_columns().div_ceil(64) * 8)
+        sample.n_rows() * (record + 2 * sample.n_columns().div_ceil(64) * 8 + 1)
     }
 
     /// Sizes of the tables of one thread. The first has those that all share; every other one may
@@ -47,10 +49,14 @@ impl Extent {
         let of_level =
             |m, entries| if m < depth { positions(m).saturating_mul(entries) } else { 0 };
         let shared = |entries| if thread == 0 { entries } else { 0 };
+        let running = running::entries(depth, sample.n_rows(), n, n.min(LONGEST));
+        let copies = running::copies(sample.n_rows()) + shared(1);
         Sizes {
             sums: std::array::from_fn(|m| of_level(m + 1, shared(self.channels))),
             best: std::array::from_fn(|m| of_level(m, shared(slots[m] << m))),
-            rows: self.row_bytes(sample) * if thread == 0 { 2 } else { 1 },
+            running: running.iter().sum::<usize>().saturating_mul(self.channels),
+            // Every copy has a word per column at least.
+            rows: self.row_bytes(sample) * copies + 2 * LONGEST * 8 * (n + 2),
         }
     }
 }
@@ -68,12 +74,13 @@ fn element(precision: Precision) -> usize {
 struct Sizes {
     sums: [usize; PREFIX],
     best: [usize; MAX_DEPTH],
+    running: usize,
     rows: usize,
 }
 
 impl Sizes {
     fn bytes(&self, element: usize) -> usize {
-        let entries = self.sums.iter().chain(&self.best).copied();
+        let entries = self.sums.iter().chain(&self.best).chain([&self.running]).copied();
         // A size beyond what a word counts is larger than every limit.
         let entries = entries.fold(0, usize::saturating_add);
         entries.saturating_mul(element).saturating_add(self.rows)
@@ -84,6 +91,7 @@ impl Sizes {
         Sizes {
             sums: std::array::from_fn(|m| self.sums[m].max(other.sums[m])),
             best: std::array::from_fn(|m| self.best[m].max(other.best[m])),
+            running: self.running.max(other.running),
             rows: self.rows.max(other.rows),
         }
     }
@@ -115,6 +123,7 @@ impl<I: LaneInt, R: LaneReal> Width<I, R> {
         Sizes {
             sums: std::array::from_fn(|m| self.sums.levels[m].capacity()),
             best: std::array::from_fn(|m| self.best[m].0.capacity()),
+            running: self.worker.running_entries(),
             rows: self.sums.rows.bytes() + self.worker.row_bytes(),
         }
     }

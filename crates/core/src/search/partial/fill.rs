@@ -4,9 +4,11 @@ use super::{Shape, Table};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::search::lattice::geometry::{Geometry, PREFIX};
-use crate::search::lattice::kernels::{Filling, SumsOut, Tickets, Worker, fill_double};
+use crate::search::lattice::kernels::{Pass, SumsOut, Worker, fill_double};
 use crate::search::lattice::refill;
+use crate::search::lattice::runs::runs_of;
 use crate::search::lattice::sums::Sums;
+use crate::search::lattice::tickets::Tickets;
 use crate::search::{Monitor, Stop};
 use crate::simd::Backend;
 
@@ -130,20 +132,15 @@ impl Adder {
             write(r, lanes);
             totals.iter_mut().zip(lanes).for_each(|(total, v)| *total += *v);
         });
+        sums.runs = runs_of(n, |c| sums.rows.column(c));
         let everything = sums.rows.everything();
         worker.begin(sums);
         for size in 1..=shape.depth.min(n) {
             let mut level = std::mem::take(&mut sums.levels[size - 1]);
             refill(&mut level, width * sums.geometry.total(size), 0);
-            let filling = Filling {
-                sums,
-                size,
-                out: SumsOut::new(&mut level),
-                everything: &everything,
-                tickets: Tickets::new(size, n, 1),
-                monitor,
-            };
-            let filled = fill_double(backend, &filling, worker);
+            let (tickets, everything) = (Tickets::new(size, &sums.runs, 1), &everything[..]);
+            let pass = Pass { sums, size, counts: true, everything, tickets, monitor };
+            let filled = fill_double(backend, &pass, &SumsOut::new(&mut level), worker);
             sums.levels[size - 1] = level;
             filled?;
         }

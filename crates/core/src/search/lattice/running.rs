@@ -1,0 +1,191 @@
+//! Sums over the rows of prefixes, from those of prefixes before them.
+
+use super::accumulate::{Picked, Rows, SPARE_LANES};
+use super::geometry::Row;
+use super::runs::{LONGEST, Run, Visit};
+use super::sums::{Last, Sums};
+use crate::search::lattice::memory::refill;
+use crate::simd::{LaneInt, Lanes, Vector};
+use std::ops::Range;
+
+/// Words of a bitset over rows from which on the rows of a column are copied before they are visited
+/// for every further column.
+const MANY_WORDS: usize = 8;
+
+/// Whether sums along the runs of two columns of itemsets of size `m`, and of three, take less time
+/// than visiting the rows of each of these columns.
+pub fn pays(m: usize, n_rows: usize) -> [bool; 2] {
+    let many = match m {
+        3 => [0, 100],
+        4 => [500, 1500],
+        _ => [2000, usize::MAX],
+    };
+    many.map(|many| n_rows >= many)
+}
+
+/// Entries per channel of sums along the runs of one column, of two and of three, in passes over
+/// itemsets of size `m` or less over `n` columns.
+pub fn entries(m: usize, n_rows: usize, n: usize, longest: usize) -> [usize; 3] {
+    if longest < 2 || m < 3 {
+        return [n + SPARE_LANES, 0, 0];
+    }
+    let [two, three] = pays(4, n_rows).map(|pays| pays && m > 3);
+    let tables = [1, if two { n } else { 0 }, if three { longest * n } else { longest }];
+    tables.map(|tables| tables * (n + SPARE_LANES))
+}
+
+/// Copies of the rows that a thread may have at a time. Columns are true in half of them at most,
+/// those of a run together if each has what it adds; else there are few rows.
+pub fn copies(n_rows: usize) -> usize {
+    let [_, third] = pays(4, n_rows);
+    if third { 2 } else { 2 + LONGEST / 2 }
+}
+
+/// Sums that those of the next prefix build on.
+#[derive(Default)]
+pub struct Running<I> {
+    /// Columns, with those that a vector may reach beyond.
+    stride: usize,
+    n: usize,
+    /// Entries of all channels.
+    each: usize,
+    /// Along the run of the last column of a prefix, over rows that the columns before add.
+    last: Vec<I>,
+    /// Along the run of the column before, too, for every last column.
+    second: Vec<I>,
+    /// Along the run of the column before that, too, for every place in the run of the second and
+    /// every last column.
+    third: Vec<I>,
+    /// Rows that the second column adds: a bitset, or themselves where they are many.
+    added: Vec<u64>,
+    few: Rows<I>,
+}
+
+impl<I: LaneInt> Running<I> {
+    /// Makes ready for itemsets of size `m`.
+    pub fn begin(&mut self, sums: &Sums<I>, m: usize) {
+        let n = sums.geometry.n;
+        (self.n, self.stride, self.each) = (n, n + SPARE_LANES, sums.channels * (n + SPARE_LANES));
+        let longest = sums.runs.iter().map(|run| run.len()).max().unwrap_or(1);
+        let entries = entries(m, sums.rows.len(), n, longest);
+        for (table, entries) in
+            [&mut self.last, &mut self.second, &mut self.third].into_iter().zip(entries)
+        {
+            // What is read was written before.
+            if table.len() < entries * sums.channels {
+                refill(table, entries * sums.channels, I::default());
+            }
+        }
+    }
+
+    /// Entries of the sums.
+    pub fn entries(&self) -> usize {
+        self.last.capacity() + self.second.capacity() + self.third.capacity()
+    }
+
+    /// Bytes of copies of rows.
+    pub fn row_bytes(&self) -> usize {
+        8 * self.added.capacity() + self.few.bytes()
+    }
+
+    /// Sums over the rows of a bitset.
+    #[inline(always)]
+    pub fn sum<L: Lanes<I = I>>(&mut self, lanes: L, rows: &Rows<I>, of: &[u64]) -> Last<'_, I> {
+        let picked = rows.picked(of);
+        rows.accumulate(lanes, picked, 0, &mut self.last, self.stride, false);
+        Last::Counted(&self.last, self.stride)
+    }
+
+    /// Sums over the rows of two columns, `g` of this run, along the runs of both. `rows` are those
+    /// that `f` adds.
+    #[inline(always)]
+    pub fn beside_one<L: Lanes<I = I>>(
+        &mut self,
+        lanes: L,
+        rows: &Rows<I>,
+        f: Visit,
+        run: Run,
+        g: Visit,
+    ) -> Last<'_, I> {
+        let Running { stride, n, each, last, third, .. } = self;
+        let first = run.first_lane(g.column);
+        rows.accumulate(lanes, rows.added(g), first, last, *stride, g.at > 0);
+        if f.of == 1 {
+            return Last::Counted(last, *stride);
+        }
+        let sums = &mut third[g.at * *each..][..*each];
+        along(lanes, sums, last, (*stride, g.column + 1, *n), f.at > 0);
+        Last::Counted(sums, *stride)
+    }
+
+    /// The same for two columns and every one of the later runs, `then(column, sums)`, after columns
+    /// with which the sums are those of a shorter prefix.
+    #[inline(always)]
+    pub fn beside_two<L: Lanes<I = I>, E>(
+        &mut self,
+        lanes: L,
+        (known, shorter): (Range<usize>, impl Fn(usize) -> Row),
+        rows: &Rows<I>,
+        [f, g]: [Visit; 2],
+        later: &[Run],
+        mut then: impl FnMut(usize, Last<I>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Running { stride, n, each, last, second, third, added, few } = self;
+        let picked = rows.added(g);
+        let copies = picked.a.len() > MANY_WORDS && !later.is_empty();
+        if copies {
+            few.restrict(rows, picked);
+        } else {
+            added.clear();
+            added.extend(picked.a.iter().zip(picked.but).map(|(a, but)| a & !but));
+        }
+        let later = later.iter().flat_map(|run| run.visits().map(move |k| (k, Some(run))));
+        for (visit, run) in known.map(|k| (Visit::alone(k), None)).chain(later) {
+            let (k, adds) = (visit.column, visit.at > 0);
+            let sums = if let Some(run) = run {
+                let first = run.first_lane(k);
+                if copies {
+                    few.accumulate(lanes, few.added(visit), first, last, *stride, adds);
+                } else {
+                    let picked = Picked { a: added, ..rows.added(visit) };
+                    rows.accumulate(lanes, picked, first, last, *stride, adds);
+                }
+                let beyond = (*stride, k + 1, *n);
+                let mut sums = &last[..*each];
+                if g.of > 1 {
+                    let along_run = &mut second[k * *each..][..*each];
+                    along(lanes, along_run, sums, beyond, g.at > 0);
+                    sums = along_run;
+                }
+                if f.of > 1 {
+                    let along_run = &mut third[(g.at * *n + k) * *each..][..*each];
+                    along(lanes, along_run, sums, beyond, f.at > 0);
+                    sums = along_run;
+                }
+                Last::Counted(sums, *stride)
+            } else {
+                Last::Known(shorter(k))
+            };
+            then(k, sums)?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds lanes `first..n` of every channel to those along a run, or begins it with them.
+#[inline(always)]
+fn along<L: Lanes>(
+    lanes: L,
+    own: &mut [L::I],
+    new: &[L::I],
+    (stride, first, n): (usize, usize, usize),
+    adds: bool,
+) {
+    for (own, new) in own.chunks_exact_mut(stride).zip(new.chunks_exact(stride)) {
+        for h in (first..n).step_by(L::N) {
+            let (own, new) = (&mut own[h..], lanes.load(&new[h..]));
+            let sum = if adds { lanes.load(own) + new } else { new };
+            sum.store(own);
+        }
+    }
+}
