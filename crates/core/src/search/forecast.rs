@@ -1,6 +1,6 @@
 //! Forecast of a search, from counts alone.
 
-use super::lattice::{self, Extent, true_columns, work};
+use super::lattice::{self, Extent, visits, work};
 use super::{Precision, Settings};
 use crate::data::{Sample, rows_of};
 use crate::simd::{Backend, Kind};
@@ -78,16 +78,16 @@ pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> 
 
 /// Forecast of searches to any depth.
 ///
-/// One lattice has C(F, d)·2^d cells and visits Σ_r C(k_r, d − 1) rows, k_r the true
-/// columns of row r. Every level above the deepest lattice splits on each column in turn.
+/// One lattice has C(F, d)·2^d cells and visits Σ_r C(k_r, d − 1) rows, k_r the runs of
+/// nested columns in which row r has one. Every level above the deepest lattice splits on each column in turn.
 pub struct Work<'a, T> {
     task: &'a T,
     sample: &'a Sample,
     settings: &'a Settings,
     /// Depth beyond which no tree can pay for its splits, or has rows or columns for them.
     useful: usize,
-    /// Number of rows with each number of true columns.
-    trues: Vec<usize>,
+    /// Number of rows with each number of columns for which they are visited.
+    visits: Vec<usize>,
     /// Lanes of the deepest lattice.
     precision: Precision,
 }
@@ -105,7 +105,7 @@ impl<'a, T: LaneTask> Work<'a, T> {
         let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
         let deepest = deepest.min(useful).min(settings.limits.max_depth);
         let precision = lattice::choose_precision(task, sample, deepest, settings);
-        Work { task, sample, settings, useful, trues: true_columns(sample), precision }
+        Work { task, sample, settings, useful, visits: visits(sample), precision }
     }
 
     /// Distinct rows.
@@ -134,7 +134,7 @@ impl<'a, T: LaneTask> Work<'a, T> {
         let backend = settings.backend();
         let (cell, visit) = nanoseconds(backend, precision);
         let visit = visit * far(extent(depth).row_bytes(sample));
-        let (cells, row_visits) = work(&self.trues, sample.n_columns(), depth, reach);
+        let (cells, row_visits) = work(&self.visits, sample.n_columns(), depth, reach);
         // Above lattices every thread has questions of its own.
         let threads = match depth > reach {
             true => n_threads.min(sample.n_columns()),

@@ -4,7 +4,7 @@ use super::{Statistics, lattice};
 use crate::data::{BinaryMatrix, Sample};
 use crate::search::Settings;
 use crate::search::forecast::Forecast;
-use crate::search::lattice::{MAX_DEPTH, true_columns, work};
+use crate::search::lattice::{MAX_DEPTH, visits, work};
 
 /// Nanoseconds per leaf cell and per row visit, one thread, measured on GBSG2 at depth 4.
 const CELL: f64 = 5.0;
@@ -23,6 +23,6 @@ pub fn forecast(
     let bytes = |d: usize| lattice::bytes(&sample, d, most, threads);
     let deepest = settings.switches.lattice_depth.clamp(1, MAX_DEPTH).min(depth);
     let reach = (1..=deepest).rev().find(|&d| bytes(d) <= limit).unwrap_or(depth.min(1));
-    let work = work(&true_columns(&sample), sample.n_columns(), depth, reach);
+    let work = work(&visits(&sample), sample.n_columns(), depth, reach);
     (Forecast::new(work, (CELL, VISIT), threads as f64, bytes(reach)), sample)
 }

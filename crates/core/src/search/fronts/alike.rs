@@ -4,7 +4,6 @@ use super::node::Pace;
 use super::triangle;
 use crate::data::{Sample, column_bitsets};
 use crate::search::Stop;
-use crate::search::lattice::true_columns;
 use crate::simd::{Backend, Job, Lanes, with_token};
 
 /// Pairs of a row that take longer to add up than the row to sort.
@@ -27,9 +26,8 @@ impl Kinds {
     /// pairs of columns.
     pub fn of(sample: &Sample) -> Option<Kinds> {
         let (n_rows, n) = (sample.n_rows(), sample.n_columns());
-        let trues = true_columns(sample);
-        let steps = |(k, &rows): (usize, &usize)| rows * triangle::pairs(k + 1);
-        let one_by_one: usize = trues.iter().enumerate().map(steps).sum();
+        let trues = |r: usize| sample.row(r).iter().map(|w| w.count_ones() as usize).sum::<usize>();
+        let one_by_one: usize = (0..n_rows).map(|r| triangle::pairs(trues(r) + 1)).sum();
         if one_by_one < WORTH_SORTING * n_rows {
             return None;
         }

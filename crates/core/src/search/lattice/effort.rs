@@ -1,5 +1,6 @@
 //! Effort of lattices, from counts alone.
 
+use super::runs::{runs_of, true_runs};
 use crate::data::Sample;
 use crate::search::{Settings, threads};
 
@@ -14,13 +15,13 @@ pub fn cells(n_columns: usize, depth: usize) -> usize {
 
 /// Cells of a lattice and visits of rows, each of which takes about as long; O(rows).
 pub fn effort(sample: &Sample, depth: usize) -> f64 {
-    let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
+    let (cells, visits) = work(&visits(sample), sample.n_columns(), depth, depth);
     cells + visits
 }
 
 /// Whether visits of rows outnumber the cells of a lattice by this factor; O(rows).
 pub fn mostly_visits(sample: &Sample, depth: usize, factor: f64) -> bool {
-    let (cells, visits) = work(&true_columns(sample), sample.n_columns(), depth, depth);
+    let (cells, visits) = work(&visits(sample), sample.n_columns(), depth, depth);
     visits >= factor * cells
 }
 
@@ -29,18 +30,15 @@ pub fn useful_threads(effort: impl Fn() -> f64, settings: &Settings) -> usize {
     threads::useful_threads(effort, CELLS_PER_THREAD, settings)
 }
 
-/// Number of rows with each number of true columns.
-pub fn true_columns(sample: &Sample) -> Vec<usize> {
-    let mut trues = vec![0usize; sample.n_columns() + 1];
-    for r in 0..sample.n_rows() {
-        trues[sample.row(r).iter().map(|w| w.count_ones() as usize).sum::<usize>()] += 1;
-    }
-    trues
+/// Number of rows by the columns for which they are visited, one of every run; O(rows).
+pub fn visits(sample: &Sample) -> Vec<usize> {
+    let rows = || (0..sample.n_rows()).map(|r| sample.row(r));
+    true_runs(&runs_of(sample.n_columns(), rows()), rows())
 }
 
 /// Cells and row visits of a search of `n` columns to `depth` with lattices of depth `reach`,
-/// given the number of rows with each number of true columns.
-pub fn work(trues: &[usize], n: usize, depth: usize, reach: usize) -> (f64, f64) {
+/// given the number of rows with each number of columns for which they are visited.
+pub fn work(visited: &[usize], n: usize, depth: usize, reach: usize) -> (f64, f64) {
     // Columns already split on are gone from the lattices below.
     let above = depth - reach;
     let columns = n.saturating_sub(above);
@@ -49,7 +47,7 @@ pub fn work(trues: &[usize], n: usize, depth: usize, reach: usize) -> (f64, f64)
     let visits = |(k, &rows): (usize, &usize)| rows as f64 * choose(k, reach.saturating_sub(1));
     // Each level splits the rows between two lattices.
     let row_visits =
-        trues.iter().enumerate().map(visits).sum::<f64>() * lattices / 2f64.powi(above as i32);
+        visited.iter().enumerate().map(visits).sum::<f64>() * lattices / 2f64.powi(above as i32);
     (cells, row_visits)
 }
 

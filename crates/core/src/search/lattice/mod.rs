@@ -17,13 +17,13 @@ pub(super) mod kernels;
 mod losses;
 mod memory;
 mod refine;
-mod running;
+pub(super) mod running;
 pub(super) mod runs;
 pub(super) mod sums;
 pub(super) mod tables;
 pub(super) mod tickets;
 
-pub use effort::{effort, mostly_visits, true_columns, useful_threads, work};
+pub use effort::{effort, mostly_visits, useful_threads, visits, work};
 pub use geometry::MAX_DEPTH;
 pub use geometry::PREFIX;
 pub use memory::{make_sure, refill};
@@ -402,7 +402,7 @@ fn fill_rows<I: LaneInt, R>(
             }
         },
     );
-    sums.runs = runs_of(sample.n_columns(), |c| sums.rows.column(c));
+    sums.runs = runs_of(sample.n_columns(), (0..sample.n_rows()).map(|r| sample.row(r)));
     sums.totals = totals.into_iter().map(I::from_i64).collect();
 }
 

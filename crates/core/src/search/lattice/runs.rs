@@ -72,63 +72,115 @@ impl Run {
     }
 }
 
-/// All columns in runs, those without nested neighbours by themselves.
-pub fn runs_of<'a>(n_columns: usize, column: impl Fn(usize) -> &'a [u64]) -> Vec<Run> {
-    let within = |a: usize, b: usize| {
-        a.max(b) < n_columns && column(a).iter().zip(column(b)).all(|(a, b)| a & !b == 0)
-    };
+/// All columns in runs, those without nested neighbours by themselves; O(rows · columns / 64).
+pub fn runs_of<'a>(n_columns: usize, rows: impl Iterator<Item = &'a [u64]>) -> Vec<Run> {
+    // Columns that are true in a row where the next one is not, and the other way round.
+    let mut beyond = vec![[0u64; 2]; n_columns.div_ceil(64)];
+    for row in rows {
+        for (w, beyond) in beyond.iter_mut().enumerate() {
+            let (own, next) = (row[w], neighbours(row, w)[1]);
+            *beyond = [beyond[0] | own & !next, beyond[1] | next & !own];
+        }
+    }
+    let nested = |c: usize, rises: bool| beyond[c / 64][usize::from(!rises)] >> (c % 64) & 1 == 0;
     let mut runs: Vec<Run> = Vec::new();
     for c in 0..n_columns {
-        match runs.last_mut() {
-            Some(run) if run.len() == 1 && within(c - 1, c) => (run.end, run.rises) = (c + 1, true),
-            Some(run) if run.len() == 1 && within(c, c - 1) => {
-                (run.end, run.rises) = (c + 1, false)
-            }
-            Some(run)
-                if (2..LONGEST).contains(&run.len())
-                    && if run.rises { within(c - 1, c) } else { within(c, c - 1) } =>
-            {
-                run.end = c + 1;
-            }
+        let grown = runs.last().copied().and_then(|run: Run| match run.len() {
+            LONGEST.. => None,
+            1 => [true, false].into_iter().find(|&rises| nested(c - 1, rises)),
+            _ => Some(run.rises).filter(|&rises| nested(c - 1, rises)),
+        });
+        match (grown, runs.last_mut()) {
+            (Some(rises), Some(run)) => (run.end, run.rises) = (c + 1, rises),
             _ => runs.push(Run { first: c, end: c + 1, rises: true }),
         }
     }
     runs
 }
 
+/// Number of rows by the number of runs in which any of their columns is true.
+pub fn true_runs<'a>(runs: &[Run], rows: impl Iterator<Item = &'a [u64]>) -> Vec<usize> {
+    // Columns that have all rows of the one before, and of the one after.
+    let words = runs.last().map_or(0, |run| run.end.div_ceil(64));
+    let mut outer = vec![[0u64; 2]; words];
+    for (run, visit) in runs.iter().flat_map(|run| run.visits().map(move |visit| (run, visit))) {
+        if visit.inner.is_some() {
+            outer[visit.column / 64][usize::from(!run.rises)] |= 1 << (visit.column % 64);
+        }
+    }
+    let mut numbers = vec![0; runs.len() + 1];
+    for row in rows {
+        let first = |(w, outer): (usize, &[u64; 2])| {
+            let [before, after] = neighbours(row, w);
+            (row[w] & !(before & outer[0]) & !(after & outer[1])).count_ones() as usize
+        };
+        numbers[outer.iter().enumerate().map(first).sum::<usize>()] += 1;
+    }
+    numbers
+}
+
+/// Answers of the columns before and after those of a word.
+fn neighbours(row: &[u64], w: usize) -> [u64; 2] {
+    let before = if w > 0 { row[w - 1] >> 63 } else { 0 };
+    let after = if w + 1 < row.len() { row[w + 1] << 63 } else { 0 };
+    [row[w] << 1 | before, row[w] >> 1 | after]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn columns_of_a_run_are_visited_after_those_that_they_hold() {
-        let columns = [0b1, 0b11, 0b111, 0b1000, 0b11110000, 0b11000000, 0b10000000, 0b1010];
-        let runs = runs_of(columns.len(), |c| std::slice::from_ref(&columns[c]));
-        let visits: Vec<Vec<usize>> =
-            runs.iter().map(|run| run.visits().map(|visit| visit.column).collect()).collect();
-        assert_eq!(visits, [vec![0, 1, 2], vec![3], vec![6, 5, 4], vec![7]]);
-        for run in runs {
-            let mut before = None;
-            for visit in run.visits() {
-                assert_eq!(visit.inner, before);
-                before = Some(visit.column);
-                for other in run.visits() {
-                    let both = columns[visit.column] & columns[other.column];
-                    assert_eq!(columns[run.both(visit.column, other.column)], both);
-                }
-            }
-            let lanes = run.visits().map(|visit| run.first_lane(visit.column));
-            assert!(
-                lanes.is_sorted() && run.visits().all(|v| run.first_lane(v.column) <= v.column + 1)
-            );
-        }
+    /// Rows of 2, 63 and 5 columns, of which neighbours are nested, whatever word they are in.
+    fn rows() -> (Vec<[u64; 2]>, usize) {
+        let columns: Vec<fn(u64) -> bool> = vec![|r| r % 7 == 1, |r| r % 5 == 1];
+        let below = |c: usize, r: u64| match c {
+            0 | 1 => columns[c](r),
+            2..65 => r % 64 < (c as u64 - 2) / 21,
+            _ => r % 11 > c as u64 - 60,
+        };
+        let row = |r: u64| {
+            let mut row = [0; 2];
+            (0..70).filter(|&c| below(c, r)).for_each(|c| row[c / 64] |= 1 << (c % 64));
+            row
+        };
+        ((0..300).map(row).collect(), 70)
+    }
+
+    fn holds(row: &[u64; 2], c: usize) -> bool {
+        row[c / 64] >> (c % 64) & 1 == 1
     }
 
     #[test]
-    fn runs_are_not_longer_than_sums_are_kept() {
-        let columns: Vec<u64> = (0..64).map(|k| u64::MAX >> k).collect();
-        let runs = runs_of(64, |c| std::slice::from_ref(&columns[c]));
-        assert!(runs.iter().all(|run| run.len() <= LONGEST && !run.rises));
-        assert_eq!(runs.iter().map(|run| run.len()).sum::<usize>(), 64);
+    fn columns_of_a_run_are_visited_after_those_that_they_hold() {
+        let (rows, n) = rows();
+        let runs = runs_of(n, rows.iter().map(|row| &row[..]));
+        assert!(runs.iter().all(|run| run.len() <= LONGEST));
+        assert!(runs.iter().any(|run| run.len() > 2 && run.rises));
+        assert!(runs.iter().any(|run| run.len() > 2 && !run.rises && run.first > 63));
+        assert!(runs.iter().any(|run| run.first < 64 && run.end > 64));
+        let mut end = 0;
+        for run in &runs {
+            assert_eq!(run.first, std::mem::replace(&mut end, run.end));
+            let mut before = None;
+            for visit in run.visits() {
+                assert_eq!((visit.inner, visit.of), (before, run.len()));
+                before = Some(visit.column);
+                for other in run.visits() {
+                    let both = run.both(visit.column, other.column);
+                    let of = |row| [visit.column, other.column].iter().all(|&c| holds(row, c));
+                    assert!(rows.iter().all(|row| of(row) == holds(row, both)));
+                }
+            }
+            assert!(run.visits().map(|visit| run.first_lane(visit.column)).is_sorted());
+        }
+        assert_eq!(end, n);
+        let numbers = true_runs(&runs, rows.iter().map(|row| &row[..]));
+        let of_row = |row| {
+            let any = |run: &&Run| run.visits().any(|visit| holds(row, visit.column));
+            runs.iter().filter(any).count()
+        };
+        for (number, count) in numbers.iter().enumerate() {
+            assert_eq!(rows.iter().filter(|row| of_row(row) == number).count(), *count);
+        }
     }
 }

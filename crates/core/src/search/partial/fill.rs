@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::search::lattice::geometry::{Geometry, PREFIX};
 use crate::search::lattice::kernels::{Pass, SumsOut, Worker, fill_double};
 use crate::search::lattice::refill;
-use crate::search::lattice::runs::runs_of;
+use crate::search::lattice::running;
+use crate::search::lattice::runs::{LONGEST, runs_of};
 use crate::search::lattice::sums::Sums;
 use crate::search::lattice::tickets::Tickets;
 use crate::search::{Monitor, Stop};
@@ -109,9 +110,11 @@ impl Adder {
     /// Bytes beside the table.
     pub(in crate::search) fn bytes(shape: &Shape) -> usize {
         let positions = (1..=shape.depth).map(|m| Geometry::positions(shape.n_features, m));
-        let per_row = 8 * (shape.width() + 2 * shape.n_features.div_ceil(64));
-        positions.fold(0, usize::saturating_add).saturating_mul(8 * shape.width())
-            + 3 * BLOCK * per_row
+        let per_row = 8 * (shape.width() + 2 * shape.n_features.div_ceil(64)) + 1;
+        let longest = shape.n_features.min(LONGEST);
+        let running = running::entries(shape.depth, BLOCK, shape.n_features, longest);
+        let entries = positions.chain(running).fold(0, usize::saturating_add);
+        entries.saturating_mul(8 * shape.width()) + (2 + running::copies(BLOCK)) * BLOCK * per_row
     }
 
     /// Sums up rows.
@@ -128,11 +131,11 @@ impl Adder {
         }
         refill(totals, width, 0);
         let Block { n_rows, words, row, write, backend, monitor } = block;
+        sums.runs = runs_of(n, (0..n_rows).map(&row));
         sums.rows.fill((n_rows, n, words), width, row, |r, lanes| {
             write(r, lanes);
             totals.iter_mut().zip(lanes).for_each(|(total, v)| *total += *v);
         });
-        sums.runs = runs_of(n, |c| sums.rows.column(c));
         let everything = sums.rows.everything();
         worker.begin(sums);
         for size in 1..=shape.depth.min(n) {
