@@ -78,8 +78,9 @@ pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> 
 
 /// Forecast of searches to any depth.
 ///
-/// One lattice has C(F, d)·2^d cells and visits Σ_r C(k_r, d − 1) rows, k_r the runs of
-/// nested columns in which row r has one. Every level above the deepest lattice splits on each column in turn.
+/// One lattice has C(F, d)·2^d cells and visits Σ_r C(k_r, d − 1) rows, where k_r is the number of
+/// runs in which row r has a true column. Every level above the deepest lattice splits on each
+/// column in turn.
 pub struct Work<'a, T> {
     task: &'a T,
     sample: &'a Sample,

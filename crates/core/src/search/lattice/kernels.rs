@@ -23,9 +23,9 @@ pub struct Worker<I> {
     views: [View<I>; MAX_DEPTH],
     /// Rows that each column of a run adds, and which run that is.
     added: (usize, Vec<Rows<I>>),
-    /// Rows where the first column of the prefix is true, and which column that is.
+    /// For prefixes of four columns, rows where the first is true, and which column that is.
     one: (usize, Rows<I>),
-    /// Rows where the first two are, and which.
+    /// The same for the first two.
     two: ((usize, usize), Rows<I>),
     running: Running<I>,
 }
@@ -388,8 +388,8 @@ impl<L: Lanes, K: Kernel<L>> Job<L> for Sweep<'_, '_, L::I, K> {
 
 /// All itemsets of size `M`, whose sums are counted on the way, or known.
 ///
-/// Where two columns of a prefix are of one run, the one with more rows changes no sum. Otherwise the
-/// rows of every column are those that it adds to the ones before it in its run.
+/// If two columns of a prefix are of one run, the one with more rows changes no sum: it is that of a
+/// shorter prefix. Otherwise only the rows are visited that each column adds along its run.
 #[inline(always)]
 fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const COUNTS: bool>(
     lanes: L,

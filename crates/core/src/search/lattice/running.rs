@@ -2,9 +2,9 @@
 
 use super::accumulate::{Picked, Rows, SPARE_LANES};
 use super::geometry::Row;
+use super::memory::refill;
 use super::runs::{LONGEST, Run, Visit};
 use super::sums::{Last, Sums};
-use crate::search::lattice::memory::refill;
 use crate::simd::{LaneInt, Lanes, Vector};
 use std::ops::Range;
 
@@ -34,14 +34,14 @@ pub fn entries(m: usize, n_rows: usize, n: usize, longest: usize) -> [usize; 3] 
     tables.map(|tables| tables * (n + SPARE_LANES))
 }
 
-/// Copies of the rows that a thread may have at a time. Columns are true in half of them at most,
-/// those of a run together if each has what it adds; else there are few rows.
+/// Most copies of the rows that a thread makes at a time. A column is true in half of the rows at
+/// most. So are all columns of a run together, where each has only the rows that it adds.
 pub fn copies(n_rows: usize) -> usize {
     let [_, third] = pays(4, n_rows);
     if third { 2 } else { 2 + LONGEST / 2 }
 }
 
-/// Sums that those of the next prefix build on.
+/// Sums that are kept for the next prefix, which adds its rows to them.
 #[derive(Default)]
 pub struct Running<I> {
     /// Columns, with those that a vector may reach beyond.
@@ -132,8 +132,10 @@ impl<I: LaneInt> Running<I> {
     ) -> Result<(), E> {
         let Running { stride, n, each, last, second, third, added, few } = self;
         let picked = rows.added(g);
-        let copies = picked.a.len() > MANY_WORDS && !later.is_empty();
-        if copies {
+        let copies = picked.a.len() > MANY_WORDS;
+        if later.is_empty() {
+            // No row is visited.
+        } else if copies {
             few.restrict(rows, picked);
         } else {
             added.clear();

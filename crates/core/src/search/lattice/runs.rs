@@ -1,8 +1,7 @@
-//! Runs: neighbouring columns of which each has all rows of the one before, or of the one after, as
-//! the thresholds of a number have.
+//! Runs: neighbouring columns whose rows are nested, as those of the thresholds of a number are.
 //!
-//! Sums over the rows of such a column are those of the column before plus those of the rows that it
-//! adds. So a row is visited once for a number, not once for every threshold that it meets.
+//! The sums of such a column are those of the next smaller one plus those of the rows that it adds.
+//! So a row is visited once for a number, not once for every threshold that it meets.
 
 /// Most columns of a run, for sums are kept for every one of them.
 pub const LONGEST: usize = 8;
@@ -20,7 +19,7 @@ pub struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
     pub column: usize,
-    /// The column before, of which this one has all rows.
+    /// The column before it, whose rows are all among those of this one.
     pub inner: Option<usize>,
     /// Which of so many columns this is.
     pub at: usize,
@@ -130,11 +129,12 @@ fn neighbours(row: &[u64], w: usize) -> [u64; 2] {
 mod tests {
     use super::*;
 
-    /// Rows of 2, 63 and 5 columns, of which neighbours are nested, whatever word they are in.
+    /// Rows of two unrelated columns, 63 in three groups of equal ones, each within the next, and
+    /// five nested columns.
     fn rows() -> (Vec<[u64; 2]>, usize) {
-        let columns: Vec<fn(u64) -> bool> = vec![|r| r % 7 == 1, |r| r % 5 == 1];
         let below = |c: usize, r: u64| match c {
-            0 | 1 => columns[c](r),
+            0 => r % 7 == 1,
+            1 => r % 5 == 1,
             2..65 => r % 64 < (c as u64 - 2) / 21,
             _ => r % 11 > c as u64 - 60,
         };

@@ -4,7 +4,7 @@ use super::{LabelCosts, MAX_TOTAL_BITS, RowCosts, Source};
 use crate::task::fixed::{Fixed, times_power};
 use crate::task::split_price::Price;
 
-/// Bits of the total of fractional costs: enough to tell trees of few leaves apart.
+/// Bits of the total of fractional costs: enough to distinguish trees with few leaves.
 const ROUNDED_BITS: u32 = 51;
 
 /// Bits of a total from which lanes drop some.
