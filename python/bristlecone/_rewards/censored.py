@@ -35,7 +35,7 @@ _NO_EXPOSURE = 1e-9
 _LEAST_SURVIVAL = 1e-12
 
 # Entries of a matrix of curves, rows times grid.
-_MOST_CELLS = 4_000_000
+_MOST_CELLS = 1_000_000
 
 
 class Lives(NamedTuple):
@@ -94,12 +94,16 @@ def residuals(lives: Lives, estimand: Estimand, survival: Floats, uncensored: Fl
         S at the grid, and G immediately before it.
     """
     survival = np.maximum(survival, _LEAST_SURVIVAL)
-    before = np.column_stack([np.ones(len(survival)), survival[:, :-1]])
-    time = lives.time[:, None]
-    happened = (time == estimand.grid) & lives.event[:, None]
-    surprise = happened - (time >= estimand.grid) * (1.0 - survival / before)
-    summed = np.cumsum(surprise / (survival * uncensored), axis=1)
-    return np.asarray(-(survival * summed) @ estimand.weights)
+    inverse = 1.0 / survival
+    # Summed over t first: Σ_{t ≥ u} w(t) S(t) / G(u−), of which h(u) / S(u) = 1/S(u) − 1/S(u−).
+    later = (survival * estimand.weights)[:, ::-1].cumsum(axis=1)[:, ::-1] / uncensored
+    expected = np.diff(inverse, axis=1, prepend=1.0) * later
+    expected[lives.time[:, None] < estimand.grid] = 0.0
+    own = np.flatnonzero(lives.event)
+    place = np.searchsorted(estimand.grid, lives.time[own])
+    change = expected.sum(axis=1)
+    change[own] -= inverse[own, place] * later[own, place]
+    return np.asarray(change)
 
 
 class Curves(Protocol):

@@ -1,24 +1,26 @@
 //! The fall of the integrated Brier score at the thresholds of a column.
 //!
 //! A leaf's score needs its rows in the order of time, so every threshold takes a pass over the
-//! rows of the node; one pass serves a block of thresholds. Of many thresholds those around the best
-//! one are found in steps. See docs/maths/branch.md.
+//! rows of the node; one pass serves as many thresholds as there are lanes. Of many thresholds those
+//! around the best one are found in steps. See docs/maths/branch.md.
 
 use super::{Choice, Criterion, Group, Interrupted, Scores, choose_in_order};
 use crate::data::size;
-use crate::survival::timeline::{Code, Timeline};
+use crate::simd::{Backend, Job, RowLanes, with_token};
+use crate::survival::timeline::Code;
 use crate::task::brier::antitonic::Fit;
+use crate::task::brier::passes::{self, Sides, Source, Times, lane_bits};
 use crate::task::curve::{LeafCurve, ScalarCurveTask};
 use std::ops::Range;
-
-/// Thresholds of a pass.
-const BLOCK: usize = 8;
 
 /// Thresholds of a column that are scored at first, all of them where there are no more.
 const AT_FIRST: usize = 256;
 
 /// Thresholds that are scored at a time between the best one and its neighbours.
 const BETWEEN: usize = 16;
+
+/// Most lanes of a pass.
+const LANES: usize = 16;
 
 /// Units of cost per unit of loss.
 const SCALE: f64 = (1u64 << 48) as f64;
@@ -27,41 +29,82 @@ const SCALE: f64 = (1u64 << 48) as f64;
 const ROUNDING: f64 = 1e-12;
 
 /// Rows in the order of time: events before censorings.
-pub(super) struct BrierScore<'a> {
-    timeline: &'a Timeline,
+pub(super) struct BrierScore {
+    backend: Backend,
     curve: LeafCurve,
+    times: Times,
     price: i64,
-    codes: Vec<Code>,
+    all: Vec<Row>,
     event: Vec<bool>,
-    /// Whole-numbered weights.
-    weights: Vec<f64>,
-    integrals: (Vec<f64>, Vec<f64>),
-    rows: Vec<u32>,
-    /// Place of every row of the node in the order of a column.
-    places: Vec<u32>,
+    /// Those of the node that have a weight.
+    rows: Vec<Row>,
+    /// Number of thresholds that have a row on the right, by row.
+    passed: Vec<u16>,
+    fits: Vec<Fit>,
     loss: f64,
 }
 
-/// State of a leaf up to a time.
-#[derive(Clone, Debug, Default)]
-struct Leaf {
-    at_risk: f64,
-    /// Weight of the events, each times 1/G.
-    happened: f64,
-    survival: f64,
-    /// Survival per weight at risk.
-    ratio: f64,
-    loss: f64,
-    last: usize,
-    fit: Fit,
+/// What a pass reads of a row.
+#[derive(Clone, Copy)]
+struct Row {
+    id: u32,
+    code: Code,
+    /// In whole numbers.
+    weight: f64,
+    /// Number of thresholds that have it on the right.
+    passed: u16,
 }
 
-impl Leaf {
-    fn start(&mut self, weight: f64) {
-        let mut fit = std::mem::take(&mut self.fit);
-        fit.clear();
-        let ratio = 1.0 / weight.max(1.0);
-        *self = Leaf { at_risk: weight, survival: 1.0, ratio, fit, ..Leaf::default() };
+/// Rows and the thresholds from the `first` on, which ascend.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    rows: &'a [Row],
+    first: usize,
+}
+
+impl<L: RowLanes, const V: usize> Source<L, V> for Asked<'_> {
+    #[inline(always)]
+    fn next(&mut self, lanes: L) -> Option<(Code, f64, [L::Real; V])> {
+        let code = self.rows.first()?.code;
+        let (mut total, mut sums) = (0.0, [lanes.splat_real(0.0); V]);
+        while let Some((row, later)) = self.rows.split_first().filter(|(row, _)| row.code == code) {
+            let passed = usize::from(row.passed).saturating_sub(self.first).min(LANES);
+            for v in 0..V {
+                let left = lane_bits::<L>(u32::MAX << passed, v);
+                sums[v] = L::add_real_where(sums[v], left, row.weight);
+            }
+            total += row.weight;
+            self.rows = later;
+        }
+        Some((code, total, sums))
+    }
+}
+
+/// Losses of the right and of the left sides of thresholds; the weights of the left sides and of
+/// all rows are known.
+struct Pass<'a, const V: usize> {
+    asked: Asked<'a>,
+    losses: (LeafCurve, &'a Times),
+    left: &'a [f64; LANES],
+    total: f64,
+    fits: &'a mut Vec<Fit>,
+}
+
+impl<L: RowLanes, const V: usize> Job<L> for Pass<'_, V> {
+    type Output = [[f64; LANES]; 2];
+
+    #[inline(always)]
+    fn run(self, lanes: L) -> [[f64; LANES]; 2] {
+        let mut at_risk = [lanes.splat_real(0.0); V];
+        for (at_risk, left) in at_risk.iter_mut().zip(self.left.chunks(L::N)) {
+            *at_risk = lanes.load_real(left);
+        }
+        let mut out = [[0.0; LANES]; 2];
+        let losses = out.each_mut().map(|losses| &mut losses[..]);
+        let sides = Sides { losses, means: [&mut [], &mut []] };
+        let weight = (at_risk, self.total);
+        passes::losses::<L, V, _, false>(lanes, self.asked, self.losses, weight, self.fits, sides);
+        out
     }
 }
 
@@ -72,122 +115,104 @@ fn spread(places: Range<usize>, most: usize) -> Vec<usize> {
     (0..some).map(|k| first + (2 * k + 1) * n / (2 * some)).collect()
 }
 
-impl<'a> BrierScore<'a> {
+impl BrierScore {
     /// The criterion, and the caller's rows in the order in which it reads them.
-    pub fn new(task: &'a (impl ScalarCurveTask + ?Sized)) -> (Self, Vec<u32>) {
-        let (timeline, weights) = (task.timeline(), task.timeline().whole_weights());
-        let keyed = weights.into_iter().enumerate();
+    pub fn new(task: &(impl ScalarCurveTask + ?Sized)) -> (Self, Vec<u32>) {
+        let timeline = task.timeline();
+        let weights = timeline.whole_weights();
+        let keyed = weights.iter().enumerate();
         let mut keyed: Vec<(Code, f64, u32)> =
-            keyed.map(|(i, weight)| (timeline.code(i), weight, i as u32)).collect();
+            keyed.map(|(i, &weight)| (timeline.code(i), weight, i as u32)).collect();
         // No sum over rows depends on the order in which the caller has them.
         keyed.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let weights: Vec<f64> = keyed.iter().map(|row| row.1).collect();
+        let of_row = |(id, &(code, weight, _)): (usize, &(Code, f64, u32))| {
+            let id = id as u32;
+            Row { id, code, weight, passed: 0 }
+        };
         let criterion = BrierScore {
-            timeline,
+            backend: Backend::best(),
             curve: task.curve(),
+            times: Times::new(timeline, weights.iter().sum(), None),
             price: (task.leaf_penalty() * SCALE).round() as i64,
-            codes: keyed.iter().map(|row| row.0).collect(),
+            all: keyed.iter().enumerate().map(of_row).collect(),
             event: keyed.iter().map(|row| timeline.event[row.2 as usize]).collect(),
-            integrals: timeline.integrals(weights.iter().sum()),
-            places: vec![0; keyed.len()],
             rows: Vec::new(),
-            weights,
+            passed: vec![0; keyed.len()],
+            fits: Vec::new(),
             loss: 0.0,
         };
         (criterion, keyed.iter().map(|row| row.2).collect())
     }
 
-    /// Closes the stretch of a leaf's curve that ends before time `k`, or at the end.
-    #[inline(always)]
-    fn advance(&self, leaf: &mut Leaf, k: Option<usize>) {
-        let (plain, censoring) = &self.integrals;
-        let k_or_end = k.unwrap_or(plain.len() - 1);
-        let p = leaf.happened * (plain[leaf.last] - plain[k_or_end]);
-        let q = leaf.at_risk * (censoring[k_or_end] - censoring[leaf.last]);
-        match self.curve {
-            LeafCurve::KaplanMeier => {
-                let died = 1.0 - leaf.survival;
-                leaf.loss += leaf.survival * leaf.survival * p + died * died * q;
-            }
-            LeafCurve::BrierOptimal => leaf.fit.push(p, q),
-        }
-        leaf.last = k.unwrap_or(leaf.last);
-    }
-
-    #[inline(always)]
-    fn take(&self, leaf: &mut Leaf, row: u32) {
-        let (code, weight) = (self.codes[row as usize], self.weights[row as usize]);
-        let k = (code / 2) as usize;
-        if weight == 0.0 {
-            return;
-        }
-        if k != leaf.last {
-            self.advance(leaf, Some(k));
-        }
-        leaf.at_risk -= weight;
-        if code % 2 == 0 {
-            leaf.survival = leaf.ratio * leaf.at_risk;
-            leaf.happened += weight * self.timeline.inverse_censoring[k];
-        } else {
-            leaf.ratio = leaf.survival / leaf.at_risk.max(1.0);
-        }
-    }
-
-    fn finish(&self, leaf: &mut Leaf) -> f64 {
-        self.advance(leaf, None);
-        match self.curve {
-            LeafCurve::KaplanMeier => leaf.loss,
-            LeafCurve::BrierOptimal => leaf.fit.loss(),
-        }
-    }
-
-    /// Falls of some of the cuts; `left` is the weight of the first rows in the order of the column.
+    /// Falls of some of the cuts, which ascend; `left` is the weight of the first rows in the `order`
+    /// of the column.
     fn score_some(
-        &self,
-        left: &[f64],
+        &mut self,
+        (order, left): (&[u32], &[f64]),
         cuts: &[usize],
         asked: &[usize],
         falls: &mut [f64],
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<(), Interrupted> {
+        let mut start = 0;
+        for (passed, &at) in asked.iter().enumerate() {
+            for &row in &order[start..cuts[at]] {
+                self.passed[row as usize] = passed as u16;
+            }
+            start = cuts[at];
+        }
+        for &row in &order[start..] {
+            self.passed[row as usize] = asked.len() as u16;
+        }
+        for row in &mut self.rows {
+            row.passed = self.passed[row.id as usize];
+        }
         let total = left[left.len() - 1];
-        let mut sides: [[Leaf; 2]; BLOCK] = Default::default();
-        for asked in asked.chunks(BLOCK) {
+        let mut first = 0;
+        while first < asked.len() {
             if interrupted() {
                 return Err(Interrupted);
             }
-            for (&at, sides) in asked.iter().zip(&mut sides) {
-                sides[0].start(left[cuts[at]]);
-                sides[1].start(total - left[cuts[at]]);
+            // Lanes that are left over have all rows on the left.
+            let mut of_lanes = [total; LANES];
+            for (of_lane, &at) in of_lanes.iter_mut().zip(&asked[first..]) {
+                *of_lane = left[cuts[at]];
             }
-            for &row in &self.rows {
-                let place = self.places[row as usize] as usize;
-                for (&at, sides) in asked.iter().zip(&mut sides) {
-                    self.take(&mut sides[usize::from(place >= cuts[at])], row);
-                }
+            let (n, [no, yes]) = with_token!(self.backend, token => {
+                self.pass(token.double(), first, (&of_lanes, total))
+            });
+            for (lane, &at) in asked[first..].iter().take(n).enumerate() {
+                falls[at] = (self.loss - yes[lane] - no[lane]) * SCALE;
             }
-            for (&at, [yes, no]) in asked.iter().zip(&mut sides) {
-                falls[at] = (self.loss - self.finish(yes) - self.finish(no)) * SCALE;
-            }
+            first += n;
         }
         Ok(())
     }
 
-    fn weight_of(&self, rows: impl Iterator<Item = u32>) -> f64 {
-        rows.map(|row| self.weights[row as usize]).sum()
+    /// Losses on the right and on the left of the thresholds from the `first` on, and of how many.
+    fn pass<L: RowLanes>(
+        &mut self,
+        lanes: L,
+        first: usize,
+        (left, total): (&[f64; LANES], f64),
+    ) -> (usize, [[f64; LANES]; 2]) {
+        let BrierScore { curve, times, rows, fits, .. } = self;
+        let (asked, losses) = (Asked { rows, first }, (*curve, &*times));
+        let sides = match L::WIDE {
+            1 => lanes.run(Pass::<1> { asked, losses, left, total, fits }),
+            _ => lanes.run(Pass::<2> { asked, losses, left, total, fits }),
+        };
+        (L::WIDE * L::N, sides)
     }
 }
 
-impl Criterion for BrierScore<'_> {
+impl Criterion for BrierScore {
     fn enter(&mut self, rows: &[u32], _: &[usize]) -> bool {
+        let own = rows.iter().map(|&row| self.all[row as usize]);
         self.rows.clear();
-        self.rows.extend(rows);
-        let mut leaf = Leaf::default();
-        leaf.start(self.weight_of(rows.iter().copied()));
-        for &row in rows {
-            self.take(&mut leaf, row);
-        }
-        self.loss = self.finish(&mut leaf);
+        self.rows.extend(own.filter(|row| row.weight > 0.0));
+        let rows = self.rows.iter().map(|row| (row.code, row.weight));
+        self.loss = self.times.leaf(self.curve, rows);
         self.loss > 0.0
     }
 
@@ -213,7 +238,7 @@ impl Criterion for BrierScore<'_> {
     }
 }
 
-impl Scores for BrierScore<'_> {
+impl Scores for BrierScore {
     /// Scores some thresholds, then some between the neighbours of the best one, until none is left
     /// between them.
     fn score(
@@ -223,18 +248,15 @@ impl Scores for BrierScore<'_> {
         falls: &mut [f64],
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<(), Interrupted> {
-        for (place, &row) in order.iter().enumerate() {
-            self.places[row as usize] = place as u32;
-        }
         let mut left = vec![0.0];
         left.extend(order.iter().scan(0.0, |sum, &row| {
-            *sum += self.weights[row as usize];
+            *sum += self.all[row as usize].weight;
             Some(*sum)
         }));
         falls.fill(f64::NAN);
         let mut asked = spread(0..cuts.len(), AT_FIRST);
         while !asked.is_empty() {
-            self.score_some(&left, cuts, &asked, falls, interrupted)?;
+            self.score_some((order, &left), cuts, &asked, falls, interrupted)?;
             let is_known = |&at: &usize| !falls[at].is_nan();
             let known = (0..cuts.len()).rev().filter(is_known);
             // The first of those that are as good.
@@ -266,9 +288,13 @@ mod tests {
         for seed in 0..60 {
             let problem = Problem::random(seed, 60);
             let obs = Observations { entry: None, ..problem.observations() };
-            for curve in [LeafCurve::KaplanMeier, LeafCurve::BrierOptimal] {
+            let curves = [LeafCurve::KaplanMeier, LeafCurve::BrierOptimal].into_iter();
+            for (curve, backend) in
+                curves.flat_map(|curve| Backend::available().map(move |backend| (curve, backend)))
+            {
                 let task = Brier::new(&obs, 0.0, curve, None).unwrap();
                 let (mut score, rows) = BrierScore::new(&task);
+                score.backend = backend;
                 let n = rows.len();
                 let all: Vec<u32> = (0..n as u32).collect();
                 if !score.enter(&all, &[]) {

@@ -4,8 +4,8 @@ use crate::data::{BinaryMatrix, Column, Sample, column_bitsets, ones, random_num
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::survival::timeline::{Code, Timeline};
-use crate::task::brier::antitonic::Fit;
 use crate::task::brier::exact;
+use crate::task::brier::passes::Times;
 use crate::task::curve::{CurveTask, LeafCurve, Rounding};
 
 /// Distinct rows of a node, as a set of rows of the tables.
@@ -98,14 +98,8 @@ pub struct Tables {
     column_masks: Vec<u64>,
     /// A random number for each word of a mask.
     random: Vec<u128>,
-    /// Per time: the time to the end, normalised.
-    pub plain: Vec<f64>,
-    /// Per time: integral of 1/G up to it, normalised.
-    pub censoring: Vec<f64>,
-    /// Per time: 1/G.
-    pub inverse_censoring: Vec<f64>,
-    /// Per time: the share of the horizon after it; empty where no restricted mean is wanted.
-    pub horizon: Vec<f64>,
+    /// The times.
+    pub times: Times,
     /// Per row.
     pub about: Vec<About>,
     /// Columns searched.
@@ -200,7 +194,6 @@ impl Tables {
             }
         }
         let total: f64 = merged.iter().map(|row| row.1.whole).sum();
-        let (plain, censoring) = timeline.integrals(total);
         let weighted = merged.iter().any(|(_, weight, about)| weight.whole != about.count);
         let mut tables = Tables {
             code: Vec::new(),
@@ -215,10 +208,7 @@ impl Tables {
             words,
             column_masks: Vec::new(),
             random: Vec::new(),
-            plain,
-            censoring,
-            inverse_censoring: timeline.inverse_censoring.clone(),
-            horizon: task.horizon().map_or(Vec::new(), |horizon| timeline.rest_of(horizon)),
+            times: Times::new(timeline, total, task.horizon()),
             about: Vec::new(),
             columns,
             weighted,
@@ -236,7 +226,8 @@ impl Tables {
             let floor = match (floors, leaf_by_leaf) {
                 (false, _) => 0.0,
                 (_, false) => {
-                    tables.best_curve(rows.map(|(r, weight, _)| (codes[*r as usize], weight.whole)))
+                    let rows = rows.map(|(r, weight, _)| (codes[*r as usize], weight.whole));
+                    tables.times.leaf(LeafCurve::BrierOptimal, rows)
                 }
                 (_, true) => {
                     let rows =
@@ -352,66 +343,6 @@ impl Tables {
     #[inline(always)]
     pub fn word(&self, id: u32, first: usize) -> u64 {
         self.bits[id as usize * self.words + first / 64] >> (first % 64)
-    }
-
-    /// Loss of the best non-increasing curve on rows in the order of time.
-    pub fn best_curve(&self, rows: impl Iterator<Item = (Code, f64)> + Clone) -> f64 {
-        let mut fit = Fit::default();
-        let (mut n, mut v): (f64, f64) = (rows.clone().map(|row| row.1).sum(), 0.0);
-        let mut last: Option<usize> = None;
-        for (code, weight) in rows {
-            let k = (code / 2) as usize;
-            if let Some(last) = last.filter(|&last| last != k) {
-                fit.push(
-                    v * (self.plain[last] - self.plain[k]),
-                    n * (self.censoring[k] - self.censoring[last]),
-                );
-            }
-            last = Some(k);
-            n -= weight;
-            if code % 2 == 0 {
-                v += weight * self.inverse_censoring[k];
-            }
-        }
-        if let Some(last) = last {
-            let end = self.censoring.len() - 1;
-            fit.push(v * self.plain[last], n * (self.censoring[end] - self.censoring[last]));
-        }
-        fit.loss()
-    }
-
-    /// Loss of the Kaplan–Meier curve on rows in the order of time, and its restricted mean as a
-    /// share of the horizon, if there is one.
-    pub fn kaplan_meier(&self, rows: impl Iterator<Item = (Code, f64)> + Clone) -> (f64, f64) {
-        let (mut n, mut v): (f64, f64) = (rows.clone().map(|row| row.1).sum(), 0.0);
-        let (mut survival, mut ratio, mut loss) = (1.0, 1.0 / n.max(1.0), 0.0);
-        let rest = |k: usize| self.horizon.get(k).copied().unwrap_or(0.0);
-        // Nobody has left before the first time.
-        let (mut last, mut mean) = (0, self.horizon.first().map_or(0.0, |rest| 1.0 - rest));
-        for (code, weight) in rows {
-            let k = (code / 2) as usize;
-            let (p, q) = (
-                v * (self.plain[last] - self.plain[k]),
-                n * (self.censoring[k] - self.censoring[last]),
-            );
-            loss += survival * survival * p + (1.0 - survival) * (1.0 - survival) * q;
-            mean += survival * (rest(last) - rest(k));
-            last = k;
-            n -= weight;
-            if weight == 0.0 {
-                continue;
-            }
-            if code % 2 == 0 {
-                survival = ratio * n;
-                v += weight * self.inverse_censoring[k];
-            } else {
-                ratio = survival / n.max(1.0);
-            }
-        }
-        let end = self.censoring.len() - 1;
-        let (p, q) = (v * self.plain[last], n * (self.censoring[end] - self.censoring[last]));
-        loss += survival * survival * p + (1.0 - survival) * (1.0 - survival) * q;
-        (loss, mean + survival * rest(last))
     }
 }
 

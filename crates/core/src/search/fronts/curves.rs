@@ -43,7 +43,7 @@ impl<'a> Curves<'a> {
     pub fn leaf(&self, rows: &Rows) -> Leaf {
         let Tables { code, weight, .. } = &self.tables;
         match &self.tables.exact {
-            None => self.tables.kaplan_meier(rows.ids().map(|id| (code[id], weight[id]))),
+            None => self.tables.times.kaplan_meier(rows.ids().map(|id| (code[id], weight[id]))),
             Some(exact) => {
                 let rows: Vec<_> = rows.ids().map(|id| (code[id], exact.weight[id])).collect();
                 let loss = leaf_loss(&exact.timeline, LeafCurve::KaplanMeier, &rows);

@@ -6,6 +6,7 @@
 
 pub mod antitonic;
 pub mod exact;
+pub mod passes;
 
 use super::curve::{CurveTask, LeafCurve, ScalarCurveTask};
 use crate::error::Error;

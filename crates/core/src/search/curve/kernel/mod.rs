@@ -1,19 +1,16 @@
 //! All single splits of a node in one pass over its rows, lanes = columns, both sides at once.
 
 pub mod exact;
-mod side;
 mod source;
 
 use super::rows::{Rows, Tables};
-use crate::simd::{Backend, Job, RowLanes, Vector, with_token};
+use crate::simd::{Backend, Job, RowLanes, with_token};
 use crate::survival::timeline::Code;
 use crate::task::brier::antitonic::Fit;
 use crate::task::brier::exact::leaf_loss;
-use crate::task::curve::{BLOCK, LeafCurve};
-use side::{Side, Step, Stretch};
-use source::{
-    Collect, Count, CountColumns, FromRows, FromRuns, Listed, NodeRows, Runs, Source, lane_bits,
-};
+use crate::task::brier::passes::{self, Sides, Source, lane_bits};
+use crate::task::curve::LeafCurve;
+use source::{Collect, Count, CountColumns, FromRows, FromRuns, Listed, NodeRows, Runs};
 
 /// Leaf losses of the two sides of the splits on some columns: all that leave enough rows on
 /// either side, and maybe others.
@@ -75,10 +72,7 @@ impl Kernel {
             return leaf_loss(&exact.timeline, self.curve, &rows.collect::<Vec<(Code, f64)>>());
         }
         let rows = tables.code.iter().copied().zip(tables.weight.iter().copied());
-        match self.curve {
-            LeafCurve::KaplanMeier => tables.kaplan_meier(rows).0,
-            LeafCurve::BrierOptimal => tables.best_curve(rows),
-        }
+        tables.times.leaf(self.curve, rows)
     }
 
     /// Losses of all single splits; O(rows · columns). Parts of the floor only where asked for.
@@ -98,7 +92,7 @@ impl Kernel {
         for values in [&mut out.yes, &mut out.no, &mut out.count, &mut out.floor] {
             values.resize(padded, 0.0);
         }
-        if !tables.horizon.is_empty() {
+        if tables.times.has_horizon() {
             out.means.iter_mut().for_each(|values| values.resize(padded, 0.0));
         }
         if n_columns == 0 {
@@ -264,11 +258,11 @@ fn one_pass<L: RowLanes, const V: usize>(
     }
     let runs = pass.counted.map(|runs| FromRuns { runs, first, at: 0 });
     let rows = FromRows { node, first, at: 0 };
-    match (runs, node.tables.horizon.is_empty()) {
-        (Some(source), true) => lanes.run(Walk::<V, _, false> { source, pass, fits, out }),
-        (Some(source), false) => lanes.run(Walk::<V, _, true> { source, pass, fits, out }),
-        (None, true) => lanes.run(Walk::<V, _, false> { source: rows, pass, fits, out }),
-        (None, false) => lanes.run(Walk::<V, _, true> { source: rows, pass, fits, out }),
+    match (runs, node.tables.times.has_horizon()) {
+        (Some(source), false) => lanes.run(Walk::<V, _, false> { source, pass, fits, out }),
+        (Some(source), true) => lanes.run(Walk::<V, _, true> { source, pass, fits, out }),
+        (None, false) => lanes.run(Walk::<V, _, false> { source: rows, pass, fits, out }),
+        (None, true) => lanes.run(Walk::<V, _, true> { source: rows, pass, fits, out }),
     }
 }
 
@@ -347,8 +341,8 @@ impl<L: RowLanes, const V: usize> Job<L> for AddUp<'_, V> {
                 }
             }
         }
-        store::<L, V>(&mut out.count[first..], &count);
-        store::<L, V>(&mut out.floor[first..], &floor);
+        passes::store::<L, V>(&mut out.count[first..], &count);
+        passes::store::<L, V>(&mut out.floor[first..], &floor);
     }
 }
 
@@ -367,204 +361,24 @@ impl<L: RowLanes, const V: usize, S: Source<L, V> + Copy, const MEANS: bool> Job
 
     #[inline(always)]
     fn run(self, lanes: L) {
-        let Walk { source, pass, fits, out, .. } = self;
-        let (tables, first) = (pass.node.tables, pass.first);
-        let weight = weigh::<L, V, S>(lanes, source, pass, out);
-        match pass.curve {
-            LeafCurve::KaplanMeier => {
-                walk::<L, V, S, MEANS>(lanes, source, tables, weight, first, out)
-            }
-            LeafCurve::BrierOptimal => {
-                assert!(!MEANS, "only Kaplan–Meier curves have restricted means here");
-                fit::<L, V, S>(lanes, source, tables, weight, first, fits, out)
-            }
-        }
-    }
-}
-
-/// Weight where the column is true, and of all rows.
-#[inline(always)]
-fn weigh<L: RowLanes, const V: usize, S: Source<L, V>>(
-    lanes: L,
-    mut runs: S,
-    pass: Pass,
-    out: &mut Splits,
-) -> ([L::Real; V], f64) {
-    let Pass { node, first, totals, .. } = pass;
-    let (mut at_risk, mut weight) = ([lanes.splat_real(0.0); V], 0.0);
-    if let Some(totals) = totals {
-        let totals = &totals[first..][..V * L::N];
-        for v in 0..V {
-            at_risk[v] = lanes.load_counts(&totals[v * L::N..]);
-        }
-        weight = node.count;
-    } else {
-        while let Some((_, total, sums)) = runs.next(lanes) {
-            weight += total;
-            for v in 0..V {
-                at_risk[v] = at_risk[v] + sums[v];
-            }
-        }
-    }
-    if !node.tables.weighted {
-        store::<L, V>(&mut out.count[first..], &at_risk);
-    }
-    (at_risk, weight)
-}
-
-/// The losses of the Kaplan–Meier curves.
-#[inline(always)]
-fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
-    lanes: L,
-    mut runs: S,
-    tables: &Tables,
-    (at_risk, weight): ([L::Real; V], f64),
-    first: usize,
-    out: &mut Splits,
-) {
-    let (zero, splat) = ([lanes.splat_real(0.0); V], |value| lanes.splat_real(value));
-    let mut others = at_risk;
-    for v in 0..V {
-        others[v] = splat(weight) - at_risk[v];
-    }
-    // Nobody has left before the first time.
-    let mut rest = if MEANS { tables.horizon[0] } else { 1.0 };
-    let mut yes = Side::<L, V>::new(lanes, at_risk, 1.0 - rest);
-    let mut no = Side::<L, V>::new(lanes, others, 1.0 - rest);
-    let mut ours = Stretch { at_risk, integral: zero, events: zero };
-    let mut all = Stretch { at_risk: weight, integral: 0.0, events: 0.0 };
-    // Sums of many censorings are sums of blocks, so that few roundings add up.
-    let (mut blocks, mut of_blocks) = (zero, 0.0);
-    // The tables have one length, so one check covers all of them.
-    let n = tables.plain.len();
-    let (plain, censoring) = (&tables.plain[..n], &tables.censoring[..n]);
-    let inverse_censoring = &tables.inverse_censoring[..n];
-    // Integrals up to the last run, and to the last event.
-    let (mut censoring_before, mut plain_before, mut n_censored) = (censoring[0], plain[0], 0);
-    loop {
-        let run = runs.next(lanes);
-        let now = run.as_ref().map_or(n - 1, |&(code, ..)| (code / 2) as usize);
-        let share = censoring[now] - censoring_before;
-        censoring_before = censoring[now];
-        for v in 0..V {
-            ours.integral[v] = L::mul_add(ours.at_risk[v], splat(share), ours.integral[v]);
-        }
-        all.integral += all.at_risk * share;
-        let is_end = run.is_none();
-        match run {
-            Some((code, weight, sums)) if code % 2 == 1 => {
-                for v in 0..V {
-                    ours.at_risk[v] = ours.at_risk[v] - sums[v];
+        let Walk { source, pass: Pass { node, first, curve, totals, .. }, fits, out } = self;
+        let tables = node.tables;
+        let weight = match totals {
+            Some(totals) => {
+                let mut at_risk = [lanes.splat_real(0.0); V];
+                for (at_risk, totals) in at_risk.iter_mut().zip(totals[first..].chunks(L::N)) {
+                    *at_risk = lanes.load_counts(totals);
                 }
-                all.at_risk -= weight;
-                n_censored += 1;
-                if n_censored % BLOCK == 0 {
-                    for v in 0..V {
-                        blocks[v] = blocks[v] + ours.integral[v];
-                    }
-                    ours.integral = zero;
-                    of_blocks += std::mem::take(&mut all.integral);
-                }
-                continue;
+                (at_risk, node.count)
             }
-            Some((_, weight, sums)) => (ours.events, all.events) = (sums, weight),
-            None => (ours.events, all.events) = (zero, 0.0),
-        }
-        if n_censored >= BLOCK {
-            for v in 0..V {
-                ours.integral[v] = ours.integral[v] + blocks[v];
-            }
-            blocks = zero;
-            all.integral += std::mem::take(&mut of_blocks);
-        }
-        let until = if MEANS && !is_end { tables.horizon[now] } else { 0.0 };
-        let step = Step {
-            plain: splat(plain_before - plain[now]),
-            inverse_censoring: splat(inverse_censoring[now]),
-            horizon: splat(rest - until),
-            any_censored: n_censored > 0,
+            None => passes::weigh::<L, V>(lanes, source),
         };
-        no.advance::<MEANS>(lanes, step, |v| Stretch {
-            at_risk: splat(all.at_risk) - ours.at_risk[v],
-            integral: splat(all.integral) - ours.integral[v],
-            events: splat(all.events) - ours.events[v],
-        });
-        yes.advance::<MEANS>(lanes, step, |v| Stretch {
-            at_risk: ours.at_risk[v],
-            integral: ours.integral[v],
-            events: ours.events[v],
-        });
-        if is_end {
-            break;
+        if !tables.weighted {
+            passes::store::<L, V>(&mut out.count[first..], &weight.0);
         }
-        for v in 0..V {
-            ours.at_risk[v] = ours.at_risk[v] - ours.events[v];
-        }
-        all.at_risk -= all.events;
-        (ours.integral, all.integral) = (zero, 0.0);
-        (plain_before, rest, n_censored) = (plain[now], until, 0);
-    }
-    store::<L, V>(&mut out.yes[first..], &yes.loss);
-    store::<L, V>(&mut out.no[first..], &no.loss);
-    if MEANS {
-        let [no_means, yes_means] = &mut out.means;
-        store::<L, V>(&mut no_means[first..], &no.mean);
-        store::<L, V>(&mut yes_means[first..], &yes.mean);
-    }
-}
-
-/// The losses of the fitted curves: every run ends a piece on either side of every column.
-#[inline(always)]
-fn fit<L: RowLanes, const V: usize, S: Source<L, V>>(
-    lanes: L,
-    mut runs: S,
-    tables: &Tables,
-    (at_risk, weight): ([L::Real; V], f64),
-    first: usize,
-    fits: &mut Vec<Fit>,
-    out: &mut Splits,
-) {
-    let n = V * L::N;
-    fits.resize_with(fits.len().max(2 * n), Fit::default);
-    fits.iter_mut().for_each(Fit::clear);
-    let (yes_fits, no_fits) = fits.split_at_mut(n);
-    let (mut yes, mut sums, mut happened) = ([0.0; 32], [0.0; 32], [0.0; 32]);
-    let (mut all, mut all_happened, mut last) = (weight, 0.0, 0);
-    store::<L, V>(&mut yes, &at_risk);
-    loop {
-        let run = runs.next(lanes);
-        let k = run.as_ref().map(|&(code, ..)| (code / 2) as usize);
-        let until = k.unwrap_or(tables.plain.len() - 1);
-        let plain = tables.plain[last] - tables.plain[until];
-        let censoring = tables.censoring[until] - tables.censoring[last];
-        if k != Some(last) {
-            for lane in 0..n {
-                yes_fits[lane].push(happened[lane] * plain, yes[lane] * censoring);
-                let (v, at_risk) = (all_happened - happened[lane], all - yes[lane]);
-                no_fits[lane].push(v.max(0.0) * plain, at_risk * censoring);
-            }
-        }
-        let Some((code, total, weights)) = run else { break };
-        last = (code / 2) as usize;
-        store::<L, V>(&mut sums, &weights);
-        let weight = if code % 2 == 0 { tables.inverse_censoring[last] } else { 0.0 };
-        for lane in 0..n {
-            yes[lane] -= sums[lane];
-            happened[lane] += weight * sums[lane];
-        }
-        all -= total;
-        all_happened += weight * total;
-    }
-    for lane in 0..n {
-        out.yes[first + lane] = yes_fits[lane].loss();
-        out.no[first + lane] = no_fits[lane].loss();
-    }
-}
-
-#[inline(always)]
-fn store<L: RowLanes, const V: usize>(to: &mut [f64], values: &[L::Real; V]) {
-    assert!(to.len() >= V * L::N);
-    for v in 0..V {
-        values[v].store(&mut to[v * L::N..]);
+        let losses = [&mut out.no, &mut out.yes].map(|losses| &mut losses[first..]);
+        let means = out.means.each_mut().map(|m| if MEANS { &mut m[first..] } else { &mut m[..] });
+        let (times, sides) = (&tables.times, Sides { losses, means });
+        passes::losses::<L, V, S, MEANS>(lanes, source, (curve, times), weight, fits, sides);
     }
 }

@@ -3,6 +3,7 @@
 use super::super::rows::{Rows, Tables};
 use crate::simd::{Job, RowLanes, Vector};
 use crate::survival::timeline::Code;
+use crate::task::brier::passes::{Source, lane_bits};
 
 /// Weight of every column in each run of rows with equal [`Code`].
 #[derive(Clone, Debug, Default)]
@@ -205,12 +206,6 @@ fn store<L: RowLanes, const V: usize>(to: &mut [u16], counts: &[L::Counts; V]) {
     }
 }
 
-/// Runs of rows with equal [`Code`], one after the other.
-pub(super) trait Source<L: RowLanes, const V: usize> {
-    /// Code, total weight and weight per column of the next run.
-    fn next(&mut self, lanes: L) -> Option<(Code, f64, [L::Real; V])>;
-}
-
 /// From the rows.
 #[derive(Clone, Copy)]
 pub(super) struct FromRows<'a> {
@@ -261,10 +256,4 @@ impl<L: RowLanes, const V: usize> Source<L, V> for FromRuns<'_> {
         self.at += 1;
         Some((code, weight, sums))
     }
-}
-
-/// The bits of the `v`-th vector's lanes.
-#[inline(always)]
-pub(super) fn lane_bits<L: RowLanes>(bits: u32, v: usize) -> u32 {
-    bits >> (v * L::N) & ((1 << L::N) - 1)
 }
