@@ -125,9 +125,9 @@ def _thresholds(columns: Sequence[_Gaps], least: float) -> list[list[Candidate]]
 
 def _others(features: Iterable[Feature], counts: ValueCounts) -> list[Candidate]:
     """The features, without those that hold for all rows or for none, or as an earlier one."""
-    n_rows, total = counts.n_rows, counts.total_weight
     found: dict[bytes, Candidate] = {}
     for feature in features:
+        n_rows, total = counts.n_rows, counts.total_weight
         answer = feature.evaluate(counts.column)
         n_true, true = int(counts.rows[answer].sum()), float(counts.weight[answer].sum())
         if n_true not in (0, n_rows):

@@ -140,12 +140,11 @@ def format_threshold(value: float, low: float, high: float) -> str:
     '0.333333'
     """
     text = f"{value:.7g}"
-    digits = 6
-    while float(text) != value:
-        text = f"{value:.{digits}g}"
-        if low <= float(text) < high:
-            break
-        digits += 1
+    if float(text) != value:
+        text, digits = f"{value:.6g}", 6
+        while not low <= float(text) < high:
+            digits += 1
+            text = f"{value:.{digits}g}"
     if "e" in text and 1e-5 <= abs(value) < 1e15:
         return np.format_float_positional(float(text), trim="-")
     return text

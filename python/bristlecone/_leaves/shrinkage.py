@@ -117,19 +117,24 @@ def _risk_sets(
 ) -> tuple[Floats, Floats]:
     """Weight of events and of rows at risk of every leaf at event times, (n_leaves, n_times)."""
     died, at_risk = np.zeros((2, n_leaves, len(times)))
-    # Rows without weight ask for all times.
-    nobody = np.zeros(len(times))
-    weight = np.ones(len(data.time)) if data.weight is None else data.weight
-    for leaf in range(n_leaves):
-        rows = position == leaf
-        table = _core.RiskTable(
-            np.concatenate([data.time[rows], times]),
-            np.concatenate([data.event[rows], nobody.astype(bool)]),
-            np.concatenate([weight[rows], nobody]),
-            None if data.entry is None else np.concatenate([data.entry[rows], nobody]),
+    group, rows = position.astype(np.uint32), (data.time, data.event, data.weight, data.entry)
+    if data.entry is not None:
+        # Late rows change who is at risk: rows without weight ask for all times, in every leaf.
+        asked = np.tile(times, n_leaves)
+        nobody, weight = np.zeros(len(asked)), data.weight
+        group = np.append(group, np.arange(n_leaves, dtype=np.uint32).repeat(len(times)))
+        rows = (
+            np.append(data.time, asked),
+            np.append(data.event, nobody.astype(bool)),
+            np.append(np.ones(len(data.time)) if weight is None else weight, nobody),
+            np.append(data.entry, nobody),
         )
-        at = np.searchsorted(table.time, times)
-        died[leaf], at_risk[leaf] = table.events[at], table.at_risk[at]
+    tables = _core.RiskTable.by_group(group, n_leaves, *rows)
+    for leaf, table in enumerate(tables):
+        # At risk at a time is who is so at the next time of a leaf.
+        at_risk[leaf] = np.append(table.at_risk, 0.0)[np.searchsorted(table.time, times)]
+        own = table.events > 0
+        died[leaf, np.searchsorted(times, table.time[own])] = table.events[own]
     return died, at_risk
 
 

@@ -16,7 +16,7 @@ const ROUNDING: i64 = 64;
 /// Most blocks of a wide column; few in the tests, so that their small samples have all kinds.
 const BLOCKS: usize = if cfg!(test) { 16 } else { 1024 };
 
-/// Rows of a node for every block: a bound of a block takes as long as four cuts.
+/// Rows of a node for every block: a bound of a block takes as long as two cuts.
 const ROWS_OF_BLOCK: usize = if cfg!(test) { 2 } else { 16 };
 
 /// Fewest rows of a node that are worth blocks.
@@ -125,8 +125,8 @@ impl<'a, T: Questions> Sums<'a, T> {
     }
 
     /// At least the fall of every cut within a block whose records sum to `own`, after sums of
-    /// `before`.
-    fn most(&mut self, price: i64, before: &[i64], own: &[i64]) -> f64 {
+    /// `before`; the falls at the `ends` of the block are NaN where they are not known.
+    fn most(&mut self, price: i64, before: &[i64], own: &[i64], ends: [f64; 2]) -> f64 {
         let n = self.channels;
         for c in 0..n {
             // Sums of a channel that only grow end where the block does.
@@ -135,8 +135,14 @@ impl<'a, T: Questions> Sums<'a, T> {
             self.reach[0][c] = before[1 + c] + negative;
             self.reach[1][c] = before[1 + c] + own[1 + c] - negative;
         }
+        // Where no sum falls, two corners are the ends.
+        let corners = 1usize << n;
+        let mut open = 0..corners;
+        if self.signed.is_empty() {
+            open = usize::from(!ends[0].is_nan())..corners - usize::from(!ends[1].is_nan());
+        }
         let mut least = f64::INFINITY;
-        for corner in 0..1usize << n {
+        for corner in open {
             for (c, ((left, right), all)) in
                 self.corner.iter_mut().zip(&mut self.right).zip(&self.all).enumerate()
             {
@@ -146,8 +152,8 @@ impl<'a, T: Questions> Sums<'a, T> {
             let cost = |sums| self.task.concave_cost(sums).unwrap_or(f64::NEG_INFINITY);
             least = least.min(cost(&self.corner) + cost(&self.right));
         }
-        let rounding = (ROUNDING * self.task.cost_rounding()) as f64;
-        (self.leaf - price) as f64 - least + rounding
+        let of_corners = (self.leaf - price) as f64 - least;
+        ends.into_iter().fold(of_corners, f64::max) + self.rounding()
     }
 
     /// Sums over the blocks of a column, and the falls at their ends; none where its rows are
@@ -254,10 +260,11 @@ impl<'a, T: Questions> Sums<'a, T> {
             if let Some((below, fall)) = end {
                 choice.offer(column, [below, first], fall, price);
             }
+            let ends = [end.map_or(f64::NAN, |(_, fall)| fall), fall];
             if first != last
                 && smallest.allows_leaf(after[0])
                 && smallest.allows_leaf(total - before[0])
-                && self.most(fall_price, &before, own) > choice.least().max(least)
+                && self.most(fall_price, &before, own, ends) > choice.least().max(least)
             {
                 self.offer_rows(column, inside, &mut before, group, choice);
             }

@@ -9,8 +9,8 @@ use rustc_hash::FxHashSet;
 /// The cost of a tree, and the tree.
 type Costed<C> = (C, Tree);
 
-/// Trees, and whether these are all.
-type Listing<C> = (Vec<Costed<C>>, bool);
+/// Trees with their objectives, and whether these are all.
+type Listing = (Vec<(f64, Tree)>, bool);
 
 /// Trees near the optimum.
 #[derive(Clone, Debug)]
@@ -54,26 +54,18 @@ pub(super) fn near_optimal<N: Listed>(
 ) -> Near {
     let mut all = Enumeration { branch, most: nearness.limit.saturating_add(1), complete: true };
     match all.near(root, allowed, nearness, &objective) {
-        Ok((found, complete)) => {
-            Near { trees: solutions(found, nearness.limit, &first, objective), complete }
-        }
+        Ok((found, complete)) => Near { trees: solutions(found, nearness.limit, &first), complete },
         Err(stop) => Near::stopped(first, Status::from(stop)),
     }
 }
 
 /// The trees as solutions, few leaves first, then by the features in preorder.
-fn solutions<C>(
-    mut found: Vec<Costed<C>>,
-    limit: usize,
-    first: &Solution,
-    objective: impl Fn(&Tree) -> f64,
-) -> Vec<Solution> {
+fn solutions(mut found: Vec<(f64, Tree)>, limit: usize, first: &Solution) -> Vec<Solution> {
     found.sort_by(|(_, a), (_, b)| {
         a.n_leaves().cmp(&b.n_leaves()).then_with(|| a.feature.cmp(&b.feature))
     });
     found.truncate(limit);
-    let solution = |(_, tree): Costed<C>| {
-        let objective = objective(&tree);
+    let solution = |(objective, tree): (f64, Tree)| {
         let lower_bound = first.lower_bound.min(objective);
         Solution { tree, objective, lower_bound, ..first.clone() }
     };
@@ -105,8 +97,11 @@ impl<N: Listed> Enumeration<'_, '_, N> {
         allowed: Allowed,
         nearness: &Nearness<N::Cost>,
         objective: &impl Fn(&Tree) -> f64,
-    ) -> Result<Listing<N::Cost>, Stop> {
-        let is_near = |(_, tree): &Costed<N::Cost>| objective(tree) <= nearness.worst;
+    ) -> Result<Listing, Stop> {
+        let near = |trees: Vec<Costed<N::Cost>>| {
+            let measured = trees.into_iter().map(|(_, tree)| (objective(&tree), tree));
+            measured.filter(|(objective, _)| *objective <= nearness.worst).collect::<Vec<_>>()
+        };
         let splits = allowed.depth > 0 && allowed.leaves > 1;
         // Bounds of many leaves hold for few.
         let known = match splits {
@@ -115,21 +110,20 @@ impl<N: Listed> Enumeration<'_, '_, N> {
         };
         let known = known.as_ref();
         if allowed.is_full() {
-            let mut found = self.trees(root, known, allowed, Leaves::Any, nearness.cut)?;
-            found.retain(is_near);
+            let found = near(self.trees(root, known, allowed, Leaves::Any, nearness.cut)?);
             if self.complete && found.len() <= nearness.limit {
                 return Ok((found, true));
             }
         }
-        let mut found: Vec<Costed<N::Cost>> = Vec::new();
+        let mut found = Vec::new();
         for leaves in 1..=allowed.leaves.min(nearness.n_rows) {
             let allowed = Allowed::of(allowed.depth, leaves);
             let wanted = nearness.limit.saturating_add(1) - found.len();
             self.most = wanted;
             loop {
                 self.complete = true;
-                let mut trees = self.trees(root, known, allowed, Leaves::All, nearness.cut)?;
-                trees.retain(is_near);
+                let mut trees =
+                    near(self.trees(root, known, allowed, Leaves::All, nearness.cut)?);
                 // Among those that were kept too many may have been ties of no interest.
                 if self.complete || trees.len() >= wanted {
                     found.append(&mut trees);

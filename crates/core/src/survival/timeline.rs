@@ -24,6 +24,10 @@ pub struct Timeline {
     pub grid: Vec<f64>,
     /// 1/G at each time of the grid, 0 where G is 0.
     pub inverse_censoring: Vec<f64>,
+    /// Rows with a weight in the order of time, events first, and of weight: no sum over them depends
+    /// on the order in which the caller has them.
+    pub order: Vec<u32>,
+    codes: Vec<Code>,
     total_weight: f64,
     /// Integral of 1/G from the first time of the grid to each, over the largest time: 1/G never
     /// falls before it is 0, so that little cancels in a difference of two.
@@ -56,21 +60,28 @@ impl Timeline {
             return Err(Error::invalid("entry", reason));
         }
         let weight: Vec<f64> = (0..obs.len()).map(|i| obs.weight(i)).collect();
-        let mut weighted: Vec<usize> = (0..obs.len()).filter(|&i| weight[i] > 0.0).collect();
-        if weighted.is_empty() {
+        let mut order: Vec<u32> = (0..obs.len() as u32).collect();
+        order.retain(|&i| weight[i as usize] > 0.0);
+        if order.is_empty() {
             return Err(Error::invalid("sample_weight", "no row has a positive weight"));
         }
-        // No sum over rows depends on the order in which the caller has them.
-        weighted.sort_by(|&a, &b| {
-            obs.time[a].total_cmp(&obs.time[b]).then(weight[a].total_cmp(&weight[b]))
-        });
-        let mut grid: Vec<f64> = weighted.iter().map(|&i| obs.time[i]).collect();
+        let mut grid: Vec<f64> = order.iter().map(|&i| obs.time[i as usize]).collect();
+        grid.sort_by(f64::total_cmp);
         grid.dedup();
+        // Of a row without weight, the time before it.
+        let place = |time: f64| grid.partition_point(|&u| u <= time).saturating_sub(1) as Code;
+        let codes = obs.time.iter().zip(obs.event);
+        let codes: Vec<Code> =
+            codes.map(|(&time, &event)| 2 * place(time) + Code::from(!event)).collect();
+        order.sort_unstable_by(|&a, &b| {
+            let (a, b) = (a as usize, b as usize);
+            codes[a].cmp(&codes[b]).then(weight[a].total_cmp(&weight[b]))
+        });
         // Weights of the events and of the censorings of each time.
         let mut leaving = vec![[Precise::default(); 2]; grid.len()];
-        for &i in &weighted {
-            let k = grid.partition_point(|&u| u < obs.time[i]);
-            leaving[k][usize::from(!obs.event[i])].add(weight[i]);
+        for &i in &order {
+            let code = codes[i as usize] as usize;
+            leaving[code / 2][code % 2].add(weight[i as usize]);
         }
         let mut at_risk = vec![Precise::default(); grid.len() + 1];
         for (k, [events, censored]) in leaving.iter().enumerate().rev() {
@@ -94,6 +105,8 @@ impl Timeline {
             weight,
             grid,
             inverse_censoring,
+            order,
+            codes,
             total_weight: at_risk[0].value(),
             censoring: vec![Precise::default()],
             extent: Extent::default(),
@@ -164,15 +177,9 @@ impl Timeline {
         (MAX_TOTAL / total).log2().floor().exp2()
     }
 
-    /// Index in the grid of the time of row `i` (of the time before it, for a row without
-    /// weight).
-    pub fn time_index(&self, i: usize) -> usize {
-        self.grid.partition_point(|&u| u <= self.time[i]).saturating_sub(1)
-    }
-
-    /// Place in time of row `i`.
+    /// Place in time of row `i`; of one without weight, that of the time before it.
     pub fn code(&self, i: usize) -> Code {
-        2 * self.time_index(i) as Code + Code::from(!self.event[i])
+        self.codes[i]
     }
 
     /// Weights as whole numbers of units, [`Timeline::weight_scale`] of which weigh one.

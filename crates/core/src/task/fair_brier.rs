@@ -241,13 +241,14 @@ impl FrontTask<2> for FairBrier {
     }
 
     fn admits(&self, said: &Said) -> bool {
-        let mut leaves = vec![Vec::new(); said.labels.len()];
-        said.leaf_of.iter().enumerate().for_each(|(row, &leaf)| leaves[leaf].push(row));
+        let leaves = self.brier.leaves(said.leaf_of, said.labels.len());
+        let mut shares = vec![Precise::default(); leaves.len()];
+        for (&leaf, &share) in said.leaf_of.iter().zip(&self.shares) {
+            shares[leaf].add(share);
+        }
         let mut difference = Precise::default();
-        for rows in leaves {
-            let mean =
-                exact::restricted_mean(self.timeline(), self.tau, &self.brier.in_order(&rows));
-            let share = Precise::of(rows.iter().map(|&row| self.shares[row]));
+        for (rows, share) in leaves.iter().zip(shares) {
+            let mean = exact::restricted_mean(self.timeline(), self.tau, rows);
             difference.add_product(mean, share.value());
         }
         difference.value().abs() <= self.limit + room(self.timeline().grid.len())

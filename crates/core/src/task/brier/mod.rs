@@ -39,21 +39,21 @@ impl Brier {
         Ok(Brier { leaf_penalty, curve, timeline, reference })
     }
 
-    /// Loss of a leaf, per unit of weight of all rows, straight from the rows;
-    /// O(rows · log rows).
+    /// Loss of a leaf, per unit of weight of all rows, straight from the rows; O(rows of all leaves).
     pub fn leaf_loss(&self, rows: &[usize]) -> f64 {
-        exact::leaf_loss(&self.timeline, self.curve, &self.in_order(rows))
+        let mut own = vec![1; self.timeline.n_rows()];
+        rows.iter().for_each(|&row| own[row] = 0);
+        exact::leaf_loss(&self.timeline, self.curve, &self.leaves(&own, 2)[0])
     }
 
-    /// Rows with a weight in the order of time: place in time, weight.
-    pub fn in_order(&self, rows: &[usize]) -> Vec<(Code, f64)> {
-        let timeline = &self.timeline;
-        let weighted = rows.iter().filter(|&&i| timeline.weight[i] > 0.0);
-        let mut own: Vec<(Code, f64)> =
-            weighted.map(|&i| (timeline.code(i), timeline.weight[i])).collect();
-        // No sum over rows depends on the order in which the caller has them.
-        own.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        own
+    /// Rows with a weight of every leaf in the order of time: place in time, weight. `leaf_of[row]`
+    /// is in `0..n_leaves`.
+    pub fn leaves(&self, leaf_of: &[usize], n_leaves: usize) -> Vec<Vec<(Code, f64)>> {
+        let mut leaves = vec![Vec::new(); n_leaves];
+        for row in self.timeline.order.iter().map(|&row| row as usize) {
+            leaves[leaf_of[row]].push((self.timeline.code(row), self.timeline.weight[row]));
+        }
+        leaves
     }
 }
 
@@ -77,11 +77,9 @@ impl ScalarCurveTask for Brier {
     }
 
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
-        let mut leaves = vec![Vec::new(); n_leaves];
-        for (row, &leaf) in leaf_of.iter().enumerate() {
-            leaves[leaf].push(row);
-        }
-        let loss = Precise::of(leaves.iter().map(|rows| self.leaf_loss(rows)));
+        let leaves = self.leaves(leaf_of, n_leaves);
+        let losses = leaves.iter().map(|rows| exact::leaf_loss(&self.timeline, self.curve, rows));
+        let loss = Precise::of(losses);
         loss.plus((self.leaf_penalty * n_leaves as f64).into()).value()
     }
 }
