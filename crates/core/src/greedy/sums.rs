@@ -448,8 +448,13 @@ mod tests {
         order.sort_by_key(|&row| codes[row]);
         let largest = blocks.falls.iter().copied().filter(|f| !f.is_nan()).fold(0.0, f64::max);
         let (mut at, mut read) = (0, 0);
-        for own in blocks.sums.chunks_exact(sums.width) {
-            let most = sums.most(0, &left.clone(), own);
+        let mut before = f64::NAN;
+        for (own, &after) in blocks.sums.chunks_exact(sums.width).zip(&blocks.falls) {
+            // Corners at known ends are not looked at, and change nothing.
+            let most = sums.most(0, &left.clone(), own, [before, after]);
+            let of_all = sums.most(0, &left.clone(), own, [f64::NAN; 2]);
+            assert!(most == of_all || (most - of_all).abs() <= sums.rounding(), "{most} {of_all}");
+            before = after;
             read += usize::from(most > largest);
             for _ in 0..rows_of(own[0]) {
                 let record = sums.records[order[at] * sums.width..][..sums.width].to_vec();
