@@ -313,7 +313,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                 take([column])
                 del column  # before the next one is read
         schemas = [choice.schema for choice in choices]
-        n_candidates = sum(len(choice.candidates) for choice in choices)
+        candidates = [one.feature for choice in choices for one in choice.candidates]
         known: Encoded | None = None
 
         def encoded(features: Sequence[Feature]) -> Encoded:
@@ -322,9 +322,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             return Encoded(ranked, questions, ranked.features(questions))
 
         def divided(features: Sequence[Feature]) -> list[int]:
+            # All of them are encoded: most often, none is a repeat.
             nonlocal known
-            known = encoded(features)
-            return known.features.first_alike()
+            known = encoded(candidates)
+            alike = dict(zip(map(id, candidates), known.features.first_alike(), strict=True))
+            return [alike[id(feature)] for feature in features]
 
         self._take(choose(choices, divided, self.max_features), named=table.named)
         self._awaits_search = self.thresholds == "all" and any(
@@ -333,8 +335,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         )
         if present is not None:
             return None
-        # All candidates were compared, and all were kept.
-        if known is not None and known.features.shape[1] == len(self.features_) == n_candidates:
+        if known is not None and len(self.features_) == len(candidates):
             return lambda: known
         return lambda: encoded(self.features_)
 

@@ -260,15 +260,19 @@ class SurvivalRows:
     ) -> LeafStatistics:
         """Statistics of rows by their table, and those of their squared weights and counts."""
         times, died = table.time, table.events
-        events, happened = float(died.sum()), died > 0
         n_died, n_censored = (of.astype(np.int64) for of in (counted.events, counted.censored))
         n_events = int(n_died.sum())
         n_samples = n_events + int(n_censored.sum())
+        events, weight = float(n_events), float(n_samples)
+        if squares is not None:
+            events = float(died.sum())
+            weight = events + float(table.censored.sum())
+        happened = np.flatnonzero(died)
         return LeafStatistics(
             node=node,
             n_samples=n_samples,
             n_events=n_events,
-            weight=events + float(table.censored.sum()),
+            weight=weight,
             events=events,
             hazard=hazard,
             theta=hazard_ratio(events, hazard, self.prior),

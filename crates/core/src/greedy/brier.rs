@@ -35,7 +35,6 @@ pub(super) struct BrierScore {
     times: Times,
     price: i64,
     all: Vec<Row>,
-    event: Vec<bool>,
     /// Those of the node that have a weight.
     rows: Vec<Row>,
     /// Number of thresholds that have a row on the right, by row.
@@ -135,7 +134,6 @@ impl BrierScore {
             times: Times::new(timeline, weights.iter().sum(), None),
             price: (task.leaf_penalty() * SCALE).round() as i64,
             all: keyed.iter().enumerate().map(of_row).collect(),
-            event: keyed.iter().map(|row| timeline.event[row.2 as usize]).collect(),
             rows: Vec::new(),
             passed: vec![0; keyed.len()],
             fits: Vec::new(),
@@ -217,7 +215,7 @@ impl Criterion for BrierScore {
     }
 
     fn size(&self, row: u32) -> i64 {
-        size(1, i64::from(self.event[row as usize]))
+        size(1, i64::from(self.all[row as usize].code % 2 == 0))
     }
 
     fn rounding(&self) -> f64 {
