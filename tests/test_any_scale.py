@@ -24,6 +24,7 @@ from bristlecone import (
     PolicyTree,
     RmstParity,
 )
+from bristlecone._leaves.policies import covariance_of_mean
 from bristlecone.scale import fit_partitions
 from bristlecone.trust import alternatives, near_optimal_trees, verify
 
@@ -530,3 +531,9 @@ def test_alternatives_to_a_perfect_tree_are_resolved_whatever_the_weights():
     table = alternatives(model, X, y, sample_weight=weight)
     assert (table.difference[table.is_chosen] == 0.0).all()
     assert (table.difference >= 0.0).all()
+
+
+def test_errors_of_rewards_up_to_the_largest_number_are_kept():
+    largest = np.sqrt(8 * 1.5e308)
+    found = covariance_of_mean(np.array([[0.0], [largest]]), None)
+    assert found[0, 0] == pytest.approx(1.5e308)

@@ -213,7 +213,7 @@ def covariance_of_mean(
     # For rewards beyond 1e154 it exceeds the largest number: their errors are left out.
     with np.errstate(over="ignore", invalid="ignore"):
         found = (off.T @ off) * unit * unit
-    return np.asarray((found + found.T) / 2)
+    return np.asarray(found / 2 + found.T / 2)
 
 
 def comparison(
