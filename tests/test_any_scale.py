@@ -534,6 +534,6 @@ def test_alternatives_to_a_perfect_tree_are_resolved_whatever_the_weights():
 
 
 def test_errors_of_rewards_up_to_the_largest_number_are_kept():
-    largest = np.sqrt(8 * 1.5e308)
+    largest = np.sqrt(8) * np.sqrt(1.5e308)
     found = covariance_of_mean(np.array([[0.0], [largest]]), None)
     assert found[0, 0] == pytest.approx(1.5e308)
