@@ -27,6 +27,7 @@ from bristlecone import (
 from bristlecone._model.registry import dumps, loads
 from bristlecone.datasets import load
 from bristlecone.trust import verify
+from bristlecone.trust._compare import close
 
 EVERY = {**SUBJECTS, "brier": BRIER, "f1": F1, "greedy over thresholds": THRESHOLDS}
 
@@ -429,3 +430,9 @@ def test_a_false_objective_is_found_out_where_all_rows_may_be_no_leaf():
         value = found.objective_value + wrong
         tree.certificate_ = replace(found, objective_value=value, lower_bound=value)
         assert failed(verify(tree, X, y)) == ["objective value", "lower bound"]
+
+
+def test_digits_that_numbers_below_the_normal_range_have_not_are_not_compared():
+    assert close(1.2e-322, 0.0)
+    assert not close(3e-317, 0.0)
+    assert not close(1e-307, 1.0000001e-307)

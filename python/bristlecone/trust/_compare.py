@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -68,9 +67,9 @@ def close(expected: Any, found: Any, scale: Any = 0.0) -> bool:
 
 
 def _alike(one: Any, other: Any, scale: Any) -> Any:
-    # `rtol` of isclose is relative to the second number; numbers below the normal range have
-    # fewer digits than it asks for.
-    atol = OF_TERMS * np.asarray(scale, dtype=np.float64) + 16 * math.ulp(0.0)
+    # `rtol` of isclose is relative to the second number. Numbers below the normal range have fewer
+    # digits than it asks for, and each term of a sum may have lost one: they count as the least.
+    atol = OF_TERMS * np.asarray(scale, dtype=np.float64) + RELATIVE * np.finfo(np.float64).tiny
     return np.isclose(other, one, rtol=RELATIVE, atol=atol, equal_nan=True)
 
 
