@@ -215,7 +215,7 @@ impl Criterion for BrierScore {
     }
 
     fn size(&self, row: u32) -> i64 {
-        size(1, i64::from(self.all[row as usize].code % 2 == 0))
+        size(1, i64::from(self.all[row as usize].code.is_multiple_of(2)))
     }
 
     fn rounding(&self) -> f64 {
