@@ -95,15 +95,15 @@ def residuals(lives: Lives, estimand: Estimand, survival: Floats, uncensored: Fl
     """
     survival = np.maximum(survival, _LEAST_SURVIVAL)
     inverse = 1.0 / survival
-    # Summed over t first: Σ_{t ≥ u} w(t) S(t) / G(u−), of which h(u) / S(u) = 1/S(u) − 1/S(u−).
+    # The inner sum is Σ_{t ≥ u} w(t) S(t) / G(u−), and h(u) / S(u) is 1/S(u) − 1/S(u−).
     later = (survival * estimand.weights)[:, ::-1].cumsum(axis=1)[:, ::-1] / uncensored
     expected = np.diff(inverse, axis=1, prepend=1.0) * later
     expected[lives.time[:, None] < estimand.grid] = 0.0
     own = np.flatnonzero(lives.event)
     place = np.searchsorted(estimand.grid, lives.time[own])
-    change = expected.sum(axis=1)
+    change: Floats = expected.sum(axis=1)
     change[own] -= inverse[own, place] * later[own, place]
-    return np.asarray(change)
+    return change
 
 
 class Curves(Protocol):

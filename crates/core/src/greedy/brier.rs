@@ -37,8 +37,6 @@ pub(super) struct BrierScore {
     all: Vec<Row>,
     /// Those of the node that have a weight.
     rows: Vec<Row>,
-    /// Number of thresholds that have a row on the right, by row.
-    passed: Vec<u16>,
     fits: Vec<Fit>,
     loss: f64,
 }
@@ -119,13 +117,12 @@ impl BrierScore {
     pub fn new(task: &(impl ScalarCurveTask + ?Sized)) -> (Self, Vec<u32>) {
         let timeline = task.timeline();
         let weights = timeline.whole_weights();
-        let keyed = weights.iter().enumerate();
-        let mut keyed: Vec<(Code, f64, u32)> =
-            keyed.map(|(i, &weight)| (timeline.code(i), weight, i as u32)).collect();
-        // No sum over rows depends on the order in which the caller has them.
-        keyed.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let of_row = |(id, &(code, weight, _)): (usize, &(Code, f64, u32))| {
-            let id = id as u32;
+        // Rows without weight add to no sum.
+        let mut order = timeline.order.clone();
+        let rows = 0..timeline.n_rows() as u32;
+        order.extend(rows.filter(|&i| timeline.weight[i as usize] == 0.0));
+        let of_row = |(id, &i): (usize, &u32)| {
+            let (id, code, weight) = (id as u32, timeline.code(i as usize), weights[i as usize]);
             Row { id, code, weight, passed: 0 }
         };
         let criterion = BrierScore {
@@ -133,13 +130,12 @@ impl BrierScore {
             curve: task.curve(),
             times: Times::new(timeline, weights.iter().sum(), None),
             price: (task.leaf_penalty() * SCALE).round() as i64,
-            all: keyed.iter().enumerate().map(of_row).collect(),
+            all: order.iter().enumerate().map(of_row).collect(),
             rows: Vec::new(),
-            passed: vec![0; keyed.len()],
             fits: Vec::new(),
             loss: 0.0,
         };
-        (criterion, keyed.iter().map(|row| row.2).collect())
+        (criterion, order)
     }
 
     /// Falls of some of the cuts, which ascend; `left` is the weight of the first rows in the `order`
@@ -155,15 +151,15 @@ impl BrierScore {
         let mut start = 0;
         for (passed, &at) in asked.iter().enumerate() {
             for &row in &order[start..cuts[at]] {
-                self.passed[row as usize] = passed as u16;
+                self.all[row as usize].passed = passed as u16;
             }
             start = cuts[at];
         }
         for &row in &order[start..] {
-            self.passed[row as usize] = asked.len() as u16;
+            self.all[row as usize].passed = asked.len() as u16;
         }
         for row in &mut self.rows {
-            row.passed = self.passed[row.id as usize];
+            row.passed = self.all[row.id as usize].passed;
         }
         let total = left[left.len() - 1];
         let mut first = 0;
