@@ -144,7 +144,7 @@ pub fn greedy_cuts<'py>(
     let reserve = &Reserve::new(n_rows, n_rows * n_columns * size_of::<u64>())?;
     let grown = py
         .detach(move || {
-            return_freed();
+            return_freed(n_rows * n_columns);
             let task = registry::prepare(task, &problem).map_err(to_py)?;
             heeding_signals(reserve, deadline, |interrupted| {
                 task.greedy_cuts(codes, limits, interrupted)

@@ -47,8 +47,9 @@ impl PyBinaryMatrix {
                 Ranked::Answers(answers) => Questions::Answers(slice(answers)?, own.len()),
             });
         }
+        let cells = n_rows * columns.len();
         let encoded = py.detach(|| {
-            return_freed();
+            return_freed(cells);
             BinaryMatrix::encode(n_rows, &questions)
         });
         encoded.map(Self).map_err(to_py)

@@ -55,10 +55,17 @@ impl Slot {
     }
 }
 
+/// Fewest cells of columns of which something is given back.
+const MANY_CELLS: usize = 1 << 21;
+
 /// Gives what was freed back to the system, before much is allocated. The allocator of glibc keeps
 /// freed arrays of up to 32 MB once it has seen one of their size: the values of columns, between
-/// their ranks, which live on.
-pub(crate) fn return_freed() {
+/// their ranks, which live on. Of few `cells` it is not worth the time, which grows with all that
+/// the process has freed.
+pub(crate) fn return_freed(cells: usize) {
+    if cells < MANY_CELLS {
+        return;
+    }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         unsafe extern "C" {
