@@ -8,7 +8,7 @@ from bristlecone._encoder import BinaryEncoder
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.rules import question_names
-from bristlecone._encoder.use import feature_columns
+from bristlecone._encoder.use import split_columns
 from bristlecone._leaves.labels import ClassLeaves
 from bristlecone._leaves.means import MeanLeaves
 from bristlecone._leaves.policies import PolicyLeaves
@@ -48,9 +48,7 @@ def tree_of(encoder, features, data, **more):
     if more.get("numeric"):
         feature[:2] = [0, 1]
     else:
-        columns, cuts = feature_columns(encoder)
-        more["column"] = [*columns[feature[:2]], -2, -2, -2]
-        more["threshold"] = [*cuts[feature[:2]], np.nan, np.nan, np.nan]
+        more["column"], more["threshold"] = split_columns(encoder, np.array(feature))
     return Tree.grown(
         np.array(left), np.array(right), np.array(feature), features, data.weight, **more
     )

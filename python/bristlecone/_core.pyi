@@ -182,6 +182,7 @@ class RiskTable:
         event: NDArray[np.bool_],
         weight: NDArray[np.float64] | None = None,
         entry: NDArray[np.float64] | None = None,
+        place: NDArray[np.int64] | None = None,
     ) -> None: ...
     @staticmethod
     def by_group(
@@ -191,7 +192,10 @@ class RiskTable:
         event: NDArray[np.bool_],
         weight: NDArray[np.float64] | None = None,
         entry: NDArray[np.float64] | None = None,
+        place: NDArray[np.int64] | None = None,
     ) -> list[RiskTable]: ...
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+    def at_events(self) -> list[NDArray[np.float64]]: ...
     def nelson_aalen(self) -> NDArray[np.float64]: ...
     def kaplan_meier(self) -> NDArray[np.float64]: ...
     def censoring(self, events_leave_first: bool) -> NDArray[np.float64]: ...
@@ -202,6 +206,7 @@ def row_hazard(
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None,
     entry: NDArray[np.float64] | None,
+    place: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]: ...
 def grow_greedy(
     features: BinaryMatrix | NDArray[np.uint8] | NDArray[np.float64],

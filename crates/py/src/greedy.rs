@@ -51,7 +51,7 @@ pub fn grow_greedy<'py>(
     prior: f64,
     smoothed: Option<PyReadonlyArray1<'py, f64>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let obs = observations(&time, &event, weight.as_ref(), None)?;
+    let obs = observations(&time, &event, weight.as_ref(), None, None)?;
     let n = obs.len();
     let smoothed = smoothed.as_ref().map(|events| events.as_slice()).transpose()?;
     if smoothed.is_some_and(|events| events.len() != n) {

@@ -14,13 +14,15 @@ pub(crate) fn observations<'a>(
     event: &'a PyReadonlyArray1<'_, bool>,
     weight: Option<&'a PyReadonlyArray1<'_, f64>>,
     entry: Option<&'a PyReadonlyArray1<'_, f64>>,
+    place: Option<&'a PyReadonlyArray1<'_, i64>>,
 ) -> PyResult<Observations<'a>> {
     let obs = Observations {
         time: time.as_slice()?,
         event: event.as_slice()?,
         weight: weight.map(|w| w.as_slice()).transpose()?,
         entry: entry.map(|v| v.as_slice()).transpose()?,
-        count: None,
+        place: place.map(|place| place.as_slice()).transpose()?,
+        ..Observations::default()
     };
     let n = obs.len();
     if u32::try_from(n).is_err() {
@@ -48,20 +50,21 @@ pub struct PyRiskTable(RiskTable);
 #[pymethods]
 impl PyRiskTable {
     #[new]
-    #[pyo3(signature = (time, event, weight=None, entry=None))]
+    #[pyo3(signature = (time, event, weight=None, entry=None, place=None))]
     fn new(
         time: PyReadonlyArray1<'_, f64>,
         event: PyReadonlyArray1<'_, bool>,
         weight: Option<PyReadonlyArray1<'_, f64>>,
         entry: Option<PyReadonlyArray1<'_, f64>>,
+        place: Option<PyReadonlyArray1<'_, i64>>,
     ) -> PyResult<Self> {
-        let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+        let obs = observations(&time, &event, weight.as_ref(), entry.as_ref(), place.as_ref())?;
         Ok(PyRiskTable(RiskTable::new(&obs)))
     }
 
     /// One table for the rows of every group, 0..n; rows of other groups are left out.
     #[staticmethod]
-    #[pyo3(signature = (group, n_groups, time, event, weight=None, entry=None))]
+    #[pyo3(signature = (group, n_groups, time, event, weight=None, entry=None, place=None))]
     fn by_group(
         group: PyReadonlyArray1<'_, u32>,
         n_groups: usize,
@@ -69,8 +72,9 @@ impl PyRiskTable {
         event: PyReadonlyArray1<'_, bool>,
         weight: Option<PyReadonlyArray1<'_, f64>>,
         entry: Option<PyReadonlyArray1<'_, f64>>,
+        place: Option<PyReadonlyArray1<'_, i64>>,
     ) -> PyResult<Vec<Self>> {
-        let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+        let obs = observations(&time, &event, weight.as_ref(), entry.as_ref(), place.as_ref())?;
         let group = group.as_slice()?;
         if group.len() != obs.len() {
             return Err(PyValueError::new_err("group: not one for every row"));
@@ -102,6 +106,27 @@ impl PyRiskTable {
         PyArray1::from_slice(py, &self.0.censored)
     }
 
+    /// Events and censorings of rows without weights.
+    fn counts<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>) {
+        let whole = |values: &[f64]| values.iter().map(|&v| v as i64).collect::<Vec<_>>();
+        let of = |values| whole(values).into_pyarray(py);
+        (of(&self.0.events), of(&self.0.censored))
+    }
+
+    /// The times with an event, and there the weight at risk, the Kaplan–Meier survival and the
+    /// Nelson–Aalen hazard.
+    fn at_events<'py>(&self, py: Python<'py>) -> [Bound<'py, PyArray1<f64>>; 4] {
+        let table = &self.0;
+        let (survival, hazard) = (table.kaplan_meier(), table.nelson_aalen());
+        [&table.time, &table.at_risk, &survival, &hazard].map(|values| {
+            let events = values.iter().zip(&table.events).filter(|(_, events)| **events > 0.0);
+            events.map(|(&value, _)| value).collect::<Vec<_>>().into_pyarray(py)
+        })
+    }
+
     fn nelson_aalen<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.0.nelson_aalen().into_pyarray(py)
     }
@@ -129,13 +154,15 @@ impl PyRiskTable {
 
 /// Baseline hazard of every row between its entry and its time, as the likelihood has it.
 #[pyfunction]
+#[pyo3(signature = (time, event, weight, entry, place=None))]
 pub fn row_hazard<'py>(
     py: Python<'py>,
     time: PyReadonlyArray1<'py, f64>,
     event: PyReadonlyArray1<'py, bool>,
     weight: Option<PyReadonlyArray1<'py, f64>>,
     entry: Option<PyReadonlyArray1<'py, f64>>,
+    place: Option<PyReadonlyArray1<'py, i64>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref())?;
+    let obs = observations(&time, &event, weight.as_ref(), entry.as_ref(), place.as_ref())?;
     Ok(baseline_hazard(&obs).into_pyarray(py))
 }

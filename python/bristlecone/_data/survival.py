@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._core import rank_values
 from bristlecone._data.arrays import check_not_negative
 from bristlecone._data.outcomes import check_causes, check_survival, delayed
 from bristlecone._data.rows import (
@@ -26,6 +27,8 @@ class TrainingData(NamedTuple):
     ``event_free`` is the split that isolates rows without events, if there is one.
     ``smoothed`` are the events that a search is for, where a teacher has smoothed them. ``cause``
     is the cause of the event, 0 if censored, where there are competing risks, of ``n_causes``.
+    ``place`` is that of each time among the distinct times, if these were sorted; whoever takes it
+    checks it.
     """
 
     X: Any
@@ -40,6 +43,17 @@ class TrainingData(NamedTuple):
     smoothed: NDArray[np.float64] | None = None
     cause: NDArray[np.int64] | None = None
     n_causes: int = 0
+    place: NDArray[np.int64] | None = None
+
+    @property
+    def outcomes(self) -> dict[str, NDArray[Any] | None]:
+        """Outcomes and weights as tasks of the engine take them; without times of entry."""
+        return {
+            "time": self.time,
+            "event": self.event,
+            "weight": self.weight,
+            "place": self.place,
+        }
 
 
 def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
@@ -71,7 +85,9 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
         )
     if not event.any():
         raise ValueError("y has no event: every row is censored")
-    return TrainingData(X, event, time, weight, entry, kept)
+    # The times are sorted once for all that a fit does.
+    place = rank_values(time)[0].astype(np.int64)
+    return TrainingData(X, event, time, weight, entry, kept, place=place)
 
 
 def check_cause_data(

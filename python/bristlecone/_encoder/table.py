@@ -26,8 +26,8 @@ from bristlecone._encoder.columns import (
     mask_if_any,
 )
 
-# Columns of an array that are read at once: as many float64 as a line of the cache holds.
-_AT_ONCE = 8
+# Bytes of a row of an array that are read at once: a line of the cache.
+_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ def _table_of(array: NDArray[Any], names: list[str], named: bool) -> Table:
         part = array[:, at.start : at.stop] if isinstance(at, range) else array[:, at]
         return _from_matrix([names[j] for j in at], part)
 
-    return Table(names, named, array.shape[0], read, _AT_ONCE)
+    return Table(names, named, array.shape[0], read, max(1, _AT_ONCE // array.itemsize))
 
 
 def _as_array(X: Any) -> NDArray[Any]:

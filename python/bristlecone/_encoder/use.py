@@ -95,32 +95,25 @@ def rows_for(encoder: Any, X: Any, asked: Sequence[int]) -> NDArray[Any] | Binar
     return binary_features(encoder, X)
 
 
-def feature_columns(encoder: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Column of ``X`` that every feature is about, and its threshold.
-
-    -2 where it is not known to be one column, NaN where the question is no threshold.
-    """
-    if isinstance(encoder, BinaryEncoder):
-        place = {column.name: at for at, column in enumerate(encoder.columns_)}
-        features = encoder.features_
-        cuts = [f.value if isinstance(f, Threshold) else np.nan for f in features]
-        columns = [place[feature.column] for feature in features]
-        return np.array(columns, dtype=np.int64), np.array(cuts, dtype=np.float64)
-    width = len(encoder.get_feature_names_out())
-    if isinstance(encoder, NumericColumns):
-        return np.arange(width), np.full(width, np.nan)
-    # A transformer of the user's own does not report the columns of its features.
-    return np.full(width, NO_FEATURE), np.full(width, np.nan)
-
-
 def split_columns(
     encoder: Any, feature: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Column and threshold of every node of a tree with these features; of leaves -2 and NaN."""
-    columns, cuts = feature_columns(encoder)
-    split = feature >= 0
+    """Column of ``X`` and threshold of every node of a tree with these features.
+
+    -2 at leaves and where a feature is not known to be of one column, NaN where it is no threshold.
+    """
     column, threshold = feature.copy(), np.full(len(feature), np.nan)
-    column[split], threshold[split] = columns[feature[split]], cuts[feature[split]]
+    if isinstance(encoder, NumericColumns):
+        return column, threshold
+    if not isinstance(encoder, BinaryEncoder):
+        # A transformer of the user's own does not report the columns of its features.
+        return np.full(len(feature), NO_FEATURE), threshold
+    place = {schema.name: at for at, schema in enumerate(encoder.columns_)}
+    for node in np.flatnonzero(feature >= 0).tolist():
+        own = encoder.features_[feature[node]]
+        column[node] = place[own.column]
+        if isinstance(own, Threshold):
+            threshold[node] = own.value
     return column, threshold
 
 

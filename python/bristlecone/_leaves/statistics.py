@@ -131,7 +131,7 @@ def hazard_ratio(events: float, hazard: float, prior: float = 0.0) -> float:
 
 def baseline_hazard(data: TrainingData) -> Baseline:
     """Baseline of the training rows; O(n log n)."""
-    table = RiskTable(data.time, data.event, data.weight, data.entry)
+    table = RiskTable(data.time, data.event, data.weight, data.entry, data.place)
     times = table.time
     return Baseline(times, times[table.events > 0], table.nelson_aalen())
 
@@ -145,7 +145,7 @@ def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
     """
     if data.entry is not None and baseline.event_times.size:
         # A late entry leaves little of the hazard, which is to have all its digits.
-        return _core.row_hazard(data.time, data.event, data.weight, data.entry)
+        return _core.row_hazard(data.time, data.event, data.weight, data.entry, data.place)
     cumulative = StepFunction(baseline.unique_times, baseline.cumulative_hazard, before=0.0)
     return _with_floor(np.asarray(cumulative(data.time)), data, baseline)
 
@@ -218,13 +218,13 @@ class SurvivalRows:
         group_of[nodes] = np.arange(n)
         group = group_of[leaf]
         outcomes = group, n, data.time, data.event
-        tables = RiskTable.by_group(*outcomes, data.weight, data.entry)
+        tables = RiskTable.by_group(*outcomes, data.weight, data.entry, data.place)
         counted: Sequence[RiskTable] = tables
         squares: Sequence[RiskTable | None] = [None] * n
         if data.weight is not None:
             rows = np.ones(len(leaf)) if self._count is None else self._count.astype(np.float64)
-            squares = RiskTable.by_group(*outcomes, data.weight**2 / rows, data.entry)
-            counted = RiskTable.by_group(*outcomes, rows)
+            squares = RiskTable.by_group(*outcomes, data.weight**2 / rows, data.entry, data.place)
+            counted = RiskTable.by_group(*outcomes, rows, place=data.place)
         hazards, entries = self._hazards(group, tables), self._entries(group, n)
         every = nodes.tolist(), tables, squares, counted, hazards, entries
         return tuple(self._leaf(*one) for one in zip(*every, strict=True))
@@ -259,15 +259,15 @@ class SurvivalRows:
         entries: NDArray[np.float64] | None,
     ) -> LeafStatistics:
         """Statistics of rows by their table, and those of their squared weights and counts."""
-        times, died = table.time, table.events
-        n_died, n_censored = (of.astype(np.int64) for of in (counted.events, counted.censored))
+        n_died, n_censored = counted.counts()
         n_events = int(n_died.sum())
         n_samples = n_events + int(n_censored.sum())
         events, weight = float(n_events), float(n_samples)
+        event_times, at_risk, kaplan_meier, nelson_aalen = table.at_events()
         if squares is not None:
-            events = float(died.sum())
+            events = float(table.events.sum())
             weight = events + float(table.censored.sum())
-        happened = np.flatnonzero(died)
+            at_risk = effective_at_risk(table, squares, n_samples)[table.events > 0]
         return LeafStatistics(
             node=node,
             n_samples=n_samples,
@@ -276,11 +276,11 @@ class SurvivalRows:
             events=events,
             hazard=hazard,
             theta=hazard_ratio(events, hazard, self.prior),
-            event_times=times[happened],
-            kaplan_meier=table.kaplan_meier()[happened],
-            nelson_aalen=table.nelson_aalen()[happened],
-            at_risk=effective_at_risk(table, squares, n_samples)[happened],
-            follow_up=FollowUp(times, n_died, n_censored, entries),
+            event_times=event_times,
+            kaplan_meier=kaplan_meier,
+            nelson_aalen=nelson_aalen,
+            at_risk=at_risk,
+            follow_up=FollowUp(table.time, n_died, n_censored, entries),
         )
 
 

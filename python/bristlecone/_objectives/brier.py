@@ -73,12 +73,10 @@ class Brier(SurvivalObjective):
         return data
 
     def task(self, data: TrainingData) -> Task:
-        arrays = {"time": data.time, "event": data.event, "weight": data.weight}
-        return Task("brier", {**arrays, "leaf_curve": self.curve})
+        return Task("brier", {**data.outcomes, "leaf_curve": self.curve})
 
     def fair_task(self, data: TrainingData) -> Task:
-        arrays = {"time": data.time, "event": data.event, "weight": data.weight}
-        return Task("fair-brier", arrays)
+        return Task("fair-brier", data.outcomes)
 
     def engine(self, problem: Problem[TrainingData]) -> Engine:
         name, arrays = self.task(problem.data)

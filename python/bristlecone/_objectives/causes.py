@@ -41,11 +41,9 @@ class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
     cause_weights: tuple[float, ...]
 
     def task(self, data: TrainingData) -> Task:
-        arrays = {"time": data.time, "event": data.event, "weight": data.weight}
         of_causes = {"cause": data.cause, "cause_weights": self._weights(data)}
-        return Task(
-            "competing-risks", {**arrays, **of_causes, "entry": data.entry, "prior": self.prior}
-        )
+        more = {**of_causes, "entry": data.entry, "prior": self.prior}
+        return Task("competing-risks", {**data.outcomes, **more})
 
     def _weights(self, data: TrainingData) -> NDArray[np.float64]:
         """Weights of the causes in the loss; a cause without an event adds nothing to it."""

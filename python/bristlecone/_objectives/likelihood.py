@@ -44,9 +44,9 @@ class Likelihood(SurvivalObjective):
         )
 
     def task(self, data: TrainingData) -> Task:
-        arrays = {"time": data.time, "event": data.event, "weight": data.weight}
         more = {} if data.smoothed is None else {"smoothed": data.smoothed}
-        return Task("likelihood", {**arrays, **more, "entry": data.entry, "prior": self.prior})
+        of_rows = {**data.outcomes, **more, "entry": data.entry}
+        return Task("likelihood", {**of_rows, "prior": self.prior})
 
     def fair_task(self, data: TrainingData) -> Task:
         return Task("fair-likelihood", self.task(data).data)

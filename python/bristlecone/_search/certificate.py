@@ -395,14 +395,15 @@ class Certificate:
 def fingerprint(features: NDArray[np.float64] | BinaryMatrix, data: Any) -> str:
     """SHA-256 of training rows: the features, and the arrays of ``data``, in their order.
 
-    ``data`` is a named tuple; its ``X``, smoothed outcomes and rewards, which need not be the same
-    to the last digit on another machine, do not count.
+    ``data`` is a named tuple; its ``X``, the places of its times, and smoothed outcomes and
+    rewards, which need not be the same to the last digit on another machine, do not count.
     """
     digest = sha256()
     binary = isinstance(features, BinaryMatrix)
     digest.update(repr((features.shape, binary)).encode())
     rows = features.words() if isinstance(features, BinaryMatrix) else features
-    own = [x for name, x in data._asdict().items() if name not in ("X", "smoothed", "rewards")]
+    others = ("X", "place", "smoothed", "rewards")
+    own = [x for name, x in data._asdict().items() if name not in others]
     for array in (np.ascontiguousarray(rows), *own):
         if not isinstance(array, np.ndarray):
             continue

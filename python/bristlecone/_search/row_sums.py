@@ -23,7 +23,7 @@ OF_ALL = "classes", "groups", "treatments"
 """Fields of training rows that are about all rows together."""
 
 # Fields that do not count.
-_OTHER = "X", "smoothed", "rewards", "kept", "event_free"
+_OTHER = "X", "place", "smoothed", "rewards", "kept", "event_free"
 
 
 class RowSums:

@@ -13,7 +13,7 @@ pub use encode::Questions;
 pub use key::random_number;
 pub use quantiles::quantile_gaps;
 pub use ranked::RankMatrix;
-pub use ranks::{Ranks, sort_by_keys, sorted_rows};
+pub use ranks::{Ranks, sort_by_keys};
 pub use sample::{Column, Sample};
 pub use size::{Smallest, check_size, events_of, rows_of, size};
 pub use transpose::column_bitsets;

@@ -57,10 +57,6 @@ fn key(value: f64) -> u64 {
 }
 
 /// Rows in the order of their values, NaN last; rows of equal values keep their order. O(n).
-pub fn sorted_rows(values: &[f64]) -> Vec<u32> {
-    sorted_unless(values, &mut || false).expect("nothing interrupts")
-}
-
 fn sorted_unless(values: &[f64], interrupted: &mut dyn FnMut() -> bool) -> Option<Vec<u32>> {
     let mut rows: Vec<u32> = (0..values.len() as u32).collect();
     sort_unless(&mut rows, |row| key(values[row as usize]), interrupted)?;

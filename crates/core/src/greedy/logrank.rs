@@ -320,8 +320,7 @@ mod tests {
         let n = 10_000;
         let time: Vec<f64> = (0..n).map(f64::from).collect();
         let event: Vec<bool> = (0..n).map(|i| i % 3 > 0).collect();
-        let obs =
-            Observations { time: &time, event: &event, weight: None, entry: None, count: None };
+        let obs = Observations { time: &time, event: &event, ..Observations::default() };
         let rows: Vec<u32> = (0..n as u32).collect();
         let mut log_rank = LogRank::new(&obs, &rows);
         assert!(log_rank.enter(&rows, &[]));

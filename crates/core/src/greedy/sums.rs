@@ -368,6 +368,7 @@ mod tests {
     use super::*;
     use crate::data::Smallest;
     use crate::greedy::Grown;
+    use crate::survival::Observations;
     use crate::task::entropy::entropy_of_shares;
     use crate::task::gini::gini;
     use crate::task::label_costs::LabelCosts;
@@ -476,13 +477,7 @@ mod tests {
         let time: Vec<f64> =
             (0..n).map(|i| if early(i) { 0.3 * noise(i) } else { noise(i) }).collect();
         let event: Vec<bool> = (0..n).map(|i| i % 3 > 0).collect();
-        let obs = crate::survival::Observations {
-            time: &time,
-            event: &event,
-            weight: None,
-            entry: None,
-            count: None,
-        };
+        let obs = Observations { time: &time, event: &event, ..Observations::default() };
         let codes: Vec<u32> = (0..n).map(|i| i * 2_357 % n).collect();
         let likelihood = Likelihood::with_prior(&obs, 10.0, 0.0).unwrap();
         let target: Vec<f64> = (0..n).map(|i| f64::from(early(i)) + 1e-4 * noise(i)).collect();

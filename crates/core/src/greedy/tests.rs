@@ -53,7 +53,7 @@ impl Problem {
             event: &self.event,
             weight: Some(&self.weight),
             entry: self.entry.as_deref(),
-            count: None,
+            ..Observations::default()
         }
     }
 

@@ -15,7 +15,7 @@ const MOST_LABELS: usize = 32;
 const MOST_GROUPS: usize = 1 << 10;
 
 /// Columns that have an entry per row, whatever the task.
-const PER_ROW: [&str; 16] = [
+const PER_ROW: [&str; 17] = [
     "count",
     "cause",
     "weight",
@@ -26,6 +26,7 @@ const PER_ROW: [&str; 16] = [
     "time",
     "event",
     "entry",
+    "place",
     "smoothed",
     "shares",
     "reference_loss",
@@ -133,7 +134,8 @@ impl<'a> Problem<'a> {
             event: self.columns.flags("event")?,
             weight: self.weights()?,
             entry: self.columns.numbers_if_any("entry")?,
-            count: None,
+            place: self.columns.codes_if_any("place")?,
+            ..Observations::default()
         };
         not_negative("time", observations.time)?;
         not_negative("entry", observations.entry.unwrap_or(&[]))?;

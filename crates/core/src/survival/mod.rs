@@ -6,11 +6,11 @@
 
 pub mod timeline;
 
-use crate::data::sorted_rows;
+use crate::data::Ranks;
 use crate::precise::Precise;
 
 /// Right-censored (and optionally left-truncated) observations, borrowed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Observations<'a> {
     /// Time of event or censoring, finite and non-negative.
     pub time: &'a [f64],
@@ -22,6 +22,9 @@ pub struct Observations<'a> {
     pub entry: Option<&'a [f64]>,
     /// How many rows are as each of these; `None` means one each.
     pub count: Option<&'a [i64]>,
+    /// Place of every time among the distinct times, if it is known. It is checked, and the times are
+    /// sorted where it is anything else.
+    pub place: Option<&'a [i64]>,
 }
 
 impl Observations<'_> {
@@ -67,49 +70,41 @@ pub struct RiskTable {
 impl RiskTable {
     /// Sorts the times and accumulates; O(n), with weights O(n log n).
     pub fn new(obs: &Observations) -> Self {
-        RiskTable::with_places(obs).0
-    }
-
-    /// The table, and the place of the time of every row among the distinct times.
-    fn with_places(obs: &Observations) -> (Self, Vec<u32>) {
-        let order = in_order(obs);
-        let place = places(obs, &order);
-        (RiskTable::of_rows(obs, &order, &place), place)
+        RiskTable::of_all(obs, &Places::of(obs))
     }
 
     /// The tables of the rows of every group, 0..n; rows of other groups are left out. The times are
     /// sorted once.
     pub fn by_group(obs: &Observations, group: &[u32], n_groups: usize) -> Vec<Self> {
-        let order = in_order(obs);
-        let place = places(obs, &order);
-        let mut rows_of = vec![Vec::new(); n_groups];
-        for row in order {
-            if let Some(rows) = rows_of.get_mut(group[row as usize] as usize) {
-                rows.push(row);
-            }
-        }
-        rows_of.iter().map(|rows| RiskTable::of_rows(obs, rows, &place)).collect()
+        RiskTable::of_groups(obs, &Places::of(obs), |row| group[row], n_groups)
     }
 
-    /// The table of rows in the order of [`in_order`]; each has its place among all times.
-    fn of_rows(obs: &Observations, rows: &[u32], place_of: &[u32]) -> Self {
-        let (mut time, mut place) = (Vec::new(), Vec::new());
-        // In the table, for every one of the rows.
-        let mut at = Vec::with_capacity(rows.len());
-        for &row in rows {
-            let own = place_of[row as usize];
-            if place.last() != Some(&own) {
-                place.push(own);
-                // Plus 0: −0 and 0 are one time.
-                time.push(obs.time[row as usize] + 0.0);
-            }
-            at.push(place.len() as u32 - 1);
+    fn with_capacity(n: usize) -> Self {
+        let column = || Vec::with_capacity(n);
+        let (time, events, censored, place) = (column(), column(), column(), Vec::with_capacity(n));
+        RiskTable { time, events, censored, place, ..RiskTable::default() }
+    }
+
+    fn of_all(obs: &Observations, places: &Places) -> Self {
+        RiskTable::of_groups(obs, places, |_| 0, 1).remove(0)
+    }
+
+    fn of_groups(
+        obs: &Observations,
+        places: &Places,
+        group: impl Fn(usize) -> u32,
+        n_groups: usize,
+    ) -> Vec<Self> {
+        if let Observations { weight: None, entry: None, count: None, .. } = obs {
+            return counted(obs.event, places, group, n_groups);
         }
-        let [at_risk, events, censored, staying] = match (obs.weight, obs.entry) {
-            (None, None) => counted(obs, rows, &at, time.len()),
-            _ => weighed(obs, rows, &at, &time),
-        };
-        RiskTable { time, at_risk, events, censored, staying, place }
+        let mut rows_of = vec![Vec::new(); n_groups];
+        for placed in places.in_order(obs.weight) {
+            if let Some(rows) = rows_of.get_mut(group(placed.row as usize) as usize) {
+                rows.push(placed);
+            }
+        }
+        rows_of.iter().map(|rows| weighed(obs, &places.times, rows)).collect()
     }
 
     /// Σ weight · value over the rows, with twice the digits; every distinct time of the rows of all
@@ -173,85 +168,168 @@ impl RiskTable {
     }
 }
 
-/// Rows in the order of time, and with weights of (time, weight), so that no sum over them depends on
-/// the order in which the caller has them.
-fn in_order(obs: &Observations) -> Vec<u32> {
-    let mut order = sorted_rows(obs.time);
-    if let Some(weight) = obs.weight {
-        let time = |row: &u32| obs.time[*row as usize];
-        for tied in order.chunk_by_mut(|a, b| time(a) == time(b)) {
-            tied.sort_by(|&a, &b| weight[a as usize].total_cmp(&weight[b as usize]));
-        }
-    }
-    order
+/// A row, and the place of its time among the distinct times.
+#[derive(Clone, Copy)]
+struct Placed {
+    row: u32,
+    place: u32,
 }
 
-/// Place of the time of every row among the distinct times; `order` is that of the times.
-fn places(obs: &Observations, order: &[u32]) -> Vec<u32> {
-    let mut place = vec![0; obs.len()];
-    let mut above = 0;
-    for pair in order.windows(2) {
-        let [below, row] = [pair[0] as usize, pair[1] as usize];
-        above += u32::from(obs.time[below] != obs.time[row]);
-        place[row] = above;
+/// The distinct times, ascending, and the place of every row's time among them.
+struct Places {
+    times: Vec<f64>,
+    of_row: Vec<u32>,
+}
+
+impl Places {
+    fn of(obs: &Observations) -> Self {
+        let known = obs.place.and_then(|place| Places::checked(place, obs.time));
+        known.unwrap_or_else(|| {
+            let Ranks { ranks, distinct } = Ranks::new(obs.time);
+            Places { times: distinct, of_row: ranks }
+        })
     }
-    place
+
+    /// The places, if they are those of the times.
+    fn checked(place: &[i64], time: &[f64]) -> Option<Self> {
+        let n_times = usize::try_from(place.iter().max()? + 1).ok()?;
+        if place.len() != time.len() || n_times > time.len() {
+            return None;
+        }
+        let mut times = vec![f64::NAN; n_times];
+        for (&place, &time) in place.iter().zip(time) {
+            // Plus 0: −0 and 0 are one time.
+            *times.get_mut(usize::try_from(place).ok()?)? = time + 0.0;
+        }
+        let own = |(&place, &time): (&i64, &f64)| times[place as usize] == time;
+        (times.is_sorted_by(|a, b| a < b) && place.iter().zip(time).all(own))
+            .then(|| Places { times, of_row: place.iter().map(|&place| place as u32).collect() })
+    }
+
+    /// Where the rows of every time begin among rows that are in the order of time.
+    fn starts(&self) -> Vec<u32> {
+        let mut starts = vec![0; self.times.len() + 1];
+        self.of_row.iter().for_each(|&place| starts[place as usize + 1] += 1);
+        (1..starts.len()).for_each(|place| starts[place] += starts[place - 1]);
+        starts
+    }
+
+    /// The rows in the order of time, and with weights of (time, weight), so that no sum over them
+    /// depends on the order in which the caller has them.
+    fn in_order(&self, weight: Option<&[f64]>) -> Vec<Placed> {
+        let mut next = self.starts();
+        let mut rows = vec![Placed { row: 0, place: 0 }; self.of_row.len()];
+        for (row, &place) in (0..).zip(&self.of_row) {
+            let at = &mut next[place as usize];
+            rows[*at as usize] = Placed { row, place };
+            *at += 1;
+        }
+        if let Some(weight) = weight {
+            for tied in rows.chunk_by_mut(|a, b| a.place == b.place) {
+                tied.sort_by(|a, b| weight[a.row as usize].total_cmp(&weight[b.row as usize]));
+            }
+        }
+        rows
+    }
 }
 
 /// Λ at every row's own time for training: Nelson–Aalen, and 1/(W + 1) where that is zero.
 ///
 /// With delayed entry the hazard is that from entry to time, floored likewise.
 pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
-    let (table, place) = RiskTable::with_places(obs);
+    let places = Places::of(obs);
+    let table = RiskTable::of_all(obs, &places);
     let hazard = table.nelson_aalen_precise();
     let total_weight: f64 = table.events.iter().chain(&table.censored).sum();
     let floor = 1.0 / (total_weight + 1.0);
     let floored = |increase: f64| if increase > 0.0 { increase } else { floor };
     let Some(entry) = obs.entry else {
         let at_time: Vec<f64> = hazard.into_iter().map(|h| floored(h.value())).collect();
-        return place.iter().map(|&k| at_time[k as usize]).collect();
+        return places.of_row.iter().map(|&k| at_time[k as usize]).collect();
     };
     // A late entry leaves little of the hazard, which is to have all its digits.
     let increase = |(&k, &entry): (&u32, &f64)| {
         let before = step_value(&table.time, &hazard, Precise::default(), entry);
         floored(hazard[k as usize].minus(before).value())
     };
-    place.iter().zip(entry).map(increase).collect()
+    places.of_row.iter().zip(entry).map(increase).collect()
 }
 
-/// Weight at risk, of events, of censorings and of those who stay, of rows without weights.
-fn counted(obs: &Observations, rows: &[u32], at: &[u32], n: usize) -> [Vec<f64>; 4] {
-    let [mut events, mut censored] = [vec![0.0; n], vec![0.0; n]];
-    for (&row, &at) in rows.iter().zip(at) {
-        let sums = if obs.event[row as usize] { &mut events } else { &mut censored };
-        sums[at as usize] += obs.count(row as usize);
+/// The tables of the groups of rows without weights or late entry.
+fn counted(
+    event: &[bool],
+    places: &Places,
+    group: impl Fn(usize) -> u32,
+    n_groups: usize,
+) -> Vec<RiskTable> {
+    // Twice the group of every row, plus one for an event, in the order of time.
+    let mut codes = vec![0; event.len()];
+    let mut ends = places.starts();
+    let mut sizes = vec![0; n_groups + 1];
+    for (row, &place) in places.of_row.iter().enumerate() {
+        let (group, end) = (group(row).min(n_groups as u32), &mut ends[place as usize]);
+        codes[*end as usize] = 2 * group + u32::from(event[row]);
+        *end += 1;
+        sizes[group as usize] += 1;
     }
-    let [mut staying, mut at_risk] = [vec![0.0; n], vec![0.0; n]];
-    let mut sum = 0.0;
-    for k in (0..n).rev() {
-        staying[k] = sum;
-        sum += events[k] + censored[k];
-        at_risk[k] = sum;
+    let table = |&size: &usize| RiskTable::with_capacity(size.min(places.times.len()));
+    let mut tables: Vec<RiskTable> = sizes[..n_groups].iter().map(table).collect();
+    let mut begin = 0;
+    for ((place, &time), end) in (0..).zip(&places.times).zip(ends) {
+        for code in &codes[begin..end as usize] {
+            let Some(table) = tables.get_mut(*code as usize / 2) else { continue };
+            if table.place.last() != Some(&place) {
+                table.place.push(place);
+                table.time.push(time);
+                table.events.push(0.0);
+                table.censored.push(0.0);
+            }
+            let counts = if code % 2 == 1 { &mut table.events } else { &mut table.censored };
+            counts[table.place.len() - 1] += 1.0;
+        }
+        begin = end as usize;
     }
-    [at_risk, events, censored, staying]
+    for table in &mut tables {
+        let mut sum = 0.0;
+        let n = table.time.len();
+        (table.staying, table.at_risk) = (vec![0.0; n], vec![0.0; n]);
+        for k in (0..n).rev() {
+            table.staying[k] = sum;
+            sum += table.events[k] + table.censored[k];
+            table.at_risk[k] = sum;
+        }
+    }
+    tables
 }
 
-/// The same of weights or with late entry, with twice the digits.
-fn weighed(obs: &Observations, rows: &[u32], at: &[u32], time: &[f64]) -> [Vec<f64>; 4] {
+/// The table of some rows, which are in order; sums have twice the digits.
+fn weighed(obs: &Observations, times: &[f64], rows: &[Placed]) -> RiskTable {
+    let mut place = Vec::new();
+    // In the table, for every one of the rows.
+    let mut at = Vec::with_capacity(rows.len());
+    for placed in rows {
+        if place.last() != Some(&placed.place) {
+            place.push(placed.place);
+        }
+        at.push(place.len() as u32 - 1);
+    }
+    let time: Vec<f64> = place.iter().map(|&place| times[place as usize]).collect();
     let n = time.len();
     let mut columns = [vec![Precise::default(); n], vec![Precise::default(); n]];
-    for (&row, &at) in rows.iter().zip(at) {
-        let i = row as usize;
+    for (placed, &at) in rows.iter().zip(&at) {
+        let i = placed.row as usize;
         columns[usize::from(obs.event[i])][at as usize].add_times(obs.weight(i), obs.count(i));
     }
     let [censored, events] = columns;
     let staying = match obs.entry {
         None => later(events.iter().zip(&censored).map(|(&e, &c)| e.plus(c)).collect()),
-        Some(entry) => staying(obs, entry, (rows, at), time),
+        Some(entry) => staying(obs, entry, (rows, &at), &time),
     };
     let at_risk = |k: usize| staying[k].plus(events[k].plus(censored[k])).value();
+    let at_risk = (0..n).map(at_risk).collect();
     let values = |sums: &[Precise]| sums.iter().map(|sum| sum.value()).collect();
-    [(0..n).map(at_risk).collect(), values(&events), values(&censored), values(&staying)]
+    let [events, censored, staying] = [&events, &censored, &staying].map(|sums| values(sums));
+    RiskTable { time, at_risk, events, censored, staying, place }
 }
 
 /// Sum of all later values.
@@ -272,13 +350,13 @@ fn later(mut values: Vec<Precise>) -> Vec<Precise> {
 fn staying(
     obs: &Observations,
     entry: &[f64],
-    (rows, at): (&[u32], &[u32]),
+    (rows, at): (&[Placed], &[u32]),
     time: &[f64],
 ) -> Vec<Precise> {
     let n = time.len();
     let mut nodes = vec![Precise::default(); 2 * n];
-    for (&row, &at) in rows.iter().zip(at) {
-        let i = row as usize;
+    for (placed, &at) in rows.iter().zip(at) {
+        let i = placed.row as usize;
         let mut first = n + time.partition_point(|&t| t <= entry[i]);
         let mut end = n + at as usize;
         while first < end {
@@ -318,9 +396,7 @@ mod tests {
         let obs = Observations {
             time: &[2.0, 1.0, 2.0, 3.0, 2.0],
             event: &[true, true, false, true, true],
-            weight: None,
-            entry: None,
-            count: None,
+            ..Observations::default()
         };
         let table = RiskTable::new(&obs);
         assert_eq!(table.time, [1.0, 2.0, 3.0]);
@@ -339,7 +415,7 @@ mod tests {
             event: &[true, true, true, true, true, false],
             weight: Some(&[1e-5, 1e-8, 1e10, 1.0, 1e-7, 1e30]),
             entry: Some(&[0.0, 1.0, 0.0, 5.0, 6.0, 4.0]),
-            count: None,
+            ..Observations::default()
         };
         let table = RiskTable::new(&obs);
         let (first, last) = (1e10 + 1e-5 + 1e-8, 1e30 + 1.0 + 1e-7);
@@ -355,7 +431,7 @@ mod tests {
             event: &[true, true, true],
             weight: None,
             entry: Some(&[0.0, 1.0, 0.0]),
-            count: None,
+            ..Observations::default()
         };
         assert_eq!(RiskTable::new(&obs).at_risk, [2.0, 2.0, 1.0]);
     }
@@ -366,8 +442,7 @@ mod tests {
             time: &[1.0, 2.0],
             event: &[true, false],
             weight: Some(&[2.0, 3.0]),
-            entry: None,
-            count: None,
+            ..Observations::default()
         };
         let table = RiskTable::new(&obs);
         assert_eq!(table.at_risk, [5.0, 3.0]);
@@ -389,7 +464,7 @@ mod tests {
                 event: &event,
                 weight: random.chance(0.5).then_some(&weight),
                 entry: random.chance(0.5).then_some(&entry),
-                count: None,
+                ..Observations::default()
             };
             let mut distinct = time.clone();
             distinct.sort_by(f64::total_cmp);
@@ -404,7 +479,7 @@ mod tests {
                     event: &rows.iter().map(|&i| event[i]).collect::<Vec<bool>>(),
                     weight: weight.as_deref(),
                     entry: entry.as_deref(),
-                    count: None,
+                    ..Observations::default()
                 };
                 let alone = RiskTable::new(&own);
                 assert_eq!(table.time, alone.time);
@@ -420,6 +495,29 @@ mod tests {
     }
 
     #[test]
+    fn known_places_are_used_and_wrong_ones_are_not() {
+        let time = [3.0, 1.0, -0.0, 1.0, 0.0];
+        let event = [true, false, true, true, false];
+        let obs = Observations { time: &time, event: &event, ..Observations::default() };
+        let alone = RiskTable::new(&obs);
+        let places: [&[i64]; 8] = [
+            &[2, 1, 0, 1, 0],
+            &[2, 1, 0, 1],
+            &[3, 1, 0, 1, 0],
+            &[2, 1, -1, 1, 0],
+            &[1, 0, 1, 0, 1],
+            &[1, 2, 0, 2, 0],
+            &[9, 1, 0, 1, 0],
+            &[i64::MAX, 1, 0, 1, 0],
+        ];
+        for (k, place) in places.into_iter().enumerate() {
+            assert_eq!(Places::checked(place, &time).is_some(), k == 0, "{place:?}");
+            let table = RiskTable::new(&Observations { place: Some(place), ..obs });
+            assert_eq!((table.time, table.at_risk), (alone.time.clone(), alone.at_risk.clone()));
+        }
+    }
+
+    #[test]
     fn no_curve_rises() {
         for seed in 0..300 {
             let random = &mut Random::new(seed);
@@ -430,8 +528,8 @@ mod tests {
             let entry: Vec<f64> = time.iter().map(|t| (t * random.unit()).floor() - 1.0).collect();
             for entry in [None, Some(&entry[..])] {
                 let (time, event, weight) = (&time[..], &event[..], Some(&weight[..]));
-                let table =
-                    RiskTable::new(&Observations { time, event, weight, entry, count: None });
+                let obs = Observations { time, event, weight, entry, ..Observations::default() };
+                let table = RiskTable::new(&obs);
                 for curve in [table.kaplan_meier(), table.censoring(true), table.censoring(false)] {
                     assert!(curve[0] <= 1.0 && curve.is_sorted_by(|a, b| a >= b), "{curve:?}");
                 }

@@ -1,6 +1,6 @@
 //! Rows on the grid of their times, with the weights that undo censoring.
 
-use super::Observations;
+use super::{Observations, Placed, Places};
 use crate::error::Error;
 use crate::precise::Precise;
 
@@ -60,23 +60,32 @@ impl Timeline {
             return Err(Error::invalid("entry", reason));
         }
         let weight: Vec<f64> = (0..obs.len()).map(|i| obs.weight(i)).collect();
-        let mut order: Vec<u32> = (0..obs.len() as u32).collect();
-        order.retain(|&i| weight[i as usize] > 0.0);
-        if order.is_empty() {
+        let places = Places::of(obs);
+        let mut rows = places.in_order(obs.weight);
+        let mut has_weight = vec![false; places.times.len()];
+        for placed in &rows {
+            has_weight[placed.place as usize] |= weight[placed.row as usize] > 0.0;
+        }
+        let mut grid = Vec::new();
+        let kept = places.times.into_iter().zip(has_weight).map(|(time, has_weight)| {
+            grid.extend(has_weight.then_some(time));
+            // Of a row without weight, the time before it.
+            grid.len().saturating_sub(1) as Code
+        });
+        let kept: Vec<Code> = kept.collect();
+        let mut codes = vec![0; obs.len()];
+        for &Placed { row, place } in &rows {
+            let i = row as usize;
+            codes[i] = 2 * kept[place as usize] + Code::from(!obs.event[i]);
+        }
+        rows.retain(|placed| weight[placed.row as usize] > 0.0);
+        if rows.is_empty() {
             return Err(Error::invalid("sample_weight", "no row has a positive weight"));
         }
-        let mut grid: Vec<f64> = order.iter().map(|&i| obs.time[i as usize]).collect();
-        grid.sort_by(f64::total_cmp);
-        grid.dedup();
-        // Of a row without weight, the time before it.
-        let place = |time: f64| grid.partition_point(|&u| u <= time).saturating_sub(1) as Code;
-        let codes = obs.time.iter().zip(obs.event);
-        let codes: Vec<Code> =
-            codes.map(|(&time, &event)| 2 * place(time) + Code::from(!event)).collect();
-        order.sort_unstable_by(|&a, &b| {
-            let (a, b) = (a as usize, b as usize);
-            codes[a].cmp(&codes[b]).then(weight[a].total_cmp(&weight[b]))
-        });
+        for tied in rows.chunk_by_mut(|a, b| a.place == b.place) {
+            tied.sort_by_key(|placed| codes[placed.row as usize]);
+        }
+        let order: Vec<u32> = rows.iter().map(|placed| placed.row).collect();
         // Weights of the events and of the censorings of each time.
         let mut leaving = vec![[Precise::default(); 2]; grid.len()];
         for &i in &order {

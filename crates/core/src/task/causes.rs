@@ -330,7 +330,7 @@ mod tests {
 
         fn observations(&self) -> Observations<'_> {
             let (time, event) = (&self.time, &self.event);
-            Observations { time, event, weight: Some(&self.weight), entry: None, count: None }
+            Observations { time, event, weight: Some(&self.weight), ..Observations::default() }
         }
 
         fn refusal(&self, importance: &[f64]) -> String {

@@ -389,8 +389,7 @@ mod tests {
         let n = 5000;
         let time: Vec<f64> = (0..n).map(|i| f64::from(i + 1) / f64::from(n)).collect();
         let event: Vec<bool> = (0..n).map(|i| i % 3 > 0).collect();
-        let obs =
-            Observations { time: &time, event: &event, weight: None, entry: None, count: None };
+        let obs = Observations { time: &time, event: &event, ..Observations::default() };
         let table = RiskTable::new(&obs);
         let mean = RestrictedMean::new(&table, 0.9, 1.0, (1e-3, 1e3));
         for x in [-6.0, -2.0, 0.0, 0.5, 3.0, 6.5] {

@@ -138,7 +138,7 @@ fn tasks_of_several_components_are_separable() {
             event: &instance.sample.event,
             weight,
             entry: instance.sample.entry.as_deref(),
-            count: None,
+            ..Observations::default()
         };
         let prior = random.pick(&[0.0, 0.3, 20.0]);
         if let Ok(task) = FairSurvival::new(&obs, &group, 1.0, tau, prior, penalty) {

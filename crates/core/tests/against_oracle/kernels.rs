@@ -16,7 +16,7 @@ use crate::losses::restricted_mean;
 
 fn observations(sample: &Sample) -> Observations<'_> {
     let (time, event, weight) = (&sample.time, &sample.event, Some(&sample.weight[..]));
-    Observations { time, event, weight, entry: None, count: None }
+    Observations { time, event, weight, ..Observations::default() }
 }
 
 pub fn task(sample: &Sample, curve: LeafCurve) -> Result<Brier, Error> {

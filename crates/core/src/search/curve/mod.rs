@@ -344,8 +344,7 @@ mod tests {
                 time: &time,
                 event: &event,
                 weight: Some(&weight),
-                entry: None,
-                count: None,
+                ..Observations::default()
             };
             let curve = match random.chance(0.3) {
                 true => LeafCurve::BrierOptimal,

@@ -518,8 +518,7 @@ mod tests {
     #[test]
     fn hazard_is_floored_before_the_first_event() {
         let (time, event) = observations();
-        let obs =
-            Observations { time: &time, event: &event, weight: None, entry: None, count: None };
+        let obs = Observations { time: &time, event: &event, ..Observations::default() };
         let hazard = baseline_hazard(&obs);
         let expected = [1.0 / 6.0, 0.25, 0.25, 0.75, 0.75];
         for (h, e) in hazard.iter().zip(expected) {
@@ -530,8 +529,7 @@ mod tests {
     #[test]
     fn cost_and_objective_agree() {
         let (time, event) = observations();
-        let obs =
-            Observations { time: &time, event: &event, weight: None, entry: None, count: None };
+        let obs = Observations { time: &time, event: &event, ..Observations::default() };
         let task = Likelihood::new(&obs, 0.01).unwrap();
         let leaf_of = [0, 0, 1, 1, 1];
         let sums = |leaf: usize| {
@@ -552,8 +550,7 @@ mod tests {
 
     #[test]
     fn no_event_is_an_error() {
-        let obs =
-            Observations { time: &[1.0], event: &[false], weight: None, entry: None, count: None };
+        let obs = Observations { time: &[1.0], event: &[false], ..Observations::default() };
         assert!(Likelihood::new(&obs, 0.0).unwrap_err().to_string().starts_with("event"));
         let smoothed = Likelihood::of_smoothed(&obs, Some(&[0.5]), 0.0, 0.0);
         assert!(smoothed.unwrap_err().to_string().starts_with("event"));
@@ -562,8 +559,7 @@ mod tests {
     #[test]
     fn smoothed_events_are_counted_in_place_of_the_observed_ones() {
         let (time, event) = observations();
-        let obs =
-            Observations { time: &time, event: &event, weight: None, entry: None, count: None };
+        let obs = Observations { time: &time, event: &event, ..Observations::default() };
         let of =
             |smoothed: &[f64], prior| Likelihood::of_smoothed(&obs, Some(smoothed), prior, 0.0);
         let smoothed = [0.25, 0.0, 1.5, 0.5, 0.5];
@@ -596,8 +592,7 @@ mod tests {
     #[test]
     fn far_more_smoothed_events_than_hazard_leave_room_for_prices() {
         let (time, event) = observations();
-        let obs =
-            Observations { time: &time, event: &event, weight: None, entry: None, count: None };
+        let obs = Observations { time: &time, event: &event, ..Observations::default() };
         let smoothed = [1e280, 1e250, 1e280, 1e200, 0.0];
         let task = Likelihood::of_smoothed(&obs, Some(&smoothed), 3.0, 0.0).unwrap();
         let cost = |row: usize| task.leaf_cost(&task.statistics()[2 * row..2 * row + 2]);
