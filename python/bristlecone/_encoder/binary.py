@@ -236,21 +236,22 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             enough for a feature, or levels are merged or count as average. The message names the
             column.
         """
-        self._fit_columns(X, y, sample_weight)
+        self._fit_columns(X, None if y is None else lambda: y, sample_weight)
         return self
 
     def _fit_columns(
         self,
         X: Any,
-        y: Any = None,
+        target: Callable[[], Any] | None = None,
         sample_weight: ArrayLike | None = None,
         exposure: Floats | None = None,
         whole: bool = False,
     ) -> Callable[[], Encoded] | None:
         """As ``fit``; returns how to encode the rows, unless rows of weight zero were left out.
 
-        The caller need not read them again. Columns of many rows are bins between the thresholds,
-        unless they are to be ``whole``, for other thresholds. Rates ``y`` may have exposures.
+        The caller need not read them again. ``target`` makes the ``y``, which few columns need;
+        rates may have exposures. Columns of many rows are bins between the thresholds, unless they
+        are to be ``whole``, for other thresholds.
         """
         self._check_parameters()
         parameters = self._parameters()
@@ -263,12 +264,17 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         risks: dict[str, LevelRisks | None] = {}
 
         @cache
-        def ratios() -> Ratios:
+        def outcomes() -> Any:
+            y = target() if target is not None else None
             check_row_labels(X, y=y)
-            return outcome_ratios(y, table.n_rows, weight, exposure)
+            return y
+
+        @cache
+        def ratios() -> Ratios:
+            return outcome_ratios(outcomes(), table.n_rows, weight, exposure)
 
         def with_risks(column: TrainingColumn) -> TrainingColumn:
-            by_risk = self.categories == "risk" and y is not None
+            by_risk = self.categories == "risk" and target is not None
             if by_risk and has_many_levels(column, self.max_categories):
                 risks[column.name] = level_risks(column, ratios(), weight, present)
             return column
@@ -277,13 +283,12 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         read = map(with_risks, training_columns(table.one_by_one(), present))
         guessed: Mapping[str, NDArray[np.int64]] = {}
         if self.thresholds == "ensemble":
-            if y is None:
+            if target is None:
                 raise ValueError(
                     "thresholds='ensemble' requires y to be passed, but the target y is None: "
                     "these thresholds depend on the outcomes"
                 )
-            check_row_labels(X, y=y)
-            scores = outcome_scores(y, table.n_rows, weight)
+            scores = outcome_scores(outcomes(), table.n_rows, weight)
             scores = scores if present is None else scores[present]
             read = list(read)
             guessed = guess(parameters, read, scores, exact, unit, risks)
@@ -313,7 +318,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                 take([column])
                 del column  # before the next one is read
         schemas = [choice.schema for choice in choices]
-        candidates = [one.feature for choice in choices for one in choice.candidates]
         known: Encoded | None = None
 
         def encoded(features: Sequence[Feature]) -> Encoded:
@@ -322,11 +326,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             return Encoded(ranked, questions, ranked.features(questions))
 
         def divided(features: Sequence[Feature]) -> list[int]:
-            # All of them are encoded: most often, none is a repeat.
             nonlocal known
-            known = encoded(candidates)
-            alike = dict(zip(map(id, candidates), known.features.first_alike(), strict=True))
-            return [alike[id(feature)] for feature in features]
+            known = encoded(features)
+            return known.features.first_alike()
 
         self._take(choose(choices, divided, self.max_features), named=table.named)
         self._awaits_search = self.thresholds == "all" and any(
@@ -335,8 +337,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         )
         if present is not None:
             return None
-        if known is not None and len(self.features_) == len(candidates):
-            return lambda: known
+        if known is not None and known.features.shape[1] == len(self.features_):
+            return lambda: known  # most often, none of the candidates is a repeat
         return lambda: encoded(self.features_)
 
     def _take(self, chosen: Chosen, *, named: bool) -> None:
@@ -516,7 +518,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         self.n_missing_ = np.array([schema.n_missing for schema in columns], dtype=np.int64)
         self.n_imputed_ = np.array([schema.n_imputed for schema in columns], dtype=np.int64)
         gaps = {schema.name for schema in columns if schema.n_missing}
-        self.missing_goes_ = [f.missing if f.column in gaps else None for f in features]
+        self.missing_goes_ = [
+            feature.missing if gaps and feature.column in gaps else None for feature in features
+        ]
         if named:
             self.feature_names_in_ = np.array([schema.name for schema in columns], dtype=object)
         elif hasattr(self, "feature_names_in_"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeGuard
@@ -193,22 +192,16 @@ def without_repeats(
 ) -> list[Candidate]:
     """Candidates without those that divide the rows as an earlier one does.
 
-    ``divided`` gives the same value for features that divide the rows alike; it is asked for those
-    that could: that have as many rows on the smaller side as another.
+    ``divided`` gives the same value for features that divide the rows alike; it is asked if two of
+    them could: if they have as many rows on the smaller side.
     """
-    alike = Counter(candidate.n_smaller for candidate in candidates)
-    doubtful = [one.feature for one in candidates if alike[one.n_smaller] > 1]
-    keys = iter(divided(doubtful) if doubtful else ())
-    seen: set[Hashable] = set()
-    kept = []
-    for candidate in candidates:
-        if alike[candidate.n_smaller] > 1:
-            key = next(keys)
-            if key in seen:
-                continue
-            seen.add(key)
-        kept.append(candidate)
-    return kept
+    if len({one.n_smaller for one in candidates}) == len(candidates):
+        return list(candidates)
+    first: dict[Hashable, Candidate] = {}
+    keys = divided([one.feature for one in candidates])
+    for key, candidate in zip(keys, candidates, strict=True):
+        first.setdefault(key, candidate)
+    return list(first.values())
 
 
 def choose_of_columns(
@@ -299,8 +292,8 @@ def choose(
 ) -> Chosen:
     """Choose among the candidates of all columns, at most ``max_features``.
 
-    ``divided`` is asked only for features that may divide the rows alike; it gives the same
-    value for those that do.
+    ``divided`` is asked if two of them may divide the rows alike; it gives the same value for those
+    that do.
     """
     kept = without_repeats([one for choice in choices for one in choice.candidates], divided)
     features = [candidate.feature for candidate in kept]

@@ -116,6 +116,8 @@ def question_names(encoder: Any) -> tuple[str, ...]:
 def _whole(encoder: BinaryEncoder) -> set[str]:
     """Columns whose thresholds are shown as the whole numbers below them."""
     whole = {schema.name for schema in encoder.columns_ if schema.whole}
+    if not whole:
+        return whole
     # Two thresholds between the same whole numbers differ only in the thresholds themselves.
     cuts = Counter(
         (feature.column, math.floor(feature.value))

@@ -65,20 +65,18 @@ def fit_encoder(
     """
     if encoder is None:
         return NumericColumns().fit(X), None
-    fitted, given = BinaryEncoder(), {}
-    if not isinstance(encoder, str):
-        fitted = clone(encoder)
+    fitted = BinaryEncoder() if isinstance(encoder, str) else clone(encoder)
     # A subclass may have a fit of its own.
     ours = type(fitted).fit is BinaryEncoder.fit
-    if ours or has_fit_parameter(fitted, "y"):
-        given["y"] = target()
-    if weight is not None and (ours or has_fit_parameter(fitted, "sample_weight")):
-        given["sample_weight"] = weight
     encoded = None
     if ours:
         # With "auto" thresholds are added to those of the encoder.
-        encoded = fitted._fit_columns(X, **given, exposure=exposure, whole=isinstance(encoder, str))
+        whole = isinstance(encoder, str)
+        encoded = fitted._fit_columns(X, target, weight, exposure=exposure, whole=whole)
     else:
+        given = {"y": target()} if has_fit_parameter(fitted, "y") else {}
+        if weight is not None and has_fit_parameter(fitted, "sample_weight"):
+            given["sample_weight"] = weight
         fitted.fit(X, **given)
     missing = missing_text(getattr(fitted, "columns_", []))
     if missing:
