@@ -12,6 +12,8 @@ pub struct Fixed {
     pub values: Vec<i64>,
     /// Binary exponent of the scale.
     pub exponent: i32,
+    /// Sum of the values, before they were scaled.
+    pub total: f64,
     /// Whether the values were integers already, so that nothing was rounded.
     pub whole: bool,
     /// By how many units rounding moved each value, summed.
@@ -24,15 +26,21 @@ impl Fixed {
     /// Scales non-negative finite `values` by the largest power of two that keeps their sum
     /// within 2^`bits`; integer values are kept as they are.
     pub fn new(values: &[f64], bits: u32) -> Self {
-        Fixed::counted(values, |_| 1.0, bits)
+        Fixed::counted(values.iter().copied(), |_| 1.0, bits)
     }
 
     /// As [`Fixed::new`], where so many rows have each of the values.
-    pub fn counted(values: &[f64], count: impl Fn(usize) -> f64, bits: u32) -> Self {
-        let mut total = Precise::default();
-        values.iter().enumerate().for_each(|(at, &v)| total.add_times(v, count(at)));
+    pub fn counted(
+        values: impl Iterator<Item = f64> + Clone,
+        count: impl Fn(usize) -> f64,
+        bits: u32,
+    ) -> Self {
+        let (mut total, mut whole) = (Precise::default(), true);
+        values.clone().enumerate().for_each(|(at, v)| {
+            total.add_times(v, count(at));
+            whole &= v as i64 as f64 == v;
+        });
         let total = total.value();
-        let whole = values.iter().all(|v| v.fract() == 0.0);
         let whole = whole && total <= power_of_two(bits as i32);
         let exponent = if total == 0.0 || whole {
             0
@@ -42,17 +50,22 @@ impl Fixed {
         };
         let scale = power_of_two(exponent);
         let (mut moved, mut moved_share) = (0.0, 0.0_f64);
-        let mut rounded = |(at, v): (usize, &f64)| {
-            // Powers of two scale exactly, and so do differences to the nearest integer.
-            let (exact, near) = (v * scale, (v * scale).round());
-            let off = (near - exact).abs();
-            moved += count(at) * off;
-            moved_share = moved_share.max(if off > 0.0 { off / exact } else { 0.0 });
-            near as i64
+        let rounded = |(at, v): (usize, f64)| {
+            // Powers of two scale exactly, and so do differences to the nearest integer. No call of
+            // a library, as `round` may be, where the conversion is an instruction.
+            let exact = v * scale;
+            let below = exact as i64;
+            let over = exact - below as f64;
+            let (near, off) = if over >= 0.5 { (below + 1, 1.0 - over) } else { (below, over) };
+            if off > 0.0 {
+                moved += count(at) * off;
+                moved_share = moved_share.max(off / exact);
+            }
+            near
         };
-        let values = values.iter().enumerate().map(&mut rounded).collect();
+        let values = values.enumerate().map(rounded).collect();
         // The differences are exact, and their sum is off by less than this.
-        Fixed { values, exponent, whole, moved: moved * (1.0 + 1e-6), moved_share }
+        Fixed { values, exponent, total, whole, moved: moved * (1.0 + 1e-6), moved_share }
     }
 
     /// The same values in the largest unit that they all are multiples of, down to 1, where nothing

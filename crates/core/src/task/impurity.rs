@@ -176,7 +176,8 @@ impl Impurity {
                 (&ones, 1)
             }
         };
-        let fixed = Fixed::counted(weight, |at| counts.of(at / width), bits).in_least_bits();
+        let fixed = Fixed::counted(weight.iter().copied(), |at| counts.of(at / width), bits)
+            .in_least_bits();
         let mut statistics = vec![0i64; n_records * n_classes];
         let records = statistics.chunks_exact_mut((*n_classes).max(1));
         match classes {

@@ -111,7 +111,7 @@ impl Priced {
     /// Prices beside label costs; weights as they are kept, whose total has so many bits.
     fn beside(costs: LabelCosts, prices: FeaturePrices, weights: Vec<f64>, bits: u32) -> Self {
         let counts = costs.counts().clone();
-        let fixed = Fixed::counted(&weights, |i| counts.of(i), bits);
+        let fixed = Fixed::counted(weights.iter().copied(), |i| counts.of(i), bits);
         let statistics = costs
             .statistics()
             .chunks_exact(costs.channels())

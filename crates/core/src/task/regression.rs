@@ -90,7 +90,8 @@ impl Regression {
             );
             return Err(Error::invalid("y", reason));
         }
-        let fixed = |values: &[f64]| Fixed::counted(values, |i| rows.count(i), TOTAL_BITS);
+        let fixed =
+            |values: &[f64]| Fixed::counted(values.iter().copied(), |i| rows.count(i), TOTAL_BITS);
         let weight_fixed = fixed(&(0..target.len()).map(weight).collect::<Vec<_>>());
         let target_fixed = fixed(&absolute);
         let signed = |(&v, s): (&i64, &f64)| if *s < 0.0 { -v } else { v };

@@ -54,12 +54,20 @@ impl<'a> Weights<'a> {
     /// # Errors
     /// If all weights are zero.
     pub fn total(self, n: usize) -> Result<f64, Error> {
-        let total = self.sum((0..n).map(|record| self.of(record)));
+        let total = self.weight(n);
         if total > 0.0 {
             Ok(total)
         } else {
             Err(Error::invalid("sample_weight", "all weights are zero"))
         }
+    }
+
+    /// The same, which may be zero.
+    pub fn weight(self, n: usize) -> f64 {
+        if self.weight.is_none() && self.count.is_none() {
+            return n as f64;
+        }
+        self.sum((0..n).map(|record| self.of(record)))
     }
 
     /// Sum over all rows of one value per record.

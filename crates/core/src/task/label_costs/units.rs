@@ -16,7 +16,8 @@ impl Source {
     fn in_fixed_point(&self, bits: u32, cap: f64) -> (Fixed, f64) {
         let (n_labels, counts) = (self.n_labels, &self.counts);
         let fixed = |values: &[f64], width: usize| {
-            let fixed = |bits| Fixed::counted(values, |at| counts.of(at / width), bits);
+            let fixed =
+                |bits| Fixed::counted(values.iter().copied(), |at| counts.of(at / width), bits);
             let whole = fixed(MAX_TOTAL_BITS);
             if whole.whole { whole } else { fixed(bits) }
         };

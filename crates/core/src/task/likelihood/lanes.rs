@@ -195,25 +195,27 @@ pub(super) fn rounding_error(
     unit: f64,
     leaves: usize,
 ) -> f64 {
-    let (mut events, mut n, mut least_hazard, mut largest_rate) = (0.0, 0.0, f64::INFINITY, 0.0f64);
+    let (mut events, mut n, mut most_events, mut largest_rate) = (0.0, 0.0, 0.0f64, 0.0f64);
+    let (mut least_hazard, mut most_hazard) = (f64::INFINITY, 0.0f64);
     for (e, h, count) in records.clone() {
         (events, n) = (events + e * count, n + count);
-        (least_hazard, largest_rate) = (least_hazard.min(h), largest_rate.max(e / h));
+        (least_hazard, most_hazard) = (least_hazard.min(h), most_hazard.max(h));
+        if e > 0.0 {
+            (most_events, largest_rate) = (most_events.max(e), largest_rate.max(e / h));
+        }
     }
     let kappa = f64::max(events / f64::max(n, 1.0), f64::MIN_POSITIVE);
     // Records by the first bits of h/b: within a group h is at least b times its least ratio, and
     // what is convex in how many of them belong to the prefix is largest at an end.
+    let of_events = |e: f64| if e > kappa { e / kappa } else { 1.0 };
     const DROPPED: u32 = 46;
-    let (mut first, mut last) = (u64::MAX, 0);
-    let scaled = records.map(|(e, h, n)| {
-        let b = (e / kappa).max(1.0);
-        let key = (h / b).to_bits() >> DROPPED;
-        (first, last) = (first.min(key), last.max(key));
-        (key, n * b)
-    });
-    let scaled: Vec<(u64, f64)> = scaled.collect();
-    let mut groups = vec![0.0; (last + 1).saturating_sub(first) as usize];
-    scaled.into_iter().for_each(|(key, b)| groups[(key - first) as usize] += b);
+    let group = |ratio: f64| ratio.to_bits() >> DROPPED;
+    let first = group(least_hazard / of_events(most_events));
+    let mut groups = vec![0.0; (group(most_hazard) + 1).saturating_sub(first) as usize];
+    for (e, h, n) in records {
+        let b = of_events(e);
+        groups[(group(h / b) - first) as usize] += n * b;
+    }
     let (mut b, mut h, mut worst) = (0.0, 0.0, 0.0f64);
     for (&more, key) in groups.iter().zip(first..).filter(|group| *group.0 > 0.0) {
         b += more;

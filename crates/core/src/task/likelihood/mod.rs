@@ -197,8 +197,8 @@ impl Likelihood {
         let rows: Vec<[f64; 3]> = (0..n)
             .map(|i| {
                 let (events, hazard) = (weights.of(i) * records.events[i], records.hazard[i]);
-                let rate = hazard / records.events[i];
-                let saturated = if events > 0.0 { -events * rate.ln() } else { 0.0 };
+                let saturated =
+                    if events > 0.0 { -events * (hazard / records.events[i]).ln() } else { 0.0 };
                 [events, weights.of(i) * hazard, saturated]
             })
             .collect();
@@ -207,22 +207,22 @@ impl Likelihood {
             let reason = format!("row {row} is too large or too small beside its weight");
             return Err(Error::invalid(source, reason));
         }
-        let column = |c: usize| rows.iter().map(|r| r[c]).collect::<Vec<f64>>();
-        let fixed = |c| Fixed::counted(&column(c), |i| weights.count(i), TOTAL_BITS);
+        let fixed =
+            |c: usize| Fixed::counted(rows.iter().map(|r| r[c]), |i| weights.count(i), TOTAL_BITS);
         let (events, mut hazards) = (fixed(0), fixed(1));
-        for (value, row) in hazards.values.iter_mut().zip(&rows) {
+        let mut statistics = Vec::with_capacity(2 * n);
+        for ((hazard, &events), row) in hazards.values.iter_mut().zip(&events.values).zip(&rows) {
             // No row with weight is without hazard, however light.
-            *value = (*value).max(i64::from(row[1] > 0.0));
+            *hazard = (*hazard).max(i64::from(row[1] > 0.0));
+            statistics.extend_from_slice(&[events, *hazard]);
         }
-        let statistics: Vec<i64> =
-            events.values.iter().zip(&hazards.values).flat_map(|(&e, &h)| [e, h]).collect();
         // Without any event every leaf costs 0, whatever the rate of the whole is said to be.
         let of_all = |fixed: &Fixed| {
             let records = fixed.values.iter().enumerate();
             records.map(|(i, &v)| v * weights.count(i) as i64).sum::<i64>()
         };
         let total = [of_all(&events).max(1), of_all(&hazards)];
-        let weight = weights.sum((0..n).map(|i| weights.of(i)));
+        let weight = weights.weight(n);
         let counts = weights.counts();
         let unit = 1.0 / hazards.scale();
         let records = || {
@@ -230,8 +230,8 @@ impl Likelihood {
             rows.map(|(i, r)| (r[0], r[1], weights.count(i)))
         };
         // Rows of less than four units of hazard may weigh anything: what their events can cost.
-        let heavy = || records().filter(|r| hazards.whole || r.1 >= 4.0 * unit);
-        let light = || records().filter(|r| !hazards.whole && r.1 < 4.0 * unit);
+        let is_heavy = |hazard: f64| hazards.whole || hazard >= 4.0 * unit;
+        let heavy = || records().filter(|r| is_heavy(r.1));
         // A prior keeps the rate of a leaf, by which its hazard is charged, no lower than 1.
         let least_rate = if prior > 0.0 { 1.0 } else { 0.0 };
         let of_hazards = if hazards.whole {
@@ -240,14 +240,15 @@ impl Likelihood {
             let at_least_rate = 4.0 / 7.0 * counts.rows(n) * unit * least_rate;
             rounding_error(heavy(), unit, 1).max(at_least_rate)
         };
-        let rate = heavy().map(|r| r.0 / r.1).fold(least_rate, f64::max);
-        let of_light = light().map(|r| r.2 * (r.0 * LOGARITHMS + unit * rate)).sum::<f64>();
+        let (mut rate, mut lightest, mut least) = (least_rate, f64::INFINITY, f64::INFINITY);
+        for (events, hazard, _) in records().filter(|r| r.0 > 0.0) {
+            rate = if is_heavy(hazard) { f64::max(rate, events / hazard) } else { rate };
+            (lightest, least) = (lightest.min(events), least.min(hazard / events));
+        }
+        let light = records().filter(|r| !is_heavy(r.1));
+        let of_light = light.map(|r| r.2 * (r.0 * LOGARITHMS + unit * rate)).sum::<f64>();
         // The derivative by the events is ln(H/E) − 1: at most the logarithm of the largest ratio.
-        let total_hazard = weights.sum(rows.iter().map(|r| r[1]));
-        let lightest = records().map(|r| r.0).filter(|&e| e > 0.0).fold(f64::INFINITY, f64::min);
-        let ratio = |r: (f64, f64, f64)| if r.0 > 0.0 { r.1 / r.0 } else { f64::INFINITY };
-        let least = records().map(ratio).fold(f64::INFINITY, f64::min);
-        let range = (total_hazard / lightest).ln().abs().max(least.ln().abs()) + 2.0;
+        let range = (hazards.total / lightest).ln().abs().max(least.ln().abs()) + 2.0;
         let of_events =
             if events.moved > 0.0 { events.moved / events.scale() * range } else { 0.0 };
         let of_events = of_events + of_light;
