@@ -95,16 +95,21 @@ fn sort(
         return Some(());
     }
     let (mut least, mut most, mut last, mut is_sorted) = (u64::MAX, 0, 0, true);
+    let (first, mut differ) = (key(rows[0]), 0);
     for &row in &*rows {
         let key = key(row);
         (least, most) = (least.min(key), most.max(key));
         (last, is_sorted) = (key, is_sorted & (last <= key));
+        differ |= key ^ first;
     }
     if is_sorted {
         return Some(());
     }
+    // The lowest bits of whole numbers are all 0.
+    let equal = differ.trailing_zeros();
     let width = 64 - (most - least).leading_zeros();
-    let (low, width) = (width.saturating_sub(32), width.min(32));
+    let low = width.saturating_sub(32).max(equal);
+    let width = width - low;
     let high = |row: u32| (key(row) - least) >> low;
     let [pairs, other] = scratch;
     let (pairs, other) = (&mut pairs[..rows.len()], &mut other[..rows.len()]);
@@ -115,7 +120,7 @@ fn sort(
     for (row, &pair) in rows.iter_mut().zip(&*sorted) {
         *row = pair as u32;
     }
-    if low == 0 {
+    if low == equal {
         return Some(());
     }
     let mut long = Vec::new();
