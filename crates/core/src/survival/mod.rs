@@ -192,7 +192,7 @@ impl Places {
 
     /// The places, if they are those of the times.
     fn checked(place: &[i64], time: &[f64]) -> Option<Self> {
-        let n_times = usize::try_from(place.iter().max()? + 1).ok()?;
+        let n_times = usize::try_from(place.iter().max()?.checked_add(1)?).ok()?;
         if place.len() != time.len() || n_times > time.len() {
             return None;
         }
