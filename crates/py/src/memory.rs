@@ -55,7 +55,7 @@ impl Slot {
     }
 }
 
-/// Fewest cells of columns of which something is given back.
+/// Columns with fewer cells than this give nothing back.
 const MANY_CELLS: usize = 1 << 21;
 
 /// Gives what was freed back to the system, before much is allocated. The allocator of glibc keeps

@@ -27,7 +27,7 @@ class TrainingData(NamedTuple):
     ``event_free`` is the split that isolates rows without events, if there is one.
     ``smoothed`` are the events that a search is for, where a teacher has smoothed them. ``cause``
     is the cause of the event, 0 if censored, where there are competing risks, of ``n_causes``.
-    ``place`` is that of each time among the distinct times, if these were sorted; whoever takes it
+    ``place`` is the position of each time among the distinct times, if it is known; the engine
     checks it.
     """
 
@@ -47,11 +47,12 @@ class TrainingData(NamedTuple):
 
     @property
     def outcomes(self) -> dict[str, NDArray[Any] | None]:
-        """Outcomes and weights as tasks of the engine take them; without times of entry."""
+        """Outcomes and weights, as tasks of the engine take them."""
         return {
             "time": self.time,
             "event": self.event,
             "weight": self.weight,
+            "entry": self.entry,
             "place": self.place,
         }
 

@@ -265,7 +265,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
         @cache
         def outcomes() -> Any:
-            y = target() if target is not None else None
+            assert target is not None
+            y = target()
             check_row_labels(X, y=y)
             return y
 
@@ -518,9 +519,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         self.n_missing_ = np.array([schema.n_missing for schema in columns], dtype=np.int64)
         self.n_imputed_ = np.array([schema.n_imputed for schema in columns], dtype=np.int64)
         gaps = {schema.name for schema in columns if schema.n_missing}
-        self.missing_goes_ = [
-            feature.missing if gaps and feature.column in gaps else None for feature in features
-        ]
+        self.missing_goes_ = [f.missing if f.column in gaps else None for f in features]
         if named:
             self.feature_names_in_ = np.array([schema.name for schema in columns], dtype=object)
         elif hasattr(self, "feature_names_in_"):

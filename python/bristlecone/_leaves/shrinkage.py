@@ -117,7 +117,8 @@ def _risk_sets(
 ) -> tuple[Floats, Floats]:
     """Weight of events and of rows at risk of every leaf at event times, (n_leaves, n_times)."""
     died, at_risk = np.zeros((2, n_leaves, len(times)))
-    group, rows = position.astype(np.uint32), (data.time, data.event, data.weight, data.entry)
+    group = position.astype(np.uint32)
+    rows: tuple[Any, ...] = data.time, data.event, data.weight, data.entry, data.place
     if data.entry is not None:
         # Late rows change who is at risk: rows without weight ask for all times, in every leaf.
         asked = np.tile(times, n_leaves)

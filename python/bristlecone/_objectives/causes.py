@@ -42,8 +42,7 @@ class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
 
     def task(self, data: TrainingData) -> Task:
         of_causes = {"cause": data.cause, "cause_weights": self._weights(data)}
-        more = {**of_causes, "entry": data.entry, "prior": self.prior}
-        return Task("competing-risks", {**data.outcomes, **more})
+        return Task("competing-risks", {**data.outcomes, **of_causes, "prior": self.prior})
 
     def _weights(self, data: TrainingData) -> NDArray[np.float64]:
         """Weights of the causes in the loss; a cause without an event adds nothing to it."""

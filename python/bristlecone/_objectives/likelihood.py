@@ -44,9 +44,8 @@ class Likelihood(SurvivalObjective):
         )
 
     def task(self, data: TrainingData) -> Task:
-        more = {} if data.smoothed is None else {"smoothed": data.smoothed}
-        of_rows = {**data.outcomes, **more, "entry": data.entry}
-        return Task("likelihood", {**of_rows, "prior": self.prior})
+        more = {"smoothed": data.smoothed, "prior": self.prior}
+        return Task("likelihood", {**data.outcomes, **more})
 
     def fair_task(self, data: TrainingData) -> Task:
         return Task("fair-likelihood", self.task(data).data)

@@ -1,6 +1,6 @@
 //! Rows on the grid of their times, with the weights that undo censoring.
 
-use super::{Observations, Placed, Places};
+use super::{Observations, Places};
 use crate::error::Error;
 use crate::precise::Precise;
 
@@ -63,8 +63,8 @@ impl Timeline {
         let places = Places::of(obs);
         let mut rows = places.in_order(obs.weight);
         let mut has_weight = vec![false; places.times.len()];
-        for placed in &rows {
-            has_weight[placed.place as usize] |= weight[placed.row as usize] > 0.0;
+        for (&place, &weight) in places.of_row.iter().zip(&weight) {
+            has_weight[place as usize] |= weight > 0.0;
         }
         let mut grid = Vec::new();
         let kept = places.times.into_iter().zip(has_weight).map(|(time, has_weight)| {
@@ -73,11 +73,8 @@ impl Timeline {
             grid.len().saturating_sub(1) as Code
         });
         let kept: Vec<Code> = kept.collect();
-        let mut codes = vec![0; obs.len()];
-        for &Placed { row, place } in &rows {
-            let i = row as usize;
-            codes[i] = 2 * kept[place as usize] + Code::from(!obs.event[i]);
-        }
+        let code = |(&place, &event): (&u32, &bool)| 2 * kept[place as usize] + Code::from(!event);
+        let codes: Vec<Code> = places.of_row.iter().zip(obs.event).map(code).collect();
         rows.retain(|placed| weight[placed.row as usize] > 0.0);
         if rows.is_empty() {
             return Err(Error::invalid("sample_weight", "no row has a positive weight"));

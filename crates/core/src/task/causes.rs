@@ -67,7 +67,7 @@ impl Causes {
         let least = parts.iter().map(Likelihood::scale).fold(f64::INFINITY, f64::min);
         let scale = least / parts.len().next_power_of_two() as f64;
         let weights = Weights { weight: obs.weight, count: obs.count };
-        let weight = weights.sum((0..obs.len()).map(|i| obs.weight(i)));
+        let weight = weights.weight(obs.len());
         let parts: Vec<_> = (0..)
             .zip(parts)
             // The penalty of a leaf is that of the first.

@@ -62,7 +62,7 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// The same, which may be zero.
+    /// The same sum, which may be zero.
     pub fn weight(self, n: usize) -> f64 {
         if self.weight.is_none() && self.count.is_none() {
             return n as f64;

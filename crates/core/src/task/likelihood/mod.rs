@@ -197,8 +197,8 @@ impl Likelihood {
         let rows: Vec<[f64; 3]> = (0..n)
             .map(|i| {
                 let (events, hazard) = (weights.of(i) * records.events[i], records.hazard[i]);
-                let saturated =
-                    if events > 0.0 { -events * (hazard / records.events[i]).ln() } else { 0.0 };
+                let rate = hazard / records.events[i];
+                let saturated = if events > 0.0 { -events * rate.ln() } else { 0.0 };
                 [events, weights.of(i) * hazard, saturated]
             })
             .collect();
@@ -242,7 +242,9 @@ impl Likelihood {
         };
         let (mut rate, mut lightest, mut least) = (least_rate, f64::INFINITY, f64::INFINITY);
         for (events, hazard, _) in records().filter(|r| r.0 > 0.0) {
-            rate = if is_heavy(hazard) { f64::max(rate, events / hazard) } else { rate };
+            if is_heavy(hazard) {
+                rate = f64::max(rate, events / hazard);
+            }
             (lightest, least) = (lightest.min(events), least.min(hazard / events));
         }
         let light = records().filter(|r| !is_heavy(r.1));
