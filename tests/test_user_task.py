@@ -2,7 +2,6 @@
 
 import math
 import threading
-import time
 from itertools import product
 
 import numpy as np
@@ -179,17 +178,22 @@ def test_integer_weights_equal_repetition_and_zero_leaves_rows_out():
 
 def test_threads_share_the_work_and_change_nothing(as_many_threads_as_asked_for):
     class Seen(SquaredError):
-        def __init__(self):
-            self.threads = set()
+        def __init__(self, n_jobs):
+            self.threads, self.met = set(), threading.Event()
+            if n_jobs == 1:
+                self.met.set()
 
         def leaf_cost(self, sums):
             if threading.current_thread() is not threading.main_thread():
                 self.threads.add(threading.get_ident())
-            time.sleep(1e-4)  # the others' turn
+            if len(self.threads) > 1:
+                self.met.set()
+            # The others' turn: on a busy machine it may be long before they run.
+            self.met.wait(2e-3)
             return super().leaf_cost(sums)
 
     X, y, weight = instance(3, n=200, columns=40)
-    one, *others = (OptimalTree(task=Seen(), n_jobs=n).fit(X, y, weight) for n in (1, 2, 3))
+    one, *others = (OptimalTree(task=Seen(n), n_jobs=n).fit(X, y, weight) for n in (1, 2, 3))
     for model in others:
         # Beside the caller's, which checks the task, and the one of the search.
         assert len(model.task.threads) > len(one.task.threads)
