@@ -182,6 +182,7 @@ SWITCHES = {
     "precision": ("short", "single", "double", "exact"),
     "equivalent_points": (False,),
     "lattice_depth": (0, 1, 2, 3, 4),
+    "implied": (True, False),
     "relax_leaves": (True,),
     "look_ahead": (False,),
     "cache": (False,),

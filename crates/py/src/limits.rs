@@ -89,6 +89,7 @@ impl Arguments {
                 }
                 "equivalent_points" => switches.equivalent_points = value.extract()?,
                 "lattice_depth" => switches.lattice_depth = value.extract()?,
+                "implied" => switches.implied = value.extract()?,
                 "relax_leaves" => switches.relax_leaves = value.extract()?,
                 "look_ahead" => switches.look_ahead = value.extract()?,
                 "cache" => switches.cache = value.extract()?,

@@ -50,6 +50,9 @@ pub struct Switches {
     pub equivalent_points: bool,
     /// Deepest lattice to use; nodes with more depth left are branched on.
     pub lattice_depth: usize,
+    /// Leave out cells of the deepest lattice that repeat those of fewer columns; `None` where that
+    /// saves work.
+    pub implied: Option<bool>,
     /// Bound sides by trees whose leaves may be of any size, too: such bounds hold for other
     /// sides, at twice the work.
     pub relax_leaves: bool,
@@ -95,6 +98,7 @@ impl Default for Switches {
             trivial_bound: true,
             equivalent_points: true,
             lattice_depth: lattice::MAX_DEPTH,
+            implied: None,
             relax_leaves: false,
             look_ahead: true,
             cache: true,
@@ -163,6 +167,7 @@ impl Switches {
             ("trivial_bound", self.trivial_bound != default.trivial_bound),
             ("equivalent_points", self.equivalent_points != default.equivalent_points),
             ("lattice_depth", self.lattice_depth != default.lattice_depth),
+            ("implied", self.implied.is_some()),
             ("relax_leaves", self.relax_leaves != default.relax_leaves),
             ("look_ahead", self.look_ahead != default.look_ahead),
             ("cache", self.cache != default.cache),

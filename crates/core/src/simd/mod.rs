@@ -29,6 +29,19 @@ pub use lanes::{FloatLanes, Lanes, RowLanes};
 use std::fmt;
 pub use vector::Vector;
 
+/// Asks for the memory at `place`, which is soon read; any address will do.
+#[inline(always)]
+pub fn prefetch<V>(place: *const V) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which reads nothing.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(place.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
 /// Integer of a lane.
 pub trait LaneInt: Copy + Send + Sync + Default + PartialOrd + fmt::Debug + 'static {
     /// Largest sum that a lane adds up and converts without loss.

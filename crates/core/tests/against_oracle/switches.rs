@@ -48,6 +48,9 @@ pub fn same_objective(entry: &Entry, base: &Settings) -> Vec<Settings> {
             "trivial_bound" => all.push(base().with_switches(|s| s.trivial_bound = false)),
             "equivalent_points" => all.push(base().with_switches(|s| s.equivalent_points = false)),
             "look_ahead" => all.push(base().with_switches(|s| s.look_ahead = false)),
+            "implied" => {
+                all.extend([true, false].map(|v| base().with_switches(|s| s.implied = Some(v))));
+            }
             "relax_leaves" => all.push(base().with_switches(|s| s.relax_leaves = true)),
             "cache" => {
                 all.push(base().with_switches(|s| s.cache = false));
@@ -107,6 +110,19 @@ fn threads_do_not_change_a_deep_tree() {
     // Here kernels may: the order of columns above a lattice follows its lanes.
     for_each_of(&tasks::sums(), 6 * SCALE, (40, 6, &[5, 6, 7]), |case| {
         kernels(&case.settings(), None).chunks(2).try_for_each(|pair| give_one_tree(case, pair))
+    });
+}
+
+#[test]
+fn cells_that_repeat_others_do_not_change_a_tree() {
+    for_each_of(&tasks::sums(), 12 * SCALE, (60, 10, &[5, 6]), |case| {
+        if !case.entry().switches.contains(&"implied") {
+            return Ok(());
+        }
+        kernels(&case.settings(), None).iter().try_for_each(|settings| {
+            let pair = [true, false].map(|v| settings.with_switches(|s| s.implied = Some(v)));
+            give_one_tree(case, &pair)
+        })
     });
 }
 

@@ -272,7 +272,7 @@ impl Batch<'_, '_> {
                 // padding.
                 unsafe { offers.block::<L, false, M, LEAVES>(lanes, h, &mut value, price, None) };
             }
-            offers.end::<M>();
+            offers.end::<M>(u16::MAX);
         }
         above.release();
         leaf.clear();

@@ -7,7 +7,7 @@
 use super::geometry::{Best, Geometry};
 use super::memory::room_for;
 use super::sums::Prefix;
-use crate::simd::LaneReal;
+use crate::simd::{LaneReal, prefetch};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -156,6 +156,12 @@ impl<R: LaneReal> Above<'_, R> {
 }
 
 impl<'a, R> Places<'a, R> {
+    /// Asks for the entry at a place, which is soon read.
+    #[inline(always)]
+    pub fn prefetch(self, at: usize) {
+        prefetch(self.table.wrapping_add(at));
+    }
+
     /// So many entries from a place on.
     ///
     /// # Safety

@@ -9,7 +9,8 @@
 
 use super::above::{Above, Places};
 use super::budgets::Combination;
-use super::geometry::{Best, MAX_DEPTH, PATTERNS, best_at, has_row};
+use super::geometry::{Best, MAX_DEPTH, PATTERNS, PREFIX, best_at, has_row};
+use super::implied::{Implied, Patterns, Plan, Split, bits};
 use super::losses::Losses;
 use super::sums::{Last, Prefix, Source, Sums, View};
 use crate::data::Smallest;
@@ -44,6 +45,8 @@ pub struct Problem<I, R> {
     pub unlimited: bool,
     /// Prices of tests, if the task has them.
     pub rates: Rates<R>,
+    /// Columns that imply others, if leaves leave out what they repeat.
+    pub implied: Option<Implied>,
 }
 
 /// Price of testing each column per unit of the last channel: alone, and below another one.
@@ -99,7 +102,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     /// On the level of the leaves, `last` holds the sums of `prefix ∪ {lane}`
     /// (`[channel · stride + lane]`); above it they are in `self.sums`. `below` holds the
     /// best splits of these itemsets, `above` takes candidates for the itemsets of size
-    /// M − 1 (for M = 1: one value per slot, the root's).
+    /// M − 1 (for M = 1: one value per slot, the root's). Returns the number of leaves evaluated.
     #[inline(always)]
     pub fn combine<
         L: Lanes<I = I, R = R>,
@@ -117,8 +120,15 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         last: Last<I>,
         below: &Best<R>,
         above: &mut Above<R>,
-    ) {
+    ) -> u64 {
         let (mut h, n) = (view.prefix.first(), self.sums.geometry.n);
+        let implied = if M == MAX_DEPTH { self.implied.as_ref() } else { None };
+        let plan = implied.and_then(|implied| implied.plan(view.prefix.columns));
+        let cells = plan.map_or(P, |plan| plan.cells.count_ones() as usize);
+        if cells == 0 {
+            return 0;
+        }
+        let evaluated = if LEAVES { (2 * cells * (n - h)) as u64 } else { 0 };
         let source = Source::<_, P>::new(&self.sums, view, LEAVES.then_some(last));
         let mut least = Least::default();
         let mut offers = self.offers::<M, P, LEAVES>(&view.prefix, below, above, &mut least);
@@ -134,7 +144,11 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
                     h,
                     offers,
                 };
-                if M < MAX_DEPTH { block.run($lanes) } else { $lanes.run(block) }
+                match plan {
+                    Some(plan) => $lanes.run(Planned { block, plan }),
+                    None if M < MAX_DEPTH => block.run($lanes),
+                    None => $lanes.run(block),
+                }
             }};
         }
         if L::Half::N < L::N {
@@ -151,7 +165,8 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
                 h += L::N;
             }
         }
-        offers.end::<M>();
+        offers.end::<M>(plan.map_or(Patterns::MAX, |plan| plan.on_lane));
+        evaluated
     }
 
     /// Tables to which the cells of `prefix ∪ {lane}` are offered.
@@ -198,6 +213,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         offers: &mut Offers<I, R, P>,
     ) {
         let channels = self.loss_channels;
+        offers.prefetch::<M>(h);
         // Cells by pattern of the prefix: lane column true, lane column false.
         let mut yes = [const { MaybeUninit::<[L::Int; P]>::uninit() }; MAX_CHANNELS];
         source.all_cells::<L, M>(lanes, h, &mut yes[..channels]);
@@ -206,7 +222,15 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
             unsafe { std::slice::from_raw_parts(yes.as_ptr().cast::<[L::Int; P]>(), channels) };
         let infinity = lanes.splat_real(R::INFINITY);
         let mut of_leaves = [const { MaybeUninit::uninit() }; P];
-        let value = losses.write(lanes, yes, &view.cells[..channels], &mut of_leaves);
+        losses.write(
+            lanes,
+            yes.as_flattened(),
+            &view.cells[..channels],
+            &mut of_leaves,
+            Patterns::MAX >> (PATTERNS - P),
+        );
+        // SAFETY: all were written.
+        let value = unsafe { &mut *of_leaves.as_mut_ptr().cast::<[[L::Real; 2]; P]>() };
         // Few values are read into registers, since no write to the tables can change them there.
         let mut held = *value;
         let value = if P <= 4 { &mut held } else { value };
@@ -274,6 +298,47 @@ impl<L: Lanes, S: Losses<L>, const PRICED: bool, const M: usize, const P: usize,
     }
 }
 
+/// A block of the level of the leaves of which only a part is needed.
+struct Planned<'a, B> {
+    block: B,
+    plan: &'a Plan,
+}
+
+impl<L: Lanes, S: Losses<L>, const PRICED: bool, const M: usize, const P: usize, const LEAVES: bool>
+    Job<L> for Planned<'_, Block<'_, '_, S, L::I, L::R, PRICED, M, P, LEAVES>>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, lanes: L) {
+        let Planned { block: Block { problem, losses, view, source, h, offers }, plan } = self;
+        let channels = problem.loss_channels;
+        offers.prefetch::<M>(h);
+        let mut yes = [const { MaybeUninit::<[L::Int; P]>::uninit() }; MAX_CHANNELS];
+        source.all_cells::<L, M>(lanes, h, &mut yes[..channels]);
+        // SAFETY: so many were written.
+        let yes =
+            unsafe { std::slice::from_raw_parts(yes.as_ptr().cast::<[L::Int; P]>(), channels) };
+        let infinity = lanes.splat_real(L::R::INFINITY);
+        let mut value = [const { MaybeUninit::uninit() }; P];
+        losses.write(lanes, yes.as_flattened(), &view.cells[..channels], &mut value, plan.cells);
+        for &(c, least) in &problem.minima {
+            let count = if c < channels { yes[c] } else { source.cells::<L, M>(lanes, c, h) };
+            let fewest = lanes.splat(L::I::from_i64(least));
+            for s in bits(plan.cells) {
+                let other = lanes.splat(view.cells[c][s]) - count[s];
+                // SAFETY: losses of these cells were written.
+                let value = unsafe { value[s].assume_init_mut() };
+                value[0] = L::if_less(count[s], fewest, infinity, value[0]);
+                value[1] = L::if_less(other, fewest, infinity, value[1]);
+            }
+        }
+        // SAFETY: no vector runs over the last column by more than the padding, and what the plan
+        // needs was written.
+        unsafe { offers.planned::<L, M>(lanes, h, &value, plan) }
+    }
+}
+
 /// Takes the values of the cells of a prefix with each lane, and offers the sums of those that
 /// differ in one column to the itemset without it.
 pub struct Offers<'a, I, R, const P: usize> {
@@ -296,15 +361,15 @@ impl<R, const P: usize> Default for Least<R, P> {
 }
 
 impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
-    /// The prefix itself, split on any of the lanes.
+    /// The prefix itself, split on any of the lanes, where its signs are one of these patterns.
     #[inline(always)]
-    pub fn end<const M: usize>(&mut self) {
+    pub fn end<const M: usize>(&mut self, patterns: Patterns) {
         let Offers { problem, prefix, above, least, .. } = self;
         let slots = problem.slots[M - 1];
         for (slot, least) in least.0[..slots].iter().enumerate() {
             // SAFETY: so many were written at first.
             let least = unsafe { least.assume_init_ref() };
-            for (pattern, &value) in least.iter().enumerate() {
+            for pattern in bits(patterns & Patterns::MAX >> (PATTERNS - P)) {
                 let at = if M == 1 {
                     slot
                 } else {
@@ -313,9 +378,23 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                 };
                 assert!(at < above.len);
                 // SAFETY: it is an entry of the prefix itself.
-                let place = unsafe { above.at(at, 1) };
-                if value < place[0] {
-                    place[0] = value;
+                let place = unsafe { &mut above.at(at, 1)[0] };
+                let value = least[pattern & (P - 1)];
+                *place = if value < *place { value } else { *place };
+            }
+        }
+    }
+
+    /// Asks for the places of lanes from `h` on without the first columns of the prefix, which are
+    /// far from those of the last prefix.
+    #[inline(always)]
+    fn prefetch<const M: usize>(&self, h: usize) {
+        let slots = self.problem.slots[M - 1];
+        if M == MAX_DEPTH {
+            for column in 0..2 {
+                let row = self.prefix.rows[(P - 1) ^ 1 << column];
+                for pattern in 0..P {
+                    self.above.prefetch(best_at(row, slots, M - 1, 0, pattern, h));
                 }
             }
         }
@@ -382,6 +461,60 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
             let (a, b) = (&values[a], &values[b]);
             // SAFETY: passed on.
             unsafe { self.offer::<L, PRICED, M>(lanes, h, a, b, weights, out) };
+        }
+    }
+
+    /// One vector of lanes starting at lane `h`, of the level of the leaves: what a plan asks for, of
+    /// cells that cost `value`.
+    ///
+    /// # Safety
+    /// As [`Offers::block`].
+    #[inline(always)]
+    unsafe fn planned<L: Lanes<I = I, R = R>, const M: usize>(
+        &mut self,
+        lanes: L,
+        h: usize,
+        value: &[MaybeUninit<[L::Real; 2]>; P],
+        plan: &Plan,
+    ) {
+        let Offers { problem, prefix, above, least, .. } = self;
+        let slots = problem.slots[M - 1];
+        // SAFETY: passed on.
+        let value = |s: u8| unsafe { value[s as usize & (P - 1)].assume_init_ref() };
+        for some in plan.lane.chunks(8) {
+            let mut sums = [lanes.splat_real(R::INFINITY); 8];
+            for (sum, &s) in sums.iter_mut().zip(some) {
+                *sum = value(s)[0] + value(s)[1];
+            }
+            let mut across = [R::INFINITY; 8];
+            L::min_across(&sums, some.len(), &mut across);
+            // SAFETY: all slots were written at first.
+            let least = unsafe { least.0[0].assume_init_mut() };
+            for (&across, &s) in across.iter().zip(some) {
+                let least = &mut least[s as usize & (P - 1)];
+                if across < *least {
+                    *least = across;
+                }
+            }
+        }
+        let above = *above;
+        let rows: [(usize, usize); PREFIX] = std::array::from_fn(|column| {
+            let row = prefix.rows[(P - 1) ^ 1 << column.min(M - 2)];
+            (best_at(row, slots, M - 1, 0, 0, h), row.len)
+        });
+        for &Split { yes, no, column, rest } in &plan.splits {
+            let (first, len) = rows[column as usize & (PREFIX - 1)];
+            let (yes, no) = (value(yes), value(no));
+            for side in 0..2 {
+                let candidate = yes[side] + no[side];
+                let at = first + (rest as usize + ((1 - side) << (M - 2))) * len;
+                // SAFETY: `above` was seen to have the row, and the vector is within its padding.
+                unsafe {
+                    let places = above.at(at, L::N);
+                    let best = lanes.load_real_at(places, 0);
+                    L::min_real(best, candidate).store_at(places, 0);
+                }
+            }
         }
     }
 

@@ -108,14 +108,36 @@ impl Geometry {
     /// The row of the itemsets `prefix ∪ {lane}`.
     #[inline(always)]
     pub fn row(&self, prefix: &[usize]) -> Row {
-        let (start, first) = match *prefix {
-            [] => (0, 0),
-            [f] => (self.run(0, f), f + 1),
-            [f, g] => (self.triples[f] + self.run(f + 1, g), g + 1),
-            [f, g, k] => (self.quadruples[self.pair(f, g)] + self.run(g + 1, k), k + 1),
+        match *prefix {
+            [] => Row { start: 0, first: 0, len: self.n + PAD },
+            [ref shorter @ .., last] => {
+                let first = shorter.last().map_or(0, |&column| column + 1);
+                self.row_beside(self.base(shorter), first, last)
+            }
+        }
+    }
+
+    /// Whether level 4 is laid out.
+    pub fn has_quadruples(&self) -> bool {
+        !self.quadruples.is_empty()
+    }
+
+    /// Position of the first row whose prefix is these columns and one more.
+    #[inline(always)]
+    pub fn base(&self, prefix: &[usize]) -> usize {
+        match *prefix {
+            [] => 0,
+            [f] => self.triples[f],
+            [f, g] => self.quadruples[self.pair(f, g)],
             _ => unreachable!("no level has a longer prefix"),
-        };
-        Row { start, first, len: self.n - first + PAD }
+        }
+    }
+
+    /// The row whose prefix is that of a base, beyond which columns begin with `first`, and `column`.
+    #[inline(always)]
+    pub fn row_beside(&self, base: usize, first: usize, column: usize) -> Row {
+        let start = base + self.run(first, column);
+        Row { start, first: column + 1, len: self.n - column - 1 + PAD }
     }
 }
 

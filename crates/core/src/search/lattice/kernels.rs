@@ -330,12 +330,10 @@ impl<L: Lanes, W: Losses<L>, H: Losses<L::Half>, const PRICED: bool> Kernel<L>
     ) -> Result<(), Stop> {
         let Shared { problem, below, pass } = self.shared;
         let (losses, above) = (&self.losses, &mut *self.above);
-        problem.combine::<L, _, _, PRICED, M, P, LEAVES>(lanes, losses, view, last, below, above);
-        if LEAVES {
-            self.evaluated += ((problem.sums.geometry.n - view.prefix.first()) << M) as u64;
-            if self.evaluated >= COUNTED_TOGETHER {
-                pass.monitor.count(std::mem::take(&mut self.evaluated));
-            }
+        self.evaluated += problem
+            .combine::<L, _, _, PRICED, M, P, LEAVES>(lanes, losses, view, last, below, above);
+        if self.evaluated >= COUNTED_TOGETHER {
+            pass.monitor.count(std::mem::take(&mut self.evaluated));
         }
         Ok(())
     }

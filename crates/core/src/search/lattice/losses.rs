@@ -2,16 +2,18 @@
 //! each task.
 
 use super::geometry::PATTERNS;
+use super::implied::{Patterns, bits};
 use crate::simd::{FloatLanes, Job, LaneInt, Lanes};
 use crate::task::LaneTask;
 use std::mem::MaybeUninit;
 
 /// Takes the statistics of cells where the column of the lane is true, by channel and pattern of
-/// the prefix, and those of the prefix itself, and writes every loss.
+/// the prefix, and those of the prefix itself, and writes the losses of some patterns.
 type Write<'a, L> = dyn Fn(
         &[<L as Lanes>::Int],
         &[[<L as Lanes>::I; PATTERNS]],
         &mut [MaybeUninit<[<L as Lanes>::Real; 2]>],
+        Patterns,
     ) + 'a;
 
 /// The leaf losses of a task.
@@ -21,37 +23,38 @@ impl<'a, L: FloatLanes> LossOf<'a, L> {
     /// With sums divided by `2^shift[channel]`.
     pub fn new<T: LaneTask>(task: &'a T, lanes: L, shift: &[u32]) -> Self {
         let constants = task.lane_constants(lanes, shift);
-        LossOf(Box::new(move |yes, both, out| {
-            lanes.run(LeafLosses { task, constants, yes, both, out });
+        LossOf(Box::new(move |yes, both, out, which| {
+            lanes.run(LeafLosses { task, constants, yes, both, out, which });
         }))
     }
 }
 
 /// The losses of leaves, as the kernels ask for them.
 pub trait Losses<L: Lanes> {
-    /// Losses of a block of cells, where the column of the lane is true and where it is false, by
-    /// pattern of the prefix. `yes` are the statistics of the former, `both` those of the prefix.
-    fn write<'b, const P: usize>(
+    /// Writes losses of a block of cells, where the column of the lane is true and where it is false,
+    /// by pattern of the prefix, of which it writes `which`. `yes` are the statistics of the former,
+    /// `[channel · patterns + pattern]`, and `both` those of the prefix.
+    fn write(
         &self,
         lanes: L,
-        yes: &[[L::Int; P]],
+        yes: &[L::Int],
         both: &[[L::I; PATTERNS]],
-        out: &'b mut [MaybeUninit<[L::Real; 2]>; P],
-    ) -> &'b mut [[L::Real; 2]; P];
+        out: &mut [MaybeUninit<[L::Real; 2]>],
+        which: Patterns,
+    );
 }
 
 impl<L: Lanes> Losses<L> for LossOf<'_, L> {
     #[inline(always)]
-    fn write<'b, const P: usize>(
+    fn write(
         &self,
         _: L,
-        yes: &[[L::Int; P]],
+        yes: &[L::Int],
         both: &[[L::I; PATTERNS]],
-        out: &'b mut [MaybeUninit<[L::Real; 2]>; P],
-    ) -> &'b mut [[L::Real; 2]; P] {
-        (self.0)(yes.as_flattened(), both, out);
-        // SAFETY: `LeafLosses` has written every one.
-        unsafe { &mut *out.as_mut_ptr().cast::<[[L::Real; 2]; P]>() }
+        out: &mut [MaybeUninit<[L::Real; 2]>],
+        which: Patterns,
+    ) {
+        (self.0)(yes, both, out, which);
     }
 }
 
@@ -67,26 +70,29 @@ impl<L: Lanes> LeastChannel<L> {
 
 impl<L: Lanes> Losses<L> for LeastChannel<L> {
     #[inline(always)]
-    fn write<'b, const P: usize>(
+    fn write(
         &self,
         lanes: L,
-        yes: &[[L::Int; P]],
+        yes: &[L::Int],
         both: &[[L::I; PATTERNS]],
-        out: &'b mut [MaybeUninit<[L::Real; 2]>; P],
-    ) -> &'b mut [[L::Real; 2]; P] {
+        out: &mut [MaybeUninit<[L::Real; 2]>],
+        which: Patterns,
+    ) {
+        let patterns = out.len();
         let (last_both, both) = both.split_last().expect("a channel");
-        let (last_yes, yes) = yes.split_last().expect("as many");
+        let (yes, last_yes) = yes.split_at(both.len() * patterns);
         for (s, out) in out.iter_mut().enumerate() {
+            if which >> s & 1 == 0 {
+                continue;
+            }
             let no = lanes.splat(last_both[s]) - last_yes[s];
             let (mut with, mut without) = (last_yes[s] + self.0, no + self.0);
-            for (yes, both) in yes.iter().zip(both) {
+            for (yes, both) in yes.chunks_exact(patterns).zip(both) {
                 with = L::min(with, yes[s]);
                 without = L::min(without, lanes.splat(both[s]) - yes[s]);
             }
             out.write([L::to_real(with), L::to_real(without)]);
         }
-        // SAFETY: every one was written.
-        unsafe { &mut *out.as_mut_ptr().cast::<[[L::Real; 2]; P]>() }
     }
 }
 
@@ -96,6 +102,7 @@ struct LeafLosses<'a, L: FloatLanes, T: LaneTask> {
     yes: &'a [L::Int],
     both: &'a [[L::I; PATTERNS]],
     out: &'a mut [MaybeUninit<[L::Real; 2]>],
+    which: Patterns,
 }
 
 impl<L: FloatLanes, T: LaneTask> Job<L> for LeafLosses<'_, L, T> {
@@ -103,12 +110,13 @@ impl<L: FloatLanes, T: LaneTask> Job<L> for LeafLosses<'_, L, T> {
 
     #[inline(always)]
     fn run(self, lanes: L) {
-        let LeafLosses { task, constants, yes, both, out } = self;
+        let LeafLosses { task, constants, yes, both, out, which } = self;
         // A number that most tasks know when they are compiled.
         let (patterns, channels) = (out.len(), task.loss_channels());
         assert!(patterns <= PATTERNS && both.len() == channels);
         assert!(yes.len() == channels * patterns);
-        for (s, out) in out.iter_mut().enumerate() {
+        for s in bits(which) {
+            let out = &mut out[s];
             let (mut with, mut without) = (task.lane_start(lanes), task.lane_start(lanes));
             for (c, both) in both[..channels].iter().enumerate() {
                 let yes = yes[c * patterns + s];

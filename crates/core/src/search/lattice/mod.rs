@@ -13,6 +13,7 @@ mod budgets;
 pub(super) mod combine;
 mod effort;
 pub(super) mod geometry;
+mod implied;
 pub(super) mod kernels;
 mod losses;
 mod memory;
@@ -40,6 +41,7 @@ use budgets::leaf_budgets;
 use combine::{MAX_CHANNELS, Problem, Rates};
 use effort::cells;
 use geometry::{Best, Geometry};
+use implied::Implied;
 use kernels::{CellsOf, Pass, Passes, Shared, SumsOut, SumsPass, Worker};
 use runs::runs_of;
 use sums::Sums;
@@ -241,7 +243,15 @@ impl<T: LaneTask> Lattice<'_, T> {
         };
         let least = (counted::<T>(settings), task.minima());
         let problem = problem(sample, query, units, least, sums);
+        // With prices a question that parts nothing may make others cheaper.
+        let switch = settings.switches.implied;
+        let may_imply = !T::PRICED && problem.depth == MAX_DEPTH && switch != Some(false);
+        let of_rows = || {
+            let implied = Implied::of(&problem.sums.rows, problem.sums.geometry.n);
+            implied.filter(|implied| switch == Some(true) || implied.pays())
+        };
         Problem {
+            implied: may_imply.then(of_rows).flatten(),
             smallest: settings.limits.smallest(),
             price: R::from_f64(task.split_price() as f64 / unit(task, &problem)),
             rates: if T::PRICED { rates(task, sample) } else { Rates::default() },
@@ -279,6 +289,7 @@ pub(super) fn problem<I: LaneInt, R: LaneReal>(
         slots,
         unlimited: query.budgets == [usize::MAX],
         rates: Rates::default(),
+        implied: None,
     };
     fill_rows(&mut problem, sample, least);
     problem
@@ -310,14 +321,14 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
         run_all(&mut workers, &|worker| sums_of(backend, &pass, &out, worker))?;
         problem.sums.levels[m - 1] = level;
     }
-    for level in (1..=depth).rev() {
+    let mut pass_over = |level: usize, counts: bool, best: &mut [Best<R>]| {
         let (table_above, from) = best[level - 1..].split_first_mut().expect("a table per level");
         let (problem, sums) = (&*problem, &problem.sums);
         let geometry = &sums.geometry;
         let tickets = Tickets::new(level, &sums.runs, workers.len());
         // Picking out the rows of a column takes longer than a wait.
-        let tickets = if level == 3 && level == depth { tickets } else { tickets.apart() };
-        let (counts, everything) = (level == depth, &everything[..]);
+        let tickets = if level == 3 && counts { tickets } else { tickets.apart() };
+        let everything = &everything[..];
         let pass = Pass { sums, size: level, counts, everything, tickets, monitor };
         let shared = Shared { problem, below: from.first().unwrap_or(&nothing), pass };
         let each = problem.slots[level - 1] << (level - 1);
@@ -329,7 +340,20 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
             let pass =
                 |worker: &mut &mut Worker<I>| cells_of(&shared, worker, &mut regions.shared());
             run_all(&mut workers, &pass)
-        })?;
+        })
+    };
+    if problem.implied.is_some() {
+        // Cells of a column less, as leaves; their table is free until their level comes.
+        pass_over(PREFIX, true, best)?;
+    }
+    for level in (1..=depth).rev() {
+        pass_over(level, level == depth, best)?;
+        if level == MAX_DEPTH
+            && let Some(implied) = &problem.implied
+        {
+            let ([.., fewer, of_prefix], slots) = (&mut *best, problem.slots[PREFIX - 1]);
+            implied.fill(&problem.sums.geometry, of_prefix, (fewer, slots));
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use super::accumulate::Rows;
 use super::geometry::{Geometry, MAX_DEPTH, PAD, PATTERNS, PREFIX, Row};
 use super::runs::Run;
-use crate::simd::{Job, LaneInt, Lanes};
+use crate::simd::{Job, LaneInt, Lanes, prefetch};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
@@ -69,22 +69,22 @@ impl<L: Lanes, const SIZE: usize> Job<L> for Extend<'_, L::I, SIZE> {
         prefix.columns = before.columns;
         prefix.columns[SIZE] = column;
         prefix.rows[..half].copy_from_slice(&before.rows[..half]);
+        prefix.bases[..half].copy_from_slice(&before.bases[..half]);
+        let geometry = &sums.geometry;
         let mut at = [0; PATTERNS];
         for s in 0..half {
-            let mut members = [0usize; PREFIX];
-            let mut size = 0;
-            for bit in 0..SIZE {
-                if s >> bit & 1 == 1 {
-                    members[size] = before.columns[bit];
-                    size += 1;
-                }
-            }
             let row = before.rows[s];
             at[s] = row.start + (column - row.first);
-            members[size] = column;
             // The rows of the longest prefix are the caller's scratch.
-            if size + 1 < PREFIX {
-                prefix.rows[s + half] = sums.geometry.row(&members[..=size]);
+            if SIZE + 1 < PREFIX || s + 1 < half {
+                prefix.rows[s + half] = geometry.row_beside(before.bases[s], row.first, column);
+            }
+        }
+        if SIZE + 1 < PREFIX {
+            // Two columns and a third are a prefix only where there are itemsets of four.
+            prefix.bases[half] = geometry.base(&[column]);
+            for bit in 0..if geometry.has_quadruples() { SIZE } else { 0 } {
+                prefix.bases[half | 1 << bit] = geometry.base(&[before.columns[bit], column]);
             }
         }
         let cells = view.cells.iter_mut().zip(&shorter.cells);
@@ -116,6 +116,8 @@ pub struct Prefix {
     pub size: usize,
     pub columns: [usize; PREFIX],
     pub rows: [Row; PATTERNS],
+    /// Where the rows of every subset and one more column begin.
+    pub bases: [usize; PATTERNS],
 }
 
 impl Prefix {
@@ -176,22 +178,31 @@ impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
     pub fn new(sums: &'a Sums<I>, view: &View<I>, last: Option<Last<'a, I>>) -> Self {
         let (channels, first, end) = (sums.channels, view.prefix.first(), sums.geometry.n + PAD);
         let (mut begin, mut stride) = ([std::ptr::null(); P], [0; MAX_DEPTH]);
-        for s in 0..P {
+        let mut place = |s: usize, row: Row, level: usize| {
             let size = s.count_ones() as usize;
-            if let (Some(Last::Counted(last, of_last)), true) = (last, s == P - 1) {
-                assert!(end <= of_last && channels * of_last <= last.len());
-                (begin[s], stride[size]) = (last.as_ptr(), of_last);
-            } else {
-                let (row, level) = match last {
-                    Some(Last::Known(row)) if s == P - 1 => (row, size - 1),
-                    _ => (view.prefix.rows[s], size),
-                };
-                let (table, total) = (&sums.levels[level], sums.geometry.total(level + 1));
-                debug_assert!(row.first <= first && end <= row.first + row.len);
-                debug_assert!(row.start + row.len <= total && channels * total <= table.len());
-                let at = table.as_ptr().wrapping_add(row.start).wrapping_sub(row.first);
-                (begin[s], stride[size]) = (at, total);
+            let (table, total) = (&sums.levels[level], sums.geometry.total(level + 1));
+            debug_assert!(row.first <= first && end <= row.first + row.len);
+            debug_assert!(row.start + row.len <= total && channels * total <= table.len());
+            // Those of the next prefix follow, and are mostly not at hand.
+            if P > 4 && 2 << size == P {
+                for c in 0..channels.min(4) {
+                    prefetch(table.as_ptr().wrapping_add(row.start + row.len + c * total));
+                }
             }
+            begin[s] = table.as_ptr().wrapping_add(row.start).wrapping_sub(row.first);
+            stride[size] = total;
+        };
+        for s in 0..P - 1 {
+            place(s, view.prefix.rows[s], s.count_ones() as usize);
+        }
+        let whole = (P - 1).count_ones() as usize;
+        match last {
+            Some(Last::Counted(last, of_last)) => {
+                assert!(end <= of_last && channels * of_last <= last.len());
+                (begin[P - 1], stride[whole]) = (last.as_ptr(), of_last);
+            }
+            Some(Last::Known(row)) => place(P - 1, row, whole - 1),
+            None => place(P - 1, view.prefix.rows[P - 1], whole),
         }
         Source { begin, stride, channels, first, end, only: PhantomData }
     }
