@@ -151,7 +151,8 @@ impl Implied {
         let Implied { n, related, .. } = *self;
         // A prefix has six pairs, and saves about two fifths if one of them goes together.
         let saved = 0.4 * (related * PAIRS as usize) as f64 / (n * (n - 1) / 2) as f64;
-        saved > MAX_DEPTH as f64 / (2 * (n - PREFIX)) as f64
+        // Prefixes with a plan of their own take longer, too.
+        saved > 3.0 * MAX_DEPTH as f64 / (2 * (n - PREFIX)) as f64
     }
 
     /// What leaves need of a prefix; `None` where none of its columns go together.
