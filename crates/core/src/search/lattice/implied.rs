@@ -7,6 +7,7 @@
 
 use super::accumulate::Rows;
 use super::geometry::{Best, Geometry, MAX_DEPTH, PREFIX, best_at};
+use crate::search::{Monitor, Stop};
 use crate::simd::{LaneInt, LaneReal};
 use std::sync::{LazyLock, OnceLock};
 
@@ -107,10 +108,11 @@ impl Plan {
 
     /// The plan of a longest prefix with the relations of a code.
     fn of(code: usize) -> &'static Plan {
-        static PLANS: LazyLock<Vec<OnceLock<Plan>>> =
+        static PLANS: LazyLock<Vec<OnceLock<Box<Plan>>>> =
             LazyLock::new(|| (0..RELATIONS.pow(PAIRS)).map(|_| OnceLock::new()).collect());
         PLANS[code].get_or_init(|| {
-            Plan::new(|a, b| (code / RELATIONS.pow((b * (b - 1) / 2 + a) as u32) % RELATIONS) as u8)
+            let pair = |a, b| code / RELATIONS.pow((b * (b - 1) / 2 + a) as u32) % RELATIONS;
+            Box::new(Plan::new(|a, b| pair(a, b) as Relation))
         })
     }
 }
@@ -175,41 +177,57 @@ impl Implied {
         geometry: &Geometry,
         Best(best): &mut Best<R>,
         (Best(fewer), slots): (&Best<R>, usize),
-    ) {
+        monitor: &Monitor,
+    ) -> Result<(), Stop> {
         let n = self.n;
-        let pairs = (0..n).flat_map(|f| (f + 1..n).map(move |g| (f, g)));
-        for (f, g, k) in pairs.flat_map(|(f, g)| (g + 1..n).map(move |k| (f, g, k))) {
-            let row = geometry.row(&[f, g, k]);
-            let plan = |lane: usize| self.plan([f, g, k, lane]);
-            let mut lane = k + 1;
-            while lane < n {
-                // Neighbours mostly go together with the others in the same way.
-                let of_lane = plan(lane);
-                let same = |other| match (plan(other), of_lane) {
-                    (Some(a), Some(b)) => std::ptr::eq(a, b),
-                    (a, b) => a.is_none() && b.is_none(),
-                };
-                let len = (lane + 1..n).find(|&other| !same(other)).unwrap_or(n) - lane;
-                let known = of_lane.map_or(&[][..], |plan| &plan.known);
-                for (signs, cell) in known.iter().enumerate() {
-                    let &Cell::Without(left_out) = cell else { continue };
-                    let (prefix, first) = match left_out {
-                        0 => ([g, k], lane),
-                        1 => ([f, k], lane),
-                        2 => ([f, g], lane),
-                        _ => ([f, g], k),
-                    };
-                    let (shorter, rest) = (geometry.row(&prefix), without(signs, left_out));
-                    let from = &fewer[best_at(shorter, slots, PREFIX - 1, 0, rest, first)..];
-                    let into = &mut best[best_at(row, 1, PREFIX, 0, signs, lane)..][..len];
-                    if left_out < PREFIX - 1 {
-                        into.copy_from_slice(&from[..len]);
-                    } else {
-                        into.fill(from[0]);
-                    }
-                }
-                lane += len;
+        for (f, g) in (0..n).flat_map(|f| (f + 1..n).map(move |g| (f, g))) {
+            monitor.check()?;
+            for k in g + 1..n {
+                self.fill_row(geometry, [f, g, k], best, (fewer, slots));
             }
+        }
+        Ok(())
+    }
+
+    /// The same for the itemsets of three columns and any later one.
+    fn fill_row<R: LaneReal>(
+        &self,
+        geometry: &Geometry,
+        [f, g, k]: [usize; 3],
+        best: &mut [R],
+        (fewer, slots): (&[R], usize),
+    ) {
+        let row = geometry.row(&[f, g, k]);
+        let plan = |lane: usize| self.plan([f, g, k, lane]);
+        let mut lane = k + 1;
+        while lane < self.n {
+            // Neighbours mostly go together with the others in the same way.
+            let of_lane = plan(lane);
+            let same = |other| match (plan(other), of_lane) {
+                (Some(a), Some(b)) => std::ptr::eq(a, b),
+                (a, b) => a.is_none() && b.is_none(),
+            };
+            let end = (lane + 1..self.n).find(|&other| !same(other)).unwrap_or(self.n);
+            let len = end - lane;
+            let known = of_lane.map_or(&[][..], |plan| &plan.known);
+            for (signs, cell) in known.iter().enumerate() {
+                let &Cell::Without(left_out) = cell else { continue };
+                let (prefix, first) = match left_out {
+                    0 => ([g, k], lane),
+                    1 => ([f, k], lane),
+                    2 => ([f, g], lane),
+                    _ => ([f, g], k),
+                };
+                let (shorter, rest) = (geometry.row(&prefix), without(signs, left_out));
+                let from = &fewer[best_at(shorter, slots, PREFIX - 1, 0, rest, first)..];
+                let into = &mut best[best_at(row, 1, PREFIX, 0, signs, lane)..][..len];
+                if left_out < PREFIX - 1 {
+                    into.copy_from_slice(&from[..len]);
+                } else {
+                    into.fill(from[0]);
+                }
+            }
+            lane = end;
         }
     }
 }

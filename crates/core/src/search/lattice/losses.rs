@@ -30,7 +30,10 @@ impl<'a, L: FloatLanes> LossOf<'a, L> {
 }
 
 /// The losses of leaves, as the kernels ask for them.
-pub trait Losses<L: Lanes> {
+///
+/// # Safety
+/// Whoever implements it writes all losses that are asked for.
+pub unsafe trait Losses<L: Lanes> {
     /// Writes losses of a block of cells, where the column of the lane is true and where it is false,
     /// by pattern of the prefix, of which it writes `which`. `yes` are the statistics of the former,
     /// `[channel · patterns + pattern]`, and `both` those of the prefix.
@@ -44,7 +47,8 @@ pub trait Losses<L: Lanes> {
     );
 }
 
-impl<L: Lanes> Losses<L> for LossOf<'_, L> {
+// SAFETY: `LeafLosses` writes them.
+unsafe impl<L: Lanes> Losses<L> for LossOf<'_, L> {
     #[inline(always)]
     fn write(
         &self,
@@ -68,7 +72,8 @@ impl<L: Lanes> LeastChannel<L> {
     }
 }
 
-impl<L: Lanes> Losses<L> for LeastChannel<L> {
+// SAFETY: every pattern that is not passed over is written.
+unsafe impl<L: Lanes> Losses<L> for LeastChannel<L> {
     #[inline(always)]
     fn write(
         &self,

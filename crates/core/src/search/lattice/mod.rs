@@ -352,7 +352,7 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
             && let Some(implied) = &problem.implied
         {
             let ([.., fewer, of_prefix], slots) = (&mut *best, problem.slots[PREFIX - 1]);
-            implied.fill(&problem.sums.geometry, of_prefix, (fewer, slots));
+            implied.fill(&problem.sums.geometry, of_prefix, (fewer, slots), monitor)?;
         }
     }
     Ok(())
