@@ -272,7 +272,7 @@ impl Batch<'_, '_> {
                 // padding.
                 unsafe { offers.block::<L, false, M, LEAVES>(lanes, h, &mut value, price, None) };
             }
-            offers.end::<M>(u16::MAX);
+            offers.end::<M>(0..P);
         }
         above.release();
         leaf.clear();

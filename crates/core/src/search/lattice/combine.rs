@@ -12,6 +12,7 @@ use super::budgets::Combination;
 use super::geometry::{Best, MAX_DEPTH, PATTERNS, PREFIX, best_at, has_row};
 use super::implied::{Implied, Patterns, Plan, Split, bits};
 use super::losses::Losses;
+use super::rates::Rates;
 use super::sums::{Last, Prefix, Source, Sums, View};
 use crate::data::Smallest;
 use crate::simd::{Job, LaneInt, LaneReal, Lanes, Vector};
@@ -47,48 +48,6 @@ pub struct Problem<I, R> {
     pub rates: Rates<R>,
     /// Columns that imply others, if leaves leave out what they repeat.
     pub implied: Option<Implied>,
-}
-
-/// Price of testing each column per unit of the last channel: alone, and below another one.
-/// Rows have room for a vector behind the last column.
-#[derive(Clone, Debug, Default)]
-pub struct Rates<R> {
-    stride: usize,
-    alone: Vec<R>,
-    /// `[column][other]`: of `column` below `other`.
-    below: Vec<R>,
-    /// `[other][column]`
-    above: Vec<R>,
-}
-
-impl<R: LaneReal> Rates<R> {
-    /// Rates of columns with these prices `alone`; `related` are (column, other, price of `column`
-    /// below `other`) where that is another.
-    pub fn new(alone: &[R], related: impl Iterator<Item = (usize, usize, R)>) -> Self {
-        let (n, stride) = (alone.len(), alone.len() + 16);
-        let mut rates = Rates {
-            stride,
-            alone: alone.to_vec(),
-            below: vec![R::default(); n * stride],
-            above: vec![R::default(); n * stride],
-        };
-        rates.alone.resize(stride, R::default());
-        for (c, &alone) in alone.iter().enumerate() {
-            rates.below[c * stride..][..n].fill(alone);
-            rates.above[c * stride..][..stride].copy_from_slice(&rates.alone);
-        }
-        for (c, other, rate) in related {
-            rates.below[c * stride + other] = rate;
-            rates.above[other * stride + c] = rate;
-        }
-        rates
-    }
-
-    /// Price of `column` below all of the `others`.
-    fn of(&self, column: usize, others: impl Iterator<Item = usize>) -> R {
-        let below = others.map(|other| self.below[column * self.stride + other]);
-        below.fold(self.alone[column], |least, rate| if rate < least { rate } else { least })
-    }
 }
 
 /// Leaves cost something for fewer channels than this: those of 32 labels, and one more for the
@@ -165,7 +124,10 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
                 h += L::N;
             }
         }
-        offers.end::<M>(plan.map_or(Patterns::MAX, |plan| plan.on_lane));
+        match plan {
+            Some(plan) => offers.end::<M>(plan.lane.iter().map(|&s| s as usize)),
+            None => offers.end::<M>(0..P),
+        }
         evaluated
     }
 
@@ -216,10 +178,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         offers.prefetch::<M>(h);
         // Cells by pattern of the prefix: lane column true, lane column false.
         let mut yes = [const { MaybeUninit::<[L::Int; P]>::uninit() }; MAX_CHANNELS];
-        source.all_cells::<L, M>(lanes, h, &mut yes[..channels]);
-        // SAFETY: so many were written.
-        let yes =
-            unsafe { std::slice::from_raw_parts(yes.as_ptr().cast::<[L::Int; P]>(), channels) };
+        let yes = source.all_cells::<L, M>(lanes, h, &mut yes[..channels]);
         let infinity = lanes.splat_real(R::INFINITY);
         let mut of_leaves = [const { MaybeUninit::uninit() }; P];
         losses.write(
@@ -298,7 +257,7 @@ impl<L: Lanes, S: Losses<L>, const PRICED: bool, const M: usize, const P: usize,
     }
 }
 
-/// A block of the level of the leaves of which only a part is needed.
+/// A block of leaves, only some of which are needed.
 struct Planned<'a, B> {
     block: B,
     plan: &'a Plan,
@@ -315,10 +274,7 @@ impl<L: Lanes, S: Losses<L>, const PRICED: bool, const M: usize, const P: usize,
         let channels = problem.loss_channels;
         offers.prefetch::<M>(h);
         let mut yes = [const { MaybeUninit::<[L::Int; P]>::uninit() }; MAX_CHANNELS];
-        source.all_cells::<L, M>(lanes, h, &mut yes[..channels]);
-        // SAFETY: so many were written.
-        let yes =
-            unsafe { std::slice::from_raw_parts(yes.as_ptr().cast::<[L::Int; P]>(), channels) };
+        let yes = source.all_cells::<L, M>(lanes, h, &mut yes[..channels]);
         let infinity = lanes.splat_real(L::R::INFINITY);
         let mut value = [const { MaybeUninit::uninit() }; P];
         losses.write(lanes, yes.as_flattened(), &view.cells[..channels], &mut value, plan.cells);
@@ -361,15 +317,15 @@ impl<R, const P: usize> Default for Least<R, P> {
 }
 
 impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
-    /// The prefix itself, split on any of the lanes, where its signs are one of these patterns.
+    /// The prefix itself with these signs, split on any of the lanes.
     #[inline(always)]
-    pub fn end<const M: usize>(&mut self, patterns: Patterns) {
+    pub fn end<const M: usize>(&mut self, patterns: impl Iterator<Item = usize> + Clone) {
         let Offers { problem, prefix, above, least, .. } = self;
         let slots = problem.slots[M - 1];
         for (slot, least) in least.0[..slots].iter().enumerate() {
             // SAFETY: so many were written at first.
             let least = unsafe { least.assume_init_ref() };
-            for pattern in bits(patterns & Patterns::MAX >> (PATTERNS - P)) {
+            for pattern in patterns.clone() {
                 let at = if M == 1 {
                     slot
                 } else {
@@ -464,8 +420,8 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
         }
     }
 
-    /// One vector of lanes starting at lane `h`, of the level of the leaves: what a plan asks for, of
-    /// cells that cost `value`.
+    /// One vector of lanes of leaves, starting at lane `h`: offers the splits of a plan, of cells that
+    /// cost `value`.
     ///
     /// # Safety
     /// As [`Offers::block`].
@@ -537,11 +493,13 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
         let Offers { problem, prefix, above, least, .. } = self;
         let slots = problem.slots[M - 1];
         let columns = &prefix.columns[..M - 1];
-        let mut lane_rate = problem.lane_rate::<L, PRICED>(lanes, None, h);
+        let mut lane_rate = problem.rates.of_lanes::<L, PRICED>(lanes, None, h);
         if PRICED {
             for &other in columns {
-                lane_rate =
-                    L::min_real(lane_rate, problem.lane_rate::<L, PRICED>(lanes, Some(other), h));
+                lane_rate = L::min_real(
+                    lane_rate,
+                    problem.rates.of_lanes::<L, PRICED>(lanes, Some(other), h),
+                );
             }
         }
         // Cells by pattern of the prefix, and whether the lane's column is false.
@@ -575,7 +533,7 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
             let low = (1usize << i) - 1;
             let row = prefix.rows[(P - 1) ^ 1 << i];
             let first = best_at(row, slots, M - 1, out, 0, h);
-            let rate = problem.prefix_rate::<L, PRICED>(lanes, columns, i, h);
+            let rate = problem.rates.of_prefix::<L, PRICED>(lanes, columns, i, h);
             for rest in 0..P / 2 {
                 let s = (rest & low) | (rest & !low) << 1;
                 for no in 0..2 {
@@ -591,41 +549,5 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                 }
             }
         }
-    }
-}
-
-impl<I: LaneInt, R: LaneReal> Problem<I, R> {
-    /// Prices of the lanes' columns alone, or below `other`.
-    #[inline(always)]
-    fn lane_rate<L: Lanes<I = I, R = R>, const PRICED: bool>(
-        &self,
-        lanes: L,
-        other: Option<usize>,
-        h: usize,
-    ) -> L::Real {
-        let rates = &self.rates;
-        match other {
-            _ if !PRICED => lanes.splat_real(R::default()),
-            None => lanes.load_real(&rates.alone[h..]),
-            Some(other) => lanes.load_real(&rates.above[other * rates.stride + h..]),
-        }
-    }
-
-    /// Prices of column `i` of a prefix below the others and each lane's column.
-    #[inline(always)]
-    fn prefix_rate<L: Lanes<I = I, R = R>, const PRICED: bool>(
-        &self,
-        lanes: L,
-        prefix: &[usize],
-        i: usize,
-        h: usize,
-    ) -> L::Real {
-        if !PRICED {
-            return lanes.splat_real(R::default());
-        }
-        let (rates, column) = (&self.rates, prefix[i]);
-        let others = prefix.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, &c)| c);
-        let below = lanes.load_real(&rates.below[column * rates.stride + h..]);
-        L::min_real(below, lanes.splat_real(rates.of(column, others)))
     }
 }

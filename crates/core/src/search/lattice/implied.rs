@@ -62,9 +62,8 @@ pub struct Plan {
     known: Vec<Cell>,
     /// Sign patterns of leaves, as a bitset.
     pub cells: Patterns,
-    /// Sign patterns to be split on the lane, as a list and as a bitset.
+    /// Sign patterns to be split on the lane.
     pub lane: Vec<u8>,
-    pub on_lane: Patterns,
     pub splits: Vec<Split>,
 }
 
@@ -102,8 +101,7 @@ impl Plan {
         }
         let sides = splits.iter().flat_map(|split| [split.yes, split.no]);
         let cells = sides.chain(lane.iter().copied()).fold(0, |cells, s| cells | 1 << s);
-        let on_lane = lane.iter().fold(0, |all, s| all | 1 << s);
-        Plan { known, cells, lane, on_lane, splits }
+        Plan { known, cells, lane, splits }
     }
 
     /// The plan of a longest prefix with the relations of a code.
@@ -170,8 +168,8 @@ impl Implied {
         (code > 0).then(|| Plan::of(code))
     }
 
-    /// Copies the best splits of those cells of four columns that are cells of three, from a table of
-    /// these with so many slots, of which the first is for one question more. O(cells).
+    /// Copies the best splits of those cells of four columns that are cells of three. They come from
+    /// the first of `slots` slots of `fewer`, a table of three columns. O(cells).
     pub fn fill<R: LaneReal>(
         &self,
         geometry: &Geometry,

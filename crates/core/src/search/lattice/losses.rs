@@ -34,8 +34,8 @@ impl<'a, L: FloatLanes> LossOf<'a, L> {
 /// # Safety
 /// Whoever implements it writes all losses that are asked for.
 pub unsafe trait Losses<L: Lanes> {
-    /// Writes losses of a block of cells, where the column of the lane is true and where it is false,
-    /// by pattern of the prefix, of which it writes `which`. `yes` are the statistics of the former,
+    /// Writes the losses of a block of cells, where the column of the lane is true and where it is
+    /// false, for the patterns `which` of the prefix. `yes` are the statistics where it is true,
     /// `[channel · patterns + pattern]`, and `both` those of the prefix.
     fn write(
         &self,

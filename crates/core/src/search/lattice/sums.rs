@@ -220,19 +220,21 @@ impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
         unsafe { self.cells_at::<L, M>(lanes, c, h) }
     }
 
-    /// The same of every one of the first channels, as many as `cells` has.
+    /// The same of every one of the first channels, as many as `cells` has room for.
     #[inline(always)]
-    pub fn all_cells<L: Lanes<I = I>, const M: usize>(
+    pub fn all_cells<'b, L: Lanes<I = I>, const M: usize>(
         &self,
         lanes: L,
         h: usize,
-        cells: &mut [MaybeUninit<[L::Int; P]>],
-    ) {
+        cells: &'b mut [MaybeUninit<[L::Int; P]>],
+    ) -> &'b [[L::Int; P]] {
         assert!(cells.len() <= self.channels && self.first <= h && h + L::N <= self.end);
         for (c, cells) in cells.iter_mut().enumerate() {
             // SAFETY: these lanes of the channel, as asserted.
             cells.write(unsafe { self.cells_at::<L, M>(lanes, c, h) });
         }
+        // SAFETY: all were written.
+        unsafe { std::slice::from_raw_parts(cells.as_ptr().cast::<[L::Int; P]>(), cells.len()) }
     }
 
     /// The cells of lanes `h` and up of channel `c`.
