@@ -1,11 +1,11 @@
-//! Errors of the input. The search itself does not fail: its input was checked here.
+//! Errors in the input. Input is checked before a search starts, so the search itself cannot fail.
 
 use thiserror::Error;
 
 /// Rejected input.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Error {
-    /// A parameter or array is not acceptable; `name` is the user's name for it.
+    /// A parameter or array is not acceptable; `name` is what the user calls it.
     #[error("{name}: {reason}")]
     Invalid {
         /// Parameter or array.
@@ -22,7 +22,7 @@ impl Error {
     }
 }
 
-/// Refuses what is negative or no number.
+/// Rejects negative values and NaN.
 pub fn not_negative(name: &'static str, values: &[f64]) -> Result<(), Error> {
     match values.iter().position(|v| !v.is_finite() || *v < 0.0) {
         Some(row) => Err(Error::invalid(name, format!("row {row} is not a number >= 0"))),

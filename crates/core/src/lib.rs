@@ -1,6 +1,6 @@
 //! Exact search for optimal trees under any separable objective.
 //!
-//! The crate knows no Python, prints nothing and keeps no global state.
+//! The crate does not depend on Python, prints nothing and keeps no global state.
 
 pub mod data;
 pub mod error;

@@ -1,11 +1,11 @@
-//! Sums, products and quotients of real numbers with twice the digits.
+//! Sums, products and quotients of real numbers with twice the precision of f64.
 
-/// A sum of real numbers in two: as if computed with twice the digits.
+/// A real number as an unevaluated sum of two f64 values, which doubles the precision.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Precise {
     /// The sum, rounded.
     pub sum: f64,
-    /// Remainder that rounding left out.
+    /// What rounding removed from `sum`.
     pub rest: f64,
 }
 
@@ -30,7 +30,7 @@ impl Precise {
         (self.sum, self.rest) = (sum, self.rest + rest);
     }
 
-    /// Adds a product, none of whose digits are lost.
+    /// Adds a product without losing any of its digits.
     #[inline(always)]
     pub fn add_product(&mut self, a: f64, b: f64) {
         let product = a * b;
@@ -38,14 +38,14 @@ impl Precise {
         self.rest += a.mul_add(b, -product);
     }
 
-    /// Adds a number so many times.
+    /// Adds a number `count` times.
     #[inline(always)]
     pub fn add_times(&mut self, value: f64, count: f64) {
-        // The product takes a library call where the processor may have no fused instruction.
+        // The product is a library call on processors without a fused multiply-add.
         if count == 1.0 { self.add(value) } else { self.add_product(value, count) }
     }
 
-    /// Adds a product so many times, none of whose digits are lost.
+    /// Adds a product `count` times without losing any of its digits.
     #[inline(always)]
     pub fn add_product_times(&mut self, a: f64, b: f64, count: f64) {
         if a == 1.0 {
@@ -64,7 +64,7 @@ impl Precise {
         self.sum + self.rest
     }
 
-    /// The sum of both.
+    /// The sum of two such numbers.
     #[inline(always)]
     pub fn plus(mut self, other: Precise) -> Precise {
         self.add(other.sum);
@@ -100,7 +100,7 @@ impl Precise {
     }
 }
 
-/// The sum as a number and what it leaves out, exactly.
+/// The rounded sum of two numbers and the exact rounding error.
 #[inline(always)]
 pub fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;

@@ -6,22 +6,22 @@ use crate::error::Error;
 /// Marks a leaf in [`Tree::feature`].
 pub const LEAF: i64 = -2;
 
-/// A tree: node 0 is the root, a left child follows its parent, rows where the feature is
-/// true go left.
+/// A tree. Node 0 is the root, a left child directly follows its parent, and rows where the feature
+/// is true go left.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Tree {
     /// Feature tested at each node, [`LEAF`] at leaves.
     pub feature: Vec<i64>,
-    /// Node for rows where the feature is true, −1 at leaves.
+    /// Node of the rows where the feature is true; −1 at leaves.
     pub left: Vec<i64>,
-    /// Node for rows where the feature is false, −1 at leaves.
+    /// Node of the rows where the feature is false; −1 at leaves.
     pub right: Vec<i64>,
 }
 
-/// Position of a node.
+/// A node and where it is in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The node.
+    /// Number of the node.
     pub node: usize,
     /// Splits above it.
     pub depth: usize,
@@ -52,13 +52,13 @@ impl Tree {
         tree
     }
 
-    /// A split on a column above the trees of its false and its true side.
+    /// A split on a column, with the trees of its false and its true side.
     pub fn on(column: Column, [no, yes]: [&Tree; 2]) -> Self {
         let (yes, no) = if column.flipped { (no, yes) } else { (yes, no) };
         Tree::split(column.feature, yes, no)
     }
 
-    /// Rejects arrays that are not a tree in preorder over so many features.
+    /// Rejects arrays that are not a tree in preorder over `n_features` features.
     pub fn check(&self, n_features: usize) -> Result<(), Error> {
         let invalid =
             || Err(Error::invalid("tree", "is not a tree in preorder over these features"));
@@ -141,7 +141,7 @@ impl Tree {
         }
     }
 
-    /// The tree with another one in the place of a node and what is below it.
+    /// The tree with `other` in the place of a node and everything below it.
     pub fn with_subtree(&self, node: usize, other: &Tree) -> Tree {
         self.rebuilt(0, node, other)
     }
@@ -163,7 +163,7 @@ impl Tree {
     /// Whether row `r` passes through a node.
     pub fn passes(&self, features: &BinaryMatrix, r: usize, node: usize) -> bool {
         let mut at = 0;
-        // In preorder no node beyond the one asked for leads to it.
+        // Nodes come in preorder, so no node after the requested one leads to it.
         while at < node && self.feature[at] != LEAF {
             let yes = features.get(r, self.feature[at] as usize);
             at = if yes { self.left[at] } else { self.right[at] } as usize;
@@ -171,17 +171,19 @@ impl Tree {
         at == node
     }
 
-    /// For every row, the number of its leaf, counted in preorder.
+    /// Number of the leaf of every row, counted in preorder.
     pub fn partition(&self, features: &BinaryMatrix) -> Vec<usize> {
         self.partition_by(features.n_rows(), |r, feature| features.get(r, feature))
     }
 
-    /// As [`partition`](Self::partition), where `holds` says of a row whether a feature is true.
+    /// As [`partition`](Self::partition), for any source of features: `holds` returns whether a
+    /// feature is true in a row.
     pub fn partition_by(&self, n_rows: usize, holds: impl Fn(usize, usize) -> bool) -> Vec<usize> {
         let mut number = vec![usize::MAX; self.n_nodes()];
         let leaves = (0..self.n_nodes()).filter(|&node| self.feature[node] == LEAF);
         leaves.enumerate().for_each(|(leaf, node)| number[node] = leaf);
-        // Leaves lead to themselves, so that every row takes as many steps: no branch to predict.
+        // Leaves lead to themselves, so every row takes the same number of steps and no branch has
+        // to be predicted.
         let step = |node: usize| match self.feature[node] {
             LEAF => (0, [node; 2]),
             feature => (feature as usize, [self.right[node] as usize, self.left[node] as usize]),
@@ -213,7 +215,7 @@ impl Tree {
         })
     }
 
-    /// All nodes, each with the features tested above it.
+    /// All nodes, each with the features that are tested above it.
     pub fn nodes_with_tested(&self) -> Vec<(usize, Vec<usize>)> {
         let (mut nodes, mut waiting) = (Vec::new(), vec![(0usize, Vec::new())]);
         while let Some((node, tested)) = waiting.pop() {
@@ -228,7 +230,7 @@ impl Tree {
         nodes
     }
 
-    /// Node that row `r` ends in.
+    /// Node of the leaf of row `r`.
     pub fn leaf_of(&self, features: &BinaryMatrix, r: usize) -> usize {
         let mut node = 0;
         while self.feature[node] != LEAF {

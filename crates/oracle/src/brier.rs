@@ -1,21 +1,21 @@
-//! Integrated Brier score of a leaf, each term as it is defined.
+//! Integrated Brier score of a leaf, term by term from its definition.
 //!
-//! Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, eq. 1–3:
-//! BS(t) = mean of S(t)² 1{y ≤ t, event}/G(y) + (1 − S(t))² 1{y > t}/G(t), integrated from 0
-//! to the largest time as a left sum over the distinct times, divided by the largest time.
+//! Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024, eq. 1–3: BS(t) = mean
+//! of S(t)² 1{y ≤ t, event}/G(y) + (1 − S(t))² 1{y > t}/G(t), integrated from 0 to the largest time
+//! as a left sum over the distinct times, divided by the largest time.
 
 use crate::Real;
 use crate::survival::Sample;
 
-/// A sample with its grid of times and its censoring distribution.
+/// A sample, with its grid of times and its censoring distribution.
 #[derive(Clone, Debug)]
 pub struct Brier<'a> {
     sample: &'a Sample,
-    /// Distinct times of rows with a weight, ascending.
+    /// Distinct times of the rows with positive weight, ascending.
     grid: Vec<f64>,
-    /// 1/G at the times of the grid, G being the censoring distribution; 0 where G is.
+    /// 1/G at the times of the grid, where G is the censoring distribution; 0 where G is 0.
     inverse: Vec<Real>,
-    /// Place on the grid of every row.
+    /// Position of every row on the grid.
     place: Vec<usize>,
 }
 
@@ -25,8 +25,8 @@ impl<'a> Brier<'a> {
         self.sample.n_events(rows)
     }
 
-    /// G is the Kaplan–Meier estimate of the time of censoring over all rows, every row with
-    /// `time >= t` at risk at `t`.
+    /// G is the Kaplan–Meier estimate of the censoring time over all rows; every row with `time >=
+    /// t` is at risk at `t`.
     pub fn new(sample: &'a Sample) -> Brier<'a> {
         let mut weighted = sample.rows();
         weighted.retain(|&i| sample.weight[i] > 0.0);
@@ -45,8 +45,8 @@ impl<'a> Brier<'a> {
         Brier { sample, grid, inverse, place }
     }
 
-    /// At every time but the last: Δ, the weight V of the events so far over G at their
-    /// times, the weight n beyond that time over G at that time.
+    /// At every time except the last: Δ, the weight V of the events so far (each divided by G at
+    /// its time), and the weight n beyond that time, divided by G at that time.
     fn terms(&self, rows: &[usize]) -> Vec<[Real; 3]> {
         let Sample { event, weight, .. } = self.sample;
         let n = self.grid.len();
@@ -109,8 +109,8 @@ impl<'a> Brier<'a> {
         self.loss(rows, &curve)
     }
 
-    /// Loss of a leaf that predicts the non-increasing curve with the least loss: neighbours
-    /// that rise are pooled.
+    /// Loss of a leaf that predicts the non-increasing curve with the least loss: neighbours that
+    /// increase are pooled.
     pub fn antitonic(&self, rows: &[usize]) -> Real {
         // The minimiser, for a pool [p, q], of s² p + (1 − s)² q is q / (p + q).
         let value = |[p, q]: [Real; 2]| (p + q > Real::ZERO).then(|| q / (p + q));
@@ -119,7 +119,7 @@ impl<'a> Brier<'a> {
             let own = [delta * v, delta * n];
             pools.push((own, value(own), 1));
             while let [.., (first, before, m), (second, after, n)] = pools[..] {
-                // A pool that nothing depends on goes on as the one before it.
+                // A pool that does not affect the loss continues the value of the previous one.
                 if after.is_some() && !(before.is_some() && after > before) {
                     break;
                 }
@@ -134,8 +134,8 @@ impl<'a> Brier<'a> {
         self.loss(rows, &curve.collect::<Vec<_>>())
     }
 
-    /// Loss of a leaf that predicts the best of all curves, rising or falling: at each time
-    /// A·B/(A + B). Below every other loss.
+    /// Loss of a leaf that predicts the best of all curves, increasing or not: A·B/(A + B) at each
+    /// time. It is at most every other loss.
     pub fn unrestricted(&self, rows: &[usize]) -> Real {
         let best = |t: &[Real; 3]| {
             if t[1] + t[2] > Real::ZERO { t[2] / (t[1] + t[2]) } else { Real::from(1.0) }

@@ -1,5 +1,5 @@
-//! Small random instances with everything that goes wrong: ties, zeros, constants,
-//! duplicates, complements, nested thresholds, heavy censoring, odd weights.
+//! Small random instances with everything that can go wrong: ties, zeros, constants, duplicates,
+//! complements, nested thresholds, heavy censoring, unusual weights.
 //!
 //! The same seed gives the same instance on every machine.
 
@@ -9,7 +9,7 @@ use crate::survival::Sample;
 pub struct Random(u64);
 
 impl Random {
-    /// A stream of its own for every seed.
+    /// A separate stream for every seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -57,7 +57,7 @@ impl Random {
 pub struct Instance {
     /// `features[row][feature]`.
     pub features: Vec<Vec<bool>>,
-    /// Outcome of the survival task and the weights of all; at least one event has a
+    /// Outcome for the survival task, and the weights for all tasks. At least one event has a
     /// positive weight.
     pub sample: Sample,
     /// Class of every row, below `n_classes`; some classes may be absent.
@@ -68,7 +68,7 @@ pub struct Instance {
     pub costs: Vec<Vec<f64>>,
     /// Target of a regression.
     pub target: Vec<f64>,
-    /// Which of two groups every row is of; all may be of one.
+    /// Group of every row, of two; all rows may belong to one group.
     pub group: Vec<bool>,
 }
 
@@ -78,7 +78,7 @@ impl Instance {
         let random = &mut Random::new(seed);
         let n = 1 + random.below(max_rows);
         let n_features = random.below(max_features + 1);
-        // The outcome depends on the features, so trees are worth growing.
+        // The outcome depends on the features, so that trees are useful.
         let signal: Vec<f64> = (0..n).map(|_| random.unit()).collect();
         let columns = columns(random, &signal, n_features);
         let n_classes = 2 + random.below(3);
@@ -93,7 +93,7 @@ impl Instance {
         }
     }
 
-    /// Rows of these features and labels, of weight one, each with an event at time one.
+    /// Rows with these features and labels, a weight of one, and an event at time one.
     pub fn of_labels(features: Vec<Vec<bool>>, labels: Vec<usize>, n_classes: usize) -> Instance {
         let n = labels.len();
         let (time, event, weight) = (vec![1.0; n], vec![true; n], vec![1.0; n]);
@@ -118,7 +118,7 @@ impl Instance {
         self.features[0].len()
     }
 
-    /// The rows and features named, in that order.
+    /// These rows and features, in this order.
     pub fn select(&self, rows: &[usize], features: &[usize]) -> Instance {
         let of = |values: &[f64]| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
         let row = |i: usize| features.iter().map(|&f| self.features[i][f]).collect();
@@ -138,8 +138,8 @@ impl Instance {
         }
     }
 
-    /// Drops rows and features, one at a time, as long as `fails` still holds: what is left
-    /// shows a failure at its smallest. At least one event with a positive weight stays.
+    /// Removes rows and features, one at a time, as long as `fails` returns true, so that the
+    /// result is a minimal example of a failure. At least one event with a positive weight remains.
     pub fn minimise(self, fails: impl Fn(&Instance) -> bool) -> Instance {
         let without = |n: usize, k: usize| (0..n).filter(|&i| i != k).collect::<Vec<_>>();
         let mut smallest = self;

@@ -1,14 +1,13 @@
 //! Slow, obvious, exhaustive reference for optimal trees over binary features.
 //!
-//! Everything is written down as it is defined: every feature, every split of the leaf budget,
-//! every row, with no bound, no cache and no code of the engine. The engine is right when it
-//! agrees with this crate. Losses are numbers of 512 bits ([`Real`]), so no rounding of theirs
-//! hides one of the engine's; a search takes costs in `f64`, too.
+//! Everything follows its definition: every feature, every division of the leaf budget, every row,
+//! without bounds, caches or code of the engine. The engine is right if it agrees with this crate.
+//! Losses are numbers of 512 bits ([`Real`]), so their rounding cannot hide an error of the engine.
+//! A search also accepts costs in `f64`.
 //!
-//! Conventions: `features[row][feature]`; the left child of a node holds the rows whose
-//! feature is true. The cost of a tree is the sum over its leaves of a cost of the leaf's
-//! rows, so a mean loss with a leaf penalty is
-//! `|rows| loss(rows) / total_weight + leaf_penalty`.
+//! Conventions: `features[row][feature]`; the left child of a node contains the rows whose feature
+//! is true. The cost of a tree is the sum of a cost over the rows of each leaf, so a mean loss with
+//! a leaf penalty is `|rows| loss(rows) / total_weight + leaf_penalty`.
 
 pub mod accuracy;
 pub mod brier;

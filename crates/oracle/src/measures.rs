@@ -1,8 +1,8 @@
-//! Measures of a classifier by its rows: true and false positives, false and true negatives.
+//! Measures of a classifier, computed from true and false positives, false and true negatives.
 
 use crate::Real;
 
-/// (1 + β²)·precision·recall / (β²·precision + recall); 0 where that is 0/0.
+/// (1 + β²)·precision·recall / (β²·precision + recall); 0 if that is 0/0.
 pub fn f_measure(beta: f64, [tp, fp, fn_, _]: [Real; 4]) -> Real {
     if tp == Real::ZERO {
         return Real::ZERO;
@@ -12,7 +12,7 @@ pub fn f_measure(beta: f64, [tp, fp, fn_, _]: [Real; 4]) -> Real {
     (Real::from(1.0) + squared) * precision * recall / (squared * precision + recall)
 }
 
-/// Matthews correlation of class and prediction; 0 where either takes a single value.
+/// Matthews correlation of class and prediction; 0 if either takes a single value.
 pub fn matthews([tp, fp, fn_, tn]: [Real; 4]) -> Real {
     let square = (tp + fp) * (tp + fn_) * (tn + fp) * (tn + fn_);
     if square == Real::ZERO { square } else { (tp * tn - fp * fn_) / square.sqrt() }

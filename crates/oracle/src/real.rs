@@ -1,7 +1,8 @@
-//! Numbers of 512 bits, which lose nothing where `f64` does.
+//! Numbers of 512 bits, for sums and quotients in which `f64` loses digits.
 //!
-//! Sums and products of doubles are exact as long as their bits fit; what does not is cut off at
-//! 2⁻⁵¹¹ of the result, quotients, roots and logarithms are within 2⁻⁴⁹⁰ of it: 147 digits.
+//! Sums and products of doubles are exact as long as their bits fit; further bits are cut off at
+//! 2⁻⁵¹¹ of the result. Quotients, roots and logarithms are within 2⁻⁴⁹⁰ of the true result: 147
+//! digits.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,7 +12,7 @@ use std::sync::LazyLock;
 
 const LIMBS: usize = 8;
 const BITS: i64 = 64 * LIMBS as i64;
-/// Bits that divisions and roots are rounded to, so that whole quotients come out whole.
+/// Number of bits that quotients and roots are rounded to, so that whole results come out whole.
 const KEPT: i64 = 500;
 
 /// A real number, or infinity. By definition `sign · Σ limbs[k] 2^(64k) · 2^exponent`, where the
@@ -24,9 +25,9 @@ pub struct Real {
 }
 
 impl Real {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Real = Real { sign: 0, exponent: 0, limbs: [0; LIMBS] };
-    /// More than any number.
+    /// Larger than any number.
     pub const INFINITY: Real = Real { sign: 1, exponent: i64::MAX, limbs: [u64::MAX; LIMBS] };
 
     /// A whole number.
@@ -41,7 +42,7 @@ impl Real {
         self.exponent != i64::MAX
     }
 
-    /// Without its sign.
+    /// The absolute value.
     pub fn abs(self) -> Real {
         Real { sign: self.sign.abs(), ..self }
     }
@@ -51,7 +52,7 @@ impl Real {
         if other < self { other } else { self }
     }
 
-    /// Moves the highest bit that is set to the top.
+    /// Shifts the highest set bit to the top.
     fn normal(mut self) -> Real {
         let Some(top) = self.limbs.iter().rposition(|&limb| limb != 0) else { return Real::ZERO };
         let gap = 64 * (LIMBS - 1 - top) + self.limbs[top].leading_zeros() as usize;
@@ -74,12 +75,12 @@ impl Real {
         self
     }
 
-    /// The double that is nearest to the mantissa, from 1 to 2.
+    /// The mantissa, from 1 to 2, as the nearest double.
     fn leading(self) -> f64 {
         self.limbs[LIMBS - 1] as f64 / (1u64 << 63) as f64
     }
 
-    /// With the exponent of a number from 1 to 2, and that exponent.
+    /// The number scaled to between 1 and 2, and its exponent.
     fn apart(self) -> (Real, i64) {
         let exponent = self.exponent + BITS - 1;
         (Real { exponent: 1 - BITS, ..self }, exponent)
@@ -101,7 +102,7 @@ impl Real {
         Real { sign: self.sign, ..found }.times_power_of_two(-exponent)
     }
 
-    /// √x of a number that is not negative.
+    /// √x of a non-negative number.
     pub fn sqrt(self) -> Real {
         assert!(self.sign >= 0 && self.is_finite(), "no root");
         if self.sign == 0 {
@@ -132,7 +133,7 @@ impl Real {
         powers + OF_THIRTY_SECONDS[nearest as usize] + near_one(rest)
     }
 
-    /// The nearest double; of two that are as near the even one.
+    /// The nearest double, or the even one of two that are equally near.
     pub fn to_f64(self) -> f64 {
         if !self.is_finite() {
             return f64::INFINITY;
@@ -145,7 +146,7 @@ impl Real {
         if top > 1023 {
             return sign * f64::INFINITY;
         }
-        // Less precision below the least normal number.
+        // Numbers below the smallest normal number have less precision.
         let precision = if top >= -1022 { 53 } else { 53 - (-1022 - top) };
         if precision < 0 {
             return sign * 0.0;
@@ -166,7 +167,7 @@ impl Real {
     }
 }
 
-/// ln y by its series, best near 1.
+/// ln y by its series, for y near 1.
 fn near_one(y: Real) -> Real {
     let one = Real::from(1.0);
     let z = (y - one) / (y + one);
@@ -196,7 +197,7 @@ fn low_limb(value: u64) -> [u64; LIMBS] {
     limbs
 }
 
-/// Shifted towards the top; what goes beyond it is lost.
+/// Shifts towards the top; bits beyond it are lost.
 fn up(limbs: &[u64; LIMBS], by: usize) -> [u64; LIMBS] {
     let (whole, bits) = (by / 64, by % 64);
     std::array::from_fn(|k| {
@@ -206,7 +207,7 @@ fn up(limbs: &[u64; LIMBS], by: usize) -> [u64; LIMBS] {
     })
 }
 
-/// Shifted towards the bottom; what goes below it is lost.
+/// Shifts towards the bottom; bits below it are lost.
 fn down(limbs: &[u64; LIMBS], by: usize) -> [u64; LIMBS] {
     let (whole, bits) = (by / 64, by % 64);
     std::array::from_fn(|k| {
@@ -216,7 +217,7 @@ fn down(limbs: &[u64; LIMBS], by: usize) -> [u64; LIMBS] {
     })
 }
 
-/// Adds, and says whether a bit is carried beyond the top.
+/// Adds, and returns whether a bit is carried beyond the top.
 fn add(limbs: &mut [u64; LIMBS], other: &[u64; LIMBS]) -> bool {
     let mut carry = false;
     for (limb, &more) in limbs.iter_mut().zip(other) {
@@ -227,7 +228,7 @@ fn add(limbs: &mut [u64; LIMBS], other: &[u64; LIMBS]) -> bool {
     carry
 }
 
-/// Takes off no more than there is.
+/// Subtracts a number that is no larger.
 fn take(limbs: &mut [u64; LIMBS], other: &[u64; LIMBS]) {
     let mut borrow = false;
     for (limb, &less) in limbs.iter_mut().zip(other) {

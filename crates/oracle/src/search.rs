@@ -4,14 +4,14 @@ use std::rc::Rc;
 
 use crate::{Real, Tree};
 
-/// Which trees are allowed.
+/// The trees that are allowed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Largest depth; the depth of a single leaf is 0.
     pub max_depth: usize,
-    /// Largest number of leaves, `None` for as many as the depth permits.
+    /// Largest number of leaves; `None` if only the depth limits them.
     pub max_leaves: Option<usize>,
-    /// Fewest rows in a leaf. An empty leaf is never allowed, so 0 means 1.
+    /// Minimum number of rows in a leaf. An empty leaf is never allowed, so 0 means 1.
     pub min_leaf: usize,
 }
 
@@ -26,7 +26,7 @@ impl Limits {
         by_depth.min(by_rows).min(self.max_leaves.unwrap_or(usize::MAX)).max(1)
     }
 
-    /// The limits of a child of the root: one level less, and a leaf left for the sibling.
+    /// The limits for a child of the root: one level less, and one leaf less for the sibling.
     fn of_child(&self) -> Limits {
         Limits {
             max_depth: self.max_depth - 1,
@@ -49,7 +49,7 @@ pub trait Cost: Copy + PartialOrd {
     /// The sum of no costs.
     const ZERO: Self;
 
-    /// The sum of two.
+    /// The sum of two costs.
     fn plus(self, other: Self) -> Self;
 
     /// Whether no component is larger.
@@ -82,7 +82,7 @@ impl Cost for Real {
 
 /// A cost that is a number.
 pub trait Number: Cost {
-    /// More than any.
+    /// Larger than any cost.
     const INFINITY: Self;
 }
 
@@ -106,27 +106,27 @@ impl<C: Cost, const K: usize> Cost for [C; K] {
     }
 }
 
-/// Description of a tree that is kept besides its cost.
+/// Description of a tree that is kept next to its cost.
 pub trait Shape: Clone {
     /// A single leaf.
     fn leaf() -> Self;
 
-    /// A root that tests `feature`, above two trees.
+    /// A root that tests `feature`, with two subtrees.
     fn split(feature: usize, yes: &Self, no: &Self) -> Self;
 }
 
-/// Nothing.
+/// No description.
 impl Shape for () {
     fn leaf() {}
 
     fn split(_: usize, _: &(), _: &()) {}
 }
 
-/// A tree whose parts are shared with others.
+/// A tree that shares its parts with other trees.
 pub enum Node {
     /// A leaf.
     Leaf,
-    /// A split: feature, side of the rows that have it, the other side.
+    /// A split: the feature, the side where it is true, and the other side.
     Split(usize, Rc<Node>, Rc<Node>),
 }
 
@@ -149,30 +149,28 @@ impl Node {
     }
 }
 
-/// Which of the trees over the same rows, with equally many leaves, are kept.
+/// Which trees over the same rows, with the same number of leaves, are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Keep {
-    /// Those that no other dominates; of equal ones the first.
+    /// Those that no other tree dominates; the first of equal ones.
     Best,
-    /// One of every cost.
+    /// One tree for every cost.
     Costs,
-    /// All of them, but of features that split a node's rows in the same way only those of the
-    /// first.
+    /// All of them. Of features that split a node's rows in the same way, only the first is used.
     Trees,
 }
 
 struct Search<'a, L, P> {
     features: &'a [Vec<bool>],
     keep: Keep,
-    /// Costs that a leaf may have: one, one per label, or none where rows may not be a leaf.
+    /// Possible costs of a leaf: one, one per label, or none if the rows may not form a leaf.
     leaf: &'a L,
-    /// Price of a split: feature, features above, rows.
+    /// Price of a split, given the feature, the features above and the rows.
     price: &'a P,
 }
 
 impl<L, P> Search<'_, L, P> {
-    /// Entry `k`: what is kept of the trees with exactly `k + 1` leaves, below the features
-    /// `above`.
+    /// Entry `k`: the trees that are kept with exactly `k + 1` leaves, below the features `above`.
     fn exactly<C: Cost, S: Shape, I: IntoIterator<Item = C>>(
         &self,
         rows: &[usize],
@@ -224,7 +222,8 @@ impl<L, P> Search<'_, L, P> {
         kept.push((cost, shape()));
     }
 
-    /// Every split into two children that may be leaves: feature, rows with it, rows without.
+    /// Every split into two children that may be leaves: the feature, and the rows where it is true
+    /// and false.
     fn splits(&self, rows: &[usize], limits: &Limits) -> Vec<(usize, Vec<usize>, Vec<usize>)> {
         let mut splits: Vec<(usize, Vec<usize>, Vec<usize>)> = vec![];
         if rows.is_empty() || !limits.allows_split() {
@@ -247,11 +246,11 @@ pub fn free<C: Cost>(_feature: usize, _above: &[usize], _rows: &[usize]) -> C {
     C::ZERO
 }
 
-/// Entry `k`: least cost over all allowed trees with at most `k + 1` leaves, infinite when there
-/// is none; a split costs `price(feature, features above, rows)` on top of its leaves.
+/// Entry `k`: least cost over all allowed trees with at most `k + 1` leaves, infinite if there is
+/// none. A split costs `price(feature, features above, rows)` in addition to its leaves.
 ///
-/// As long as the number of leaves that `limits` and the number of rows permit; O((2F)^depth)
-/// leaf costs.
+/// There is one entry per number of leaves that `limits` and the number of rows permit;
+/// O((2F)^depth) leaf costs.
 pub fn best_by_leaves<C: Number>(
     features: &[Vec<bool>],
     rows: &[usize],
@@ -272,7 +271,7 @@ pub fn best_by_leaves<C: Number>(
     exactly.into_iter().map(at_most).collect()
 }
 
-/// Least cost over all allowed trees, infinite when there is none.
+/// Least cost over all allowed trees, infinite if there is none.
 pub fn best<C: Number>(
     features: &[Vec<bool>],
     rows: &[usize],
@@ -283,7 +282,7 @@ pub fn best<C: Number>(
     by_leaves.last().copied().expect("one leaf or more")
 }
 
-/// A tree of least cost and, among those, fewest leaves; `None` when no tree is allowed.
+/// A tree with the least cost and, among those, the fewest leaves; `None` if no tree is allowed.
 pub fn best_tree<C: Number>(
     features: &[Vec<bool>],
     rows: &[usize],
@@ -293,13 +292,13 @@ pub fn best_tree<C: Number>(
     let leaf = |rows: &[usize]| Some(leaf_cost(rows));
     let search = Search { features, keep: Keep::Best, leaf: &leaf, price: &free };
     let found = search.exactly::<C, Rc<Node>, _>(rows, limits, &mut vec![]).concat();
-    // `min_by` takes the first of equal ones.
+    // `min_by` returns the first of equal elements.
     let least = found.into_iter().min_by(|a, b| a.0.partial_cmp(&b.0).expect("no NaN"));
     least.map(|(cost, node)| (cost, node.to_tree()))
 }
 
-/// All allowed trees with their costs; of features that split a node's rows in the same way only
-/// the first is asked about.
+/// All allowed trees with their costs. Of features that split a node's rows in the same way, only
+/// the first is used.
 pub fn all_trees<C: Cost>(
     features: &[Vec<bool>],
     rows: &[usize],
@@ -314,8 +313,8 @@ pub fn all_trees<C: Cost>(
 
 /// All non-dominated costs of allowed trees, in ascending order.
 ///
-/// A leaf offers several candidates (one per label, say), of which a tree takes one; the costs of
-/// the leaves add up. A cost is dominated when another is no larger in any component and
+/// A leaf offers several candidates (for example one per label), of which a tree takes one; the
+/// costs of the leaves add up. A cost is dominated if another is no larger in any component and
 /// smaller in one.
 pub fn pareto_front<C: Cost>(
     features: &[Vec<bool>],
@@ -335,9 +334,9 @@ pub fn pareto_front<C: Cost>(
 
 /// Entry `k`: the distinct costs of the allowed trees with exactly `k + 1` leaves.
 ///
-/// A leaf offers several candidates (one per label, say), of which a tree takes one; the costs of
-/// the leaves add up. Nothing is left out but exact duplicates, so that any constraint can be put
-/// on the lists.
+/// A leaf offers several candidates (for example one per label), of which a tree takes one; the
+/// costs of the leaves add up. Only exact duplicates are left out, so any constraint can be applied
+/// to the lists.
 pub fn all_costs<C: Cost>(
     features: &[Vec<bool>],
     rows: &[usize],

@@ -1,4 +1,4 @@
-//! Losses of a leaf that follow from sums over its rows, each as it is defined.
+//! Losses of a leaf that follow from sums over its rows, each from its definition.
 
 use crate::Real;
 use crate::survival::clear_of_rounding;
@@ -19,7 +19,7 @@ pub fn cost_of_label(rows: &[usize], costs: &[Vec<f64>], weight: &[f64], label: 
     rows.iter().map(|&i| Real::from(weight[i]) * Real::from(costs[i][label])).sum()
 }
 
-/// Misclassified weight as a share of that of its class, averaged over the classes.
+/// Misclassified weight as a share of the weight of its class, averaged over the classes.
 pub fn balanced_errors(rows: &[usize], labels: &[usize], n_classes: usize, weight: &[f64]) -> Real {
     let of_class = |k: usize, rows: &[usize]| -> Real {
         rows.iter().filter(|&&i| labels[i] == k).map(|&i| Real::from(weight[i])).sum()
@@ -31,13 +31,13 @@ pub fn balanced_errors(rows: &[usize], labels: &[usize], n_classes: usize, weigh
     (shares.iter().copied().sum::<Real>() - largest) / Real::whole(shares.len() as u64)
 }
 
-/// Weight of every row for every class if it has one label.
+/// Weight of every row in every class, if each row has one label.
 pub fn one_hot(labels: &[usize], n_classes: usize) -> Vec<Vec<f64>> {
     let of_row = |&label: &usize| (0..n_classes).map(|k| f64::from(u8::from(k == label))).collect();
     labels.iter().map(of_row).collect()
 }
 
-/// Weight of every class that has some, after that of all, for `shares[row][class]`.
+/// The positive weights of the classes, and the total weight, for `shares[row][class]`.
 fn of_classes(rows: &[usize], shares: &[Vec<f64>], weight: &[f64]) -> (Real, Vec<Real>) {
     let n_classes = shares.first().map_or(0, Vec::len);
     let of_class = |k: usize| {
@@ -85,7 +85,7 @@ pub fn half_deviance(rows: &[usize], count: &[f64], exposure: &[f64], weight: &[
     clear_of_rounding(&[saturated, -(all * (all / exposed).ln())])
 }
 
-/// Its terms without their signs: those of the saturated model, of the leaf, and the count.
+/// The absolute terms of the deviance: those of the saturated model, of the leaf, and the count.
 pub fn deviance_terms(rows: &[usize], count: &[f64], exposure: &[f64], weight: &[f64]) -> Real {
     let (all, exposed, saturated) = of_counts(rows, count, exposure, weight);
     if all == Real::ZERO {
@@ -101,7 +101,7 @@ pub fn squared_error(rows: &[usize], target: &[f64], weight: &[f64]) -> Real {
         return Real::ZERO;
     }
     let sum = rows.iter().map(|&i| Real::from(weight[i]) * Real::from(target[i])).sum::<Real>();
-    // Distances from the mean times the total, which take no division.
+    // Distances from the mean times the total weight, which need no division.
     let distance = |i: usize| total * Real::from(target[i]) - sum;
     let squares = rows.iter().map(|&i| Real::from(weight[i]) * distance(i) * distance(i));
     squares.sum::<Real>() / (total * total)
@@ -124,7 +124,8 @@ mod tests {
         assert_eq!(squared_error(&rows, &[1.0, 3.0, 4.0], &weight), 4.0 + 0.0 + 2.0);
         let costs = [vec![0.0, 3.0], vec![2.0, 0.0], vec![1.0, 1.0]];
         assert_eq!(cheapest_label(&rows, &costs, &weight), 4.0);
-        // Class 0 is a half of the mean, the row of class 1 that weighs 1 a third of the other.
+        // Class 0 contributes half of the mean, and the row of class 1 with weight 1 a third of the
+        // other half.
         let errors = |rows: &[usize]| balanced_errors(rows, &labels, 3, &weight);
         assert_eq!(errors(&rows), 0.5);
         assert_eq!(errors(&[0, 1]).to_f64(), 1.0 / 6.0);

@@ -1,4 +1,4 @@
-//! Survival under right-censoring and delayed entry, each estimator as it is defined.
+//! Survival under right-censoring and delayed entry, each estimator from its definition.
 //!
 //! Loss: Huisman, van der Linden, Demirović, "Optimal Survival Trees: A Dynamic Programming
 //! Approach", AAAI-24, eq. 20, after LeBlanc & Crowley (1992).
@@ -14,7 +14,7 @@ pub struct Sample {
     pub event: Vec<bool>,
     /// Row weight, non-negative.
     pub weight: Vec<f64>,
-    /// Delayed entry, before the row's time: it is at risk at `t` when `entry < t <= time`.
+    /// Delayed entry, before the row's time: the row is at risk at `t` if `entry < t <= time`.
     pub entry: Option<Vec<f64>>,
 }
 
@@ -29,12 +29,12 @@ impl Sample {
         self.weight.iter().copied().map(Real::from).sum()
     }
 
-    /// The same, rounded.
+    /// The sum of the weights as a double.
     pub fn total_weight(&self) -> f64 {
         self.total().to_f64()
     }
 
-    /// Number of `rows` with an event, whatever their weight.
+    /// Number of `rows` with an event, regardless of their weight.
     pub fn n_events(&self, rows: &[usize]) -> usize {
         rows.iter().filter(|&&i| self.event[i]).count()
     }
@@ -48,7 +48,7 @@ impl Sample {
         times
     }
 
-    /// Summed weight of the `rows` that count.
+    /// Summed weight of the `rows` for which `counts` is true.
     pub(crate) fn weight_of(&self, rows: &[usize], counts: impl Fn(usize) -> bool) -> Real {
         rows.iter().filter(|&&i| counts(i)).map(|&i| Real::from(self.weight[i])).sum()
     }
@@ -81,14 +81,14 @@ impl Sample {
         })
     }
 
-    /// [`Sample::baseline_hazard`] beside events that are counted in place of those observed.
+    /// [`Sample::baseline_hazard`] with events that are counted instead of the observed ones.
     pub fn smoothed(&self, events: &[f64]) -> Vec<Hazard> {
         let baseline = self.baseline_hazard().into_iter();
         baseline.zip(events).map(|(row, &events)| row.of_events(events)).collect()
     }
 
-    /// Every row's share of the baseline hazard of all rows, Λ(time) − Λ(entry), floored at
-    /// 1/(W + 1) where that is zero: no hazard sum vanishes and logarithms stay finite.
+    /// Every row's share of the baseline hazard of all rows, Λ(time) − Λ(entry), or 1/(W + 1) if
+    /// that is zero, so that no hazard sum vanishes and logarithms stay finite.
     pub fn baseline_hazard(&self) -> Vec<Hazard> {
         let all = self.rows();
         let steps: Vec<(f64, Real)> = self
@@ -131,8 +131,8 @@ impl Sample {
         clear_of_rounding(&[self.saturated(hazard, rows), -(events * (events / sum).ln())])
     }
 
-    /// Terms of the likelihood loss of a leaf without their signs: NLHS, (ES + a) log θ̂, and θ̂ HS,
-    /// which is ES but for the prior a.
+    /// The absolute terms of the likelihood loss of a leaf: NLHS, (ES + a) log θ̂, and θ̂ HS, which
+    /// equals ES without the prior a.
     pub fn likelihood_terms(&self, hazard: &[Hazard], rows: &[usize], prior: f64) -> Real {
         let ((events, sum), prior) = (self.sums(hazard, rows), Real::from(prior));
         let count = events + prior;
@@ -157,14 +157,14 @@ impl Sample {
     }
 }
 
-/// A cumulative hazard, and the events of its row.
+/// The cumulative hazard and the events of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Hazard {
     /// The hazard.
     pub value: Real,
     /// Its logarithm.
     ln: Real,
-    /// How many events are counted, 0 or 1 where they are those observed.
+    /// Number of events, which is 0 or 1 for observed events.
     events: f64,
     /// e ln(e/H) of these events, 0 ln 0 = 0.
     saturated: Real,
@@ -178,7 +178,7 @@ impl Hazard {
     }
 }
 
-/// Sum of terms that may cancel: nothing where it is no more than the last of 120 digits.
+/// Sum of terms that may cancel; zero if it is no larger than the last of 120 digits.
 pub(crate) fn clear_of_rounding(terms: &[Real]) -> Real {
     let sum: Real = terms.iter().copied().sum();
     let size: Real = terms.iter().map(|term| term.abs()).sum();

@@ -6,11 +6,11 @@ use crate::search::Cost;
 /// Parallel arrays over the nodes in preorder; node 0 is the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// Binary feature tested at the node, −2 at a leaf.
+    /// Binary feature that is tested at the node, −2 at a leaf.
     pub feature: Vec<i64>,
-    /// Child of the rows whose feature is true, −1 at a leaf.
+    /// Child for the rows whose feature is true, −1 at a leaf.
     pub left: Vec<i64>,
-    /// Child of the rows whose feature is false, −1 at a leaf.
+    /// Child for the rows whose feature is false, −1 at a leaf.
     pub right: Vec<i64>,
 }
 
@@ -20,7 +20,7 @@ impl Tree {
         Tree { feature: vec![-2], left: vec![-1], right: vec![-1] }
     }
 
-    /// A root that tests `feature`, above two trees.
+    /// A root that tests `feature`, with two subtrees.
     pub fn split(feature: usize, left: &Tree, right: &Tree) -> Tree {
         let left_root = 1;
         let right_root = left_root + left.feature.len() as i64;
@@ -40,10 +40,10 @@ impl Tree {
         self.feature.iter().filter(|&&f| f < 0).count()
     }
 
-    /// Depth of every node, or what is wrong with the arrays.
+    /// Depth of every node, or a description of what is wrong with the arrays.
     ///
-    /// Requires preorder: a left child directly after its parent, and the right child
-    /// directly after the last node of the left subtree.
+    /// Requires preorder: a left child directly after its parent, and the right child directly
+    /// after the last node of the left subtree.
     pub fn depths(&self) -> Result<Vec<usize>, String> {
         let n = self.feature.len();
         if self.left.len() != n || self.right.len() != n {
@@ -92,7 +92,7 @@ impl Tree {
     }
 }
 
-/// Cost of a given tree, from the rows alone: Σ over its leaves of `leaf_cost(rows)`.
+/// Cost of a given tree, computed from the rows: Σ over its leaves of `leaf_cost(rows)`.
 pub fn score_tree<C: Cost>(
     tree: &Tree,
     features: &[Vec<bool>],
@@ -124,7 +124,7 @@ pub fn price_tree<C: Cost>(
     total
 }
 
-/// Whether `limits` allow the tree on these rows; the error says what they forbid.
+/// Checks that `limits` allow the tree on these rows; the error names the violated limit.
 pub fn admit_tree(
     tree: &Tree,
     features: &[Vec<bool>],

@@ -1,4 +1,4 @@
-//! The data of a task from Python: arrays, numbers and words by name, borrowed.
+//! The data of a task from Python: named arrays, numbers and words, all borrowed.
 
 use bristlecone_core::registry::{Column, Columns};
 use numpy::{
@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// A value as Python holds it.
+/// A value in the form in which Python holds it.
 enum Held<'py> {
     Word(String),
     Numbers(PyReadonlyArray1<'py, f64>),
@@ -33,19 +33,19 @@ impl<'py> Held<'py> {
     }
 }
 
-/// Kind and bytes of the values of an array, as NumPy names them, and its number of dimensions.
-/// Trying one type after another takes longer than a small search, because every failure formats
-/// an error.
+/// Kind and item size of an array, as NumPy names them, and its number of dimensions. Trying one
+/// type after another would take longer than a small search, because every failure formats an
+/// error.
 pub(crate) fn type_of(value: &Bound<'_, PyAny>) -> Option<(u8, usize, usize)> {
     let array = value.cast::<PyUntypedArray>().ok()?;
     Some((array.dtype().kind(), array.dtype().itemsize(), array.ndim()))
 }
 
-/// All values but those that are None.
+/// All values that are not None.
 pub(crate) struct Data<'py>(Vec<(String, Held<'py>)>);
 
 impl<'py> Data<'py> {
-    /// ValueError for what is neither an array of a known dtype nor a number or string.
+    /// ValueError for values that are neither arrays of a known dtype nor numbers or strings.
     pub(crate) fn new(data: &Bound<'py, PyDict>) -> PyResult<Self> {
         let mut held = Vec::with_capacity(data.len());
         for (name, value) in data {

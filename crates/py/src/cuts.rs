@@ -1,4 +1,4 @@
-//! Columns as ranks, and where the greedy tree of an objective cuts, for Python.
+//! Columns as ranks, and the cuts of an objective's greedy tree, for Python.
 
 use crate::columns::{Data, type_of};
 use crate::door::problem;
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::time::{Duration, Instant};
 
-/// A column of training rows: ranks of its values, few or many, or the answers to a question.
+/// A column of training rows: ranks of its values (many or few levels), or answers to a question.
 pub enum Ranked<'py> {
     Ranks(PyReadonlyArray1<'py, u32>),
     Bins(PyReadonlyArray1<'py, u8>),
@@ -58,7 +58,7 @@ pub(crate) fn slice<'a, T: Element>(column: &'a PyReadonlyArray1<'_, T>) -> PyRe
     column.as_slice().map_err(|_| PyValueError::new_err("columns: not contiguous"))
 }
 
-/// Checks that all the columns have so many rows.
+/// Checks that every column has this number of rows.
 pub(crate) fn check_rows(columns: &[Ranked], n_rows: usize) -> PyResult<()> {
     if columns.iter().any(|column| column.len() != n_rows) {
         return Err(PyValueError::new_err("columns: of different lengths"));
@@ -71,8 +71,8 @@ pub(crate) fn check_rows(columns: &[Ranked], n_rows: usize) -> PyResult<()> {
 
 type RanksOut<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
 
-/// Place of every value among the distinct ones, and these in rising order; NaN is above them all
-/// and not among them. O(n).
+/// Position of every value among the distinct values, and these in ascending order; NaN comes after
+/// all of them and is not one of them. O(n).
 #[pyfunction]
 pub fn rank_values<'py>(
     py: Python<'py>,
@@ -92,8 +92,8 @@ pub fn rank_values<'py>(
     Ok((ranks.into_pyarray(py), distinct.into_pyarray(py)))
 }
 
-/// Gaps between the distinct values of a column, rising, at their i / (n + 1) quantiles; `total` are
-/// the weights of the values, `unit` at most the least of a row.
+/// Gaps between the distinct values of a column, ascending, at their i / (n + 1) quantiles. `total`
+/// contains the weights of the values, and `unit` is at most the smallest weight of a row.
 #[pyfunction]
 pub fn quantile_gaps<'py>(
     py: Python<'py>,
@@ -109,13 +109,14 @@ pub fn quantile_gaps<'py>(
     Ok(data::quantile_gaps(distinct, total, n, unit).into_pyarray(py))
 }
 
-/// The cuts of the greedy tree of an objective, pruned exactly to what is allowed.
+/// The cuts of an objective's greedy tree, pruned exactly to what is allowed.
 ///
-/// `columns` are the ranks of the values of every column, 0, 1, 2, …, or boolean answers;
-/// `task` and `data` are those of `solve`, prices by column. The settings are those of a search, of which threads, memory and options are not looked at; a tree that
-/// `time_limit` stops is of what was grown so far. Returns arrays in preorder: `column` (-2 at a
-/// leaf), `children_left`, `children_right` (-1 at a leaf), and `below` and `above`, the codes of
-/// the node between which it is cut; the lower ones go left.
+/// `columns` are the ranks 0, 1, 2, … of every column's values, or boolean answers. `task` and
+/// `data` are those of `solve`, with prices by column. The settings are those of a search, without
+/// threads, memory and options. If `time_limit` stops the growth, the tree is that of what was
+/// grown so far. Returns arrays in preorder: `column` (-2 at a leaf), `children_left`,
+/// `children_right` (-1 at a leaf), and `below` and `above`, the codes between which the node is
+/// cut; lower codes go left.
 #[pyfunction]
 #[pyo3(signature = (task, data, columns, **limits))]
 pub fn greedy_cuts<'py>(

@@ -1,8 +1,8 @@
-//! The one door: what can be asked of a task, by its name.
+//! The single entry point: what can be asked of a task, by its name.
 //!
 //! Every function takes the name of a task, its data by name, and features: a `BinaryMatrix`, or an
-//! array of shape (rows, columns), any 0/1 dtype of one byte. A task is one of `tasks()`, or "own", whose `data` are
-//! functions; see `own`.
+//! array of shape (rows, columns) with zeros and ones and a dtype of one byte. A task is one of
+//! `tasks()`, or "own", whose `data` are functions; see `own`.
 
 use crate::columns::Data;
 use crate::features::Features;
@@ -25,7 +25,7 @@ use pyo3::types::PyDict;
 
 type Dict<'a, 'py> = &'a Bound<'py, PyDict>;
 
-/// Name of a task, the functions that take it, and the options that its searches read.
+/// Name of a task, the functions that accept it, and the options that its searches read.
 type Listed = (&'static str, Vec<&'static str>, Vec<&'static str>);
 
 /// All tasks.
@@ -36,7 +36,7 @@ pub fn tasks() -> Vec<Listed> {
     registry::tasks().into_iter().chain([own]).map(listed).collect()
 }
 
-/// Prepares a task and asks it, without the GIL.
+/// Prepares a task and queries it, without the GIL.
 fn ask<R: Send>(
     py: Python<'_>,
     (task, data, features): (&str, Dict<'_, '_>, &Features<'_>),
@@ -62,7 +62,7 @@ fn ask<R: Send>(
     })
 }
 
-/// The problem of these columns.
+/// The problem for these columns.
 pub(crate) fn problem<'a>(
     data: &'a Data<'_>,
     limits: &Arguments,
@@ -74,9 +74,9 @@ pub(crate) fn problem<'a>(
 
 /// The best tree for a task.
 ///
-/// `callback(seconds, objective, lower_bound, nodes, share, seconds_left)` is called whenever
-/// the incumbent or the bound may have improved, and every quarter of a second; the last two
-/// are None without a forecast.
+/// `callback(seconds, objective, lower_bound, nodes, share, seconds_left)` is called whenever the
+/// incumbent or the bound may have improved, and every quarter of a second; the last two arguments
+/// are None if there is no forecast.
 #[pyfunction]
 #[pyo3(signature = (task, data, features, callback=None, **limits))]
 pub fn solve(
@@ -92,8 +92,8 @@ pub fn solve(
     found.map(PySolution)
 }
 
-/// The best tree over every threshold of columns of ranks, shape (columns, rows): its features are
-/// the questions `rank <= r`, numbered column by column from r = 0 to the largest rank less 1.
+/// The best tree over all thresholds of columns of ranks, shape (columns, rows). Its features are
+/// the questions `rank <= r`, numbered column by column from r = 0 to the largest rank minus 1.
 #[pyfunction]
 #[pyo3(signature = (task, data, ranks, callback=None, **limits))]
 pub fn over_thresholds(
@@ -107,7 +107,7 @@ pub fn over_thresholds(
     let limits = &parse(limits)?;
     let (n_columns, n_rows) = ranks.as_array().dim();
     let values = ranks.as_slice().map_err(|_| PyValueError::new_err("ranks: not C-contiguous"))?;
-    // For every column two orders of the rows, and its ranks.
+    // Every column needs its ranks and two orders of the rows.
     let reserve = &Reserve::new(n_rows, values.len().saturating_mul(12))?;
     let matrix = &RankMatrix::new(n_rows, n_columns, values.to_vec()).map_err(to_py)?;
     let data = Data::new(data)?;
@@ -132,8 +132,9 @@ pub fn path(
     Ok(path.into_iter().map(PySolution).collect())
 }
 
-/// Forecast of a search: dict of seconds, row_seconds, bytes, cells, row_visits, n_distinct_rows
-/// and n_active_features; without the functions of one's own task.
+/// Forecast of a search as a dict of seconds, row_seconds, bytes, cells, row_visits,
+/// n_distinct_rows and n_active_features. For a task defined in Python, the time of its functions
+/// is not included.
 #[pyfunction]
 #[pyo3(signature = (task, data, features, **limits))]
 pub fn forecast<'py>(
@@ -150,9 +151,8 @@ pub fn forecast<'py>(
     forecast_dict(py, &expected, n_rows, n_columns)
 }
 
-/// Every tree whose objective is within `slack` (and 1e-9) of the optimum, at most `limit`, few
-/// leaves first, and whether these are all; columns that split a node's rows in the same way count
-/// once.
+/// At most `limit` trees whose objective is within `slack` (and 1e-9) of the optimum, sorted by
+/// leaves, and whether these are all. Columns that split a node's rows in the same way count once.
 #[pyfunction]
 #[pyo3(signature = (task, data, features, *, limit, slack=0.0, **limits))]
 pub fn near_optimal(
@@ -170,9 +170,9 @@ pub fn near_optimal(
     Ok(py_near(near))
 }
 
-/// The best tree with each other question at each split of a tree (its arrays, in preorder), the
-/// same nodes above and beside it: arrays of node, feature, objective and number of leaves, and
-/// what ended the search early, or None.
+/// The best tree with each other question at each split of a tree (given as arrays in preorder),
+/// with the same nodes above and beside it: arrays of node, feature, objective and number of
+/// leaves, and the reason if the search ended early, or None.
 #[pyfunction]
 #[pyo3(signature = (task, data, features, *, tree, **limits))]
 pub fn alternatives<'py>(

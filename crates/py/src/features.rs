@@ -1,4 +1,4 @@
-//! Binary features of rows, eight to a byte, for Python.
+//! Binary features of rows, packed eight to a byte, for Python.
 
 use crate::cuts::{Ranked, check_rows, slice};
 use crate::memory::return_freed;
@@ -10,21 +10,21 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use std::borrow::Cow;
 
-/// Binary features of rows, shape (rows, features), a bit each. An array of them, a byte each, is
-/// made by `numpy.asarray`.
+/// Binary features of rows, shape (rows, features), with one bit each. `numpy.asarray` turns them
+/// into an array with one byte each.
 #[pyclass(frozen, name = "BinaryMatrix", module = "bristlecone._core")]
 pub struct PyBinaryMatrix(BinaryMatrix);
 
 #[pymethods]
 impl PyBinaryMatrix {
-    /// From any 0/1 array of one byte, C-contiguous.
+    /// From a C-contiguous array of zeros and ones with one byte each.
     #[new]
     fn new(values: PyReadonlyArray2<'_, u8>) -> PyResult<Self> {
         of_bytes(&values).map(Self)
     }
 
-    /// Features of training rows. Feature k asks of the column `place[k]` whether the rank is at
-    /// most `gap[k]`; of a column of answers it is the answer.
+    /// Features of training rows. Feature k is true if the rank in column `place[k]` is at most
+    /// `gap[k]`; for a column of answers, it is the answer.
     #[staticmethod]
     fn of_ranks(
         py: Python<'_>,
@@ -64,13 +64,13 @@ impl PyBinaryMatrix {
         self.0.n_rows()
     }
 
-    /// The bits of every row, the first feature lowest, shape (rows, words).
+    /// The bits of every row, with the first feature lowest, shape (rows, words).
     fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let shape = [self.0.n_rows(), self.0.words()];
         self.0.bits().to_vec().into_pyarray(py).reshape(shape)
     }
 
-    /// One feature of all rows.
+    /// One feature, for all rows.
     fn column<'py>(&self, py: Python<'py>, feature: usize) -> PyResult<Bound<'py, PyArray1<bool>>> {
         if feature >= self.0.n_features() {
             return Err(PyIndexError::new_err(format!("feature {feature} of {}", self.shape().1)));
@@ -88,7 +88,7 @@ impl PyBinaryMatrix {
         Ok(Self(self.0.take(&rows)))
     }
 
-    /// In how many rows every feature holds: of all rows, or of those that are true in `among`.
+    /// Number of rows in which every feature is true: of all rows, or of those in `among`.
     #[pyo3(signature = (among=None))]
     fn count_true<'py>(
         &self,
@@ -102,13 +102,14 @@ impl PyBinaryMatrix {
         Ok(py.detach(|| self.0.count_true(among)).into_pyarray(py))
     }
 
-    /// For every feature the first one that divides the rows as it does, or as its complement.
+    /// For every feature, the first feature that divides the rows in the same way: an equal one, or
+    /// its complement.
     fn first_alike(&self, py: Python<'_>) -> Vec<usize> {
         py.detach(|| self.0.first_alike())
     }
 
-    /// For every row its leaf in a tree of these features (feature, left and right child of every
-    /// node, in preorder), counted from left to right.
+    /// For every row, its leaf in a tree of these features (given by the feature, left and right
+    /// child of every node, in preorder); leaves are counted from left to right.
     fn leaf_index<'py>(
         &self,
         py: Python<'py>,
@@ -155,7 +156,7 @@ fn of_bytes(values: &PyReadonlyArray2<'_, u8>) -> PyResult<BinaryMatrix> {
     BinaryMatrix::from_bytes(n_rows, n_features, bytes).map_err(to_py)
 }
 
-/// Features of a problem, with a bit or a byte each.
+/// Features of a problem, with one bit or one byte each.
 #[derive(FromPyObject)]
 pub enum Features<'py> {
     Bits(Bound<'py, PyBinaryMatrix>),
@@ -163,7 +164,7 @@ pub enum Features<'py> {
 }
 
 impl Features<'_> {
-    /// Rows and features.
+    /// Number of rows and of features.
     pub(crate) fn shape(&self) -> (usize, usize) {
         match self {
             Features::Bits(bits) => bits.get().shape(),
@@ -171,7 +172,7 @@ impl Features<'_> {
         }
     }
 
-    /// The same as bits; borrowed where Python has them.
+    /// The features as bits, borrowed if Python already has them as bits.
     pub(crate) fn packed(&self) -> PyResult<Cow<'_, BinaryMatrix>> {
         match self {
             Features::Bits(bits) => Ok(Cow::Borrowed(&bits.get().0)),

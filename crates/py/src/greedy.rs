@@ -16,10 +16,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::time::{Duration, Instant};
 
-/// How often a fit looks for Ctrl-C.
+/// Interval at which a fit checks for Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
-/// 0/1 columns, or numbers to be cut at thresholds.
+/// Columns of zeros and ones, or of numbers that are cut at thresholds.
 #[derive(FromPyObject)]
 pub enum Columns<'py> {
     Binary(Features<'py>),
@@ -28,11 +28,12 @@ pub enum Columns<'py> {
 
 /// Greedy survival tree over the columns of `features`, shape (n, columns).
 ///
-/// Columns of a `BinaryMatrix` or of uint8 are binary, rows with a 1 go left; float64 columns are cut between
-/// neighbouring values of the node, `x <= threshold` goes left. `criterion` is "likelihood" or
-/// "logrank"; by likelihood splits may be judged by `smoothed` events in place of the observed ones.
-/// Returns a dict of arrays in preorder: `feature` (-2 at a leaf), `children_left`,
-/// `children_right` (-1 at a leaf) and `threshold` (NaN at a leaf; None for binary columns).
+/// Columns of a `BinaryMatrix` or of uint8 are binary, and rows with a 1 go left. float64 columns
+/// are cut between neighbouring values of the node, and rows with `x <= threshold` go left.
+/// `criterion` is "likelihood" or "logrank"; the likelihood may use `smoothed` events instead of
+/// the observed ones. Returns a dict of arrays in preorder: `feature` (-2 at a leaf),
+/// `children_left`, `children_right` (-1 at a leaf) and `threshold` (NaN at a leaf; None for binary
+/// columns).
 #[pyfunction]
 #[pyo3(signature = (features, time, event, weight=None, *, criterion, max_depth, max_leaf_nodes,
     min_samples_leaf, min_events_leaf=0, prior=0.0, smoothed=None))]
@@ -70,7 +71,7 @@ pub fn grow_greedy<'py>(
     }
     let fit = Fit {
         obs,
-        // The ranks of all values, and their orders.
+        // For the ranks of all values, and their orders.
         reserve: Reserve::new(n, n.saturating_mul(n_columns) * 4 * size_of::<u64>())?,
         likelihood: match criterion {
             "likelihood" => {
@@ -136,7 +137,7 @@ pub fn grow_greedy<'py>(
     Ok(out)
 }
 
-/// Fewest rows and events of a leaf.
+/// Minimum rows and events of a leaf.
 pub(crate) fn smallest(rows: usize, events: usize) -> Smallest {
     let whole = |least: usize| i64::try_from(least).unwrap_or(i64::MAX);
     Smallest { rows: whole(rows), events: whole(events) }
@@ -145,13 +146,13 @@ pub(crate) fn smallest(rows: usize, events: usize) -> Smallest {
 struct Fit<'a> {
     obs: Observations<'a>,
     reserve: Reserve,
-    /// The likelihood criterion; without it log-rank.
+    /// The likelihood criterion; `None` for log-rank.
     likelihood: Option<Likelihood>,
     limits: Limits,
 }
 
 impl Fit<'_> {
-    /// Without the GIL; a signal's exception, KeyboardInterrupt, ends the fit.
+    /// Runs without the GIL. The exception of a signal, such as KeyboardInterrupt, ends the fit.
     fn grow(&self, columns: Vec<Codes>) -> PyResult<Grown> {
         let limits = &self.limits;
         let grown = heeding_signals(&self.reserve, None, |interrupted| match &self.likelihood {
@@ -162,8 +163,8 @@ impl Fit<'_> {
     }
 }
 
-/// Grows a tree without the GIL, until something asks it to stop: a signal, whose exception is
-/// raised, the end of the time, or that of memory.
+/// Grows a tree without the GIL until it is told to stop: by a signal, whose exception is raised,
+/// by the time limit, or because memory ran out.
 pub(crate) fn heeding_signals<R>(
     reserve: &Reserve,
     deadline: Option<Instant>,
@@ -176,7 +177,7 @@ pub(crate) fn heeding_signals<R>(
     reserve.unless_used(Ok(grown))
 }
 
-/// Result of a function that asks now and then whether to stop, for a signal that Python raises.
+/// Result of a function that regularly asks whether to stop because of a signal that Python raises.
 pub(crate) fn heeding_ctrl_c<R>(run: impl FnOnce(&mut dyn FnMut() -> bool) -> R) -> PyResult<R> {
     let mut signal = Ok(());
     let mut checked = Instant::now();
@@ -190,7 +191,7 @@ pub(crate) fn heeding_ctrl_c<R>(run: impl FnOnce(&mut dyn FnMut() -> bool) -> R)
     signal.map(|()| found)
 }
 
-/// A threshold between two neighbouring values, such that only the lower one is at most it.
+/// A threshold between two neighbouring values: at least the lower value, and below the higher one.
 fn midpoint(below: f64, above: f64) -> f64 {
     let middle = 0.5 * below + 0.5 * above;
     if below <= middle && middle < above { middle } else { below }

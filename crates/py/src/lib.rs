@@ -1,4 +1,4 @@
-//! Thin Python binding: arrays in, solution out.
+//! Thin Python binding: takes arrays and returns solutions.
 
 use pyo3::prelude::*;
 

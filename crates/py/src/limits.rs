@@ -1,4 +1,4 @@
-//! Settings of a search from Python, parsed once.
+//! Settings of a search from Python, which are parsed once.
 
 use bristlecone_core::search::{Limits, Precision, Resources, Settings, Switches};
 use bristlecone_core::simd::Backend;
@@ -7,20 +7,20 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::time::Instant;
 
-/// Names of the kernels this machine runs, fastest first.
+/// Names of the kernels that this machine supports, fastest first.
 #[pyfunction]
 pub fn backends() -> Vec<&'static str> {
     Backend::available().map(Backend::name).collect()
 }
 
-/// Keyword arguments common to all searches.
+/// Keyword arguments that all searches share.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Arguments {
     pub(crate) max_depth: usize,
     pub(crate) max_leaf_nodes: Option<usize>,
     pub(crate) min_samples_leaf: usize,
-    /// Only of survival trees.
+    /// Only for survival trees and other tasks with events.
     #[pyo3(default)]
     pub(crate) min_events_leaf: usize,
     pub(crate) leaf_penalty: f64,
@@ -28,12 +28,12 @@ pub(crate) struct Arguments {
     pub(crate) time_limit: Option<f64>,
     memory_limit: Option<usize>,
     options: Option<Py<PyDict>>,
-    /// When the preparation of the search began.
+    /// Time at which the preparation of the search began.
     #[pyo3(default = Started(Instant::now()))]
     pub(crate) started: Started,
 }
 
-/// A moment that no caller gives.
+/// A point in time that no caller passes.
 pub(crate) struct Started(pub(crate) Instant);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Started {
@@ -56,7 +56,7 @@ const LIMITS: [&str; 9] = [
 ];
 
 impl Arguments {
-    /// Which trees are allowed.
+    /// The trees that are allowed.
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             max_depth: self.max_depth,
@@ -66,7 +66,7 @@ impl Arguments {
         }
     }
 
-    /// Bytes that tables may take.
+    /// Most bytes of tables.
     pub(crate) fn memory_limit(&self) -> Option<usize> {
         self.memory_limit
     }

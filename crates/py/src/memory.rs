@@ -1,8 +1,8 @@
-//! Memory that runs out ends a call with MemoryError, and not the process.
+//! Ends a call with MemoryError when memory runs out, instead of aborting the process.
 //!
-//! Rust ends the process where an allocation fails. So every call sets a reserve aside that it never
-//! touches, which takes addresses and no memory. At the first allocation that fails, the allocator
-//! gives all reserves back and tries again; calls look whether that has happened, and end.
+//! Rust aborts the process if an allocation fails. So every call sets aside a reserve that it never
+//! touches, which takes addresses but no memory. When an allocation fails for the first time, the
+//! allocator frees all reserves and tries again. Calls check whether that has happened, and end.
 
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -10,34 +10,34 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Bytes of a reserve, besides those for copies of the data. Blocks of this size are mapped by
-/// themselves, and unmapped when they are given back.
+/// Bytes of a reserve, in addition to those for copies of the data. The system maps blocks of this
+/// size separately, and unmaps them when they are freed.
 const RESERVE: usize = 40 << 20;
 
-/// Bytes of these for every row: statistics, order, codes.
+/// Bytes of the reserve per row: statistics, order, codes.
 const PER_ROW: usize = 128;
 
-/// Bytes that are left free for what is not allocated by Rust: stacks of threads and what the
-/// system keeps of them.
+/// Bytes that are left free for what Rust does not allocate: stacks of threads and the system's own
+/// data about them.
 const FREE: usize = 8 << 20;
 
-/// Calls with a reserve at a time; further ones have none.
+/// Most calls with a reserve at a time; further calls have none.
 const MOST: usize = 64;
 
 /// The reserve of a call.
 struct Slot {
     taken: AtomicBool,
-    /// A block that begins with its size; null once it was given back.
+    /// A block that starts with its size; null once it was freed.
     block: AtomicPtr<usize>,
 }
 
 static SLOTS: [Slot; MOST] =
     [const { Slot { taken: AtomicBool::new(false), block: AtomicPtr::new(null_mut()) } }; MOST];
 
-/// Allocations that failed at first.
+/// Number of allocations that failed at first.
 static FAILURES: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a thread is giving reserves back: the others wait until it has.
+/// Whether a thread is freeing reserves; others wait until it is done.
 static GIVING: AtomicBool = AtomicBool::new(false);
 
 fn layout(bytes: usize) -> Layout {
@@ -48,20 +48,20 @@ impl Slot {
     fn give_back(&self) {
         let block = self.block.swap(null_mut(), Ordering::AcqRel);
         if !block.is_null() {
-            // SAFETY: the block was allocated with the size that it begins with, and only this
-            // swap has had it.
+            // SAFETY: the block was allocated with the size stored at its start, and only this swap
+            // returned it.
             unsafe { System.dealloc(block.cast(), layout(*block)) };
         }
     }
 }
 
-/// Columns with fewer cells than this give nothing back.
+/// Columns with fewer cells than this are not worth returning memory for.
 const MANY_CELLS: usize = 1 << 21;
 
-/// Gives what was freed back to the system, before much is allocated. The allocator of glibc keeps
-/// freed arrays of up to 32 MB once it has seen one of their size: the values of columns, between
-/// their ranks, which live on. Of few `cells` it is not worth the time, which grows with all that
-/// the process has freed.
+/// Returns freed memory to the system before large allocations. Once glibc's allocator has seen an
+/// array of up to 32 MB, it keeps freed arrays of that size: the values of columns, which lie
+/// between their ranks, which live on. For few `cells` it does not pay, because the time grows with
+/// all memory that the process has freed.
 pub(crate) fn return_freed(cells: usize) {
     if cells < MANY_CELLS {
         return;
@@ -75,9 +75,8 @@ pub(crate) fn return_freed(cells: usize) {
     }
 }
 
-/// Asks the system to keep what is inside a large block in huge pages, which it does where it can:
-/// the tables of a search are written all over, and a page of 4 kB takes longer to be had than to be
-/// filled.
+/// Asks the system to keep the inside of a large block in huge pages if it can. The tables of a
+/// search are written completely, and getting a page of 4 kB takes longer than filling it.
 #[cfg(target_os = "linux")]
 fn in_huge_pages(block: *mut u8, bytes: usize) {
     const LARGE: usize = 8 << 20;
@@ -91,7 +90,7 @@ fn in_huge_pages(block: *mut u8, bytes: usize) {
     }
     let skipped = block.align_offset(PAGE);
     if skipped < bytes {
-        // SAFETY: the range lies in the block, and the advice changes nothing that it holds.
+        // SAFETY: the range lies within the block, and the advice does not change its contents.
         unsafe { madvise(block.add(skipped), bytes - skipped, MADV_HUGEPAGE) };
     }
 }
@@ -99,7 +98,7 @@ fn in_huge_pages(block: *mut u8, bytes: usize) {
 #[cfg(not(target_os = "linux"))]
 fn in_huge_pages(_: *mut u8, _: usize) {}
 
-/// Gives all reserves back. Called by the allocator: nothing here may allocate or panic.
+/// Frees all reserves. Called by the allocator, so nothing here may allocate or panic.
 pub(crate) fn ran_out() {
     FAILURES.fetch_add(1, Ordering::AcqRel);
     while GIVING.swap(true, Ordering::AcqRel) {
@@ -109,7 +108,7 @@ pub(crate) fn ran_out() {
     GIVING.store(false, Ordering::Release);
 }
 
-/// The allocator of the system, asked once more with the reserves given back.
+/// The allocator of the system; after a failure it is asked again with the reserves freed.
 struct Reserving;
 
 #[global_allocator]
@@ -125,8 +124,8 @@ fn twice(bytes: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     block
 }
 
-// SAFETY: all blocks are those of `System`, with the layouts that were asked for. Where it has
-// none, it leaves an old block as it was.
+// SAFETY: all blocks come from `System` with the requested layouts. If it has none, it leaves an
+// old block unchanged.
 unsafe impl GlobalAlloc for Reserving {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
@@ -149,11 +148,11 @@ unsafe impl GlobalAlloc for Reserving {
     }
 }
 
-/// How the panic of the standard library begins where the system has no room for a thread.
+/// Start of the standard library's panic message if the system cannot start a thread.
 const NO_THREAD: &str = "failed to spawn thread";
 
-/// Panics for want of memory are not reported where they occur: a backtrace takes more of it, and
-/// ends the process if there is none. The calls that they end raise MemoryError.
+/// Panics caused by lack of memory are not reported: a backtrace needs more memory, and aborts the
+/// process if there is none. The calls that they end raise MemoryError.
 pub(crate) fn keep_quiet_without_memory() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -170,13 +169,13 @@ pub(crate) fn keep_quiet_without_memory() {
 /// Memory that a call sets aside.
 pub(crate) struct Reserve {
     slot: Option<&'static Slot>,
-    /// How many had failed before.
+    /// Number of failed allocations before this call.
     failures: usize,
 }
 
 impl Reserve {
-    /// For a call over so many rows, with so many bytes of data to copy; MemoryError where the
-    /// system does not have it.
+    /// A reserve for a call over `n_rows` rows that copies `bytes` bytes of data; MemoryError if
+    /// the system does not have it.
     pub(crate) fn new(n_rows: usize, bytes: usize) -> PyResult<Self> {
         let bytes = n_rows.saturating_mul(PER_ROW).saturating_add(bytes).saturating_add(RESERVE);
         let needed = bytes.saturating_add(FREE);
@@ -187,7 +186,7 @@ impl Reserve {
         if isize::try_from(needed).is_err() {
             return Err(refused());
         }
-        // SAFETY: the layouts have a size, and the first block is given back as it was taken.
+        // SAFETY: the layouts have a size, and the first block is freed with its own layout.
         let block = unsafe {
             let whole = System.alloc(layout(needed));
             if whole.is_null() {
@@ -199,7 +198,7 @@ impl Reserve {
         if block.is_null() {
             return Err(refused());
         }
-        // SAFETY: the block has room for its size, and nobody else knows of it.
+        // SAFETY: the block has room for its size, and nothing else refers to it.
         unsafe { block.write(bytes) };
         let failures = FAILURES.load(Ordering::Acquire);
         let slot = SLOTS.iter().find(|slot| !slot.taken.swap(true, Ordering::AcqRel));
@@ -211,12 +210,12 @@ impl Reserve {
         Ok(Reserve { slot, failures })
     }
 
-    /// Whether the reserve was needed: the call is to end.
+    /// Whether the reserve was used, in which case the call must end.
     pub(crate) fn is_used(&self) -> bool {
         FAILURES.load(Ordering::Acquire) != self.failures
     }
 
-    /// Result of the call; MemoryError if the reserve was needed.
+    /// Result of the call; MemoryError if the reserve was used.
     pub(crate) fn unless_used<R>(&self, found: PyResult<R>) -> PyResult<R> {
         if self.is_used() {
             return Err(PyMemoryError::new_err(

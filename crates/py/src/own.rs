@@ -1,4 +1,4 @@
-//! Tasks defined in Python: costs that are functions of summed statistics.
+//! Tasks defined in Python, whose costs are functions of summed statistics.
 
 use crate::run::to_py;
 use bristlecone_core::registry::{Outside, Prepared};
@@ -10,13 +10,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Mutex;
 
-/// Name of such a task. Its data: `statistics` float64 (n, k), which are summed over the rows of
-/// a cell; `leaf_cost`, and optionally `split_cost` and `lower_bound`; `total_weight`, which costs
-/// are divided by. The functions take sums (m, k), m > 0, of cells that are not empty, and return
-/// float64 (m,) without NaN. They are called from threads of the search.
+/// Name of such a task. Its data are `statistics`, float64 (n, k), which are summed over the rows
+/// of a cell; `leaf_cost`, and optionally `split_cost` and `lower_bound`; and `total_weight`, by
+/// which costs are divided. The functions take the sums (m, k), m > 0, of non-empty cells, and
+/// return float64 (m,) without NaN. They are called from threads of the search.
 pub(crate) const OWN: &str = "own";
 
-/// Functions of an array of sums, shape (cells, statistics), with a number per cell.
+/// Functions of an array of sums, shape (cells, statistics), that return one number per cell.
 pub(crate) struct OwnTask {
     statistics: Statistics,
     total_weight: f64,
@@ -28,7 +28,7 @@ pub(crate) struct OwnTask {
 }
 
 impl OwnTask {
-    /// The task of these data; ValueError for those that do not fit.
+    /// The task for these data; ValueError if they are invalid.
     pub(crate) fn new(data: &Bound<'_, PyDict>, n_rows: usize) -> PyResult<Self> {
         let optional = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
             Ok(data.get_item(name)?.filter(|value| !value.is_none()))
@@ -56,7 +56,7 @@ impl OwnTask {
         })
     }
 
-    /// As the search sees it.
+    /// The task in the form that the search needs.
     pub(crate) fn prepared(&self, leaf_penalty: f64) -> Prepared<'_> {
         let (statistics, total_weight) = (&self.statistics, self.total_weight);
         Prepared::Outside(Outside { task: self, statistics, total_weight, leaf_penalty })
@@ -67,13 +67,13 @@ impl OwnTask {
         self.error.into_inner().expect("not poisoned")
     }
 
-    /// Calls a function, with the GIL; what it raises is kept and ends the search.
+    /// Calls a function with the GIL. If it raises, the exception is stored and ends the search.
     fn call(&self, function: &Py<PyAny>, cells: &Cells, out: &mut [f64]) -> Result<(), Stop> {
         if self.error.lock().expect("not poisoned").is_some() {
             return Err(Stop::Interrupt);
         }
         let called = Python::attach(|py| -> PyResult<()> {
-            // Columns are contiguous, which is what functions of single columns like best.
+            // Columns are contiguous, which suits functions of single columns.
             let sums = PyArray2::<f64>::zeros(py, [cells.len(), cells.channels()], true);
             {
                 let mut into = sums.try_readwrite()?;
@@ -95,7 +95,7 @@ impl OwnTask {
         })
     }
 
-    /// Keeps the first error that a function raised.
+    /// Stores the first exception that a function raised.
     fn keep(&self, error: PyErr) {
         self.error.lock().expect("not poisoned").get_or_insert(error);
     }

@@ -37,10 +37,10 @@ impl PyPartialSums {
 
 #[pymethods]
 impl PyPartialSums {
-    /// A table without rows: `data` are the columns of the task with an entry per distinct outcome,
-    /// and "count", how many rows have each. Features that are `flipped` are summed negated, which
-    /// saves work where they are true in most rows. The depth is `max_depth`; a table that does not
-    /// fit into `memory_limit` raises ValueError.
+    /// A table without rows. `data` contains the columns of the task, with one entry per distinct
+    /// outcome, and "count", the number of rows with each outcome. Features that are `flipped` are
+    /// summed negated, which saves work if they are true in most rows. The depth is `max_depth`.
+    /// ValueError if the table does not fit into `memory_limit` bytes.
     #[new]
     #[pyo3(signature = (task, data, flipped, **limits))]
     fn new(
@@ -64,8 +64,8 @@ impl PyPartialSums {
         Ok(PyPartialSums { task, table, adder: Adder::default(), limits, found: None })
     }
 
-    /// Adds rows: features of shape (rows, columns), and the index of the outcome of each. After a
-    /// Ctrl-C or an error the sums hold some of the rows, and are of no further use.
+    /// Adds rows: features of shape (rows, columns), and the index of the outcome of each row.
+    /// After Ctrl-C or an error, the sums contain some of the rows and must not be used.
     fn add(
         &mut self,
         py: Python<'_>,
@@ -91,7 +91,7 @@ impl PyPartialSums {
         self.table.merge(&other.table).map_err(to_py)
     }
 
-    /// Adds sums that were turned into bytes.
+    /// Adds sums that were converted to bytes.
     fn merge_bytes(&mut self, bytes: &[u8]) -> PyResult<()> {
         let other = Table::from_bytes(bytes).map_err(to_py)?;
         self.table.merge(&other).map_err(to_py)
@@ -102,13 +102,13 @@ impl PyPartialSums {
         PyBytes::new(py, &self.table.to_bytes())
     }
 
-    /// Rows added so far.
+    /// Number of rows added so far.
     #[getter]
     fn n_rows(&self) -> i64 {
         self.table.n_rows()
     }
 
-    /// Rows of the smallest cell that is not empty, and its features with their values.
+    /// Number of rows in the smallest non-empty cell, and its features with their values.
     fn smallest_cell(&self, py: Python<'_>) -> Option<(i64, Vec<(usize, bool)>)> {
         py.detach(|| self.table.smallest_cell())
     }
@@ -133,8 +133,8 @@ impl PyPartialSums {
         Ok((of(tree.feature), of(tree.left), of(tree.right)))
     }
 
-    /// The solution with its certificate: from the numbers of rows by outcome and leaf, leaves
-    /// counted in preorder, or without them from the sums.
+    /// The solution with its certificate: from the number of rows by outcome and leaf (counted in
+    /// preorder), or without these from the sums alone.
     #[pyo3(signature = (leaves=None, **limits))]
     fn certify(
         &self,
@@ -174,7 +174,7 @@ impl PyPartialSums {
     }
 }
 
-/// Bytes of the sums of so many features to a depth, for a task with so many channels.
+/// Bytes of the sums for this number of features, depth and channels of a task.
 #[pyfunction]
 pub fn partial_bytes(n_features: usize, depth: usize, channels: usize) -> PyResult<usize> {
     let flipped = vec![false; n_features];

@@ -1,5 +1,5 @@
-//! Long calls of the core: the GIL released, Ctrl-C honoured, progress reported, panics turned into
-//! exceptions.
+//! Runs long calls of the core: releases the GIL, handles Ctrl-C, reports progress, and turns
+//! panics into exceptions.
 
 use crate::limits::Arguments;
 use crate::memory::{self, Reserve};
@@ -16,13 +16,13 @@ pub(crate) fn to_py(error: CoreError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Between two looks at signals.
+/// Interval between two checks for signals.
 const SIGNALS: Duration = Duration::from_millis(50);
 
-/// Between two calls of the callback where nothing improves.
+/// Interval between two calls of the callback if nothing improves.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Calls of the user's callback, on the thread of the user's call.
+/// Calls the user's callback, on the thread of the user's call.
 struct Reporter<'a> {
     callback: Option<Py<PyAny>>,
     monitor: &'a Monitor<'a>,
@@ -42,7 +42,7 @@ impl Reporter<'_> {
         })
     }
 
-    /// The last point again, if it is old.
+    /// Reports the last point again if it is old.
     fn tick(&mut self) -> PyResult<()> {
         match self.last {
             Some(last) if self.reported.elapsed() >= TICK => {
@@ -54,25 +54,25 @@ impl Reporter<'_> {
     }
 }
 
-/// Request of a signal.
+/// What signals have asked for.
 #[derive(Default)]
 struct Signals {
-    /// When the first Ctrl-C came.
+    /// Time of the first Ctrl-C.
     first: Option<Instant>,
-    /// To raise once the search has ended.
+    /// Exception to raise once the search has ended.
     raised: Option<PyErr>,
 }
 
 impl Signals {
-    /// Whether the search is to stop. The first Ctrl-C keeps its result; a second one within a
-    /// second is raised, as is whatever else a handler raises.
+    /// Whether the search must stop. After the first Ctrl-C its result is kept. A second one within
+    /// a second is raised, and so is any other exception of a handler.
     fn look(&mut self) -> bool {
         let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
         self.take(error);
         true
     }
 
-    /// Takes in what a handler raised, here or within the callback.
+    /// Stores an exception that a handler raised, here or within the callback.
     fn take(&mut self, error: PyErr) {
         let interrupt = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
         let again = self.first.is_some_and(|t| t.elapsed() < Duration::from_secs(1));
@@ -83,10 +83,10 @@ impl Signals {
     }
 }
 
-/// Runs a search on a thread of its own while this one watches for signals and reports
-/// progress to the callback: every improvement, and at intervals.
+/// Runs a search on another thread, while this one checks for signals and reports progress to the
+/// callback: every improvement, and at intervals.
 ///
-/// A callback that raises ends the search, and so does memory that runs out.
+/// The search ends if the callback raises, or if memory runs out.
 pub(crate) fn run<R: Send>(
     py: Python<'_>,
     reserve: &Reserve,
@@ -100,7 +100,7 @@ pub(crate) fn run<R: Send>(
             let message = format!("time_limit: {seconds} is not a number of seconds");
             return Err(PyValueError::new_err(message));
         }
-        // More than there is no name for is no limit.
+        // A number of seconds that no Duration can represent is no limit.
         limit => limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
     };
     let mut signals = Signals::default();
@@ -133,7 +133,7 @@ pub(crate) fn run<R: Send>(
             loop {
                 let result = match points.recv_timeout(SIGNALS) {
                     Ok(None) => break,
-                    // Once the search is to end nothing more is reported.
+                    // Once the search must end, nothing more is reported.
                     _ if check() => Ok(()),
                     Ok(Some(point)) => reporter.report(point),
                     Err(_) => reporter.tick(),

@@ -7,7 +7,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Result of a search; arrays describe the tree in preorder.
+/// Result of a search; its arrays describe the tree in preorder.
 #[pyclass(name = "Solution", frozen)]
 pub struct PySolution(pub(crate) Solution);
 
@@ -59,7 +59,7 @@ impl PySolution {
     }
 }
 
-/// One tree of a front; arrays describe it in preorder.
+/// One tree of a front; its arrays describe the tree in preorder.
 #[pyclass(name = "FrontPoint", frozen)]
 pub struct PyFrontPoint(FrontPoint);
 
@@ -87,7 +87,7 @@ impl PyFrontPoint {
     }
 }
 
-/// Result of a search for a front or for the best tree under limits.
+/// Result of a search for a front, or for the best tree under limits.
 #[pyclass(name = "Front", frozen)]
 pub struct PyFront(pub(crate) Front);
 
@@ -147,7 +147,7 @@ pub(crate) fn tree_of((feature, left, right): TreeArrays) -> Tree {
 
 type Array<'py, T> = Bound<'py, PyArray1<T>>;
 
-/// Nodes, features, objectives, numbers of leaves, and why the search ended early.
+/// Nodes, features, objectives, numbers of leaves, and the reason if the search ended early.
 pub(crate) type PyAlternatives<'py> =
     (Array<'py, i64>, Array<'py, i64>, Array<'py, f64>, Array<'py, i64>, Option<&'static str>);
 

@@ -1,4 +1,4 @@
-//! Outcomes from Python, and the estimators of `core::survival` for it.
+//! Outcomes from Python, and the estimators of `core::survival` for Python.
 
 use crate::run::to_py;
 use bristlecone_core::error::not_negative;
@@ -7,8 +7,8 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Outcomes of rows, borrowed; ValueError for columns of different length and for values that
-/// are not numbers >= 0.
+/// Outcomes of rows, borrowed; ValueError if columns differ in length or values are not numbers >=
+/// 0.
 pub(crate) fn observations<'a>(
     time: &'a PyReadonlyArray1<'_, f64>,
     event: &'a PyReadonlyArray1<'_, bool>,
@@ -42,7 +42,7 @@ pub(crate) fn observations<'a>(
     Ok(obs)
 }
 
-/// Weight at risk, of events and of censorings of rows at their distinct times, and the curves that
+/// Weight at risk, of events and of censorings at the distinct times of rows, and the curves that
 /// follow from them.
 #[pyclass(frozen, name = "RiskTable")]
 pub struct PyRiskTable(RiskTable);
@@ -62,7 +62,7 @@ impl PyRiskTable {
         Ok(PyRiskTable(RiskTable::new(&obs)))
     }
 
-    /// One table for the rows of every group, 0..n; rows of other groups are left out.
+    /// One table for the rows of every group in `0..n_groups`; rows of other groups are ignored.
     #[staticmethod]
     #[pyo3(signature = (group, n_groups, time, event, weight=None, entry=None, place=None))]
     fn by_group(
@@ -82,7 +82,7 @@ impl PyRiskTable {
         Ok(RiskTable::by_group(&obs, group, n_groups).into_iter().map(PyRiskTable).collect())
     }
 
-    /// Distinct times, rising.
+    /// Distinct times, ascending.
     #[getter]
     fn time<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, &self.0.time)
@@ -106,7 +106,7 @@ impl PyRiskTable {
         PyArray1::from_slice(py, &self.0.censored)
     }
 
-    /// Events and censorings of rows without weights.
+    /// Number of events and of censorings, for rows without weights.
     fn counts<'py>(
         &self,
         py: Python<'py>,
@@ -116,8 +116,8 @@ impl PyRiskTable {
         (of(&self.0.events), of(&self.0.censored))
     }
 
-    /// The times with an event, and there the weight at risk, the Kaplan–Meier survival and the
-    /// Nelson–Aalen hazard.
+    /// The times with an event, and the weight at risk, the Kaplan–Meier survival and the
+    /// Nelson–Aalen hazard at these times.
     fn at_events<'py>(&self, py: Python<'py>) -> [Bound<'py, PyArray1<f64>>; 4] {
         let table = &self.0;
         let (survival, hazard) = (table.kaplan_meier(), table.nelson_aalen());
@@ -135,7 +135,7 @@ impl PyRiskTable {
         self.0.kaplan_meier().into_pyarray(py)
     }
 
-    /// The censoring distribution: every row is at risk at its own time, or, with
+    /// The censoring distribution. Every row is at risk at its own time, or, with
     /// `events_leave_first`, the events of a time leave before its censorings.
     fn censoring<'py>(
         &self,
@@ -145,14 +145,15 @@ impl PyRiskTable {
         self.0.censoring(events_leave_first).into_pyarray(py)
     }
 
-    /// Σ weight · value over the rows; every distinct time of the rows of all groups has a value.
+    /// Σ weight · value over the rows; `values` has one entry for every distinct time of all
+    /// groups.
     fn sum_of(&self, values: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
         let values = values.as_slice()?;
         self.0.sum_of(values).ok_or_else(|| PyValueError::new_err("values: not one for every time"))
     }
 }
 
-/// Baseline hazard of every row between its entry and its time, as the likelihood has it.
+/// Baseline hazard of every row between its entry and its time, as used by the likelihood.
 #[pyfunction]
 #[pyo3(signature = (time, event, weight, entry, place=None))]
 pub fn row_hazard<'py>(

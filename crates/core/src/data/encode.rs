@@ -1,20 +1,20 @@
-//! Binary features from columns of ranks or answers, and their counts.
+//! Turns columns of ranks or answers into binary features, and counts the features.
 
 use super::transpose::transposed;
 use super::{BinaryMatrix, check_size, column_bitsets, complement, ones};
 use crate::error::Error;
 use rustc_hash::FxHashMap;
 
-/// Rows that are encoded at once: their words stay in the cache.
+/// Rows that are encoded together, few enough for their words to stay in the cache.
 const ROWS: usize = 4096;
 
-/// Neighbouring features that ask about one column.
+/// Neighbouring features that belong to one column.
 pub enum Questions<'a> {
-    /// Whether the rank of a row is at most so much.
+    /// Thresholds: whether the rank of a row is at most the given gap.
     Cuts(&'a [u32], Vec<u32>),
-    /// The same of a column with few ranks.
+    /// The same for a column with few ranks.
     FewCuts(&'a [u8], Vec<u32>),
-    /// Answers of the rows, for so many features that are the same.
+    /// Ready answers of the rows, repeated for this number of identical features.
     Answers(&'a [bool], usize),
 }
 
@@ -27,19 +27,19 @@ impl Questions<'_> {
     }
 }
 
-/// The answers to the questions of one column by its rank, as words of a row.
+/// The answers of one column for every rank, as words of a row.
 struct Answered {
-    /// First word of the row that has an answer, and how many have.
+    /// First word of the row that contains an answer, and the number of such words.
     first: usize,
     words: usize,
-    /// Number of gaps below every rank, which larger ones have, too.
+    /// Number of gaps below each rank. Ranks beyond the end have the last number.
     above: Vec<u32>,
-    /// The words for a rank above so many gaps.
+    /// The words of a rank that is above this number of gaps.
     masks: Vec<u64>,
 }
 
 impl Answered {
-    /// Features from number `begin` on.
+    /// For features that start at number `begin`.
     fn new(begin: usize, gaps: &[u32]) -> Self {
         let first = begin / 64;
         let words = (begin + gaps.len()).div_ceil(64) - first;
@@ -50,7 +50,7 @@ impl Answered {
         order.sort_by_key(|&k| gaps[k]);
         let mut above = Vec::new();
         let mut masks = held.clone();
-        // The higher the rank, the fewer features hold.
+        // The higher the rank, the fewer features are true.
         for (passed, k) in order.into_iter().enumerate() {
             above.resize(gaps[k] as usize + 1, passed as u32);
             held[place(k) / 64] &= !(1 << (place(k) % 64));
@@ -60,7 +60,7 @@ impl Answered {
         Answered { first, words, above, masks }
     }
 
-    /// Sets the answers in rows of so many words.
+    /// Sets the answers in rows of `width` words.
     fn set(&self, rows: &mut [u64], width: usize, ranks: impl Iterator<Item = u32>) {
         let last = self.above.len() - 1;
         for (row, rank) in rows.chunks_exact_mut(width).zip(ranks) {
@@ -72,7 +72,7 @@ impl Answered {
 }
 
 impl BinaryMatrix {
-    /// Features of `n_rows` rows, the questions in order.
+    /// The features of `n_rows` rows, in the order of the questions.
     pub fn encode(n_rows: usize, questions: &[Questions]) -> Result<Self, Error> {
         let n_features: usize = questions.iter().map(Questions::len).sum();
         check_size(n_rows, n_features)?;
@@ -107,7 +107,7 @@ impl BinaryMatrix {
         Ok(BinaryMatrix { n_rows, n_features, words, bits })
     }
 
-    /// In how many rows, of those `among`, every feature holds.
+    /// Number of rows, of those in `among`, in which each feature is true.
     pub fn count_true(&self, among: Option<&[bool]>) -> Vec<i64> {
         let mut counts = vec![0; self.n_features];
         for first in (0..self.n_rows).step_by(64) {
@@ -123,8 +123,8 @@ impl BinaryMatrix {
         counts
     }
 
-    /// For every feature the first one that divides the rows as it does: an equal one, or its
-    /// complement.
+    /// For every feature, the first feature that divides the rows in the same way: an equal one or
+    /// its complement.
     pub fn first_alike(&self) -> Vec<usize> {
         let words = self.n_rows.div_ceil(64).max(1);
         let mut columns = Vec::new();
@@ -145,7 +145,7 @@ impl BinaryMatrix {
         (0..self.n_rows).map(|r| self.get(r, feature)).collect()
     }
 
-    /// All features, row-major, a byte each.
+    /// All features as bytes, row by row.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.n_rows * self.n_features];
         for (r, row) in bytes.chunks_exact_mut(self.n_features.max(1)).enumerate() {
@@ -155,8 +155,8 @@ impl BinaryMatrix {
     }
 }
 
-/// Sets answers that are there already, for features that share a word of a row: a column of 64
-/// rows is packed at a time.
+/// Sets features whose answers are given and that share a word of a row. Each column is packed 64
+/// rows at a time.
 fn set_flags(bits: &mut [u64], width: usize, flags: &[(usize, &[bool])]) {
     let word = flags[0].0 / 64;
     for (block, rows) in bits.chunks_mut(64 * width).enumerate() {
@@ -170,9 +170,9 @@ fn set_flags(bits: &mut [u64], width: usize, flags: &[(usize, &[bool])]) {
     }
 }
 
-/// At most 64 answers, the first lowest.
+/// Packs at most 64 answers; the first is the lowest bit.
 fn bits_of(answers: &[bool]) -> u64 {
-    // The product moves the lowest bit of every byte into the highest byte, in order.
+    // The multiplication moves the lowest bit of every byte into the highest byte, in order.
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let pack =
         |bytes: [bool; 8]| u64::from_le_bytes(bytes.map(u8::from)).wrapping_mul(GATHER) >> 56;

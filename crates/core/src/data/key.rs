@@ -1,6 +1,7 @@
 //! Numbers that identify sets of rows.
 
-/// A fixed 128-bit number; sums of those of rows identify sets of them.
+/// A fixed pseudo-random 128-bit number. The sum of the numbers of its rows identifies a set of
+/// rows.
 pub fn random_number(of: u64) -> u128 {
     let mix = |mut x: u64| {
         // splitmix64

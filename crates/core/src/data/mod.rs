@@ -1,4 +1,4 @@
-//! Binary data: bit-packed rows, merging of identical rows, reduction of columns.
+//! Binary data: packs rows into bits, merges identical rows, removes redundant columns.
 
 mod encode;
 mod key;
@@ -21,7 +21,7 @@ use transpose::complement;
 
 use crate::error::Error;
 
-/// Places of the ones of a bitset, ascending.
+/// Positions of the ones of a bitset, ascending.
 #[inline]
 pub fn ones(words: &[u64]) -> impl Iterator<Item = usize> + Clone + '_ {
     words.iter().enumerate().flat_map(|(w, &word)| {
@@ -85,7 +85,7 @@ impl BinaryMatrix {
         &self.bits
     }
 
-    /// These rows.
+    /// The matrix of these rows.
     pub fn take(&self, rows: &[usize]) -> BinaryMatrix {
         let bits = rows.iter().flat_map(|&r| self.row(r)).copied().collect();
         BinaryMatrix { n_rows: rows.len(), bits, ..*self }
@@ -114,13 +114,14 @@ impl BinaryMatrix {
     }
 }
 
-/// A bit for each byte: whether it is not zero.
+/// Returns a bit for each byte: whether the byte is not zero.
 fn nonzero(bytes: &[u8; 64]) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let (eights, _) = bytes.as_chunks();
     eights.iter().rev().fold(0, |word, &eight| {
         let x = u64::from_le_bytes(eight);
-        // The high bit of every byte that is not zero, moved to its lowest; then side by side.
+        // Reduce every nonzero byte to its highest bit, move it to the lowest, then gather the
+        // bits.
         let ones = ((((x & LOW) + LOW) | x) & !LOW) >> 7;
         (word << 8) | (ones.wrapping_mul(0x0102_0408_1020_4080) >> 56)
     })

@@ -1,13 +1,13 @@
-//! Cuts of a column of numbers at its quantiles.
+//! Thresholds of a numeric column at its quantiles.
 
-/// Gaps between distinct values, rising: for every i / (n + 1) quantile the first whose midpoint is
-/// not below it, or the last gap; O(n log k) for k values.
+/// Gaps between distinct values, ascending. For every i / (n + 1) quantile, this is the first gap
+/// whose midpoint is not below the quantile, or the last gap. O(n log k) for k values.
 ///
-/// The rows are laid out in the order of their values, each as long as its weight, W in all; the
-/// p-quantile is the mean over the window of length `unit` that starts at p (W − unit). With unit
-/// weights this is the linear quantile (Hyndman & Fan 1996, type 7). `distinct` rise, `total` are
-/// their weights, and `unit` is at most the least weight of a row, so that a window meets at most
-/// two values. Nothing for less than two values.
+/// The rows are laid out in the order of their values, each as long as its weight, with total
+/// length W. The p-quantile is the mean over the window of length `unit` that starts at p (W −
+/// unit). With unit weights this is the linear quantile (Hyndman & Fan 1996, type 7). `distinct` is
+/// ascending, `total` contains the weights of its values, and `unit` is at most the smallest weight
+/// of a row, so a window meets at most two values. The result is empty for fewer than two values.
 pub fn quantile_gaps(distinct: &[f64], total: &[f64], n: usize, unit: f64) -> Vec<i64> {
     let ends: Vec<f64> = total
         .iter()
@@ -27,7 +27,8 @@ pub fn quantile_gaps(distinct: &[f64], total: &[f64], n: usize, unit: f64) -> Ve
             let next = (value + 1).min(last + 1);
             let quantile = between(distinct[value], distinct[next], 1.0 - above, above);
             let gap = distinct.partition_point(|&value| value < quantile);
-            // The midpoint below the first value that is not less, if it is not less either.
+            // Use the midpoint below the first value that is not less than the quantile, unless
+            // that midpoint is less.
             let before = gap.saturating_sub(1).min(last);
             let found = if midpoint(distinct, before) >= quantile { before } else { gap };
             found.min(last) as i64
@@ -38,10 +39,11 @@ pub fn quantile_gaps(distinct: &[f64], total: &[f64], n: usize, unit: f64) -> Ve
     gaps
 }
 
-/// The point from which the shares `from_low` and `from_high`, which add up to 1, of the way to the
-/// ends are left; from the nearer end, so that the ends themselves are met.
+/// The point between `low` and `high` from which the shares `from_low` and `from_high` of the way
+/// remain; the shares add up to 1. It is computed from the nearer end, so that the ends are reached
+/// exactly.
 fn between(low: f64, high: f64, from_low: f64, from_high: f64) -> f64 {
-    // Halves where the distance itself is beyond the largest number.
+    // Use halves if the distance itself would overflow.
     let scale = if (high - low).is_finite() { 1.0 } else { 0.5 };
     let step = high * scale - low * scale;
     let point = if from_low < 0.5 {
@@ -52,10 +54,10 @@ fn between(low: f64, high: f64, from_low: f64, from_high: f64) -> f64 {
     point / scale
 }
 
-/// The threshold of a gap: not below the value on its left, and below that on its right.
+/// The threshold of a gap: at least the value on its left, and below the value on its right.
 fn midpoint(distinct: &[f64], gap: usize) -> f64 {
     let (low, high) = (distinct[gap], distinct[gap + 1]);
-    // The sum of the two could overflow, and between neighbouring numbers it is rounded up.
+    // The sum could overflow, and between neighbouring numbers the midpoint is rounded up.
     let middle = low / 2.0 + high / 2.0;
     if middle < high { middle } else { low }
 }
@@ -69,7 +71,8 @@ mod tests {
         // Type 7 of 0, 1, 2, 3, 10: quartiles 1, 2 and 3.
         let values = [0.0, 1.0, 2.0, 3.0, 10.0];
         assert_eq!(quantile_gaps(&values, &[1.0; 5], 3, 1.0), [1, 2, 3]);
-        // Their halves: 0.5 is the first midpoint not below 0.4, 6.5 that of 4.4.
+        // Half of the values: 0.5 is the first midpoint that is not below 0.4, and 6.5 is the one
+        // for 4.4.
         assert_eq!(quantile_gaps(&values, &[1.0; 5], 9, 1.0), [0, 1, 2, 3]);
     }
 

@@ -1,25 +1,28 @@
-//! Columns as ranks, and the thresholds between them as questions.
+//! Columns as ranks; the questions are the thresholds between ranks.
 
 use super::{BinaryMatrix, Questions, check_size};
 use crate::error::Error;
 
-/// Ranks of the values of every column, column after column.
+/// Ranks of the values, column after column.
 ///
-/// The questions of a column are `rank ≤ r` for r = 0, 1, … below its largest rank. They are numbered
-/// column by column, so a tree over them is a [`Tree`](crate::tree::Tree) over as many features.
+/// The questions of a column are `rank ≤ r` for r = 0, 1, … below its largest rank. They are
+/// numbered column by column, so a tree over them is a [`Tree`](crate::tree::Tree) over that number
+/// of features.
 #[derive(Clone, Debug)]
 pub struct RankMatrix {
     n_rows: usize,
     ranks: Vec<u32>,
-    /// First question of each column, and the number of all questions.
+    /// First question of each column, followed by the number of all questions.
     first: Vec<usize>,
 }
 
 impl RankMatrix {
-    /// `n_columns × n_rows` ranks, column after column.
+    /// Takes `n_columns × n_rows` ranks, column after column.
     ///
     /// # Errors
-    /// For another number of ranks, and for more rows or thresholds than a search can count.
+    ///
+    /// If the number of ranks is wrong, or there are more rows or thresholds than a search can
+    /// count.
     pub fn new(n_rows: usize, n_columns: usize, ranks: Vec<u32>) -> Result<Self, Error> {
         check_size(n_rows, n_columns)?;
         if ranks.len() != n_rows.saturating_mul(n_columns) {
@@ -71,7 +74,8 @@ impl RankMatrix {
     /// The questions as binary features.
     ///
     /// # Errors
-    /// For more than memory has room for.
+    ///
+    /// If they do not fit into memory.
     pub fn written(&self) -> Result<BinaryMatrix, Error> {
         let questions = (0..self.n_columns()).map(|c| {
             let gaps = 0..(self.first[c + 1] - self.first[c]) as u32;
@@ -93,7 +97,7 @@ mod tests {
 
     #[test]
     fn questions_are_numbered_column_by_column() {
-        // A constant column has none.
+        // A constant column has no questions.
         let matrix = RankMatrix::new(3, 3, vec![0, 2, 1, 0, 0, 0, 1, 0, 1]).unwrap();
         assert_eq!((matrix.n_questions(), matrix.n_columns(), matrix.n_rows()), (3, 3, 3));
         let places: Vec<_> = (0..3).map(|q| matrix.place(q)).collect();

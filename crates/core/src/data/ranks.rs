@@ -1,4 +1,5 @@
-//! Order and ranks of numbers, by counting digits of their bits: linear in the number of rows.
+//! Sorts and ranks numbers by counting the digits of their bits, in time linear in the number of
+//! rows.
 
 /// Bits of a digit.
 const DIGIT: u32 = 11;
@@ -6,30 +7,30 @@ const DIGIT: u32 = 11;
 /// Runs of at most this many rows are sorted by insertion.
 const SHORT: usize = 24;
 
-/// The values of a column as ranks.
+/// A column of numbers as ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranks {
-    /// Place of the value of every row among the distinct values; NaN is above them all.
+    /// Position of every row's value among the distinct values; NaN comes after all of them.
     pub ranks: Vec<u32>,
-    /// The distinct values, ascending; of the two zeros 0.
+    /// The distinct values, ascending; −0 is stored as 0.
     pub distinct: Vec<f64>,
 }
 
 impl Ranks {
-    /// Ranks of less than 2³² values; O(n).
+    /// Ranks fewer than 2³² values; O(n).
     pub fn new(values: &[f64]) -> Self {
         Ranks::unless(values, &mut || false).expect("nothing interrupts")
     }
 
-    /// The same, or nothing as soon as `interrupted` says so, which is asked between the passes over
-    /// the rows.
+    /// As [`new`](Self::new), but returns `None` as soon as `interrupted` returns true. It is
+    /// called between the passes over the rows.
     pub fn unless(values: &[f64], interrupted: &mut dyn FnMut() -> bool) -> Option<Self> {
         let rows = sorted_unless(values, interrupted)?;
         let mut ranks = vec![0; values.len()];
         let mut distinct = Vec::with_capacity(values.len());
         let mut last = f64::NAN;
         for &row in &rows {
-            // Plus 0: −0 and 0 are one value.
+            // Adding 0 turns −0 into 0.
             let value = values[row as usize] + 0.0;
             if value != last {
                 if value.is_nan() {
@@ -46,7 +47,7 @@ impl Ranks {
     }
 }
 
-/// A number whose order is that of the values: equal for −0 and 0, the largest for NaN.
+/// A number with the same order as the values: equal for −0 and 0, and largest for NaN.
 fn key(value: f64) -> u64 {
     const SIGN: u64 = 1 << 63;
     if value.is_nan() {
@@ -56,22 +57,22 @@ fn key(value: f64) -> u64 {
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-/// Rows in the order of their values, NaN last; rows of equal values keep their order. O(n).
+/// Rows in the order of their values, NaN last; rows with equal values keep their order. O(n).
 fn sorted_unless(values: &[f64], interrupted: &mut dyn FnMut() -> bool) -> Option<Vec<u32>> {
     let mut rows: Vec<u32> = (0..values.len() as u32).collect();
     sort_unless(&mut rows, |row| key(values[row as usize]), interrupted)?;
     Some(rows)
 }
 
-/// Sorts rows by their keys; rows of equal keys keep their order. O(n).
+/// Sorts rows by their keys; rows with equal keys keep their order. O(n).
 ///
-/// The upper half of the bits in which the keys differ is sorted digit by digit. What is still tied
-/// then is few rows as a rule, or all of one key; otherwise it is sorted by its lower half.
+/// The upper half of the bits in which the keys differ is sorted digit by digit. The rows that are
+/// still tied are usually few, or all have one key; otherwise they are sorted by the lower half.
 pub fn sort_by_keys(rows: &mut [u32], key: impl Fn(u32) -> u64) {
     sort_unless(rows, key, &mut || false);
 }
 
-/// The same, or nothing of use as soon as `interrupted` says so.
+/// As [`sort_by_keys`]; leaves the rows in no useful order if `interrupted` returns true.
 fn sort_unless(
     rows: &mut [u32],
     key: impl Fn(u32) -> u64,
@@ -105,7 +106,7 @@ fn sort(
     if is_sorted {
         return Some(());
     }
-    // The lowest bits of whole numbers are all 0.
+    // For whole numbers the lowest bits are all 0.
     let equal = differ.trailing_zeros();
     let width = 64 - (most - least).leading_zeros();
     let low = width.saturating_sub(32).max(equal);
@@ -142,9 +143,10 @@ fn sort(
     Some(())
 }
 
-/// Sorts pairs of a 32-bit number, of which only the lowest `width` bits are in use, and a row,
-/// by the number. Pairs of equal numbers keep their order; digits that are all the same take no pass.
-/// Returns the one of the two slices that holds the result, or nothing once `interrupted`.
+/// Sorts pairs of a 32-bit number and a row by the number. Only the lowest `width` bits of the
+/// numbers are in use. Pairs with equal numbers keep their order, and a digit that is the same in
+/// all pairs takes no pass. Returns the slice, of the two, that holds the result, or `None` once
+/// `interrupted`.
 fn sort_by_upper_half<'a>(
     pairs: &'a mut [u64],
     other: &'a mut [u64],
@@ -152,7 +154,7 @@ fn sort_by_upper_half<'a>(
     interrupted: &mut dyn FnMut() -> bool,
 ) -> Option<&'a mut [u64]> {
     let (mut from, mut to) = (pairs, other);
-    // Few rows are not worth many counters.
+    // A few rows do not justify many counters.
     let most = from.len().max(2).ilog2().clamp(4, DIGIT);
     let digits = width.div_ceil(most).max(1);
     // Digits of equal width.
@@ -205,7 +207,7 @@ mod tests {
     use super::*;
     use bristlecone_oracle::instances::Random;
 
-    /// Ranks by the definition: sorted with comparisons.
+    /// Ranks straight from the definition, sorted by comparisons.
     fn plainly(values: &[f64]) -> Ranks {
         let mut distinct: Vec<f64> =
             values.iter().filter(|v| !v.is_nan()).map(|v| v + 0.0).collect();
@@ -255,7 +257,8 @@ mod tests {
                 (0..n).map(|_| random.pick(&special)).collect(),
                 vec![-3.5; n],
                 (0..n).map(|_| random.below(5) as f64 - 2.0).collect(),
-                // Close together: the upper halves of their bits are one number, or a few.
+                // Values that are close together: the upper halves of their bits are one number, or
+                // a few.
                 (0..n).map(|_| f64::from_bits((1u64 << 62) + random.below(n) as u64)).collect(),
                 (0..n)
                     .map(|_| {

@@ -1,13 +1,13 @@
-//! The data as the search sees them: distinct rows, useful columns, summed statistics.
+//! The data as the search reads them: distinct rows, useful columns, summed statistics.
 
 use super::{BinaryMatrix, column_bitsets, complement, ones, random_number, size, sort_by_keys};
 use crate::tree::Tree;
 use rustc_hash::FxHashSet;
 
-/// So few rows are sorted by comparisons.
+/// Up to this many rows are sorted by comparisons.
 const FEW: usize = 32;
 
-/// A column of a [`Sample`] and where it comes from.
+/// A column of a [`Sample`] and the feature behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Index of the feature in the caller's matrix.
@@ -16,11 +16,12 @@ pub struct Column {
     pub flipped: bool,
 }
 
-/// Distinct rows over the columns worth splitting on, with statistics summed over equal rows.
+/// Distinct rows over the columns that are worth splitting on, with statistics summed over equal
+/// rows.
 ///
-/// Rows are sorted by their bits, so that nothing downstream depends on the order of the
-/// caller's rows. No column is constant, equal to another or the complement of another, and
-/// each is true for at most half of the distinct rows.
+/// Rows are sorted by their bits, so nothing depends on the order of the caller's rows. No column
+/// is constant, equal to another or the complement of another, and each is true in at most half of
+/// the distinct rows.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Columns, ascending in `feature`.
@@ -29,18 +30,19 @@ pub struct Sample {
     pub sums: Vec<i64>,
     /// Statistics summed over all rows.
     pub total: Vec<i64>,
-    /// The caller's rows merged into each row, and the events among them; see [`size`](fn@size).
+    /// Number of the caller's rows merged into each row, and of events among them; see
+    /// [`size`](fn@size).
     pub sizes: Vec<i64>,
-    /// Index of each row in the sample that this one was restricted from, first to last.
+    /// Index of each row in the first sample, from which this one was restricted; ascending.
     pub ids: Vec<u32>,
     /// Channels per row.
     pub channels: usize,
-    /// Features tested on the way here from the first sample.
+    /// Features that were tested between the first sample and this one.
     pub tested: Vec<usize>,
     words: usize,
     bits: Vec<u64>,
-    /// Kind of each column where not all are the same to the task: only columns of one kind
-    /// stand for each other.
+    /// Kind of each column, if the task distinguishes any. Only columns of the same kind may
+    /// replace each other.
     kinds: Vec<u32>,
 }
 
@@ -52,9 +54,9 @@ impl Sample {
         Sample::with_kinds(features, statistics, channels, &[], &[])
     }
 
-    /// As [`Sample::new`], where only features of the same kind stand for each other; no
-    /// kinds: all do. `events` holds for every row whether its event was observed, or is empty
-    /// where there are none.
+    /// As [`Sample::new`], but only features of the same kind may replace each other; without kinds
+    /// all may. `events` says for every row whether its event was observed, and is empty if there
+    /// are none.
     pub fn with_kinds(
         features: &BinaryMatrix,
         statistics: &[i64],
@@ -94,7 +96,7 @@ impl Sample {
         Sample { columns, sums, total, sizes, ids, channels, tested, words, bits, kinds }
     }
 
-    /// The rows in which column `c` has the given value, with the columns reduced again.
+    /// The rows in which column `c` has the given value, with redundant columns removed again.
     pub fn restrict(&self, c: usize, value: bool) -> Sample {
         let rows: Vec<u32> =
             (0..self.n_rows() as u32).filter(|&r| self.get(r as usize, c) == value).collect();
@@ -102,7 +104,8 @@ impl Sample {
         self.of_rows(&rows, tested)
     }
 
-    /// The rows at these places, ascending, where these features were asked for above them.
+    /// The rows at these positions, which are ascending. `tested` lists the features tested above
+    /// them.
     pub fn of_rows(&self, rows: &[u32], tested: Vec<usize>) -> Sample {
         let bits = rows.iter().flat_map(|&r| self.row(r as usize)).copied().collect();
         let (n_rows, n_features) = (rows.len(), self.n_columns());
@@ -132,7 +135,7 @@ impl Sample {
         }
     }
 
-    /// The same rows with one more channel.
+    /// The same rows with one more statistic.
     pub fn with_channel(&self, value: impl Fn(&[i64]) -> i64) -> Sample {
         let records = self.sums.chunks_exact(self.channels);
         let sums: Vec<i64> = records.flat_map(|r| r.iter().copied().chain([value(r)])).collect();
@@ -140,7 +143,7 @@ impl Sample {
         Sample { total: total(&sums, channels), sums, channels, ..self.clone() }
     }
 
-    /// The same rows with other statistics: `of_id` gives those of a row of the first sample.
+    /// The same rows with other statistics: `of_id` returns those of a row of the first sample.
     pub fn with_statistics<'a>(
         &self,
         channels: usize,
@@ -198,8 +201,8 @@ impl Sample {
         self.columns.binary_search_by_key(&feature, |column| column.feature).ok()
     }
 
-    /// Split of a tree for these rows: the column, and the nodes for the rows where it
-    /// is false and where it is true. `None` where the feature tells none of them apart.
+    /// The split at a node of a tree for these rows: the column, and the nodes of the rows where it
+    /// is false and where it is true. `None` if the feature is the same in all rows.
     pub fn split_of(&self, tree: &Tree, node: usize) -> Option<(usize, [usize; 2])> {
         let c = self.column_of(tree.feature[node] as usize)?;
         let (with, without) = (tree.left[node] as usize, tree.right[node] as usize);
@@ -219,7 +222,7 @@ impl Sample {
     }
 }
 
-/// Sorts rows, which are equal before a word, by their bits; O(rows · words).
+/// Sorts rows that are equal in the words before `word` by their remaining bits; O(rows · words).
 fn sort_rows(features: &BinaryMatrix, rows: &mut [u32], word: usize) {
     let rest = |row: u32| &features.row(row as usize)[word..];
     if rows.len() <= FEW {
@@ -242,7 +245,7 @@ fn total(sums: &[i64], channels: usize) -> Vec<i64> {
     total
 }
 
-/// Kinds of the columns chosen.
+/// Kinds of the given columns.
 fn of_columns(kinds: &[u32], columns: &[Column]) -> Vec<u32> {
     if kinds.is_empty() { Vec::new() } else { columns.iter().map(|c| kinds[c.feature]).collect() }
 }
@@ -268,8 +271,8 @@ fn useful_columns(
         if ones == 0 || ones == n {
             continue;
         }
-        // Canonical form of a column and its complement; where both are true in half of the
-        // rows, the one that is false in the first.
+        // A column and its complement have one canonical form. If both are true in half of the
+        // rows, it is the one that is false in the first row.
         let flipped = 2 * ones > n || (2 * ones == n && bitset[0] & 1 == 1);
         if flipped {
             complement(bitset, n);
@@ -292,7 +295,8 @@ mod tests {
 
     #[test]
     fn equal_rows_merge_and_idle_columns_go() {
-        // feature 1 complements 0, 2 repeats 0, 3 is constant, 4 is in the majority
+        // Feature 1 is the complement of feature 0, 2 repeats 0, 3 is constant, and 4 is mostly
+        // true.
         let rows = [[1u8, 0, 1, 1, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 0]];
         let matrix = BinaryMatrix::from_bytes(4, 5, &rows.concat()).unwrap();
         let sample = Sample::new(&matrix, &[1, 10, 100, 1000], 1);

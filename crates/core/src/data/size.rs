@@ -1,20 +1,21 @@
-//! How many rows and events a leaf has, and how many it must have; how large data may be.
+//! Number of rows and events of a leaf, their minimum, and the largest data that can be counted.
 
 use crate::error::Error;
 
 /// Bits that hold the number of rows.
 const ROW_BITS: u32 = 32;
 
-/// Most rows: those with an event are counted in what an i64 has beside [`ROW_BITS`].
+/// Most rows. Rows with an event are counted in the bits of an i64 that [`ROW_BITS`] leaves.
 const MOST_ROWS: usize = (1 << 31) - 1;
 
-/// Most columns: their numbers are 32 bits wide, and the largest of these means none.
+/// Most columns. Their numbers have 32 bits, and the largest number stands for none.
 const MOST_COLUMNS: usize = u32::MAX as usize - 1;
 
-/// Refuses data that are too large for the numbers they are counted in.
+/// Rejects data that are too large for the types that count them.
 ///
 /// # Errors
-/// Names what there is too much of.
+///
+/// Names the rows or columns of which there are too many.
 pub fn check_size(n_rows: usize, n_columns: usize) -> Result<(), Error> {
     for (n, most, what) in [(n_rows, MOST_ROWS, "rows"), (n_columns, MOST_COLUMNS, "columns")] {
         if n > most {
@@ -24,8 +25,8 @@ pub fn check_size(n_rows: usize, n_columns: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// So many rows, of which so many with an event, as one number: sizes of parts add up, and the
-/// size of what is left over is a difference. See [`check_size`].
+/// A number of rows, and of events among them, in one integer. The sizes of parts add up, and the
+/// size of a remainder is a difference. See [`check_size`].
 pub fn size(rows: i64, events: i64) -> i64 {
     rows + (events << ROW_BITS)
 }
@@ -42,23 +43,23 @@ pub fn events_of(size: i64) -> i64 {
     size >> ROW_BITS
 }
 
-/// Fewest rows and events of a leaf; weights do not count.
+/// Minimum number of rows and events of a leaf; weights do not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Smallest {
-    /// Rows of the caller.
+    /// Number of the caller's rows.
     pub rows: i64,
-    /// Rows with an event.
+    /// Number of rows with an event.
     pub events: i64,
 }
 
 impl Smallest {
-    /// Whether rows of this [`size`] may be a leaf.
+    /// Whether rows of this [`size`] may form a leaf.
     #[inline(always)]
     pub fn allows_leaf(self, size: i64) -> bool {
         rows_of(size) >= self.rows && events_of(size) >= self.events
     }
 
-    /// Whether rows of this [`size`] may be split, as far as counts can tell.
+    /// Whether rows of this [`size`] may be split, judged by the counts alone.
     #[inline(always)]
     pub fn allows_split(self, size: i64) -> bool {
         let twice = |least: i64| least.saturating_mul(2);

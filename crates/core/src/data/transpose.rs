@@ -1,6 +1,6 @@
 //! Bit-matrix transposition: packed rows to column bitsets.
 
-/// Column bitsets (`[column][words_of(rows)]`) of packed rows; `row(r)` gives row `r`.
+/// Column bitsets (`[column][words_of(rows)]`) of packed rows; `row(r)` returns row `r`.
 pub fn column_bitsets<'a>(
     n_rows: usize,
     n_columns: usize,
@@ -22,7 +22,7 @@ pub fn column_bitsets<'a>(
     }
 }
 
-/// Negates a column of so many rows.
+/// Negates a column of `n_rows` rows.
 pub fn complement(column: &mut [u64], n_rows: usize) {
     column.iter_mut().for_each(|word| *word = !*word);
     if let (rest @ 1.., Some(last)) = (n_rows % 64, column.last_mut()) {
@@ -30,7 +30,7 @@ pub fn complement(column: &mut [u64], n_rows: usize) {
     }
 }
 
-/// The columns of at most 64 rows of as many bits.
+/// Transposes at most 64 rows of at most 64 bits.
 pub fn transposed(rows: impl Iterator<Item = u64>) -> [u64; 64] {
     let mut block = [0; 64];
     block.iter_mut().zip(rows).for_each(|(word, row)| *word = row);
@@ -38,7 +38,7 @@ pub fn transposed(rows: impl Iterator<Item = u64>) -> [u64; 64] {
     block
 }
 
-/// Transposes a 64 × 64 bit matrix in place by swapping ever smaller quadrants.
+/// Transposes a 64 × 64 bit matrix in place by swapping smaller and smaller quadrants.
 fn transpose(block: &mut [u64; 64]) {
     swap::<32>(block, 0x0000_0000_ffff_ffff);
     swap::<16>(block, 0x0000_ffff_0000_ffff);
@@ -48,8 +48,8 @@ fn transpose(block: &mut [u64; 64]) {
     swap::<1>(block, 0x5555_5555_5555_5555);
 }
 
-/// Swaps the upper right with the lower left quadrant of every square of twice this width: the
-/// bits of `mask` are those of left quadrants. Of a fixed width, so that it runs in vectors.
+/// Swaps the upper right with the lower left quadrant of every square of twice this width; `mask`
+/// selects the left quadrants. The width is constant, so the compiler uses vectors.
 #[inline(always)]
 fn swap<const WIDTH: usize>(block: &mut [u64; 64], mask: u64) {
     for square in block.chunks_exact_mut(2 * WIDTH) {

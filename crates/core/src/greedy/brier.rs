@@ -1,8 +1,8 @@
-//! The fall of the integrated Brier score at the thresholds of a column.
+//! The decrease of the integrated Brier score at the thresholds of a column.
 //!
-//! A leaf's score needs its rows in the order of time, so every threshold takes a pass over the
-//! rows of the node; one pass serves as many thresholds as there are lanes. Of many thresholds those
-//! around the best one are found in steps. See docs/maths/branch.md.
+//! The score of a leaf needs its rows in the order of time, so every threshold takes a pass over
+//! the rows of the node; one pass serves as many thresholds as there are lanes. If there are many
+//! thresholds, those around the best one are found step by step. See docs/maths/branch.md.
 
 use super::{Choice, Criterion, Group, Interrupted, Scores, choose_in_order};
 use crate::data::size;
@@ -13,19 +13,19 @@ use crate::task::brier::passes::{self, Sides, Source, Times, lane_bits};
 use crate::task::curve::{LeafCurve, ScalarCurveTask};
 use std::ops::Range;
 
-/// Thresholds of a column that are scored at first, all of them where there are no more.
+/// Number of thresholds of a column that are scored first; all of them if there are no more.
 const AT_FIRST: usize = 256;
 
-/// Thresholds that are scored at a time between the best one and its neighbours.
+/// Number of thresholds that are then scored at a time between the best one and its neighbours.
 const BETWEEN: usize = 16;
 
-/// Most lanes of a pass.
+/// Largest number of lanes of a pass.
 const LANES: usize = 16;
 
 /// Units of cost per unit of loss.
 const SCALE: f64 = (1u64 << 48) as f64;
 
-/// A fall this small is the rounding of sums over rows.
+/// A decrease this small is due to the rounding of sums over rows.
 const ROUNDING: f64 = 1e-12;
 
 /// Rows in the order of time: events before censorings.
@@ -35,24 +35,24 @@ pub(super) struct BrierScore {
     times: Times,
     price: i64,
     all: Vec<Row>,
-    /// Those of the node that have a weight.
+    /// The rows of the node that have a weight.
     rows: Vec<Row>,
     fits: Vec<Fit>,
     loss: f64,
 }
 
-/// What a pass reads of a row.
+/// The values of a row that a pass reads.
 #[derive(Clone, Copy)]
 struct Row {
     id: u32,
     code: Code,
-    /// In whole numbers.
+    /// Rounded to whole numbers.
     weight: f64,
-    /// Number of thresholds that have it on the right.
+    /// Number of thresholds that have the row on the right.
     passed: u16,
 }
 
-/// Rows and the thresholds from the `first` on, which ascend.
+/// Rows and the thresholds from `first` on, which are ascending.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     rows: &'a [Row],
@@ -77,8 +77,8 @@ impl<L: RowLanes, const V: usize> Source<L, V> for Asked<'_> {
     }
 }
 
-/// Losses of the right and of the left sides of thresholds; the weights of the left sides and of
-/// all rows are known.
+/// Losses of the right and the left sides of thresholds, given the weights of the left sides and of
+/// all rows.
 struct Pass<'a, const V: usize> {
     asked: Asked<'a>,
     losses: (LeafCurve, &'a Times),
@@ -105,7 +105,7 @@ impl<L: RowLanes, const V: usize> Job<L> for Pass<'_, V> {
     }
 }
 
-/// At most so many of these places, evenly spread.
+/// At most `most` of these positions, evenly spread.
 fn spread(places: Range<usize>, most: usize) -> Vec<usize> {
     let (n, first) = (places.len(), places.start);
     let some = n.min(most);
@@ -113,11 +113,11 @@ fn spread(places: Range<usize>, most: usize) -> Vec<usize> {
 }
 
 impl BrierScore {
-    /// The criterion, and the caller's rows in the order in which it reads them.
+    /// The criterion, and the order in which it reads the caller's rows.
     pub fn new(task: &(impl ScalarCurveTask + ?Sized)) -> (Self, Vec<u32>) {
         let timeline = task.timeline();
         let weights = timeline.whole_weights();
-        // Rows without weight add to no sum.
+        // Rows without weight do not change a sum.
         let mut order = timeline.order.clone();
         let rows = 0..timeline.n_rows() as u32;
         order.extend(rows.filter(|&i| timeline.weight[i as usize] == 0.0));
@@ -138,8 +138,8 @@ impl BrierScore {
         (criterion, order)
     }
 
-    /// Falls of some of the cuts, which ascend; `left` is the weight of the first rows in the `order`
-    /// of the column.
+    /// Decreases at some of the cuts, which are ascending; `left` is the weight of the first rows
+    /// in the `order` of the column.
     fn score_some(
         &mut self,
         (order, left): (&[u32], &[f64]),
@@ -167,7 +167,7 @@ impl BrierScore {
             if interrupted() {
                 return Err(Interrupted);
             }
-            // Lanes that are left over have all rows on the left.
+            // In unused lanes all rows are on the left.
             let mut of_lanes = [total; LANES];
             for (of_lane, &at) in of_lanes.iter_mut().zip(&asked[first..]) {
                 *of_lane = left[cuts[at]];
@@ -183,7 +183,8 @@ impl BrierScore {
         Ok(())
     }
 
-    /// Losses on the right and on the left of the thresholds from the `first` on, and of how many.
+    /// Losses on the right and on the left of the thresholds from `first` on, and the number of
+    /// these thresholds.
     fn pass<L: RowLanes>(
         &mut self,
         lanes: L,
@@ -233,8 +234,8 @@ impl Criterion for BrierScore {
 }
 
 impl Scores for BrierScore {
-    /// Scores some thresholds, then some between the neighbours of the best one, until none is left
-    /// between them.
+    /// Scores some thresholds, then some between the neighbours of the best one, until there are
+    /// none left between them.
     fn score(
         &mut self,
         order: &[u32],
@@ -253,7 +254,7 @@ impl Scores for BrierScore {
             self.score_some((order, &left), cuts, &asked, falls, interrupted)?;
             let is_known = |&at: &usize| !falls[at].is_nan();
             let known = (0..cuts.len()).rev().filter(is_known);
-            // The first of those that are as good.
+            // The first of equally good thresholds.
             let best = known.max_by(|&a, &b| falls[a].total_cmp(&falls[b])).expect("one was asked");
             let before = (0..best).rev().find(is_known).map_or(0, |at| at + 1);
             let after = (best + 1..cuts.len()).find(is_known).unwrap_or(cuts.len());
@@ -275,7 +276,8 @@ mod tests {
     use crate::survival::Observations;
     use crate::task::brier::Brier;
 
-    /// Every threshold of the whole sample against the loss of its sides, from their rows.
+    /// Compares every threshold of the whole sample with the loss of its sides, computed from their
+    /// rows.
     #[test]
     fn falls_are_those_of_the_definition() {
         let mut worth = 0;
@@ -318,8 +320,8 @@ mod tests {
         assert!(worth > 1000);
     }
 
-    /// Of many thresholds some are scored, as they are by themselves, and no neighbour of the best
-    /// one is better.
+    /// If there are many thresholds, those that are scored have their exact scores, and no
+    /// neighbour of the best one is better.
     #[test]
     fn of_many_thresholds_the_best_has_no_better_neighbour() {
         let mut unscored = 0;

@@ -1,24 +1,24 @@
-//! Columns of ordinal codes, kept so that a node reads its rows in the order of the codes.
+//! Columns of ordinal codes, stored so that a node can read its rows in the order of the codes.
 
 use crate::data::sort_by_keys;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Columns with at most this many levels are sorted at every node by counting; few in the
-/// tests, so that their small samples have columns of both kinds.
+/// Columns with at most this many levels are sorted by counting at every node. The number is small
+/// in tests, so that their small samples have columns of both kinds.
 const NARROW: usize = if cfg!(test) { 4 } else { 256 };
 
-/// The ranks of the values of a column, by row and without gaps: 0, 1, 2, …; a binary feature that
-/// should send its rows left has 0 where it is true.
+/// The ranks of a column's values by row, without gaps: 0, 1, 2, …. A binary feature that sends its
+/// rows to the left has rank 0 where it is true.
 pub enum Codes<'a> {
     /// Any number of levels.
     Ranks(Cow<'a, [u32]>),
-    /// At most 256.
+    /// At most 256 levels.
     Few(Cow<'a, [u8]>),
 }
 
 impl Codes<'_> {
-    /// Those of these rows, in their order.
+    /// The codes of these rows, in the order of the rows.
     pub(super) fn of_rows(&self, rows: &[u32]) -> Codes<'static> {
         let rows = rows.iter().map(|&row| row as usize);
         match self {
@@ -28,12 +28,12 @@ impl Codes<'_> {
     }
 }
 
-/// The codes of a column by row, and the order of wide columns.
+/// The codes of a column by row, and the order of a wide column.
 pub(super) enum Column<'a> {
-    /// Few levels: one byte per row, 0..levels.
+    /// Few levels: one byte per row, with values in `0..levels`.
     Narrow { codes: Cow<'a, [u8]>, levels: usize },
-    /// Many levels. Rows are sorted once by (code, row) and partitioned as the tree grows, so
-    /// that each node owns the same range in every wide column.
+    /// Many levels. Rows are sorted once by (code, row) and partitioned as the tree grows, so that
+    /// each node owns the same range in every wide column.
     Wide { codes: Cow<'a, [u32]>, levels: usize, order: Vec<u32> },
 }
 
@@ -55,7 +55,7 @@ impl<'a> Column<'a> {
         }
         let mut order: Vec<u32> = (0..codes.len() as u32).collect();
         if levels == codes.len() {
-            // Every row has a rank of its own.
+            // Every row has its own rank.
             for (row, &code) in codes.iter().enumerate() {
                 order[code as usize] = row as u32;
             }
@@ -85,7 +85,7 @@ impl<'a> Column<'a> {
 /// All columns of the training rows.
 pub(super) struct Columns<'a> {
     columns: Vec<Column<'a>>,
-    /// Rows, partitioned like the wide columns, ascending within each node.
+    /// Rows, partitioned in the same way as the wide columns, and ascending within each node.
     rows: Vec<u32>,
     goes_left: Vec<bool>,
     scratch: Vec<u32>,
@@ -136,9 +136,9 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Puts the rows of a node with code <= `last` before the others, keeping the order within
-    /// the two sides; returns their number. Only the rows, not the order of the columns, where no
-    /// side will be split again.
+    /// Moves the rows of a node with code <= `last` before the others, and keeps the order within
+    /// both sides. Returns their number. If neither side will be split again, only the rows are
+    /// moved, and not the order of the columns.
     pub fn split(&mut self, column: usize, last: u32, node: Range<usize>, again: bool) -> usize {
         let asked = &self.columns[column];
         for &row in &self.rows[node.clone()] {
@@ -156,7 +156,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Rows in the order of their codes, those of equal codes as they were.
+/// Rows in the order of their codes; rows with equal codes keep their order.
 fn sort_by_counting(rows: &[u32], codes: &[u8], levels: usize, out: &mut [u32]) {
     let mut starts = [0u32; 257];
     for &row in rows {
@@ -176,7 +176,7 @@ fn sort_by_counting(rows: &[u32], codes: &[u8], levels: usize, out: &mut [u32]) 
 fn partition(rows: &mut [u32], scratch: &mut [u32], left: &[bool]) -> usize {
     let (mut kept, mut moved) = (0, 0);
     for i in 0..rows.len() {
-        // Written to both sides, advanced on one: no branch to mispredict.
+        // Written to both sides and advanced on one, so that there is no branch to mispredict.
         let row = rows[i];
         let is_left = left[row as usize];
         rows[kept] = row;
@@ -192,7 +192,7 @@ fn partition(rows: &mut [u32], scratch: &mut [u32], left: &[bool]) -> usize {
 mod tests {
     use super::*;
 
-    /// Both kinds of column give the rows of every node in the order of (code, row).
+    /// Both kinds of columns return the rows of every node in the order of (code, row).
     #[test]
     fn splits_keep_every_column_in_order() {
         let n = 700;

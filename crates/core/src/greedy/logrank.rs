@@ -18,20 +18,20 @@ use super::{Choice, Criterion, Group, Interrupted, Scores, choose_in_order};
 use crate::data::size;
 use crate::survival::Observations;
 
-/// A statistic this small, or a variance this small beside what it is the difference of, is
-/// rounding.
+/// A statistic this small is rounding, and so is a variance this small relative to the terms of its
+/// difference.
 const ROUNDING: f64 = 1e-12;
 
-/// Summing over the event times for every threshold is faster than the Fenwick trees up to
-/// about this many summands per row.
+/// Up to about this many summands per row, summing over the event times for every threshold is
+/// faster than the Fenwick trees.
 const SCAN: usize = 16;
 
-/// The node at an event time; index 0 stands for the time before the first event.
+/// The state of the node at an event time; index 0 stands for the time before the first event.
 #[derive(Clone, Copy, Default)]
 struct Step {
     at_risk: f64,
     events: f64,
-    /// q of the module's documentation.
+    /// q in the module's documentation.
     spread: f64,
     /// Λ, A and C.
     hazard: f64,
@@ -39,7 +39,7 @@ struct Step {
     cumulative_spread: f64,
 }
 
-/// A row within the node: at risk at the event times `entry + 1 ..= exit`.
+/// A row within the node, which is at risk at the event times `entry + 1 ..= exit`.
 #[derive(Clone, Copy, Default)]
 struct Row {
     entry: u32,
@@ -57,11 +57,11 @@ pub(super) struct LogRank {
     event: Vec<bool>,
     weight: Vec<f64>,
     entry: Option<Vec<f64>>,
-    // The current node.
+    // The rows of the current node.
     rows: Vec<Row>,
     times: Vec<f64>,
     steps: Vec<Step>,
-    // Scratch per event time.
+    // A buffer with one entry per event time.
     left: Vec<f64>,
     tree: Vec<[f64; 2]>,
 }
@@ -83,7 +83,7 @@ impl LogRank {
         }
     }
 
-    /// Ranks the rows among the node's event times and counts those at risk.
+    /// Assigns the node's event times to its rows and counts the rows at risk.
     fn rank(&mut self, node: &[u32]) {
         self.times.clear();
         self.steps.clear();
@@ -116,7 +116,7 @@ impl LogRank {
         }
     }
 
-    /// One sum over the event times per threshold.
+    /// Sums over the event times for every threshold.
     fn scan(&mut self, order: &[u32], cuts: &[usize], gains: &mut [f64]) {
         self.left.clear();
         self.left.resize(self.steps.len(), 0.0);
@@ -139,7 +139,7 @@ impl LogRank {
         }
     }
 
-    /// Grows the smaller side, which keeps the difference that V is from cancelling.
+    /// Adds rows to the smaller side, so that the difference that defines V does not cancel.
     fn sweep_from_both_ends(&mut self, order: &[u32], cuts: &[usize], gains: &mut [f64]) {
         let n = order.len();
         let half = cuts.partition_point(|&cut| 2 * cut <= n);
@@ -149,7 +149,7 @@ impl LogRank {
         self.sweep(order.iter().rev(), from_the_end);
     }
 
-    /// Adds rows one by one; `cuts` are (number of rows added, where to write the statistic).
+    /// Adds rows one by one; `cuts` are (number of rows added, position of the statistic).
     fn sweep<'a>(
         &mut self,
         mut order: impl Iterator<Item = &'a u32>,
@@ -180,7 +180,7 @@ impl LogRank {
         }
     }
 
-    /// Σ_{s <= t} q n_L over the rows inserted so far, whose weights sum to `total`.
+    /// Σ_{s <= t} q n_L over the rows added so far, whose weights sum to `total`.
     fn overlap(&self, rank: usize, total: f64) -> f64 {
         let (mut earlier, mut weighted, mut at) = (0.0, 0.0, rank);
         while at > 0 {
@@ -209,8 +209,8 @@ impl Criterion for LogRank {
         let (mut hazard, mut pull, mut cumulative_spread) = (0.0, 0.0, 0.0);
         for step in &mut self.steps[1..] {
             let (d, n) = (step.events, step.at_risk);
-            // The factor (n − d) / (n − 1) for ties is at most one; with fractional weights
-            // n − 1 can be small or negative.
+            // The factor (n − d) / (n − 1) for ties is at most one. With fractional weights, n − 1
+            // can be small or negative.
             let ties = match n - d {
                 alive if alive <= ROUNDING * n => 0.0,
                 alive if d > 1.0 => alive / (n - 1.0),
@@ -263,7 +263,7 @@ impl Scores for LogRank {
     }
 }
 
-/// U²/V, 0 where it is rounding; `pull` is the part of V that adds up over rows.
+/// U²/V, or 0 if it is rounding; `pull` is the part of V that adds up over rows.
 fn statistic(u: f64, v: f64, pull: f64) -> f64 {
     let chi_square = u * u / v;
     if v > ROUNDING * pull && chi_square > ROUNDING { chi_square } else { 0.0 }
@@ -314,7 +314,8 @@ mod tests {
         assert!(positive > 1000);
     }
 
-    /// V of a few rows against many is a small difference of large sums when the many are added.
+    /// If the many rows are added, V of a few rows against many is a small difference of large
+    /// sums.
     #[test]
     fn small_sides_are_exact_at_both_ends() {
         let n = 10_000;

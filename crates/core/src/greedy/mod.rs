@@ -1,8 +1,8 @@
-//! Greedy trees over every threshold: the best split of every node, by log-rank or by the fall of
-//! an objective.
+//! Greedy trees over all thresholds: the best split of every node, by log-rank or by the decrease
+//! of an objective.
 //!
-//! The baseline that optimal trees are compared with, and where their features come from: the cuts
-//! of the greedy tree of an objective, pruned to what is allowed.
+//! They are the baseline for optimal trees and a source of their features: the cuts of the greedy
+//! tree of an objective, pruned to what is allowed.
 
 mod brier;
 mod columns;
@@ -25,8 +25,8 @@ use logrank::LogRank;
 use std::ops::Range;
 use sums::Sums;
 
-/// The earlier column or threshold is taken if two gains are closer than this, relatively, so
-/// that rounding does not decide between splits that are equally good.
+/// If two gains differ by a smaller relative amount, the earlier column or threshold is taken, so
+/// that rounding does not decide between equally good splits.
 const TIE: f64 = 1e-10;
 
 /// Limits of the growth.
@@ -34,40 +34,40 @@ const TIE: f64 = 1e-10;
 pub struct Limits {
     /// Longest path from the root, in splits.
     pub max_depth: Option<usize>,
-    /// Number of leaves; with it the node of largest gain is split first.
+    /// Most leaves. If given, the node with the largest gain is split first.
     pub max_leaf_nodes: Option<usize>,
-    /// Rows and events per leaf.
+    /// Minimum rows and events per leaf.
     pub smallest: Smallest,
 }
 
-/// Stopped by the caller.
+/// The caller has stopped the growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
-/// A tree over ordinal codes: `tree.feature` is the column, and rows whose code is at most
-/// `below` go left.
+/// A tree over ordinal codes: `tree.feature` is the column, and rows whose code is at most `below`
+/// go left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grown {
     /// Structure.
     pub tree: Tree,
-    /// Per node, the largest code of its rows on the left and the smallest on the right:
-    /// neighbours among the codes of the node. Zeros at a leaf.
+    /// For each node, the largest code of its rows on the left and the smallest on the right, which
+    /// are neighbours among the codes of the node. Zeros at a leaf.
     pub below: Vec<u32>,
     /// See `below`.
     pub above: Vec<u32>,
 }
 
-/// Judges the thresholds of a node.
+/// Scores the thresholds of a node.
 trait Criterion {
-    /// Prepares for a node, its rows ascending, below the columns of `path`; false when no split
-    /// of it can gain.
+    /// Prepares for a node with these rows (ascending) below the columns of `path`. Returns false
+    /// if no split of the node can gain anything.
     fn enter(&mut self, rows: &[u32], path: &[usize]) -> bool;
 
     /// [`size`](fn@size) of a row.
     fn size(&self, row: u32) -> i64;
 
-    /// Offers the thresholds of the node that was entered, or those that may be the best: by
-    /// column, then ascending. Asks `interrupted` once per column, more often where that takes long.
+    /// Offers the thresholds of the current node, or those that may be the best: by column, then
+    /// ascending. Calls `interrupted` once per column, or more often if that takes long.
     fn choose(
         &mut self,
         group: &Group,
@@ -75,19 +75,19 @@ trait Criterion {
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<(), Interrupted>;
 
-    /// An improvement that is no more than this is none.
+    /// Improvements of at most this size are rounding.
     fn rounding(&self) -> f64 {
         0.0
     }
 
-    /// Cost of the node as a leaf, for a tree to be pruned.
+    /// Cost of the node as a leaf, for trees that are pruned.
     fn leaf(&self) -> i64 {
         0
     }
 }
 
-/// Writes by how much every cut of a column improves the node: left are the first `cut` rows in the
-/// order of its codes.
+/// Computes the improvement of the node at every cut of a column: the first `cut` rows in the order
+/// of its codes are on the left.
 trait Scores: Criterion {
     fn score(
         &mut self,
@@ -103,7 +103,7 @@ trait Scores: Criterion {
     }
 }
 
-/// Offers every threshold of a node, each column read in the order of its codes.
+/// Offers every threshold of a node, reading each column in the order of its codes.
 fn choose_in_order(
     criterion: &mut impl Scores,
     group: &Group,
@@ -142,30 +142,31 @@ struct Group<'a> {
     columns: &'a Columns<'a>,
     rows: Range<usize>,
     smallest: Smallest,
-    /// [`size`](fn@size) of all of them.
+    /// Total [`size`](fn@size) of the rows.
     total: i64,
 }
 
 impl Group<'_> {
-    /// Whether the node may be cut with a left side of this size.
+    /// Whether the node may be split with a left side of this size.
     fn allows(&self, left: i64) -> bool {
         self.smallest.allows_leaf(left) && self.smallest.allows_leaf(self.total - left)
     }
 }
 
-/// The best of the splits offered.
+/// The best of the offered splits.
 struct Choice {
     best: Option<GreedySplit>,
-    /// The best of those that gain nothing.
+    /// The best of the splits without a gain.
     idle: Option<GreedySplit>,
-    /// A fall of no more than this is none.
+    /// Decreases of at most this size are rounding.
     nothing: f64,
-    /// Whether a split that gains nothing will do.
+    /// Whether a split without a gain is acceptable.
     patient: bool,
 }
 
 impl Choice {
-    /// Offers a split; the first of equal ones counts. No threshold if `fall` is NaN.
+    /// Offers a split; the first of equally good splits counts. If `fall` is NaN, there is no
+    /// threshold.
     fn offer(&mut self, column: usize, [below, above]: [u32; 2], fall: f64, price: i64) {
         if fall.is_nan() {
             return;
@@ -179,7 +180,7 @@ impl Choice {
         }
     }
 
-    /// A fall that is no larger changes nothing.
+    /// Decreases of at most this size change nothing.
     fn least(&self) -> f64 {
         match (&self.best, &self.idle) {
             (Some(best), _) => best.gain,
@@ -196,10 +197,11 @@ impl Choice {
 
 /// Grows a tree by the log-rank statistic of the two sides of a split within the node.
 ///
-/// `interrupted` is asked once per node and column. O(columns · rows · log(rows)) per level.
+/// `interrupted` is called once per node and column. O(columns · rows · log(rows)) per level.
 ///
 /// # Errors
-/// [`Interrupted`] as soon as `interrupted` says so.
+///
+/// [`Interrupted`] as soon as `interrupted` returns true.
 pub fn grow_by_logrank(
     columns: Vec<Codes>,
     obs: &Observations,
@@ -217,8 +219,8 @@ fn of_rows(columns: &[Codes], rows: &[u32]) -> Vec<Codes<'static>> {
     columns.iter().map(|codes| codes.of_rows(rows)).collect()
 }
 
-/// Rows in the order of time and all else that sums depend on, so that no sum over them depends
-/// on the order in which the caller has them.
+/// Rows ordered by time and by everything else that sums depend on, so that no sum over them
+/// depends on the order of the caller's rows.
 fn canonical_order(obs: &Observations) -> Vec<u32> {
     let entry = |i: usize| obs.entry.map_or(0.0, |v| v[i]);
     let mut order: Vec<u32> = (0..obs.len() as u32).collect();
@@ -230,12 +232,13 @@ fn canonical_order(obs: &Observations) -> Vec<u32> {
     order
 }
 
-/// Grows a tree by the fall of the costs of `task`, without its price of a split.
+/// Grows a tree by the decrease of the costs of `task`, without its price of a split.
 ///
 /// O(columns · rows) per level; otherwise as [`grow_by_logrank`].
 ///
 /// # Errors
-/// [`Interrupted`] as soon as `interrupted` says so.
+///
+/// [`Interrupted`] as soon as `interrupted` returns true.
 pub fn grow_by_costs<T: Questions>(
     task: &T,
     columns: Vec<Codes>,
@@ -249,11 +252,11 @@ pub fn grow_by_costs<T: Questions>(
     Ok(in_preorder(growth.nodes))
 }
 
-/// The cheapest subtree within the limits, all prices included, of the tree that
-/// [`grow_by_costs`] grows without a limit of leaves.
+/// The cheapest subtree within the limits, including all prices, of the tree that [`grow_by_costs`]
+/// grows without a limit on leaves.
 ///
-/// Down to a depth of [`PATIENCE`] nodes are split even if that does not pay at once. When
-/// `interrupted`, the subtree is of what has been grown so far.
+/// Down to a depth of [`PATIENCE`], nodes are split even if that does not pay immediately. When
+/// `interrupted`, it is a subtree of what has been grown so far.
 pub fn subtree_by_costs<T: Questions>(
     task: &T,
     columns: Vec<Codes>,
@@ -265,8 +268,8 @@ pub fn subtree_by_costs<T: Questions>(
     subtree(Growth::new(sums, columns, unlimited(limits), true), limits, interrupted)
 }
 
-/// As [`subtree_by_costs`], by the loss of a curve task. If a column has many thresholds, some of them
-/// are scored. O(columns · rows · log(rows)) per level.
+/// As [`subtree_by_costs`], by the loss of a curve task. If a column has many thresholds, only some
+/// of them are scored. O(columns · rows · log(rows)) per level.
 pub fn subtree_by_curve(
     task: &(impl ScalarCurveTask + ?Sized),
     columns: Vec<Codes>,
@@ -278,7 +281,7 @@ pub fn subtree_by_curve(
     subtree(Growth::new(criterion, columns, unlimited(limits), true), limits, interrupted)
 }
 
-/// A tree grown without a limit of leaves has all smaller ones in it.
+/// A tree that was grown without a limit on leaves contains all smaller ones.
 fn unlimited(limits: &Limits) -> Limits {
     let deepest = limits.max_leaf_nodes.map_or(usize::MAX, |leaves| leaves - 1);
     let max_depth = Some(limits.max_depth.unwrap_or(usize::MAX).min(deepest));
@@ -290,7 +293,7 @@ fn subtree<C: Criterion>(
     limits: &Limits,
     interrupted: impl FnMut() -> bool,
 ) -> Grown {
-    // The part grown before a stop is a tree, too.
+    // The part that was grown before a stop is a tree, too.
     let _ = growth.run(interrupted);
     let mut nodes = growth.nodes;
     let n_nodes = nodes.len();
@@ -332,19 +335,19 @@ struct OpenGreedyNode {
     split: GreedySplit,
 }
 
-/// A node in the order of creation: its split and its children, or a leaf.
+/// A node, in the order of creation: its split and its children, or a leaf.
 struct GreedyNode {
     parent: usize,
     leaf: i64,
     split: Option<(GreedySplit, [usize; 2])>,
 }
 
-/// A tree as it grows.
+/// A tree while it grows.
 struct Growth<'a, C> {
     criterion: C,
     columns: Columns<'a>,
     limits: Limits,
-    /// Whether splits need not pay at once.
+    /// Whether splits need not pay immediately.
     patient: bool,
     nodes: Vec<GreedyNode>,
 }
@@ -365,7 +368,7 @@ impl<'a, C: Criterion> Growth<'a, C> {
                 let node = self.nodes.len();
                 self.nodes.push(GreedyNode { parent, leaf: 0, split: None });
                 let divisible = leaves < most_leaves && max_depth.is_none_or(|most| depth < most);
-                // A tree that is pruned needs the costs of all nodes.
+                // Pruning needs the costs of all nodes.
                 if !divisible && !self.patient {
                     continue;
                 }
@@ -397,7 +400,7 @@ impl<'a, C: Criterion> Growth<'a, C> {
         }
     }
 
-    /// Columns tested above a node, the nearest first.
+    /// Columns that are tested above a node, nearest first.
     fn path(&self, mut node: usize) -> Vec<usize> {
         let mut path = Vec::new();
         while node > 0 {
@@ -407,7 +410,7 @@ impl<'a, C: Criterion> Growth<'a, C> {
         path
     }
 
-    /// The best split of the node that was entered; one that gains nothing only if `patient`.
+    /// The best split of the current node; without a gain only if `patient`.
     fn best_split(
         &mut self,
         rows: Range<usize>,
@@ -446,7 +449,7 @@ fn beats(value: f64, best: f64) -> bool {
 fn in_preorder(mut nodes: Vec<GreedyNode>) -> Grown {
     let mut grown = Grown { tree: Tree::default(), below: Vec::new(), above: Vec::new() };
     let tree = &mut grown.tree;
-    // Nodes to lay out, each with the parent that it is the right child of.
+    // Nodes to be placed, each with the parent whose right child it is.
     let mut waiting = vec![(0, None)];
     while let Some((node, right_of)) = waiting.pop() {
         let id = tree.feature.len();

@@ -1,68 +1,69 @@
-//! The fall of an objective that is a function of summed statistics, at every threshold.
+//! The decrease, at every threshold, of an objective that is a function of summed statistics.
 //!
-//! The rows of a node are summed over blocks of codes, in the order in which they are stored; that
-//! gives the fall at the ends of all blocks. Where the cost of a leaf is concave in its sums, a fall
-//! within a block is at most that of a corner of the box that the sums pass through on the way from
-//! one end to the other: only blocks that may hold the best threshold are read row by row.
+//! The rows of a node are summed over blocks of codes, in the order in which they are stored; this
+//! gives the decrease at the ends of all blocks. If the cost of a leaf is concave in its sums, the
+//! decrease within a block is at most that at a corner of the box that the sums pass through from
+//! one end to the other. So only blocks that may contain the best threshold are read row by row.
 
 use super::columns::Column;
 use super::{Choice, Criterion, Group, Interrupted};
 use crate::data::{rows_of, size};
 use crate::task::Questions;
 
-/// Gains of so many units, for each that rounding may add to a leaf, are rounding.
+/// A gain of at most this many units, per unit that rounding may add to a leaf, is rounding.
 const ROUNDING: i64 = 64;
 
-/// Most blocks of a wide column; few in the tests, so that their small samples have all kinds.
+/// Most blocks of a wide column. The number is small in tests, so that their small samples have all
+/// kinds.
 const BLOCKS: usize = if cfg!(test) { 16 } else { 1024 };
 
-/// Rows of a node for every block: a bound of a block takes as long as two cuts.
+/// Number of rows of a node per block; bounding a block takes as long as scoring two cuts.
 const ROWS_OF_BLOCK: usize = if cfg!(test) { 2 } else { 16 };
 
-/// Fewest rows of a node that are worth blocks.
+/// Smallest number of rows of a node for which blocks are worthwhile.
 const LARGE: usize = if cfg!(test) { 20 } else { 8 * ROWS_OF_BLOCK };
 
-/// A narrow column has blocks in a node with one row for so many levels, or more.
+/// A narrow column has blocks if the node has at least one row per this many levels.
 const SPARSE: usize = 4;
 
-/// Most channels whose corners are looked at.
+/// Most channels for which corners are used.
 const CHANNELS: usize = 4;
 
-/// Blocks are left out that cannot come this close, relatively, to the largest fall at the end of a
-/// block: far more than the difference at which falls are equal.
+/// Blocks are skipped if they cannot come this close, relatively, to the largest decrease at the
+/// end of a block. This is far more than the difference at which decreases are equal.
 const CLOSE: f64 = 1e-6;
 
-/// Sums of integers decide: they are exact and do not depend on the order of the rows.
+/// Scores by integer sums, which are exact and do not depend on the order of the rows.
 pub(super) struct Sums<'a, T> {
     task: &'a T,
-    /// Size of every row, then its statistics, then the negative ones of the signed channels.
+    /// Size of every row, its statistics, and the negative parts of the signed channels.
     records: Vec<i64>,
-    /// Integers per record.
+    /// Number of integers per record.
     width: usize,
-    /// Channels of statistics.
+    /// Number of channels of statistics.
     channels: usize,
-    /// Channels with statistics of either sign.
+    /// Channels whose statistics may have either sign.
     signed: Vec<usize>,
-    /// Whether falls within a block are bounded by its corners.
+    /// Whether decreases within a block are bounded by its corners.
     bounded: bool,
     /// Statistics of the node, without its size.
     all: Vec<i64>,
     right: Vec<i64>,
     corner: Vec<i64>,
-    /// Least and most that the sums on the left come to within a block.
+    /// Smallest and largest sums on the left within a block.
     reach: [Vec<i64>; 2],
-    /// Columns tested above the node.
+    /// Columns that are tested above the node.
     path: Vec<usize>,
     leaf: i64,
 }
 
 /// Sums of a node's rows over blocks of codes of a column.
 struct Blocks {
-    /// Codes per block, as a power of two.
+    /// Number of codes per block, as a power of two.
     shift: u32,
-    /// Records.
+    /// A record per block.
     sums: Vec<i64>,
-    /// Fall at the end of every block; NaN where it is no threshold.
+    /// Decrease at the end of every block; NaN if this is not a threshold.
     falls: Vec<f64>,
 }
 
@@ -115,7 +116,7 @@ impl<'a, T: Questions> Sums<'a, T> {
         counts.all(|((left, all), least)| left >= least && all - left >= *least)
     }
 
-    /// Fall of a cut with these sums on the left.
+    /// Decrease at a cut with these sums on the left.
     fn fall(&mut self, price: i64, left: &[i64]) -> f64 {
         for ((right, all), left) in self.right.iter_mut().zip(&self.all).zip(left) {
             *right = all - left;
@@ -124,18 +125,18 @@ impl<'a, T: Questions> Sums<'a, T> {
         (self.leaf - sides - price) as f64
     }
 
-    /// At least the fall of every cut within a block whose records sum to `own`, after sums of
-    /// `before`; the falls at the `ends` of the block are NaN where they are not known.
+    /// Upper bound on the decrease at every cut within a block whose records sum to `own`, after
+    /// sums of `before`; the decreases at the `ends` of the block are NaN if they are not known.
     fn most(&mut self, price: i64, before: &[i64], own: &[i64], ends: [f64; 2]) -> f64 {
         let n = self.channels;
         for c in 0..n {
-            // Sums of a channel that only grow end where the block does.
+            // In a channel whose sums only grow, they end at the end of the block.
             let sign = self.signed.iter().position(|&channel| channel == c);
             let negative = sign.map_or(0, |place| own[1 + n + place]);
             self.reach[0][c] = before[1 + c] + negative;
             self.reach[1][c] = before[1 + c] + own[1 + c] - negative;
         }
-        // Where no sum falls, two corners are the ends.
+        // If no sum decreases, two corners are the ends.
         let corners = 1usize << n;
         let mut open = 0..corners;
         if self.signed.is_empty() {
@@ -156,7 +157,7 @@ impl<'a, T: Questions> Sums<'a, T> {
         ends.into_iter().fold(of_corners, f64::max) + self.rounding()
     }
 
-    /// Sums over the blocks of a column, and the falls at their ends; none where its rows are
+    /// Sums over the blocks of a column, and the decreases at their ends; `None` if its rows are
     /// better read one by one.
     fn blocks(&mut self, column: usize, group: &Group) -> Option<Blocks> {
         let (rows, asked) = (group.columns.rows(group.rows.clone()), group.columns.column(column));
@@ -223,8 +224,8 @@ impl<'a, T: Questions> Sums<'a, T> {
         }
     }
 
-    /// Offers the thresholds at the ends of the blocks of a column, and those within the blocks
-    /// that may hold one with a fall above `least`.
+    /// Offers the thresholds at the ends of the blocks of a column, and those within blocks that
+    /// may contain one with a decrease above `least`.
     fn offer_blocks(
         &mut self,
         column: usize,
@@ -237,7 +238,7 @@ impl<'a, T: Questions> Sums<'a, T> {
         let asked = columns.column(column);
         let (fall_price, price) = (self.feature_price(column), self.price(column));
         let (mut before, mut after) = (vec![0; self.width], vec![0; self.width]);
-        // The last code of the block before, and the fall at its end.
+        // The last code of the previous block, and the decrease at its end.
         let mut end: Option<(u32, f64)> = None;
         let mut at = group.rows.start;
         let each = blocks.sums.chunks_exact(self.width).zip(&blocks.falls).enumerate();
@@ -273,8 +274,8 @@ impl<'a, T: Questions> Sums<'a, T> {
         }
     }
 
-    /// Offers every threshold between rows in the order of a column, of which those before them sum
-    /// to `left`.
+    /// Offers every threshold between rows in the order of a column; the rows before them sum to
+    /// `left`.
     fn offer_rows(
         &mut self,
         column: usize,
@@ -386,7 +387,7 @@ mod tests {
         subtree(Growth::new(sums, columns, limits, true), &limits, || false)
     }
 
-    /// Every objective, whether or not its blocks are bounded.
+    /// Every objective, whether its blocks are bounded or not.
     #[test]
     fn blocks_hide_no_threshold() {
         let mut wide = 0;
@@ -432,8 +433,8 @@ mod tests {
         assert!(wide > 100);
     }
 
-    /// How many blocks of a column may hold a better threshold than the best at their ends, each of
-    /// whose bounds is one for every path through it.
+    /// The number of blocks of a column that may contain a better threshold than the best at their
+    /// ends. Checks that their bounds hold for every path through them.
     fn blocks_read<T: Questions>(task: &T, codes: &[u32]) -> usize {
         let n = codes.len();
         let mut sums = Sums::new(task);
@@ -451,7 +452,7 @@ mod tests {
         let (mut at, mut read) = (0, 0);
         let mut before = f64::NAN;
         for (own, &after) in blocks.sums.chunks_exact(sums.width).zip(&blocks.falls) {
-            // Corners at known ends are not looked at, and change nothing.
+            // Corners at known ends are skipped, which changes nothing.
             let most = sums.most(0, &left.clone(), own, [before, after]);
             let of_all = sums.most(0, &left.clone(), own, [f64::NAN; 2]);
             assert!(most == of_all || (most - of_all).abs() <= sums.rounding(), "{most} {of_all}");
@@ -471,7 +472,7 @@ mod tests {
     #[test]
     fn most_of_the_blocks_are_left_out() {
         let n = 4096u32;
-        // Rows of low codes die early.
+        // Rows with low codes have early events.
         let early = |i: u32| i * 2_357 % n < n / 2;
         let noise = |i: u32| f64::from(i * 997 % n) + 1.0;
         let time: Vec<f64> =

@@ -1,4 +1,4 @@
-//! Whole trees against a grower that does everything the slow way.
+//! Compares whole trees with those of a slow and simple grower.
 
 use super::*;
 use crate::data::Ranks;
@@ -14,7 +14,7 @@ pub(super) struct Problem {
     pub event: Vec<bool>,
     pub weight: Vec<f64>,
     pub entry: Option<Vec<f64>>,
-    /// Events that the likelihood counts in place of those observed.
+    /// Events that the likelihood counts instead of the observed ones.
     pub smoothed: Option<Vec<f64>>,
 }
 
@@ -77,7 +77,7 @@ impl Problem {
         self.grow_under(by, 0.0, limits)
     }
 
-    /// By likelihood under a prior of so many pseudo-events.
+    /// Grows by likelihood with a prior of `prior` pseudo-events.
     fn grow_under(&self, by: By, prior: f64, limits: &Limits) -> Grown {
         let (obs, columns) = (self.observations(), self.columns());
         match by {
@@ -171,7 +171,7 @@ struct SlowNode {
     children: Option<[usize; 2]>,
 }
 
-/// The first of the best splits of a node and its gain.
+/// The first of the best splits of a node, and its gain.
 fn slow_best(
     problem: &Problem,
     by: By,
@@ -312,7 +312,7 @@ fn of_equal_splits_the_first_is_taken() {
             let Some((column, below, above)) = preorder(&problem.grow(by, &single))[0] else {
                 continue;
             };
-            // The same split again, and with the sides exchanged.
+            // The same split again, and with exchanged sides.
             let side: Vec<u32> =
                 problem.codes[column].iter().map(|&code| u32::from(code > below)).collect();
             let exchanged = side.iter().map(|code| 1 - code).collect();
@@ -362,7 +362,7 @@ fn an_interrupt_stops_between_columns() {
     assert_eq!((grown, asked), (Err(Interrupted), 3));
 }
 
-/// Sum of the costs of the leaves and prices of the splits.
+/// Sum of the costs of the leaves and the prices of the splits.
 fn cost(task: &impl ScalarTask, problem: &Problem, nodes: &Preorder) -> i64 {
     fn walk(
         (task, problem, nodes): (&impl ScalarTask, &Problem, &Preorder),

@@ -1,9 +1,9 @@
-//! Data of a task: columns by name, each of one type.
+//! The data of a task: named columns, each with one type.
 
 use crate::error::Error;
 use std::cell::Cell;
 
-/// Values under one name, borrowed from the caller.
+/// The values of a column, borrowed from the caller.
 #[derive(Clone, Copy, Debug)]
 pub enum Column<'a> {
     /// A real number per row, feature or label.
@@ -21,12 +21,12 @@ pub enum Column<'a> {
     },
     /// One number for all rows.
     Number(f64),
-    /// One of the words a task knows.
+    /// A word that the task defines.
     Word(&'a str),
 }
 
 impl Column<'_> {
-    /// Rows, features or labels; none for what is one value.
+    /// Number of entries; `None` for a single value.
     fn len(&self) -> Option<usize> {
         match *self {
             Column::Numbers(values) => Some(values.len()),
@@ -38,13 +38,14 @@ impl Column<'_> {
     }
 }
 
-/// Columns by name. What is asked for is noted, so that what nobody wants can be refused.
+/// Columns by name. Every column that is read is recorded, so that columns that no task reads can
+/// be rejected.
 #[derive(Clone, Debug, Default)]
 pub struct Columns<'a> {
     columns: Vec<(&'a str, Column<'a>, Cell<bool>)>,
 }
 
-/// Reads one type of column: as an option, and as what must be there.
+/// Readers of one type of column: one that returns an option, and one that requires the column.
 macro_rules! readers {
     ($($maybe:ident, $need:ident: $variant:pat => $value:expr, $type:ty, $kind:literal;)*) => {$(
         #[doc = concat!("The column of that name, ", $kind, "; none where absent.")]
@@ -64,7 +65,7 @@ macro_rules! readers {
 }
 
 impl<'a> Columns<'a> {
-    /// Adds a column; of two with one name the first counts.
+    /// Adds a column. If a name is given twice, the first column counts.
     pub fn insert(&mut self, name: &'a str, column: Column<'a>) {
         self.columns.push((name, column, Cell::new(false)));
     }
@@ -75,7 +76,7 @@ impl<'a> Columns<'a> {
         Some(*column)
     }
 
-    /// Refuses columns of another length than there are rows.
+    /// Rejects columns whose length is not the number of rows.
     pub fn check_rows(&self, names: &[&'static str], n_rows: usize) -> Result<(), Error> {
         for &name in names {
             let length = self.columns.iter().find(|(known, ..)| *known == name);
@@ -89,7 +90,7 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// Refuses columns that were never asked for.
+    /// Rejects columns that were never read.
     pub fn check_read(&self) -> Result<(), Error> {
         match self.columns.iter().find(|(.., read)| !read.get()) {
             Some((name, ..)) => {

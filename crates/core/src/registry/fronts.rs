@@ -1,4 +1,4 @@
-//! The tasks whose best tree is chosen from a Pareto front, or found under limits, by name.
+//! Tasks that choose their tree from a Pareto front, or search under limits, by name.
 
 use super::Problem;
 use crate::data::BinaryMatrix;
@@ -15,19 +15,19 @@ use crate::task::fair_survival::FairSurvival;
 use crate::task::parity::{Criterion, GroupLimit, Parity};
 use crate::task::{FrontTask, Statistics};
 
-/// A search that has everything but its features and limits.
+/// A prepared search that still needs features and limits.
 pub struct FrontSearch<'a> {
-    /// Whether the event of every row was observed; empty where there are none.
+    /// Whether the event of every row was observed; empty if the task has no events.
     pub(super) events: Vec<bool>,
     /// The search.
     pub(super) search: Box<Search<'a>>,
 }
 
-/// The search of a front over features, within limits.
+/// Searches for a front over features, within limits.
 type Search<'a> = dyn Fn(&BinaryMatrix, &Checked, &Monitor) -> Result<Front, Error> + 'a;
 
 impl<'a> FrontSearch<'a> {
-    /// For a task with these events, or with none.
+    /// A search with these events; `None` if the task has no events.
     fn new(
         events: Vec<bool>,
         search: impl Fn(&BinaryMatrix, &Checked, &Monitor) -> Result<Front, Error> + 'a,
@@ -36,10 +36,10 @@ impl<'a> FrontSearch<'a> {
     }
 }
 
-/// A line of the registry, which prepares the search.
+/// Prepares the search of one task.
 type Prepare = for<'a> fn(&Problem<'a>) -> Result<FrontSearch<'a>, Error>;
 
-/// Names of the tasks, and how they are prepared.
+/// Name of every task, and the function that prepares it.
 const TABLE: &[(&str, Prepare)] = &[
     ("confusion", confusion),
     ("f-measure", |p| metric(p, Metric::FBeta(p.amount("beta")?))),
@@ -57,7 +57,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|&(name, _)| name)
 }
 
-/// The search of that name; none by this name is known here.
+/// The search of that name; `None` if it is not in this table.
 pub(super) fn prepare<'a>(
     name: &str,
     problem: &Problem<'a>,
@@ -75,7 +75,7 @@ fn confusion<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     FrontSearch::new(Vec::new(), move |x, s, m| solve_front(&task, x, s, m))
 }
 
-/// A measure of both error rates.
+/// A measure that is a function of both error rates.
 fn metric<'a>(p: &Problem<'a>, metric: Metric) -> Result<FrontSearch<'a>, Error> {
     let (labels, weights, penalty) = (p.binary("labels")?, p.weights()?, p.leaf_penalty);
     FrontSearch::new(Vec::new(), move |x, s, m| {
@@ -83,11 +83,12 @@ fn metric<'a>(p: &Problem<'a>, metric: Metric) -> Result<FrontSearch<'a>, Error>
     })
 }
 
-/// Errors, where groups are treated alike.
+/// Number of errors, under a limit on the differences between groups.
 fn parity<'a>(p: &Problem<'a>, criterion: Criterion) -> Result<FrontSearch<'a>, Error> {
     let (group, n_groups) = p.groups()?;
-    // One component of the cost for the errors, and one for each difference that is limited; some
-    // that limit nothing spare a search of its own for every number.
+    // The cost has one component for the errors and one for each limited difference. Differences
+    // that limit nothing are included, so that not every number of components needs code of its
+    // own.
     match criterion.differences(n_groups) {
         0 | 1 => alike::<2>(p, criterion, group),
         2 => alike::<3>(p, criterion, group),
@@ -124,8 +125,9 @@ fn alike<'a, const K: usize>(
     })
 }
 
-/// The result, or, if only the range of the data keeps it from being certain, what a task
-/// finds that knows its objective; a much better one shows the next.
+/// Returns the result. If it is uncertain only because of the range of the data, repeats the search
+/// with numbers as fine as the objective found requires; a much better objective requires finer
+/// ones again.
 fn again<T>(
     mut found: Front,
     finer: impl Fn(f64) -> Result<Option<T>, Error>,
@@ -141,7 +143,7 @@ fn again<T>(
     resolved(found, widest)
 }
 
-/// Rewards of labels, of which some may be given to so many rows only.
+/// Rewards of labels, some of which may be assigned to a limited number of rows.
 fn capacity<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let (rewards, n_labels) = p.columns.table("rewards")?;
     let capacity = p.columns.numbers("capacity")?;
@@ -149,7 +151,7 @@ fn capacity<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
         let reason = "is not of shape (rows, labels) with a capacity per label";
         return Err(Error::invalid("rewards", reason));
     }
-    // One component of the cost for all labels, and one for each that is limited.
+    // The cost has one component for all labels and one for each limited label.
     match 1 + capacity.iter().filter(|c| c.is_finite()).count() {
         1 => limited::<1>(p, rewards, capacity),
         2 => limited::<2>(p, rewards, capacity),
@@ -173,7 +175,7 @@ fn limited<'a, const K: usize>(
     FrontSearch::new(Vec::new(), move |x, s, m| {
         let relaxed = without_capacity(rewards, capacity.len(), weights, penalty, x);
         let first = solve_limited(&task, &*relaxed, x, s, m, None)?;
-        // No better tree falls shorter in a row than this one in all.
+        // A better tree loses no more on any single row than this tree loses in total.
         let finer =
             |known| Capacity::<K>::new(rewards, capacity, weights, penalty, Some(known)).map(Some);
         again(
@@ -185,7 +187,8 @@ fn limited<'a, const K: usize>(
     })
 }
 
-/// Group, largest difference and end of the restricted mean of fair survival trees.
+/// Group of every row, largest allowed difference, and end of the restricted mean of fair survival
+/// trees.
 fn fairness(p: &Problem) -> Result<(Vec<bool>, f64, f64), Error> {
     let tau = p.amount("tau")?;
     if tau == 0.0 {
@@ -194,7 +197,8 @@ fn fairness(p: &Problem) -> Result<(Vec<bool>, f64, f64), Error> {
     Ok((p.binary("group")?, p.amount("delta")?, tau))
 }
 
-/// Likelihood, where two groups are predicted to live as long.
+/// Likelihood, under a limit on the difference between the predicted restricted means of two
+/// groups.
 fn fair_likelihood<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let (obs, prior, penalty) = (p.observations()?, p.prior()?, p.leaf_penalty);
     let (group, delta, tau) = fairness(p)?;
@@ -206,7 +210,8 @@ fn fair_likelihood<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     })
 }
 
-/// Brier score, where two groups are predicted to live as long.
+/// Brier score, under a limit on the difference between the predicted restricted means of two
+/// groups.
 fn fair_brier<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let (obs, penalty) = (p.observations()?, p.leaf_penalty);
     let (group, delta, tau) = fairness(p)?;

@@ -1,4 +1,4 @@
-//! Every task by name, and one way in: what can be asked of it follows from its family.
+//! Looks up every task by name. The family of a task determines what can be asked of it.
 
 mod columns;
 mod fronts;
@@ -24,18 +24,18 @@ use crate::task::curve::{LeafCurve, ScalarCurveTask};
 use crate::task::priced::Priced;
 use crate::tree::Tree;
 
-/// Costs of labels where questions have prices, too.
+/// Costs of labels, with prices for questions.
 pub const PRICED: &str = "priced-costs";
 
-/// Integrated Brier score of a curve per leaf.
+/// Integrated Brier score of the leaves' curves.
 pub const BRIER: &str = "brier";
 
-/// Facts about a task without its data.
+/// What is known about a task without its data.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// Questions that it answers: methods of [`Prepared`].
+    /// Questions that it can answer: methods of [`Prepared`].
     pub asks: &'static [&'static str],
     /// Switches of [`Settings`] that its searches read.
     pub switches: &'static [&'static str],
@@ -62,7 +62,7 @@ pub fn tasks() -> Vec<Entry> {
     all
 }
 
-/// A task whose costs come from outside, in batches.
+/// A task whose costs are computed by the caller, in batches.
 pub struct Outside<'a> {
     /// The costs.
     pub task: &'a dyn BatchTask,
@@ -74,17 +74,18 @@ pub struct Outside<'a> {
     pub leaf_penalty: f64,
 }
 
-/// A task that is ready to be searched for, by the family of searches that knows it.
+/// A task that is ready to be searched, by the family of its search.
 pub enum Prepared<'a> {
     /// Leaf costs are functions of sums.
     Sum(Box<dyn ManyTrees>),
-    /// And questions have prices that depend on those above.
+    /// Leaf costs are functions of sums, and the price of a question depends on the questions
+    /// above.
     Priced(Box<Priced>),
     /// Leaf costs need the rows in the order of time.
     Curve(Box<dyn ScalarCurveTask>),
-    /// Costs from outside.
+    /// Leaf costs come from the caller.
     Outside(Outside<'a>),
-    /// The best of a front.
+    /// The tree is chosen from a front.
     Front(FrontSearch<'a>),
 }
 
@@ -108,7 +109,8 @@ fn priced(p: &Problem) -> Result<Priced, Error> {
 /// Prepares the task of that name.
 ///
 /// # Errors
-/// For an unknown name, and for columns that are missing, not acceptable or not of the task.
+///
+/// For an unknown name, and for columns that are missing, invalid or not part of the task.
 pub fn prepare<'a>(name: &str, problem: &Problem<'a>) -> Result<Prepared<'a>, Error> {
     problem.check()?;
     let prepared = match name {
@@ -129,16 +131,17 @@ pub fn prepare<'a>(name: &str, problem: &Problem<'a>) -> Result<Prepared<'a>, Er
     Ok(prepared)
 }
 
-/// A task that is ready to sum up the rows of its records, and to find trees from these sums.
+/// A task that can sum up the rows of its records and search on these sums.
 pub struct Summed {
     task: Box<dyn SumSearch>,
     counts: Option<Vec<i64>>,
 }
 
-/// Prepares the task of that name from records, of which each stands for "count" rows.
+/// Prepares the task of that name from records that stand for "count" rows each.
 ///
 /// # Errors
-/// As [`prepare`]; for tasks whose costs are no function of sums.
+///
+/// As [`prepare`], and for tasks whose costs are not functions of sums.
 pub fn prepare_sums(name: &str, problem: &Problem) -> Result<Summed, Error> {
     if problem.columns.number_if_any("fewest")?.is_some() {
         return without("partial sums: leaves need rows of every group");
@@ -157,18 +160,19 @@ pub fn prepare_sums(name: &str, problem: &Problem) -> Result<Summed, Error> {
 }
 
 impl Summed {
-    /// Records that a table sums up.
+    /// Records for a table of sums.
     pub fn records(&self) -> Records<'_> {
         let (statistics, channels) = self.task.statistics();
         Records { statistics, events: self.task.events(), channels, counts: self.counts.as_deref() }
     }
 
-    /// The best tree over the rows of a table; see [`partial::search`](crate::search::partial::search).
+    /// The best tree for the rows of a table; see
+    /// [`partial::search`](crate::search::partial::search).
     pub fn search(&self, table: &Table, s: &Settings, m: &Monitor) -> Result<Found, Error> {
         self.task.search_table(table, self.records(), s, m)
     }
 
-    /// The same with its certificate; see [`partial::certify`](crate::search::partial::certify).
+    /// A tree with its certificate; see [`partial::certify`](crate::search::partial::certify).
     pub fn certify(
         &self,
         table: &Table,
@@ -181,7 +185,7 @@ impl Summed {
     }
 }
 
-/// Switches of [`Settings`] that the searches for sums read.
+/// Switches of [`Settings`] that searches on sums read.
 const OF_SUMS: &[&str] = &[
     "backend",
     "precision",
@@ -195,18 +199,19 @@ const OF_SUMS: &[&str] = &[
     "planted",
 ];
 
-/// Those that the search over ranks reads.
+/// Switches that the search over ranks reads.
 const OF_RANKS: &[&str] = &["backend", "precision", "cache", "cells_per_thread", "planted"];
 
-/// Those for curves.
+/// Switches that searches on curves read.
 const OF_CURVES: &[&str] =
     &["backend", "equivalent_points", "look_ahead", "cache", "cells_per_thread", "planted"];
 
-/// Those for costs from outside.
+/// Switches that searches with the caller's costs read.
 pub const OF_OUTSIDE: &[&str] =
     &["backend", "lattice_depth", "trivial_bound", "cache", "cells_per_thread", "planted"];
 
-/// Those for fronts: of the searches without limits that come first, whichever they are.
+/// Switches that searches for fronts read, including those of the searches without limits that run
+/// first.
 const OF_FRONTS: &[&str] = &[
     "backend",
     "precision",
@@ -221,7 +226,7 @@ const OF_FRONTS: &[&str] = &[
     "planted",
 ];
 
-/// Error of a family of tasks that has no such search.
+/// The error for a family of tasks that has no such search.
 fn without<T>(what: &str) -> Result<T, Error> {
     Err(Error::invalid("task", format!("has no {what}")))
 }
@@ -237,7 +242,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// Refuses switches that would do nothing.
+    /// Rejects switches that would have no effect.
     fn check(&self, settings: &Settings) -> Result<(), Error> {
         let unread = settings.switches.changed().find(|name| !self.switches().contains(name));
         unread.map_or(Ok(()), |name| {
@@ -245,7 +250,7 @@ impl Prepared<'_> {
         })
     }
 
-    /// Whether the event of every row was observed; empty where there are none.
+    /// Whether the event of every row was observed; empty if the task has no events.
     fn events(&self) -> &[bool] {
         match self {
             Prepared::Sum(task) => task.events(),
@@ -256,7 +261,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// Settings that say nothing in vain: neither switches nor, for these rows, limits.
+    /// The settings, after rejecting switches and limits that would have no effect.
     fn checked(&self, x: &BinaryMatrix, settings: &Settings) -> Result<Checked, Error> {
         self.check(settings)?;
         settings.checked(x.n_rows(), self.n_events())
@@ -280,7 +285,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// The best tree over every threshold of the columns; its features are questions of `x`.
+    /// The best tree over all thresholds of the columns; its features are questions of `x`.
     pub fn over_thresholds(
         &self,
         x: &RankMatrix,
@@ -322,7 +327,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// Forecast of a search, with the numbers of distinct rows and useful columns.
+    /// Forecast of a search, with the number of distinct rows and of useful columns.
     pub fn forecast(
         &self,
         x: &BinaryMatrix,
@@ -338,7 +343,7 @@ impl Prepared<'_> {
         Ok((expected, sample.n_rows(), sample.n_columns()))
     }
 
-    /// Trees within `most.0` of the optimum, at most `most.1`.
+    /// Trees within `most.0` of the optimum, `most.1` of them at most.
     pub fn near_optimal(
         &self,
         x: &BinaryMatrix,
@@ -370,7 +375,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// The front, or the one tree of it that was asked for.
+    /// The front, or the tree of the front that the task asks for.
     pub fn front(&self, x: &BinaryMatrix, s: &Settings, m: &Monitor) -> Result<Front, Error> {
         let s = &self.checked(x, s)?;
         match self {
@@ -417,7 +422,7 @@ mod tests {
 
     #[test]
     fn limits_are_checked_before_anything_is_prepared() {
-        // No column is there: what is refused first says what was looked at first.
+        // No columns are given: the error shows what is checked first.
         let refusal = |n_rows, n_features, max_leaves| {
             let columns = Columns::default();
             let problem = Problem { columns, n_rows, n_features, leaf_penalty: 0.0, max_leaves };

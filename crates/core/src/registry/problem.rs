@@ -1,4 +1,4 @@
-//! The rows of a sample as tasks read them.
+//! The rows of a problem, in the form that tasks read.
 
 use super::columns::Columns;
 use crate::data::check_size;
@@ -8,13 +8,13 @@ use crate::task::Weights;
 use crate::task::groups::Groups;
 use crate::task::prices::FeaturePrices;
 
-/// Most labels of the lattice kernels.
+/// Most labels that the lattice kernels support.
 const MOST_LABELS: usize = 32;
 
 /// Most groups of rows.
 const MOST_GROUPS: usize = 1 << 10;
 
-/// Columns that have an entry per row, whatever the task.
+/// Columns that have one entry per row in every task.
 const PER_ROW: [&str; 17] = [
     "count",
     "cause",
@@ -35,10 +35,10 @@ const PER_ROW: [&str; 17] = [
     "statistics",
 ];
 
-/// Data and limits from which a task is prepared.
+/// Data and limits of a task.
 #[derive(Clone, Debug)]
 pub struct Problem<'a> {
-    /// Values of the rows, and what the task has to know besides.
+    /// Values of the rows, and everything else that the task needs.
     pub columns: Columns<'a>,
     /// Number of rows.
     pub n_rows: usize,
@@ -51,8 +51,8 @@ pub struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// Refuses limits that no tree keeps, data that are too large, and columns that do not have an
-    /// entry per row: before anything is made of them.
+    /// Before anything is prepared, rejects limits that no tree can satisfy, data that are too
+    /// large, and columns without one entry per row.
     pub(super) fn check(&self) -> Result<(), Error> {
         check_size(self.n_rows, self.n_features)?;
         if self.max_leaves == 0 {
@@ -61,14 +61,14 @@ impl<'a> Problem<'a> {
         self.columns.check_rows(&PER_ROW, self.n_rows)
     }
 
-    /// Weight of each row, where rows do not all count the same.
+    /// Weight of each row; `None` if all rows weigh the same.
     pub fn weights(&self) -> Result<Option<&'a [f64]>, Error> {
         let weights = self.columns.numbers_if_any("weight")?;
         not_negative("sample_weight", weights.unwrap_or(&[]))?;
         Ok(weights)
     }
 
-    /// Weights, and how many rows each record stands for.
+    /// Weights, and the number of rows that each record stands for.
     pub fn rows(&self) -> Result<Weights<'a>, Error> {
         let count = self.columns.codes_if_any("count")?;
         if let Some(at) = count.and_then(|count| count.iter().position(|&n| n < 1)) {
@@ -93,8 +93,8 @@ impl<'a> Problem<'a> {
         Ok((labels, n_classes))
     }
 
-    /// By how much every row is of every class, `[row][class]`, and the number of classes; none
-    /// where rows have labels.
+    /// Share of every class in every row, `[row][class]`, and the number of classes; `None` if rows
+    /// have labels.
     pub fn shares(&self) -> Result<Option<(&'a [f64], usize)>, Error> {
         let given = self.columns.table_if_any("shares")?.is_some();
         given.then(|| self.of_labels("shares")).transpose()
@@ -110,7 +110,7 @@ impl<'a> Problem<'a> {
         Ok((values, n_labels))
     }
 
-    /// Prices of features if the costs of questions are part of the objective.
+    /// Prices of the features, if the objective contains the costs of questions.
     pub fn prices(&self) -> Result<FeaturePrices, Error> {
         let columns = &self.columns;
         let cost = columns.numbers("feature_cost")?;
@@ -127,7 +127,7 @@ impl<'a> Problem<'a> {
         )
     }
 
-    /// Outcomes under censoring.
+    /// Right-censored outcomes.
     pub fn observations(&self) -> Result<Observations<'a>, Error> {
         let observations = Observations {
             time: self.columns.numbers("time")?,
@@ -142,7 +142,7 @@ impl<'a> Problem<'a> {
         Ok(observations)
     }
 
-    /// The same, of which each may stand for several rows.
+    /// As [`observations`](Self::observations), for records that may stand for several rows.
     pub fn counted_observations(&self) -> Result<Observations<'a>, Error> {
         Ok(Observations { count: self.rows()?.count, ..self.observations()? })
     }
@@ -154,7 +154,7 @@ impl<'a> Problem<'a> {
         Ok(losses)
     }
 
-    /// A column of 0 and 1.
+    /// A column of zeros and ones.
     pub fn binary(&self, name: &'static str) -> Result<Vec<bool>, Error> {
         let codes = self.columns.codes(name)?;
         match codes.iter().position(|code| !(0..=1).contains(code)) {
@@ -175,7 +175,7 @@ impl<'a> Problem<'a> {
         Ok((groups, n_groups))
     }
 
-    /// The fewest rows of every group in a leaf; no groups where there is no such number.
+    /// Minimum number of rows of every group in a leaf; without groups if there is no minimum.
     pub fn minimum(&self) -> Result<Groups, Error> {
         if self.columns.number_if_any("fewest")?.is_none() {
             return Ok(Groups::default());
@@ -188,7 +188,7 @@ impl<'a> Problem<'a> {
         Groups::new(groups, n_groups, self.count("fewest")? as i64)
     }
 
-    /// A number that is not negative.
+    /// A non-negative number.
     pub fn amount(&self, name: &'static str) -> Result<f64, Error> {
         let value = self.columns.number(name)?;
         if value.is_finite() && value >= 0.0 {
@@ -198,7 +198,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Pseudo-events of the prior of every leaf; none where absent.
+    /// Pseudo-events of the prior of every leaf; 0 if not given.
     pub fn prior(&self) -> Result<f64, Error> {
         Ok(self.columns.number_if_any("prior")?.unwrap_or(0.0))
     }

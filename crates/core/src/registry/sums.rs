@@ -1,4 +1,4 @@
-//! The tasks whose leaf costs are functions of sums over the rows, one line per objective.
+//! Tasks whose leaf costs are functions of sums over the rows, one line for each objective.
 
 use super::Problem;
 use crate::data::{BinaryMatrix, RankMatrix, Sample};
@@ -20,7 +20,7 @@ use crate::task::regression::Regression;
 use crate::task::{LaneTask, Statistics, Swept};
 use crate::tree::Tree;
 
-/// Action on a task, whatever its type.
+/// An action on a task of any type.
 pub trait Visitor {
     /// Result of the action.
     type Output;
@@ -34,7 +34,7 @@ macro_rules! registry {
         /// Names of the tasks.
         pub const SUMS: &[&str] = &[$($name),*];
 
-        /// Prepares the task of that name and hands it on; none by this name is known here.
+        /// Prepares the task of that name and passes it on; `None` if it is not in this registry.
         pub fn visit<V: Visitor>(
             name: &str,
             problem: &Problem,
@@ -99,15 +99,15 @@ registry! {
         Regression::new(p.columns.numbers("target")?, p.rows()?, p.leaf_penalty);
 }
 
-/// The searches for a task of any type; see the functions of [`crate::search`] by these names.
+/// The searches for a task of any type; see the functions of the same name in [`crate::search`].
 #[allow(missing_docs, reason = "documented there")]
 pub trait SumSearch: Send + Sync {
     fn events(&self) -> &[bool];
     fn solve(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error>;
     fn path(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Vec<Solution>, Error>;
     fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample);
-    /// The task with numbers that are fine enough to be summed up once for all, for trees of so many
-    /// leaves; `counts` are the rows of every record.
+    /// The task with numbers fine enough to be summed once for all trees with up to `max_leaves`
+    /// leaves; `counts` are the rows of each record.
     fn to_sum(self: Box<Self>, counts: Option<&[i64]>, max_leaves: usize) -> Box<dyn SumSearch>;
     /// Statistics per record, and the number of channels.
     fn statistics(&self) -> (&[i64], usize);
@@ -186,7 +186,7 @@ impl<T: LaneTask + 'static> SumSearch for T {
     }
 }
 
-/// The searches that look at many trees at once, for tasks whose questions cost nothing.
+/// Searches for many trees at once, for tasks whose questions are free.
 #[allow(missing_docs, reason = "documented there")]
 pub trait ManyTrees: SumSearch {
     fn over_thresholds(&self, x: &RankMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error>;
@@ -230,7 +230,7 @@ impl<T: Swept + 'static> ManyTrees for T {
     }
 }
 
-/// Puts a task into a box, its type forgotten.
+/// Puts a task into a box that hides its type.
 pub(super) struct Boxed;
 
 impl Visitor for Boxed {

@@ -1,8 +1,9 @@
 //! Depth-first branch and bound over [`Nodes`].
 //!
-//! A node with something left to spend is looked up, solved at once by the task's engine, or
-//! split by every question in turn: those whose bound reaches what is known are left out, the
-//! others are the sum of their sides. Only what costs less than a cut is looked for.
+//! A node that may still be split is looked up in the memo, solved at once by the task's engine, or
+//! split on every question in turn. Questions whose bound reaches the best known cost are skipped;
+//! the cost of the others is the sum over both sides. Only trees that cost less than a cut are
+//! searched for.
 
 use super::memo::Memo;
 use super::nodes::{
@@ -11,14 +12,14 @@ use super::nodes::{
 use super::threads::on_each;
 use super::{Monitor, Stop};
 
-/// Nodes met, by rows and by what may be spent on them.
+/// Nodes already met, by their rows and remaining allowance.
 pub type MemoOf<N> = Memo<<N as Nodes>::Cost, <N as Nodes>::Subtree>;
 
 /// The search of one thread.
 pub struct Branch<'a, N: Nodes> {
-    /// The task's side.
+    /// The nodes of the task.
     pub nodes: N,
-    /// Shared by all threads; `None` to remember nothing.
+    /// Shared by all threads; `None` if nothing is remembered.
     pub memo: Option<&'a MemoOf<N>>,
     /// Clock and interrupt.
     pub monitor: &'a Monitor<'a>,
@@ -29,14 +30,14 @@ struct Sides<'a, N: Nodes> {
     open: Option<&'a N::Open>,
     split: &'a N::Split,
     nodes: &'a [N::Node; 2],
-    /// No tree costs less, as was known before.
+    /// Lower bounds that were known before.
     bounds: [N::Cost; 2],
-    /// Least of what was proven for each share.
+    /// Smallest of the bounds proven for each share.
     proven: [N::Cost; 2],
 }
 
 impl<'a, N: Nodes> Branch<'a, N> {
-    /// Does the work on a thread for each of several workers, or else here.
+    /// Runs the work on one thread per worker; with fewer than two workers, on this thread.
     pub fn spread(&mut self, workers: Vec<N>, work: impl Fn(&mut Branch<'a, N>) + Sync)
     where
         N: Send,
@@ -50,8 +51,8 @@ impl<'a, N: Nodes> Branch<'a, N> {
         on_each(&mut branches, &work);
     }
 
-    /// Least cost of the trees on a node if that is below `cut`, otherwise a lower bound that
-    /// reaches `cut` but for the slack.
+    /// The least cost of a tree on a node if it is below `cut`, otherwise a lower bound that
+    /// reaches `cut` up to the slack.
     pub fn solve(
         &mut self,
         node: &N::Node,
@@ -76,8 +77,8 @@ impl<'a, N: Nodes> Branch<'a, N> {
         }
     }
 
-    /// Knowledge about a node without a look at its rows, if that is enough: `allowed` is what
-    /// it can make use of.
+    /// What is known about a node without looking at its rows, if that suffices; `allowed` is the
+    /// part of the allowance that the node can use.
     pub fn known(&self, node: &N::Node, allowed: Allowed, cut: N::Cost) -> Option<KnownOf<N>> {
         if allowed.leaves == 1 {
             return Some(self.nodes.leaf(node));
@@ -90,7 +91,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         self.memo?.get(self.nodes.key(node) ^ allowed.mark(), reached)
     }
 
-    /// Solves a node by the task's engine, or says which questions are to be tried.
+    /// Solves a node by the task's engine, or returns the questions to try.
     pub fn look(
         &mut self,
         node: &N::Node,
@@ -121,7 +122,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         let slack = self.nodes.slack();
         let mut best = self.nodes.first(node, open);
         let mut place = Place::FIRST;
-        // Least cost of all trees except the best.
+        // Least cost of all trees other than the best.
         let mut least = N::Cost::MOST;
         while let Some((question, split)) = queue.next(open) {
             let limit = best.value.plus(place.tie(split.first(question))).lesser(cut);
@@ -149,7 +150,8 @@ impl<'a, N: Nodes> Branch<'a, N> {
         Ok(Known::bound(least))
     }
 
-    /// Least cost of the trees with this question at the root, if below `cut`; otherwise a bound.
+    /// The least cost of a tree with this question at the root if it is below `cut`, otherwise a
+    /// bound.
     pub fn below(
         &mut self,
         node: &N::Node,
@@ -176,7 +178,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         Ok(known)
     }
 
-    /// Over all ways to share the leaves between two sides.
+    /// Searches all ways to share the leaves between the two sides.
     fn over_shares(
         &mut self,
         node: &N::Node,
@@ -188,8 +190,8 @@ impl<'a, N: Nodes> Branch<'a, N> {
         let mut place = Place::FIRST;
         let ways = self.ways(sides.nodes, allowed);
         if N::ALL_SIZES && ways.clone().nth(1).is_some() {
-            // A result for as many leaves as either side can use holds for all shares, and a
-            // lattice finds them all.
+            // A result for as many leaves as either side can use holds for all shares, and one
+            // lattice finds all of them.
             let below = [allowed.below(); 2];
             let known = self.pair(node, sides, below, cut)?;
             if known.value >= cut {
@@ -215,13 +217,13 @@ impl<'a, N: Nodes> Branch<'a, N> {
         Ok(least)
     }
 
-    /// Place of a tree that was found, with this question at its root.
+    /// Place of a tree that was found with this question at its root.
     pub fn place(&self, known: &KnownOf<N>, question: usize) -> Option<Place> {
         known.tree.as_ref().map(|tree| Place::new(self.nodes.leaves(tree), question))
     }
 
-    /// Ways to share the leaves so that none is left over that a side could use; just one where
-    /// there are enough for both.
+    /// Ways to share the leaves that leave over none that a side could use. There is only one if
+    /// there are enough leaves for both sides.
     pub fn ways(
         &self,
         sides: &[N::Node; 2],
@@ -234,7 +236,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
             .map(move |yes| [all - yes, yes].map(|leaves| Allowed { depth, leaves }))
     }
 
-    /// The two sides of a split with their shares.
+    /// Searches both sides of a split with the given shares.
     fn pair(
         &mut self,
         node: &N::Node,
@@ -273,7 +275,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
         Ok(Known::exact(value, self.nodes.join(node, split, trees)))
     }
 
-    /// The best share of a question whose least cost is known to be `value`, and the sides.
+    /// The sides' best share of the leaves for a question whose least cost is known.
     pub fn best_share(
         &mut self,
         node: &N::Node,
@@ -301,7 +303,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
 }
 
 impl<N: Nodes> Sides<'_, N> {
-    /// One share of one side costs so much at least.
+    /// Records a proven lower bound for one side and one share.
     fn prove(&mut self, side: usize, lower: N::Cost) {
         self.proven[side] = self.proven[side].lesser(lower);
     }

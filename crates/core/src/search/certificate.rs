@@ -1,44 +1,44 @@
-//! Certificate of a search: the one place where a status is made.
+//! The certificate of a search. This is the only place that assigns a status.
 
 use super::{Monitor, Settings, Status, Stop, TracePoint};
 use crate::error::Error;
 
-/// Objective and bound meet where they differ by no more than this share of the magnitude.
+/// Objective and bound meet if they differ by at most this share of the magnitude.
 pub(super) const MEET: f64 = 1e-9;
 
-/// Share by which evaluating an objective, or that of a cost, may be off, 2^−46: far more than a
+/// Relative error of evaluating an objective, or the objective of a cost: 2^−46, far more than a
 /// few roundings. See docs/maths/resolution.md.
 pub(crate) const EVALUATED: f64 = 1.0 / (1u64 << 46) as f64;
 
-/// An objective, and the size of what it is a sum of.
+/// An objective, and the size of its terms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// The objective of a tree.
     pub objective: f64,
-    /// Its absolute value, or more where terms of different signs cancel: the mean absolute term
-    /// of the tree's leaves.
+    /// Its absolute value, or more if terms of different signs cancel: the mean absolute term of
+    /// the tree's leaves.
     pub magnitude: f64,
 }
 
 impl Measured {
-    /// A measure of an objective whose terms have one sign.
+    /// An objective whose terms have one sign.
     pub fn plain(objective: f64) -> Measured {
         Measured { objective, magnitude: objective.abs() }
     }
 
-    /// Before any tree is known.
+    /// The state before any tree is known.
     pub(super) const NONE: Measured = Measured { objective: f64::INFINITY, magnitude: 0.0 };
 
-    /// Whether this is the least objective, as far as `lower` proves it: to [`MEET`], and exactly
-    /// where the objective is 0.
+    /// Whether `lower` proves that this is the least objective: to within [`MEET`], and exactly if
+    /// the objective is 0.
     pub fn meets(self, lower: f64) -> bool {
         let Measured { objective, magnitude } = self;
         objective <= lower || objective - lower <= MEET * magnitude
     }
 }
 
-/// The error for a search whose objective and bound do not meet, whatever numbers it computes with;
-/// `widest` names an array and says how far its values range.
+/// The error if objective and bound do not meet in any precision; `widest` names an array and says
+/// how far its values range.
 pub(crate) fn too_wide(
     (name, range): (&'static str, String),
     objective: f64,
@@ -52,16 +52,16 @@ pub(crate) fn too_wide(
     Error::invalid(name, reason)
 }
 
-/// Objective and bound as a search goes on. Bounds only rise, and none is reported above the
-/// objective known at the time.
+/// Objective and bound during a search. Bounds only rise, and no reported bound exceeds the
+/// objective known at that time.
 pub(super) struct Certificate<'a> {
     monitor: &'a Monitor<'a>,
     best: Measured,
     lower: f64,
     trace: Vec<TracePoint>,
-    /// Objective of a known tree.
+    /// Objective of a known tree, for tests.
     planted: Option<f64>,
-    /// Whether what was left out rests on a reference model.
+    /// Whether trees were ruled out by a reference model.
     trusts_reference: bool,
 }
 
@@ -75,14 +75,14 @@ pub(super) struct Verdict {
 }
 
 impl<'a> Certificate<'a> {
-    /// No tree is below `least`, and none is known.
+    /// Starts with the bound `least`, and without a tree.
     pub fn new(monitor: &'a Monitor<'a>, settings: &Settings, least: f64) -> Self {
         let (planted, trusts_reference) = (settings.switches.planted, false);
         let (best, trace) = (Measured::NONE, Vec::new());
         Certificate { monitor, best, lower: least, trace, planted, trusts_reference }
     }
 
-    /// Goes on where another search for the same trees ended.
+    /// Continues where another search for the same trees ended.
     pub fn after(mut self, objective: f64, lower_bound: f64, trace: &[TracePoint]) -> Self {
         self.best = Measured::plain(objective);
         self.raise(lower_bound);
@@ -90,35 +90,35 @@ impl<'a> Certificate<'a> {
         self
     }
 
-    /// Bounds are not of trees that the reference model rules out.
+    /// Whether bounds may ignore trees that the reference model rules out.
     pub fn trusting_reference(self, trusts_reference: bool) -> Self {
         Certificate { trusts_reference, ..self }
     }
 
-    /// A tree with this objective is known.
+    /// Takes the objective of a new tree.
     pub fn improve(&mut self, found: Measured) {
         if found.objective < self.best.objective {
             self.best = found;
         }
     }
 
-    /// The tree that will be returned has this objective, which may differ from that of one as
-    /// good in its last digits.
+    /// Sets the objective of the tree that is returned. It may differ in its last digits from that
+    /// of an equally good tree.
     pub fn settle(&mut self, found: Measured) {
         self.best = found;
     }
 
-    /// No tree is below `lower`; infinite where there is none.
+    /// Takes a lower bound; infinite if there is no tree.
     pub fn raise(&mut self, lower: f64) {
         self.lower = self.lower.max(lower);
     }
 
-    /// Everything better than the best tree known is ruled out, exactly.
+    /// Records that no tree is better than the best known tree.
     pub fn close(&mut self) {
         self.lower = self.best.objective;
     }
 
-    /// Whether the best tree known is proven to be so.
+    /// Whether the best known tree is proven optimal.
     pub fn is_met(&self) -> bool {
         self.best.objective < f64::INFINITY && self.best.meets(self.lower)
     }
@@ -132,8 +132,9 @@ impl<'a> Certificate<'a> {
         }
     }
 
-    /// Reports where the search is, and keeps what is new. No objective is above an earlier one:
-    /// of trees that are as good, the one kept may be worse in its last digits.
+    /// Reports the progress of the search, and stores it if it is new. No objective is above an
+    /// earlier one, although among equally good trees the one that is kept may be worse in its last
+    /// digits.
     pub fn record(&mut self) {
         let mut point = self.point();
         if let Some(before) = self.trace.last() {
@@ -144,7 +145,7 @@ impl<'a> Certificate<'a> {
         self.keep(point);
     }
 
-    /// Keeps what is new; whether it is.
+    /// Stores a point if it is new, and returns whether it is.
     fn keep(&mut self, point: TracePoint) -> bool {
         let numbers = |p: &TracePoint| (p.objective, p.lower_bound);
         let is_new = self.trace.last().is_none_or(|last| numbers(last) != numbers(&point));
@@ -154,11 +155,12 @@ impl<'a> Certificate<'a> {
         is_new
     }
 
-    /// The end, after a stop or because nothing is left to search. Optimal if, and only if,
-    /// objective and bound meet.
+    /// Ends the search, after a stop or because nothing is left. The status is optimal if and only
+    /// if objective and bound meet.
     ///
     /// # Panics
-    /// When the search missed the planted tree.
+    ///
+    /// If the search missed the planted tree.
     pub fn finish(mut self, stop: Option<Stop>) -> Verdict {
         let objective = self.best.objective;
         let status = match stop {
@@ -178,13 +180,14 @@ impl<'a> Certificate<'a> {
         let before = self.trace.last().map_or(f64::INFINITY, |point| point.objective);
         let mut point = self.point();
         if self.keep(point) {
-            // The last report is what is returned, but for last digits by which a tie is above it.
+            // The last report is the returned objective, unless a tie is above it in the last
+            // digits.
             point.objective = point.objective.min(before);
             point.lower_bound = point.lower_bound.min(point.objective);
             self.monitor.report(&point);
         }
         let TracePoint { objective, lower_bound, nodes, .. } = self.point();
-        // The objective of the tree returned may differ from that of the search in its last digits.
+        // The objective of the returned tree may differ from that of the search in its last digits.
         for point in &mut self.trace {
             point.objective = point.objective.max(objective);
             point.lower_bound = point.lower_bound.min(lower_bound);
@@ -243,7 +246,7 @@ mod tests {
         assert_eq!(status(2.0 - 1.9e-9, 2.0), Status::Optimal);
         assert_eq!(status(2.0 - 2.1e-9, 2.0), Status::Unresolved);
         assert_eq!(status(2.0 - 2.1e-9, 3.0), Status::Optimal);
-        // Nothing is close to 0 but 0.
+        // Only 0 is close to 0.
         let zero = |c: &mut Certificate| {
             c.raise(-1e-300);
             c.improve(Measured::plain(0.0));

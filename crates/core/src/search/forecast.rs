@@ -1,4 +1,4 @@
-//! Forecast of a search, from counts alone.
+//! Forecasts the effort of a search from counts alone.
 
 use super::lattice::{self, Extent, visits, work};
 use super::{Precision, Settings};
@@ -9,9 +9,9 @@ use crate::task::LaneTask;
 /// Expected cost of a search that runs to the end.
 #[derive(Clone, Copy, Debug)]
 pub struct Forecast {
-    /// Seconds, good to a factor of about two where nothing can be left out.
+    /// Seconds, to within a factor of about two if nothing can be pruned.
     pub seconds: f64,
-    /// The part of the seconds in proportion to the number of rows.
+    /// The part of the seconds that is proportional to the number of rows.
     pub row_seconds: f64,
     /// Bytes of tables and rows, without the caller's data.
     pub bytes: f64,
@@ -22,7 +22,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// For so many cells and visits of rows, each of which takes so many nanoseconds.
+    /// A forecast for numbers of cells and row visits and the nanoseconds that each takes.
     pub(super) fn new(
         (cells, row_visits): (f64, f64),
         (cell, visit): (f64, f64),
@@ -34,17 +34,17 @@ impl Forecast {
         Forecast { seconds, row_seconds, bytes: bytes as f64, cells, row_visits }.and_rows(0.0)
     }
 
-    /// With so many seconds more in proportion to the number of rows.
+    /// Adds seconds that are proportional to the number of rows.
     fn and_rows(self, more: f64) -> Self {
-        // Hopeless depths overflow, and an overflow times nothing is not a number.
+        // Very large depths overflow, and infinity times zero is not a number.
         let finite = |value: f64| if value.is_finite() { value } else { f64::INFINITY };
         let (seconds, row_seconds) = (self.seconds + more, self.row_seconds + more);
         Forecast { seconds: finite(seconds), row_seconds: finite(row_seconds), ..self }
     }
 }
 
-/// Nanoseconds per leaf cell and per row visit of each backend, one thread, measured on
-/// GBSG2, whas500 and flchain at depth 4 and 5 (benchmarks/records).
+/// Nanoseconds per leaf cell and per row visit of each backend on one thread, measured on GBSG2,
+/// whas500 and flchain at depths 4 and 5 (benchmarks/records).
 fn nanoseconds(backend: Backend, precision: Precision) -> (f64, f64) {
     let (cell, visit) = match backend.kind() {
         #[cfg(target_arch = "x86_64")]
@@ -61,44 +61,44 @@ fn nanoseconds(backend: Backend, precision: Precision) -> (f64, f64) {
     (cell * width, visit)
 }
 
-/// Seconds per row of the caller before and after the search, for merging equal rows and leaves: of
-/// survival, whose leaves have curves, and of other tasks.
+/// Seconds per row of the caller before and after the search, for merging equal rows and for
+/// leaves. The first value is for survival, whose leaves have curves, the second for other tasks.
 const PER_ROW: [f64; 2] = [1.2e-6, 0.4e-6];
 
-/// How much longer a visit takes where the rows, of so many bytes in all, are far away: from
-/// 512 KiB on they leave the near caches, at 16 MiB all have.
+/// Factor by which visits take longer if the rows (of this size in bytes) are far away: they leave
+/// the near caches from 512 KiB on, completely at 16 MiB.
 fn far(bytes: usize) -> f64 {
     1.0 + 3.0 * ((bytes as f64 / (512 << 10) as f64).log2() / 5.0).clamp(0.0, 1.0)
 }
 
-/// Forecast for trees of the depth of the settings, before any pruning; O(rows + depth).
+/// Forecast for trees of the depth of the settings, without pruning; O(rows + depth).
 pub fn forecast<T: LaneTask>(task: &T, sample: &Sample, settings: &Settings) -> Forecast {
     Work::new(task, sample, settings).to_depth(settings.limits.max_depth)
 }
 
 /// Forecast of searches to any depth.
 ///
-/// One lattice has C(F, d)·2^d cells and visits Σ_r C(k_r, d − 1) rows, where k_r is the number of
+/// A lattice has C(F, d)·2^d cells and visits Σ_r C(k_r, d − 1) rows, where k_r is the number of
 /// runs in which row r has a true column. Every level above the deepest lattice splits on each
 /// column in turn.
 pub struct Work<'a, T> {
     task: &'a T,
     sample: &'a Sample,
     settings: &'a Settings,
-    /// Depth beyond which no tree can pay for its splits, or has rows or columns for them.
+    /// Depth beyond which no tree can pay for its splits, or has the rows or columns for them.
     useful: usize,
-    /// Number of rows with each number of columns for which they are visited.
+    /// Number of rows by the number of columns for which they are visited.
     visits: Vec<usize>,
     /// Lanes of the deepest lattice.
     precision: Precision,
 }
 
 impl<'a, T: LaneTask> Work<'a, T> {
-    /// Counts; O(rows).
+    /// Counts rows and columns; O(rows).
     pub fn new(task: &'a T, sample: &'a Sample, settings: &'a Settings) -> Self {
         let mut useful = sample.n_columns().min(settings.limits.most_leaves().saturating_sub(1));
         if task.split_price() > task.tie_price() {
-            // No more splits than could pay for themselves; see `Branch`.
+            // At most the number of splits that could pay for themselves; see `Branch`.
             let rows = (0..sample.n_rows()).map(|r| task.part_cost(sample.statistics(r)));
             let gain = task.leaf_cost(&sample.total).saturating_sub(rows.sum());
             useful = useful.min(usize::try_from(gain / task.split_price()).unwrap_or(0));
@@ -119,7 +119,7 @@ impl<'a, T: LaneTask> Work<'a, T> {
         self.on_threads(depth, self.settings.threads())
     }
 
-    /// Forecast of a search to this depth on so many threads.
+    /// Forecast of a search to this depth on `n_threads` threads.
     pub fn on_threads(&self, depth: usize, n_threads: usize) -> Forecast {
         let Work { task, sample, settings, precision, .. } = *self;
         let depth = depth.min(self.useful);
@@ -136,7 +136,7 @@ impl<'a, T: LaneTask> Work<'a, T> {
         let (cell, visit) = nanoseconds(backend, precision);
         let visit = visit * far(extent(depth).row_bytes(sample));
         let (cells, row_visits) = work(&self.visits, sample.n_columns(), depth, reach);
-        // Above lattices every thread has questions of its own.
+        // Above lattices every thread has its own questions.
         let threads = match depth > reach {
             true => n_threads.min(sample.n_columns()),
             false => lattice::useful_threads(|| cells + row_visits, settings).min(n_threads),

@@ -1,7 +1,7 @@
-//! The greedy tree that a search starts from, whatever its task.
+//! The greedy tree that every search starts from.
 //!
-//! Grown breadth-first, so that a stop leaves a tree that is worth having, and pruned exactly:
-//! of all subtrees of the grown tree with the leaves allowed, the cheapest.
+//! It grows breadth-first, so that a useful tree remains after a stop, and is pruned exactly: the
+//! result is the cheapest subtree of the grown tree with the allowed leaves.
 
 use super::nodes::{Cost, Found};
 use super::prune::{Costed, Pruned};
@@ -10,26 +10,26 @@ use crate::data::Column;
 use crate::tree::Tree;
 use std::collections::VecDeque;
 
-/// Depth down to which a split need not pay for itself at once.
+/// Down to this depth, a split need not pay for itself immediately.
 pub(crate) const PATIENCE: usize = 8;
 
-/// A task's side: nodes, and which split of a node is the best.
+/// What a task provides: its nodes, and the best split of a node.
 pub trait Grower {
     /// Cost of trees.
     type Cost: Cost;
-    /// Rows, and what is known of them.
+    /// Rows, and what is known about them.
     type Node;
-    /// A split, and what its sides are made from.
+    /// A split, with what is needed to make its sides.
     type Split;
 
-    /// Cost as a leaf; [`Cost::MOST`] where it may not be one.
+    /// Cost as a leaf; [`Cost::MOST`] if a leaf is not allowed.
     fn leaf(&self, node: &Self::Node) -> Self::Cost;
 
-    /// The split whose sides cost least as leaves, `depth` levels above the deepest; `None` where no
-    /// split can help.
+    /// The split whose sides cost least as leaves, `depth` levels above the deepest level; `None`
+    /// if no split can help.
     fn best(&mut self, node: &mut Self::Node, depth: usize) -> Result<Option<BestOf<Self>>, Stop>;
 
-    /// The false and the true side of a split; `again` if they will be asked for splits of their own.
+    /// The false and the true side of a split; `again` if they will be split, too.
     fn sides(
         &mut self,
         node: Self::Node,
@@ -37,10 +37,10 @@ pub trait Grower {
         again: bool,
     ) -> Result<[Self::Node; 2], Stop>;
 
-    /// The best tree of so many levels.
+    /// The best tree with this number of levels.
     fn exact(&mut self, node: &Self::Node, levels: usize) -> Result<Found<Self::Cost>, Stop>;
 
-    /// Costs that differ by no more are equal.
+    /// Costs that differ by no more than this are equal.
     fn slack(&self) -> Self::Cost {
         Self::Cost::NONE
     }
@@ -48,13 +48,13 @@ pub trait Grower {
 
 /// The best split of a node.
 pub struct BestSplit<S, C> {
-    /// Split from which the grower makes its sides.
+    /// What the grower needs to make the sides.
     pub split: S,
-    /// The column that is asked for.
+    /// The column of the split.
     pub column: Column,
     /// Its price.
     pub price: C,
-    /// Cost of a tree with no other split.
+    /// Cost of the tree that has only this split.
     pub cost: C,
 }
 
@@ -68,16 +68,16 @@ pub struct Shape {
     pub depth: usize,
     /// Most leaves.
     pub leaves: usize,
-    /// Levels at the bottom that are searched exactly, fewer than `depth`.
+    /// Levels at the bottom that are searched exactly; fewer than `depth`.
     pub exact: usize,
 }
 
-/// A node that was met, in the order of creation.
+/// A node, in the order of creation.
 struct Grown<C> {
     /// Cost as a leaf.
     leaf: C,
     split: Option<GrownSplit<C>>,
-    /// A best tree over its rows, where that is better than a leaf.
+    /// The best tree over its rows, if it was searched and is better than a leaf.
     best: Option<Found<C>>,
 }
 
@@ -96,7 +96,7 @@ pub fn greedy<G: Grower>(
     monitor: &Monitor,
 ) -> Found<G::Cost> {
     let mut nodes = Vec::new();
-    // The part grown before a stop is a tree, too.
+    // After a stop, the part that was grown is a tree, too.
     let _ = grow(grower, root, shape, monitor, &mut nodes);
     prune(&nodes, shape.leaves, grower.slack())
 }

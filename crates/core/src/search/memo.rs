@@ -1,17 +1,17 @@
-//! Memo of the nodes met so far, shared by all threads.
+//! Remembers the nodes that were already met, for all threads.
 
 use super::nodes::{Cost, Known};
 use crate::tree::Tree;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Part of a best tree that is kept.
+/// The part of a best tree that is kept.
 pub trait Kept: Clone + Send {
-    /// Bytes beyond its own size.
+    /// Bytes in addition to its own size.
     fn bytes(&self) -> usize;
 }
 
-/// The column at its root; −1 for a leaf.
+/// The column at the root; −1 for a leaf.
 impl Kept for i32 {
     fn bytes(&self) -> usize {
         0
@@ -20,7 +20,7 @@ impl Kept for i32 {
 
 impl Kept for Arc<Tree> {
     fn bytes(&self) -> usize {
-        // Three lists of numbers, each with what the allocator adds.
+        // Three lists of numbers, including the overhead of the allocator.
         24 * self.n_nodes() + 160
     }
 }
@@ -31,15 +31,15 @@ struct Entry<C, S> {
     known: Known<C, S>,
 }
 
-/// Entries looked at before one is displaced.
+/// Number of entries that are tried before one is displaced.
 const PROBES: usize = 8;
 const SHARDS: usize = 64;
 const FIRST_SIZE: usize = 64;
 
-/// Open addressing within shards, each under its own lock.
+/// A hash table with open addressing, divided into shards with a lock each.
 ///
-/// A shard doubles until the byte limit; from then on new entries displace old ones, and trees
-/// that do not fit are not kept.
+/// A shard doubles until the byte limit. From then on new entries displace old ones, and trees that
+/// do not fit are not kept.
 #[derive(Debug)]
 pub struct Memo<C, S> {
     shards: Vec<Mutex<Shard<C, S>>>,
@@ -56,7 +56,7 @@ struct Shard<C, S> {
 }
 
 impl<C: Cost, S: Kept> Memo<C, S> {
-    /// A table of at most `bytes`; of none at all with 0.
+    /// A table of at most `bytes` bytes; 0 remembers nothing.
     pub fn new(bytes: usize) -> Self {
         let empty = || Mutex::new(Shard { entries: Vec::new(), used: 0, trees: 0 });
         Memo {
@@ -75,7 +75,7 @@ impl<C: Cost, S: Kept> Memo<C, S> {
         &self.shards[(key >> 120) as usize % SHARDS]
     }
 
-    /// Knowledge about a node, if it is complete or a bound that reaches `reached`.
+    /// What is known about a node, if it is exact or a bound that reaches `reached`.
     pub fn get(&self, key: u128, reached: C) -> Option<Known<C, S>> {
         let shard = self.shard(key).lock().expect("no panic while locked");
         let entries = &shard.entries;
@@ -93,13 +93,13 @@ impl<C: Cost, S: Kept> Memo<C, S> {
         None
     }
 
-    /// Remembers; an exact value replaces a bound, a higher bound a lower one.
+    /// Stores what is known. An exact value replaces a bound, and a higher bound a lower one.
     pub fn put(&self, key: u128, known: &Known<C, S>) {
         let mut shard = self.shard(key).lock().expect("no panic while locked");
         let before = shard.bytes();
         shard.grow(self.bytes_per_shard);
         shard.insert(Entry { key, known: known.clone() }, self.bytes_per_shard);
-        // Sums of what is added and taken away, which may wrap around in between.
+        // Additions and subtractions are summed modulo 2^64, so the sum may wrap in between.
         self.bytes.fetch_add(shard.bytes().wrapping_sub(before), Ordering::Relaxed);
     }
 }
@@ -111,7 +111,8 @@ impl<C: Cost, S: Kept> Shard<C, S> {
         self.entries.len() * Self::ENTRY + self.trees
     }
 
-    /// Doubles the table where that fits; while it does, half of its new size is needed twice.
+    /// Doubles the table if that fits. Meanwhile the old and the new table exist together, which
+    /// takes one and a half times the new size.
     fn grow(&mut self, limit: usize) {
         let larger = (2 * self.entries.len()).max(FIRST_SIZE);
         let fits = larger * Self::ENTRY * 3 / 2 + self.trees <= limit;
@@ -143,7 +144,7 @@ impl<C: Cost, S: Kept> Shard<C, S> {
             }
         }
         let trees = self.trees - old.map_or(0, of) + of(&new);
-        // Without a tree nothing is added to the table, which has its place.
+        // Without a tree the entry needs no bytes beyond its place in the table.
         if of(&new) > 0 && self.entries.len() * Self::ENTRY + trees > limit {
             return;
         }

@@ -40,20 +40,20 @@ use crate::tree::Tree;
 /// Why the search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The tree is proven best: lower bound and objective meet.
+    /// The tree is proven optimal: lower bound and objective meet.
     Optimal,
-    /// The tree is best if no subtree can lose less than the reference model.
+    /// The tree is optimal if no subtree can lose less than the reference model.
     ReferenceOptimal,
-    /// The time ran out first.
+    /// The time limit was reached.
     TimeLimit,
-    /// The memory limit left no way to go on.
+    /// The search could not continue within the memory limit.
     MemoryLimit,
     /// The caller asked to stop.
     Interrupted,
     /// No allowed tree satisfies the constraints.
     Infeasible,
-    /// The search ended, but its numbers are too coarse for objective and bound to meet: it is done
-    /// again with finer ones, or the caller gets an error.
+    /// The search ended, but its numbers are too coarse for objective and bound to meet. It is
+    /// repeated with finer numbers, or the caller gets an error.
     Unresolved,
 }
 
@@ -68,7 +68,7 @@ impl From<Stop> for Status {
 }
 
 impl Status {
-    /// Name as users see it.
+    /// Name that users see.
     pub fn name(self) -> &'static str {
         match self {
             Status::Optimal => "optimal",
@@ -82,16 +82,17 @@ impl Status {
     }
 }
 
-/// The best tree with another question at one node of a tree, and best subtrees below it.
+/// The best tree with another question at one node of a given tree, and with the best subtrees
+/// below it.
 #[derive(Clone, Copy, Debug)]
 pub struct Alternative {
     /// The node.
     pub node: usize,
-    /// The question; of those that split the node's rows in the same way the first.
+    /// The question; the first of those that split the node's rows in the same way.
     pub feature: usize,
     /// Objective of the whole tree.
     pub objective: f64,
-    /// Its leaves.
+    /// Number of its leaves.
     pub n_leaves: usize,
 }
 
@@ -115,7 +116,7 @@ pub struct Solution {
     pub tree: Tree,
     /// Its objective, recomputed in f64 from the rows.
     pub objective: f64,
-    /// No allowed tree has a smaller objective than this.
+    /// A lower bound on the objective of every allowed tree.
     pub lower_bound: f64,
     /// Why the search ended.
     pub status: Status,
@@ -123,10 +124,10 @@ pub struct Solution {
     pub nodes: u64,
     /// Rows after merging.
     pub n_distinct_rows: usize,
-    /// Columns after dropping constants, duplicates and complements.
+    /// Columns without constants, duplicates and complements.
     pub n_columns: usize,
     /// Improvements over time.
     pub trace: Vec<TracePoint>,
-    /// Backend and precision used, for reports.
+    /// Backend and precision, for reports.
     pub kernel: String,
 }

@@ -1,4 +1,4 @@
-//! Deadlines and interrupts, looked at from inside the search.
+//! Deadlines and interrupts, which searches check regularly.
 
 use super::TracePoint;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -9,16 +9,17 @@ use std::time::{Duration, Instant};
 pub enum Stop {
     /// The deadline passed.
     Time,
-    /// The tables would not fit the memory limit.
+    /// The tables would exceed the memory limit.
     Memory,
     /// The caller's interrupt was raised.
     Interrupt,
 }
 
-/// How far first trees may overrun the time limit.
+/// How far the first trees may exceed the time limit.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// On a cache line of its own: what threads write all the time does not slow down what they read.
+/// A value on a cache line of its own, because threads write it all the time and would slow down
+/// reads of its neighbours.
 #[repr(align(128))]
 struct Apart(AtomicU64);
 
@@ -30,19 +31,20 @@ pub struct Monitor<'a> {
     progress: Option<&'a (dyn Fn(&TracePoint) + Sync)>,
     state: AtomicU8,
     nodes: Apart,
-    /// Forecast of the search, as bits: seconds and nodes; NaN where nobody knows.
+    /// Forecast of the search as bits: seconds and nodes; NaN if there is none.
     expected: [AtomicU64; 2],
-    /// Share of the search that is done, as bits, where the search itself can tell.
+    /// Finished share of the search as bits, if the search can tell.
     done: AtomicU64,
 }
 
 impl<'a> Monitor<'a> {
-    /// Starts the clock. `interrupted` is called often and from any thread; it must be cheap.
+    /// Starts the clock. `interrupted` must be cheap, because it is called often and from any
+    /// thread.
     pub fn new(time_limit: Option<Duration>, interrupted: &'a (dyn Fn() -> bool + Sync)) -> Self {
         Monitor::since(Instant::now(), time_limit, interrupted)
     }
 
-    /// As [`Monitor::new`] for a search whose preparation began at `start`.
+    /// As [`Monitor::new`], for a search whose preparation began at `start`.
     pub fn since(
         start: Instant,
         time_limit: Option<Duration>,
@@ -65,12 +67,12 @@ impl<'a> Monitor<'a> {
         Monitor { progress: Some(progress), ..self }
     }
 
-    /// For a search within this one, which has the time that is left.
+    /// A monitor for a search within this one; it has the remaining time.
     pub fn within<'b>(&self, stopped: &'b (dyn Fn() -> bool + Sync)) -> Monitor<'b> {
         Monitor { deadline: self.deadline, ..Monitor::new(None, stopped) }
     }
 
-    /// Reports to the caller how far the search is.
+    /// Reports the progress of the search to the caller.
     pub fn report(&self, point: &TracePoint) {
         if let Some(progress) = self.progress {
             progress(&TracePoint { seconds: self.seconds(), nodes: self.nodes(), ..*point });
@@ -98,7 +100,7 @@ impl<'a> Monitor<'a> {
             .map_or(f64::INFINITY, |d| d.saturating_duration_since(Instant::now()).as_secs_f64())
     }
 
-    /// Sets what the rest of the search is forecast to take.
+    /// Sets the forecast for the rest of the search.
     pub fn expect(&self, seconds: f64, nodes: f64) {
         let whole = [self.seconds() + seconds, self.nodes() as f64 + nodes];
         for (to, value) in self.expected.iter().zip(whole) {
@@ -106,13 +108,12 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Reports that this share of the search is done.
+    /// Reports the finished share of the search.
     pub fn advance(&self, share: f64) {
         self.done.store(share.to_bits(), Ordering::Relaxed);
     }
 
-    /// Share of the search that is done and seconds it is forecast to take yet, where there is
-    /// a forecast.
+    /// Finished share of the search and its remaining seconds, if there is a forecast.
     pub fn outlook(&self) -> Option<(f64, f64)> {
         let read = |x: &AtomicU64| f64::from_bits(x.load(Ordering::Relaxed));
         let [seconds, nodes] = [read(&self.expected[0]), read(&self.expected[1])];
@@ -121,14 +122,14 @@ impl<'a> Monitor<'a> {
         }
         let share = read(&self.done).max(self.nodes() as f64 / nodes.max(1.0)).clamp(0.0, 0.99);
         let so_far = self.seconds();
-        // Early counts say less than the forecast.
+        // Early on, the counts are less reliable than the forecast.
         let by_share = so_far * (1.0 - share) / share.max(1e-9);
         let left = if share < 0.05 { (seconds - so_far).max(0.0) } else { by_share };
         Some((share, left))
     }
 
-    /// As [`Monitor::check`], but the deadline may have passed for [`GRACE`]: for what is cheap
-    /// and makes a stopped search worth having.
+    /// As [`Monitor::check`], but the deadline may have passed by [`GRACE`]. For cheap work that
+    /// makes a stopped search useful.
     pub fn check_with_grace(&self) -> Result<(), Stop> {
         if self.deadline.is_some_and(|d| Instant::now() < d + GRACE) && !(self.interrupted)() {
             return Ok(());
@@ -136,7 +137,7 @@ impl<'a> Monitor<'a> {
         self.check()
     }
 
-    /// `Err` once the search must end; the first reason stays.
+    /// Returns an error once the search must end; the first reason is kept.
     pub fn check(&self) -> Result<(), Stop> {
         let mut reason = self.state.load(Ordering::Relaxed);
         if reason == 0 {

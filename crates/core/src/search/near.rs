@@ -1,4 +1,4 @@
-//! Every tree that is nearly as good as the best one.
+//! Lists all trees that are nearly as good as the best one.
 
 use super::branch::Branch;
 use super::nodes::{Allowed, Bounded, Cost, Listed, Nodes, Parent, full_leaves};
@@ -9,41 +9,42 @@ use rustc_hash::FxHashSet;
 /// The cost of a tree, and the tree.
 type Costed<C> = (C, Tree);
 
-/// Trees with their objectives, and whether these are all.
+/// Trees with their objectives, and whether the list is complete.
 type Listing = (Vec<(f64, Tree)>, bool);
 
 /// Trees near the optimum.
 #[derive(Clone, Debug)]
 pub struct Near {
-    /// The best first, or few leaves first where all are near.
+    /// The trees, sorted by number of leaves and then by features.
     pub trees: Vec<Solution>,
-    /// Whether there are no others.
+    /// Whether all near trees are listed.
     pub complete: bool,
 }
 
 impl Near {
-    /// A search that did not end by itself.
+    /// The result of a search that was stopped.
     pub(super) fn stopped(first: Solution, status: Status) -> Self {
         Near { trees: vec![Solution { status, ..first }], complete: false }
     }
 }
 
-/// Which trees are near.
+/// Which trees count as near.
 pub(super) struct Nearness<C> {
-    /// No near tree costs more, though some that are not near may cost less.
+    /// Upper bound on the cost of near trees; other trees may cost less than this, too.
     pub cut: C,
     /// Largest objective of a near tree.
     pub worst: f64,
     /// Most trees to list.
     pub limit: usize,
-    /// Rows: no tree has more leaves.
+    /// Number of rows: no tree has more leaves than that.
     pub n_rows: usize,
 }
 
-/// All near trees by leaves, or of the fewest leaves where there are too many; `first` is the best.
+/// All near trees in the order of their leaves, or those with the fewest leaves if there are too
+/// many; `first` is the best.
 ///
-/// Columns that split a node's rows in the same way count once, by the first of them. When
-/// a limit ends the enumeration, only the best tree is returned.
+/// Columns that split a node's rows in the same way count once, as the first of them. If a limit
+/// ends the enumeration, only the best tree is returned.
 pub(super) fn near_optimal<N: Listed>(
     branch: &mut Branch<N>,
     root: &N::Node,
@@ -59,7 +60,7 @@ pub(super) fn near_optimal<N: Listed>(
     }
 }
 
-/// The trees as solutions, few leaves first, then by the features in preorder.
+/// The trees as solutions, sorted by leaves and then by the features in preorder.
 fn solutions(mut found: Vec<(f64, Tree)>, limit: usize, first: &Solution) -> Vec<Solution> {
     found.sort_by(|(_, a), (_, b)| {
         a.n_leaves().cmp(&b.n_leaves()).then_with(|| a.feature.cmp(&b.feature))
@@ -74,9 +75,9 @@ fn solutions(mut found: Vec<(f64, Tree)>, limit: usize, first: &Solution) -> Vec
 
 struct Enumeration<'a, 'b, N: Listed> {
     branch: &'a mut Branch<'b, N>,
-    /// Trees that are kept of any rows.
+    /// Most trees that are kept for any set of rows.
     most: usize,
-    /// Whether none was left out.
+    /// Whether no tree was left out.
     complete: bool,
 }
 
@@ -90,7 +91,8 @@ enum Leaves {
 }
 
 impl<N: Listed> Enumeration<'_, '_, N> {
-    /// All near trees and true, or those of the fewest leaves, more than asked for, and false.
+    /// All near trees and true; if there are more than asked for, those with the fewest leaves and
+    /// false.
     fn near(
         &mut self,
         root: &N::Node,
@@ -103,7 +105,7 @@ impl<N: Listed> Enumeration<'_, '_, N> {
             measured.filter(|(objective, _)| *objective <= nearness.worst).collect::<Vec<_>>()
         };
         let splits = allowed.depth > 0 && allowed.leaves > 1;
-        // Bounds of many leaves hold for few.
+        // A bound for many leaves holds for fewer leaves, too.
         let known = match splits {
             true => Some(self.branch.nodes.questions(root, Some(allowed))?),
             false => None,
@@ -124,7 +126,7 @@ impl<N: Listed> Enumeration<'_, '_, N> {
                 self.complete = true;
                 let mut trees =
                     near(self.trees(root, known, allowed, Leaves::All, nearness.cut)?);
-                // Among those that were kept too many may have been ties of no interest.
+                // Too many of the kept trees may have been ties that are not near.
                 if self.complete || trees.len() >= wanted {
                     found.append(&mut trees);
                     break;
@@ -138,7 +140,7 @@ impl<N: Listed> Enumeration<'_, '_, N> {
         Ok((found, true))
     }
 
-    /// Trees on these rows that cost at most `cut`, from questions that may be known.
+    /// Trees on these rows that cost at most `cut`; `splits` are the questions, if known.
     fn trees(
         &mut self,
         node: &N::Node,
@@ -184,7 +186,7 @@ impl<N: Listed> Enumeration<'_, '_, N> {
         Ok(found)
     }
 
-    /// Trees with a split at the root whose sides have these shares of the leaves.
+    /// Trees with a split at the root and these shares of the leaves for its sides.
     fn with_root(
         &mut self,
         at: &Split<N>,
@@ -197,7 +199,7 @@ impl<N: Listed> Enumeration<'_, '_, N> {
         let branch = &mut *self.branch;
         let cut = cut.minus(branch.nodes.price(split));
         let slack = branch.nodes.slack();
-        // Trees of exactly this cost are found, too.
+        // Trees that cost exactly this much are included.
         let ties = slack.plus(slack).plus(N::Cost::UNIT);
         let bound = branch.nodes.bound(no);
         let below = |sibling| Some(Parent { open, sibling });
@@ -229,7 +231,7 @@ impl<N: Listed> Enumeration<'_, '_, N> {
     }
 }
 
-/// What the sides of a node are made from, and its questions.
+/// The questions of a node, with what is needed to make their sides.
 type Questions<N> = (<N as Nodes>::Open, Vec<<N as Nodes>::Split>);
 
 /// A question at a node, and its two sides.

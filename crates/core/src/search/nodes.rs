@@ -1,8 +1,8 @@
-//! Nodes of the branch and bound: rows, and the knowledge about them.
+//! Nodes of the branch and bound: rows, and what is known about them.
 //!
-//! The search itself ([`branch`](super::branch), [`root`](super::root)) knows no task. A task's
-//! engine says how a node is split, what it costs as a leaf, what no tree on it costs less than,
-//! and which nodes it can solve at once.
+//! The search itself ([`branch`](super::branch), [`root`](super::root)) is independent of the task.
+//! The engine of a task says how a node is split, what it costs as a leaf, lower bounds on its
+//! trees, and which nodes it can solve at once.
 
 use super::Stop;
 use super::branch::Branch;
@@ -15,28 +15,28 @@ use std::fmt::Debug;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// Costs of trees: whole numbers, or real ones with a slack (see [`Nodes::slack`]).
+/// Costs of trees: whole numbers, or real numbers with a slack (see [`Nodes::slack`]).
 pub trait Cost: Copy + PartialOrd + Debug + Send + Sync {
-    /// Cost of what is not allowed.
+    /// Cost of a tree that is not allowed.
     const MOST: Self;
     /// No slack.
     const NONE: Self;
-    /// The least that two costs can differ by, or nothing.
+    /// Smallest difference of two costs, or zero.
     const UNIT: Self;
-    /// Sum; with what is not allowed it is not allowed, whatever the sign of the other.
+    /// Sum. If one cost is not allowed, neither is the sum, whatever the sign of the other.
     fn plus(self, other: Self) -> Self;
     /// Difference.
     fn minus(self, other: Self) -> Self;
-    /// The lesser.
+    /// The smaller of two costs.
     fn lesser(self, other: Self) -> Self {
         if other < self { other } else { self }
     }
-    /// The greater.
+    /// The larger of two costs.
     fn greater(self, other: Self) -> Self {
         if other > self { other } else { self }
     }
-    /// The cost of a best tree, where the trees that were looked at besides cost `others` at least:
-    /// for costs that bound more trees than are allowed.
+    /// The cost of a best tree, given that all other trees cost at least `others`. Overridden by
+    /// costs that bound more trees than are allowed.
     fn beside(self, _others: Self) -> Self {
         self
     }
@@ -73,27 +73,27 @@ impl Cost for f64 {
     }
 }
 
-/// Leaves of a complete tree.
+/// Number of leaves of a complete tree.
 pub fn full_leaves(depth: usize) -> usize {
     1usize.checked_shl(depth as u32).unwrap_or(usize::MAX)
 }
 
-/// Depth and leaves that remain below a node.
+/// Remaining depth and leaves below a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowed {
-    /// Splits on any path.
+    /// Most splits on any path.
     pub depth: usize,
-    /// Leaves, at least one.
+    /// Most leaves, at least one.
     pub leaves: usize,
 }
 
 impl Allowed {
-    /// No more of either than the other has a use for.
+    /// An allowance in which neither number exceeds what the other can use.
     pub fn of(depth: usize, leaves: usize) -> Allowed {
         Allowed { depth, leaves }.at_most(depth, leaves)
     }
 
-    /// As much as both allow.
+    /// The smaller of both allowances.
     pub fn at_most(self, depth: usize, leaves: usize) -> Allowed {
         let (depth, leaves) = (self.depth.min(depth), self.leaves.min(leaves));
         let depth = depth.min(leaves - 1);
@@ -105,7 +105,7 @@ impl Allowed {
         self.leaves >= full_leaves(self.depth)
     }
 
-    /// The leaves as a lattice counts them: `usize::MAX` where the depth alone limits them.
+    /// The leaves as a lattice counts them: `usize::MAX` if only the depth limits them.
     pub fn budget(self) -> usize {
         if self.is_full() { usize::MAX } else { self.leaves }
     }
@@ -115,7 +115,7 @@ impl Allowed {
         Allowed { depth: self.depth - 1, leaves: self.leaves - 1 }
     }
 
-    /// Tells apart what may be spent, as a number to be mixed into that of the rows.
+    /// A number that identifies the allowance, to be mixed into that of the rows.
     pub fn mark(self) -> u128 {
         let mix = (self.depth as u64)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -125,22 +125,22 @@ impl Allowed {
     }
 }
 
-/// Knowledge about a node: its least cost and a best tree, or a bound.
+/// What is known about a node: its least cost and a best tree, or a bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known<C, S> {
     /// Least cost, or a lower bound on it.
     pub value: C,
-    /// A best tree; `None` where `value` is only a bound.
+    /// A best tree; `None` if `value` is only a bound.
     pub tree: Option<S>,
 }
 
 impl<C: Cost, S> Known<C, S> {
-    /// No tree costs less.
+    /// A lower bound.
     pub fn bound(value: C) -> Self {
         Known { value, tree: None }
     }
 
-    /// This tree costs no more than any.
+    /// The least cost, with a best tree.
     pub fn exact(value: C, tree: S) -> Self {
         Known { value, tree: Some(tree) }
     }
@@ -151,7 +151,7 @@ impl<C: Cost, S> Known<C, S> {
     }
 }
 
-/// A tree and its cost: that of its leaves and splits, [`Cost::MOST`] when no tree is allowed.
+/// A tree and the cost of its leaves and splits; [`Cost::MOST`] if no tree is allowed.
 #[derive(Clone, Debug)]
 pub struct Found<C = i64> {
     /// Its cost.
@@ -163,9 +163,9 @@ pub struct Found<C = i64> {
 /// [`Known`] of the nodes of a task.
 pub type KnownOf<N> = Known<<N as Nodes>::Cost, <N as Nodes>::Subtree>;
 
-/// The split above a node.
+/// The split above a node, and the node on its other side.
 pub struct Parent<'a, N: Nodes> {
-    /// Values computed for it.
+    /// Values that were computed for the node above.
     pub open: &'a N::Open,
     /// The node on the other side.
     pub sibling: &'a N::Node,
@@ -181,26 +181,26 @@ impl<N: Nodes> Copy for Parent<'_, N> {}
 
 /// Result of a first look at a node.
 pub enum Look<N: Nodes> {
-    /// All there is to know.
+    /// The node is solved.
     Solved {
-        /// With the leaves that are allowed.
+        /// The result with the allowed leaves.
         known: KnownOf<N>,
-        /// With 1, 2, … leaves, where that is known, too.
+        /// The results with 1, 2, … leaves, if they are known, too.
         fewer: Vec<KnownOf<N>>,
     },
-    /// Questions to be tried: what all threads read, and the order, which changes.
+    /// Questions to try: the part that all threads read, and the queue, which changes.
     Open(N::Open, N::Queue),
 }
 
 impl<N: Nodes> Look<N> {
-    /// All there is to know.
+    /// The result of a node that is solved.
     pub fn solved(known: KnownOf<N>) -> Self {
         Look::Solved { known, fewer: Vec::new() }
     }
 }
 
 impl<N: Nodes<Subtree = Arc<Tree>>> Look<N> {
-    /// Best trees for some budgets of leaves: for the one that is allowed, or for all up to it.
+    /// Best trees for several budgets of leaves: for the allowed one, or for all up to it.
     pub fn of_budgets(found: impl Iterator<Item = (N::Cost, Tree)>) -> Self {
         let mut fewer: Vec<KnownOf<N>> =
             found.map(|(cost, tree)| Known::exact(cost, Arc::new(tree))).collect();
@@ -209,25 +209,25 @@ impl<N: Nodes<Subtree = Arc<Tree>>> Look<N> {
     }
 }
 
-/// A best tree, where it is kept whole.
+/// A best tree, if it is kept as a whole.
 pub fn kept<C>(known: &Known<C, Arc<Tree>>) -> Tree {
     Tree::clone(known.tree.as_ref().expect("the tree of an exact value"))
 }
 
-/// A question that no tree with it at the root costs less than.
+/// A question with a lower bound on the trees that have it at the root.
 pub trait Bounded<C>: Clone {
-    /// Their bound.
+    /// The lower bound.
     fn bound(&self) -> C;
 
-    /// Number of the first question that the bound is of; `question` is the one to be tried.
+    /// Number of the first question that the bound covers; `question` is the one to be tried.
     #[inline]
     fn first(&self, question: usize) -> usize {
         question
     }
 }
 
-/// Order of trees that cost the same: fewer leaves first, then the question at the
-/// root, so that the tree that is kept depends neither on cuts and bounds nor on threads.
+/// Order of trees with equal cost: fewer leaves first, then the question at the root. With it, the
+/// tree that is kept does not depend on cuts, bounds or threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     leaves: usize,
@@ -235,49 +235,49 @@ pub struct Place {
 }
 
 impl Place {
-    /// Before all others: that of a leaf.
+    /// The place of a leaf, before all others.
     pub const FIRST: Place = Place { leaves: 0, question: 0 };
 
-    /// The place of a tree with so many leaves, or any number of them, with this question at the
+    /// The place of a tree with this number of leaves (0 for any number) and this question at the
     /// root.
     pub fn new(leaves: usize, question: usize) -> Place {
         Place { leaves, question }
     }
 
-    /// Whether a tree with this question may come before.
+    /// Whether a tree with this question may come first.
     #[inline]
     pub fn may_follow(self, question: usize) -> bool {
         Place { leaves: self.leaves.min(2), question } < self
     }
 
-    /// Amount added to the best tree's cost for trees with this question: a unit if one that
-    /// costs the same may come before.
+    /// Amount added to the best tree's cost for trees with this question: a unit if a tree of equal
+    /// cost may come first.
     #[inline]
     pub fn tie<C: Cost>(self, question: usize) -> C {
         if self.may_follow(question) { C::UNIT } else { C::NONE }
     }
 }
 
-/// Questions `S` still to be tried at a node that is known as `O`.
+/// Questions `S` that are still to be tried at a node with the open state `O`.
 pub trait Pending<O, S, C> {
-    /// Takes the next, with a number that tells equally good questions apart, whichever is first.
+    /// Takes the next question, with a number that orders equally good questions.
     fn next(&mut self, open: &O) -> Option<(usize, S)>;
 
-    /// No tree with one that was not taken costs less; [`Cost::MOST`] without any.
+    /// A lower bound on trees with questions that were not taken; [`Cost::MOST`] if there are none.
     fn still_open(&self) -> C;
 
-    /// Share of those that were taken.
+    /// Share of the questions that were taken.
     fn done(&self) -> f64;
 }
 
-/// Questions in a fixed order, and the next of them.
+/// Questions in a fixed order.
 pub struct InOrder<S> {
     splits: Vec<S>,
     next: usize,
 }
 
 impl<S> InOrder<S> {
-    /// From the first on.
+    /// Starts with the first question.
     pub fn new(splits: Vec<S>) -> Self {
         InOrder { splits, next: 0 }
     }
@@ -303,49 +303,49 @@ impl<O, S: Bounded<C>, C: Cost> Pending<O, S, C> for InOrder<S> {
 
 /// Result of the search below one question.
 pub struct Below<C, S> {
-    /// Knowledge about the trees with this question at the root.
+    /// What is known about the trees with this question at the root.
     pub known: Known<C, S>,
     /// Proven lower bounds on the trees of the false and the true side.
     pub sides: [C; 2],
 }
 
-/// The nodes of one problem, as one thread sees them.
+/// The nodes of one problem, for one thread.
 pub trait Nodes: Sized {
-    /// Cost of trees: leaves and splits together.
+    /// Cost of trees: leaves and splits.
     type Cost: Cost;
     /// Rows.
     type Node;
-    /// Knowledge about all questions of a node, for those below it.
+    /// What is known about all questions of a node, for the nodes below it.
     type Open;
-    /// The questions still to be tried, and bounds that become known on the way.
+    /// The questions that are still to be tried, and the bounds found meanwhile.
     type Queue: Pending<Self::Open, Self::Split, Self::Cost>;
     /// A question at a node.
     type Split: Bounded<Self::Cost>;
-    /// Part of a best tree that is kept.
+    /// The part of a best tree that is kept.
     type Subtree: Kept;
 
-    /// Whether a node below others that is solved at a look is solved for all numbers of leaves.
+    /// Whether an inner node that is solved at a look is solved for all numbers of leaves.
     const ALL_SIZES: bool;
 
-    /// Costs that differ by no more are taken as equal.
+    /// Costs that differ by no more than this are taken as equal.
     fn slack(&self) -> Self::Cost {
         Self::Cost::NONE
     }
 
-    /// The node as a leaf; [`Cost::MOST`] where it may not be one.
+    /// The node as a leaf; [`Cost::MOST`] if a leaf is not allowed.
     fn leaf(&self, node: &Self::Node) -> KnownOf<Self>;
 
     /// The part of the allowance that the node can use.
     fn useful(&self, node: &Self::Node, allowed: Allowed) -> Allowed;
 
-    /// No tree on the node costs less, a leaf included.
+    /// A lower bound on all trees on the node, including the leaf.
     fn bound(&self, node: &Self::Node) -> Self::Cost;
 
-    /// Identifies the node's rows, and what else its best tree depends on.
+    /// Identifies the node's rows, and everything else that its best tree depends on.
     fn key(&self, node: &Self::Node) -> u128;
 
-    /// Solves the node, or says which questions to try. What costs `cut` or more need not be
-    /// found, only be bounded by it.
+    /// Solves the node, or returns the questions to try. Trees that cost `cut` or more need not be
+    /// found, only bounded.
     fn look(
         &mut self,
         node: &Self::Node,
@@ -370,21 +370,21 @@ pub trait Nodes: Sized {
         split: &Self::Split,
     ) -> Result<[Self::Node; 2], Stop>;
 
-    /// Takes nodes back for their memory.
+    /// Takes nodes back to reuse their memory.
     fn give_back(&mut self, _sides: [Self::Node; 2]) {}
 
-    /// Takes back what a look gave.
+    /// Takes back the result of a look to reuse its memory.
     fn close(&mut self, _open: Self::Open) {}
 
-    /// No tree on one side of a split costs less.
+    /// A lower bound on the trees on one side of a split.
     fn bound_of_side(&self, _split: &Self::Split, node: &Self::Node, _side: usize) -> Self::Cost {
         self.bound(node)
     }
 
-    /// The side to search first: 0 the false one, 1 the true one.
+    /// The side to search first: 0 for the false side, 1 for the true side.
     fn first_side(&self, sides: &[Self::Node; 2]) -> usize;
 
-    /// Bounds on both sides that are not worth computing before a question's turn.
+    /// Bounds on both sides that are only worth computing when it is a question's turn.
     fn look_closer(
         &mut self,
         _open: &Self::Open,
@@ -396,13 +396,13 @@ pub trait Nodes: Sized {
         Ok(None)
     }
 
-    /// The cut up to which a side is searched where what is proven of it bounds other questions, even if
-    /// the other side has ruled this one out.
+    /// The cut up to which a side is searched even if the other side has ruled this question out,
+    /// because bounds on the side also bound other questions.
     fn reach(&self, _split: &Self::Split, _side: usize, _cut: Self::Cost) -> Option<Self::Cost> {
         None
     }
 
-    /// Takes over to the queue what was learned of a question.
+    /// Passes on to the queue what was learned about a question.
     fn learn(
         &self,
         _node: &Self::Node,
@@ -414,13 +414,13 @@ pub trait Nodes: Sized {
     ) {
     }
 
-    /// Leaves of a best tree; 0 where trees that cost the same have equally many, or any number
-    /// will do.
+    /// Leaves of a best tree; 0 if trees of equal cost have the same number of leaves, or if the
+    /// number does not matter.
     fn leaves(&self, _tree: &Self::Subtree) -> usize {
         0
     }
 
-    /// A split above best trees of its false and its true side.
+    /// A split with the best trees of its false and its true side.
     fn join(
         &mut self,
         node: &Self::Node,
@@ -429,13 +429,13 @@ pub trait Nodes: Sized {
     ) -> Self::Subtree;
 }
 
-/// Nodes as the root needs them.
+/// What the root of a search needs of nodes.
 pub trait Rooted: Nodes<Node: Sync, Open: Sync, Queue: Send> + Send {
-    /// As other threads see the nodes that take questions of this one in turn; with none of them
-    /// one thread takes all questions, and may use more for each.
+    /// Nodes for the other threads, which take questions of this node in turn. If there are none,
+    /// one thread takes all questions and may use more resources for each.
     fn workers(&self, node: &Self::Node, allowed: Allowed) -> Vec<Self>;
 
-    /// The whole of a best tree of what is kept of it, for an exact `known`.
+    /// The whole best tree for an exact `known`, of which a part may have been kept.
     fn whole(
         branch: &mut Branch<Self>,
         node: &Self::Node,
@@ -444,33 +444,33 @@ pub trait Rooted: Nodes<Node: Sync, Open: Sync, Queue: Send> + Send {
     ) -> Result<Tree, Stop>;
 }
 
-/// Nodes whose questions can be listed, none left out.
+/// Nodes whose questions can be listed completely.
 pub trait Listed: Rooted {
-    /// All questions whose two sides may be leaves, by column, and what their sides are made from. Bounds
-    /// are worth some effort where they are of trees with so much `allowed`.
+    /// All questions whose two sides may be leaves, by column, and what is needed to make their
+    /// sides. With `allowed`, bounds are for trees of that size and worth some effort.
     fn questions(
         &mut self,
         node: &Self::Node,
         allowed: Option<Allowed>,
     ) -> Result<(Self::Open, Vec<Self::Split>), Stop>;
 
-    /// A split above trees of the false and the true side.
+    /// A split with trees of its false and its true side.
     fn joined(&self, node: &Self::Node, split: &Self::Split, trees: [&Tree; 2]) -> Tree;
 }
-/// Key of a node where what was tested above matters as far as it changes prices below.
+/// Key of a node if the features tested above matter because they change prices below.
 pub(super) fn key_in_context(rows: u128, sample: &Sample, context: impl Fn(usize) -> u64) -> u128 {
     let features = sample.columns.iter().map(|column| column.feature);
     let contexts: Vec<_> = features.map(|feature| (feature, context(feature))).collect();
     rows ^ u128::from(FxBuildHasher.hash_one(contexts)).rotate_left(31)
 }
 
-/// Splits of this price, more than 0, that may pay for themselves where so much can be saved.
+/// Number of splits of this positive price that may pay for themselves if `saved` can be saved.
 pub(super) fn splits_that_pay(saved: i128, price: i128) -> usize {
     usize::try_from(saved.max(0) / price).unwrap_or(usize::MAX)
 }
 
-/// Cost of a tree from its leaves and splits: what is tested, the features tested above, and the sums
-/// of the rows there.
+/// Cost of a tree from those of its leaves and splits. `split_cost` takes the tested feature, the
+/// features tested above, and the sums of the rows.
 pub(super) fn cost_of_tree<C: Cost>(
     task: &(impl Statistics + ?Sized),
     features: &BinaryMatrix,

@@ -1,36 +1,37 @@
-//! The cheapest of all subtrees of a tree with the leaves allowed.
+//! Finds the cheapest subtree of a tree within a limit on the number of leaves.
 
 use super::nodes::Cost;
 
 /// A node with its cost as a leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct Costed<C> {
-    /// Cost as a leaf; [`Cost::MOST`] where it may not be one.
+    /// Cost as a leaf; [`Cost::MOST`] if a leaf is not allowed.
     pub leaf: C,
-    /// Cost and leaves of a tree that may stand there too, if it is not split.
+    /// Cost and number of leaves of another tree that may replace this node, if it is not split.
     pub tree: Option<(C, usize)>,
-    /// Price of its split and the two nodes below, if it is split.
+    /// Price of the split and the numbers of the two nodes below, if the node is split.
     pub split: Option<(C, [usize; 2])>,
 }
 
-/// A subtree: its cost, its leaves, and the place of the answers below.
+/// A subtree: its cost, its leaves, and the entries of its two sides.
 #[derive(Clone, Copy)]
 struct Best<C> {
     cost: C,
     leaves: usize,
-    /// Budgets of the two sides, as places; `None` for a leaf, and for a tree in its place.
+    /// Entries of the two sides; `None` for a leaf and for a tree that replaces the node.
     shares: Option<(usize, usize)>,
 }
 
-/// The cheapest subtrees with the root of a tree and at most so many leaves.
+/// The cheapest subtrees with the root of a tree, by their number of leaves.
 pub struct Pruned<C> {
-    /// Place k of a node is its best with k + 1 leaves at most, or the only place its best of all.
+    /// Entry k of a node is its best subtree with at most k + 1 leaves. If leaves are not limited,
+    /// the only entry is the best subtree of any size.
     best: Vec<Vec<Best<C>>>,
 }
 
 impl<C: Cost> Pruned<C> {
-    /// Finds them; node 0 is the root, and children come after their parents. Costs that differ by
-    /// no more than `slack` are equal, and then the smaller subtree is the better one.
+    /// Computes the subtrees. Node 0 is the root, and children come after their parents. Costs that
+    /// differ by no more than `slack` are equal, and then the smaller subtree is better.
     pub fn new(nodes: &[Costed<C>], most_leaves: usize, slack: C) -> Self {
         let ends = nodes.iter().filter(|node| node.split.is_none());
         let n_leaves: usize = ends.map(|node| node.tree.map_or(1, |(_, leaves)| leaves)).sum();
@@ -73,18 +74,18 @@ impl<C: Cost> Pruned<C> {
         Pruned { best }
     }
 
-    /// Cost of the whole, and the place of its root.
+    /// Cost of the best subtree, and the entry of its root.
     pub fn root(&self) -> (C, usize) {
         let place = self.best[0].len() - 1;
         (self.best[0][place].cost, place)
     }
 
-    /// Leaves of a node at a place.
+    /// Number of leaves of an entry of a node.
     pub fn leaves(&self, node: usize, place: usize) -> usize {
         self.best[node][place].leaves
     }
 
-    /// Places of the two sides of a node at a place; `None` where it is not split.
+    /// Entries of the two sides of a node; `None` if it is not split.
     pub fn shares(&self, node: usize, place: usize) -> Option<(usize, usize)> {
         self.best[node][place].shares
     }

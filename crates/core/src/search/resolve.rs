@@ -1,5 +1,5 @@
-//! Searches that are done again where their numbers do not resolve the best tree: with finer numbers,
-//! with costs of 128 bits, and by the number of leaves.
+//! Repeats searches whose numbers do not resolve the best tree: with finer numbers, with costs of
+//! 128 bits, and by the number of leaves.
 
 use super::certificate::{Certificate, MEET, Verdict};
 use super::{Checked, Measured, Monitor, Solution, Status, too_wide, wide};
@@ -9,16 +9,17 @@ use crate::task::ScalarTask;
 use crate::tree::Tree;
 use std::borrow::Cow;
 
-/// Trees this share cheaper than a known one are not worth finding with finer numbers: a quarter
-/// of what objective and bound may differ by.
+/// Trees are only worth finding with finer numbers if they are cheaper than a known tree by this
+/// share: a quarter of the tolerated difference between objective and bound.
 pub const WORTH: f64 = 0.25 * MEET;
 
-/// A search for the best tree that can be done again.
+/// A search for the best tree that can be repeated.
 pub trait SolvedAgain<T>: Sync {
-    /// One search, by a task of the same objective in other numbers. Where a tree is known, only
-    /// trees that are enough better to matter are found.
+    /// Searches once, with a task that has the same objective in other numbers. If a tree is known,
+    /// finds only trees that are better by enough to matter.
     ///
     /// # Errors
+    ///
     /// If the data do not suit the search.
     fn solve(
         &self,
@@ -28,25 +29,28 @@ pub trait SolvedAgain<T>: Sync {
         known: Option<Solution>,
     ) -> Result<Solution, Error>;
 
-    /// Objective of a tree, from the rows.
+    /// Objective of a tree, computed from the rows.
     fn measured(&self, tree: &Tree) -> Measured;
 
-    /// The questions of a search in costs of 128 bits, unless it would take too long.
+    /// The questions of a search with 128-bit costs; `None` if the search would take too long.
     ///
     /// # Errors
+    ///
     /// If there are too many questions.
     fn in_128_bits(&self, settings: &Checked) -> Result<Option<Cow<'_, BinaryMatrix>>, Error>;
 }
 
-/// By how many units a tree of this cost must be undercut to matter, where its objective is so many.
+/// By how many units a tree must be cheaper than this cost to matter, if its objective is `units`
+/// units.
 pub fn worth(units: f64, cost: i64) -> i64 {
     (WORTH * units.min(cost.abs() as f64)) as i64
 }
 
-/// A solution whose objective and bound meet unless a limit passed.
+/// A solution whose objective and bound meet, unless a limit stopped the search.
 ///
 /// # Errors
-/// If no numbers resolve the best tree, for values that span too wide a range.
+///
+/// If no numbers resolve the best tree because the values span too wide a range.
 pub fn resolved<T: ScalarTask>(
     search: &impl SolvedAgain<T>,
     task: &T,
@@ -75,8 +79,9 @@ pub fn resolved<T: ScalarTask>(
     Ok(found)
 }
 
-/// If a tree fits perfectly, its objective is the penalties of its leaves, far less than the loss
-/// is resolved to. Trees of as many leaves pay as much, and those of fewer are searched again.
+/// Searches again for trees with fewer leaves. If a tree fits perfectly, its objective is the
+/// penalty of its leaves, which is much smaller than the resolution of the loss. All trees with as
+/// many leaves pay the same penalty.
 fn by_size<T: ScalarTask>(
     search: &impl SolvedAgain<T>,
     task: &T,
@@ -89,7 +94,7 @@ fn by_size<T: ScalarTask>(
     if leaves > 1 && best.meets(lower) {
         let smaller = settings.at_most(leaves - 1);
         let stopped = || monitor.check().is_err();
-        // Bounds on smaller trees alone do not belong in the trace.
+        // Bounds on smaller trees only are not part of the trace.
         let inner = monitor.within(&stopped);
         let fewer = search.solve(task, &smaller, &inner, None)?;
         monitor.count(inner.nodes());
@@ -102,7 +107,7 @@ fn by_size<T: ScalarTask>(
     Ok(certified(found, best, lower, settings, monitor))
 }
 
-/// A solution of this measure, where no tree has an objective below another bound than it knew.
+/// A solution with this measure and lower bound.
 pub fn certified(
     found: Solution,
     measured: Measured,

@@ -1,4 +1,4 @@
-//! The root of a search: the best tree so far, what is proven, and the threads.
+//! The root of a search: the best tree so far, the lower bound, and the threads.
 
 use super::branch::Branch;
 use super::certificate::{Certificate, EVALUATED, Measured, Verdict};
@@ -7,38 +7,39 @@ use super::{Monitor, Settings, Solution, Stop};
 use crate::tree::Tree;
 use std::sync::Mutex;
 
-/// Conversion of the costs of a search to objectives.
+/// Converts the costs of a search to objectives.
 pub trait Scale<C>: Sync {
-    /// No objective is below this.
+    /// A lower bound on all objectives.
     fn least(&self) -> f64 {
         f64::NEG_INFINITY
     }
 
-    /// Objective of a tree, and what it costs.
+    /// Objective of a tree with this cost.
     fn objective(&self, cost: C, tree: &Tree) -> Measured;
 
-    /// Upper bound on the objective of a tree, if its cost shows one; this takes no pass over rows.
+    /// Upper bound on the objective of a tree, if its cost implies one without a pass over the
+    /// rows.
     fn at_most(&self, _cost: C, _tree: &Tree) -> Option<f64> {
         None
     }
 
-    /// The objective that no tree is below if none costs less than `lower`: lowered by what costs
-    /// do not resolve.
+    /// A lower bound on the objective of trees that cost at least `lower`, which allows for the
+    /// resolution of costs.
     fn bound(&self, lower: C) -> f64;
 
-    /// The same of the trees whose objective is below `known`.
+    /// The same for trees with an objective below `known`.
     fn bound_below(&self, lower: C, _known: f64) -> f64 {
         self.bound(lower)
     }
 
-    /// Whether of any two trees the one that costs less has the lesser objective, so that nothing
-    /// is below a tree that costs least.
+    /// Whether a smaller cost always means a smaller objective, so that the cheapest tree is
+    /// optimal.
     fn is_exact(&self) -> bool {
         false
     }
 }
 
-/// Description of a solution besides the tree and its certificate.
+/// What a solution reports apart from the tree and its certificate.
 #[derive(Clone, Debug)]
 pub struct About {
     pub n_distinct_rows: usize,
@@ -46,25 +47,25 @@ pub struct About {
     pub kernel: String,
 }
 
-/// The best tree of a search and a bound on all, as they are known so far.
+/// The best tree of a search and a lower bound on all trees.
 pub struct Search<'a, C> {
     scale: &'a dyn Scale<C>,
     certificate: Certificate<'a>,
     /// The best tree and its cost.
     pub best: (C, Tree),
-    /// Its objective, once it was needed: a pass over all rows.
+    /// Its objective, once it was needed; computing it takes a pass over all rows.
     measured: Option<Measured>,
-    /// No allowed tree costs less.
+    /// A lower bound on the cost of every allowed tree.
     pub lower: C,
-    /// Trees that cost no less than the best one but by this are as good.
+    /// Trees that cost at most this much less than the best tree are considered equally good.
     slack: C,
-    /// Amount above the best cost that a tree which an engine finds at once must stay below: with a
-    /// unit it takes the place of one that is as good.
+    /// Added to the best cost to give the cost below which a tree that an engine finds at once is
+    /// taken. With a unit, an equally good tree replaces the best one.
     ties: C,
 }
 
 impl<'a, C: Cost> Search<'a, C> {
-    /// Begins with a tree and a bound.
+    /// Starts with a tree and a bound.
     pub fn new(
         scale: &'a dyn Scale<C>,
         settings: &Settings,
@@ -77,50 +78,50 @@ impl<'a, C: Cost> Search<'a, C> {
         Search { scale, certificate, best, measured, lower, slack: C::NONE, ties: C::UNIT }
     }
 
-    /// Costs closer than this are taken as equal.
+    /// Sets the difference below which costs are taken as equal.
     pub fn with_slack(self, slack: C) -> Self {
         Search { slack, ..self }
     }
 
-    /// The first of equally good trees stays.
+    /// Among equally good trees, keep the first.
     pub fn keeping_the_first(self) -> Self {
         Search { ties: C::NONE, ..self }
     }
 
-    /// Goes on where another search for the same trees ended.
+    /// Continues where another search for the same trees ended.
     pub fn after(self, first: &Solution) -> Self {
         let Solution { objective, lower_bound, trace, .. } = first;
         let certificate = self.certificate.after(*objective, *lower_bound, trace);
-        // The cost is what better trees must be below, not that of the tree.
+        // The cost is the one that better trees must be below, not the cost of this tree.
         let measured = Some(self.scale.objective(self.best.0, &self.best.1));
         Search { certificate, measured, ..self }
     }
 
-    /// Bounds are not of trees that the reference model rules out.
+    /// Whether bounds may ignore trees that the reference model rules out.
     pub fn trusting_reference(self, trusts: bool) -> Self {
         Search { certificate: self.certificate.trusting_reference(trusts), ..self }
     }
 
-    /// Whether no tree is better than the best one.
+    /// Whether the best tree is known to be optimal.
     pub fn is_closed(&self) -> bool {
         self.lower >= self.best.0
     }
 
-    /// No tree is better than the best one.
+    /// Records that no tree is better than the best one.
     pub fn close(&mut self) {
         self.lower = self.best.0;
     }
 
-    /// Takes a tree if it is better.
+    /// Takes a tree if it is better than the best one.
     pub fn offer(&mut self, cost: C, tree: Tree) {
         if cost < self.best.0.minus(self.slack) {
             self.take(cost, tree);
         }
     }
 
-    /// Takes a tree in place of the best one. Costs may order trees otherwise than the rows do, by
-    /// rounding: the objective of the rows does not rise, but for the last digits of a tie, in which
-    /// the first tree is to be found whichever thread was first.
+    /// Replaces the best tree. Because of rounding, costs may order trees differently from the
+    /// rows. The objective from the rows does not rise, except in the last digits of a tie, where
+    /// the first tree must be kept whichever thread was first.
     fn take(&mut self, cost: C, tree: Tree) {
         if let Some(before) = self.measured {
             let found = self.scale.objective(cost, &tree);
@@ -134,7 +135,7 @@ impl<'a, C: Cost> Search<'a, C> {
         self.record();
     }
 
-    /// Takes over a bound on all trees.
+    /// Takes a lower bound on all trees.
     pub fn raise(&mut self, lower: C) {
         let lower = lower.lesser(self.best.0);
         if lower > self.lower {
@@ -143,8 +144,8 @@ impl<'a, C: Cost> Search<'a, C> {
         }
     }
 
-    /// Reports where the search is. The objective of a tree that may give way to a better one is
-    /// what its cost shows: only the last is computed from the rows.
+    /// Reports the progress of the search. The objective of a tree that may still be replaced comes
+    /// from its cost; only that of the last tree is computed from the rows.
     pub fn record(&mut self) {
         let (cost, tree) = &self.best;
         let at_most = || self.scale.at_most(*cost, tree);
@@ -156,7 +157,7 @@ impl<'a, C: Cost> Search<'a, C> {
         self.certificate.record();
     }
 
-    /// Brings objective and bound up to date, with the objective of the rows.
+    /// Updates objective and bound; the objective is computed from the rows.
     fn measure(&mut self) {
         let (cost, tree) = &self.best;
         let measure = || self.scale.objective(*cost, tree);
@@ -174,7 +175,7 @@ impl<'a, C: Cost> Search<'a, C> {
         }
     }
 
-    /// The end: after a stop, or closed, or as far as a reference model allows.
+    /// Ends the search: after a stop, when nothing is left, or as far as a reference model allows.
     pub fn finish(mut self, stop: Option<Stop>, about: About) -> Solution {
         self.measure();
         let About { n_distinct_rows, n_columns, kernel } = about;
@@ -193,9 +194,8 @@ impl<'a, C: Cost> Search<'a, C> {
         }
     }
 
-    /// Every question at the root in turn, for trees that are better than the best one, on as many
-    /// threads as [`Rooted::workers`] says. Bounds count where no other search follows: where this
-    /// one is the `last`.
+    /// Tries every question at the root in turn, for trees better than the best one, on as many
+    /// threads as [`Rooted::workers`] returns. Bounds only count if this is the `last` search.
     pub fn at_root<N: Rooted<Cost = C>>(
         &mut self,
         branch: &mut Branch<N>,
@@ -293,17 +293,17 @@ impl<'a, C: Cost> Search<'a, C> {
 /// State that the threads at the root share.
 struct Shared<'a, 'b, N: Rooted> {
     queue: N::Queue,
-    /// Place of the best tree, if it was found here.
+    /// Place of the best tree, if it was found at this root.
     place: Option<Place>,
-    /// Numbers and bounds of questions that threads are at.
+    /// Numbers and bounds of the questions that threads are working on.
     running: Vec<(usize, N::Cost)>,
-    /// No tree with one of the other questions taken costs less.
+    /// A lower bound on trees with any of the finished questions.
     least: N::Cost,
     stop: Option<Stop>,
     search: &'a mut Search<'b, N::Cost>,
 }
 
-/// A question for a thread.
+/// A question that a thread works on.
 struct Job<N: Rooted> {
     split: N::Split,
     question: usize,
@@ -316,8 +316,8 @@ impl<N: Rooted> Shared<'_, '_, N> {
         let slack = nodes.slack();
         while self.stop.is_none() {
             let (question, split) = self.queue.next(open)?;
-            // Ties with a tree that would come later are still looked at, so that the tree does
-            // not depend on which thread was first.
+            // Trees that tie but would come later are still looked at, so that the result does not
+            // depend on which thread was first.
             let best = self.search.best.0;
             let ties = self.place.is_some_and(|place| place.may_follow(split.first(question)));
             let cut = if ties { best.plus(slack).plus(slack).plus(N::Cost::UNIT) } else { best };
@@ -331,7 +331,7 @@ impl<N: Rooted> Shared<'_, '_, N> {
         None
     }
 
-    /// Takes a tree that is better, or as good and comes before.
+    /// Takes a tree that is better, or equally good with an earlier place.
     fn offer(&mut self, cost: N::Cost, tree: Tree, found: Place) {
         let (best, slack) = (self.search.best.0, self.search.slack);
         let as_good = cost <= best.plus(slack).plus(slack);
@@ -346,7 +346,7 @@ impl<N: Rooted> Shared<'_, '_, N> {
         }
     }
 
-    /// Raise the bound to what is proven of all questions.
+    /// Raises the bound to what is proven for all questions.
     fn raise(&mut self) {
         let still_open = self.queue.still_open().lesser(self.least);
         let lower = self.running.iter().fold(still_open, |least, &(_, bound)| least.lesser(bound));

@@ -9,68 +9,69 @@ use std::num::NonZero;
 use std::ops::Deref;
 use std::sync::LazyLock;
 
-/// Share of the memory limit that nodes met may take where there are lattices, which have the rest.
+/// With lattices, the memo gets this fraction (one in `MEMO`) of the memory limit; lattices get the
+/// rest.
 const MEMO: usize = 4;
 
-/// Bytes of tables and memos without a memory limit.
+/// Bytes of tables and memos if no memory limit is given.
 pub const DEFAULT_BYTES: usize = 600 << 20;
 
-/// Which trees are allowed.
+/// The trees that are allowed.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Longest path in splits; a single leaf has depth 0.
     pub max_depth: usize,
-    /// Most leaves; `None` for as many as the depth allows.
+    /// Most leaves; `None` if only the depth limits them.
     pub max_leaves: Option<usize>,
-    /// Fewest rows per leaf (rows of the caller, not weight).
+    /// Minimum number of the caller's rows in each leaf; weights do not matter.
     pub min_leaf: usize,
-    /// Fewest rows with an event per leaf, for tasks that have events.
+    /// Minimum number of rows with an event in each leaf, for tasks that have events.
     pub min_events: usize,
 }
 
-/// Threads and memory of a search; the [`Monitor`](super::Monitor) has its time limit.
+/// Threads and memory of a search; its time limit belongs to the [`Monitor`](super::Monitor).
 #[derive(Clone, Debug)]
 pub struct Resources {
-    /// Threads.
+    /// Number of threads.
     pub n_threads: usize,
     /// Bytes of the search's tables.
     pub memory_limit: Option<usize>,
 }
 
-/// How to search: no switch changes an optimum.
+/// How to search. No switch changes the optimum.
 #[derive(Clone, Debug)]
 pub struct Switches {
-    /// Instruction set; `None` for the fastest of this machine.
+    /// Instruction set; `None` for the fastest that this machine supports.
     pub backend: Option<Backend>,
-    /// Lane width; `None` chooses by the task's error bound.
+    /// Width of lanes; `None` to choose by the task's error bound.
     pub precision: Option<Precision>,
-    /// Try the objective's trivial bound on shallow trees before building deep lattices.
+    /// Try the trivial bound of the objective on shallow trees before building deep lattices.
     pub trivial_bound: bool,
     /// Bound nodes by the finest partition of their rows (equivalent points, look-ahead).
     pub equivalent_points: bool,
-    /// Deepest lattice to use; nodes with more depth left are branched on.
+    /// Depth of the deepest lattice; nodes that need more are split.
     pub lattice_depth: usize,
-    /// Leave out cells of the deepest lattice that repeat those of fewer columns; `None` where that
-    /// saves work.
+    /// Leave out cells of the deepest lattice that repeat cells of fewer columns; `None` to do so
+    /// when it saves work.
     pub implied: Option<bool>,
-    /// Bound sides by trees whose leaves may be of any size, too: such bounds hold for other
-    /// sides, at twice the work.
+    /// Also bound sides by trees whose leaves may have any size. Such bounds hold for other sides,
+    /// too, at twice the work.
     pub relax_leaves: bool,
     /// Charge a split the price of two leaves before looking below it (curve tasks).
     pub look_ahead: bool,
-    /// Remember solved nodes above the lattice.
+    /// Remember solved nodes above lattices.
     pub cache: bool,
-    /// For tests of threads: cells of a lattice that are worth one of their own (2^20 where
-    /// `None`). Where it is set, as many threads run as are asked for, whatever the machine has.
+    /// For tests of threads: number of lattice cells that justify a thread (2^20 if `None`). If
+    /// set, all requested threads run, even if the machine has fewer cores.
     pub cells_per_thread: Option<usize>,
-    /// Debug mode: objective of a known tree. The search panics when a bound excludes it.
+    /// For tests: objective of a known tree. The search panics if a bound excludes it.
     pub planted: Option<f64>,
 }
 
-/// Settings of a search besides its task and its data.
+/// Settings of a search, without its task and its data.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Which trees are allowed.
+    /// The trees that are allowed.
     pub limits: Limits,
     /// Threads and memory.
     pub resources: Resources,
@@ -109,23 +110,23 @@ impl Default for Switches {
 }
 
 impl Limits {
-    /// Smallest leaf.
+    /// Minimum size of a leaf.
     pub fn smallest(&self) -> Smallest {
         let whole = |least: usize| i64::try_from(least).unwrap_or(i64::MAX);
         Smallest { rows: whole(self.min_leaf), events: whole(self.min_events) }
     }
 
-    /// Rows that every leaf has: those asked for, and no fewer than events.
+    /// Minimum number of rows in a leaf: the requested one, but no fewer than events.
     pub fn least_rows(&self) -> usize {
         self.min_leaf.max(self.min_events)
     }
 
-    /// Whether any rows may be a leaf.
+    /// Whether leaves may have any size.
     pub fn any_leaves(&self) -> bool {
         self.min_leaf <= 1 && self.min_events == 0
     }
 
-    /// Depth and leaves that a tree may have.
+    /// Depth and leaves of the allowed trees.
     pub(super) fn allowed(&self) -> Allowed {
         Allowed::of(self.max_depth, self.max_leaves.unwrap_or(usize::MAX))
     }
@@ -135,7 +136,7 @@ impl Limits {
         full_leaves(self.max_depth).min(self.max_leaves.unwrap_or(usize::MAX))
     }
 
-    /// Rejects what is impossible for so many rows, of which so many with an event.
+    /// Rejects limits that are impossible for this number of rows and events.
     fn check(&self, n_rows: usize, n_events: usize) -> Result<(), Error> {
         let invalid = |name, reason: &str| Err(Error::invalid(name, reason));
         if n_rows == 0 {
@@ -158,7 +159,7 @@ impl Limits {
 }
 
 impl Switches {
-    /// Names of those that are not as they are by default.
+    /// Names of the switches that differ from their default.
     pub fn changed(&self) -> impl Iterator<Item = &'static str> {
         let default = Switches::default();
         let all = [
@@ -178,7 +179,7 @@ impl Switches {
     }
 }
 
-/// Settings whose limits are possible for the rows of a search: what every search asks for.
+/// Settings whose limits are possible for the rows of a search. Every search requires them.
 #[derive(Clone, Debug)]
 pub struct Checked(Settings);
 
@@ -191,66 +192,67 @@ impl Deref for Checked {
 }
 
 impl Checked {
-    /// The same for trees of fewer leaves.
+    /// The same settings for trees with at most this many leaves.
     pub fn at_most(&self, leaves: usize) -> Checked {
         Checked(self.with_limits(|s| s.max_leaves = Some(leaves)))
     }
 
-    /// The same for a search beside what takes memory already.
+    /// The same settings for a search next to something that already uses this many bytes.
     pub fn within(&self, bytes: usize) -> Checked {
         Checked(self.with_resources(|s| s.memory_limit = Some(bytes)))
     }
 }
 
 impl Settings {
-    /// For a search of so many rows, of which so many with an event.
+    /// Checks the settings for this number of rows and events.
     ///
     /// # Errors
-    /// Names the limit that no tree over these rows keeps.
+    ///
+    /// Names the limit that no tree over these rows can satisfy.
     pub fn checked(&self, n_rows: usize, n_events: usize) -> Result<Checked, Error> {
         self.limits.check(n_rows, n_events)?;
         Ok(Checked(self.clone()))
     }
 
-    /// The same with other limits.
+    /// The same settings with other limits.
     pub fn with_limits(&self, change: impl FnOnce(&mut Limits)) -> Settings {
         let mut settings = self.clone();
         change(&mut settings.limits);
         settings
     }
 
-    /// The same with other resources.
+    /// The same settings with other resources.
     pub fn with_resources(&self, change: impl FnOnce(&mut Resources)) -> Settings {
         let mut settings = self.clone();
         change(&mut settings.resources);
         settings
     }
 
-    /// The same with other switches.
+    /// The same settings with other switches.
     pub fn with_switches(&self, change: impl FnOnce(&mut Switches)) -> Settings {
         let mut settings = self.clone();
         change(&mut settings.switches);
         settings
     }
 
-    /// Bytes that tables and memos of a search may take together, whatever the engine.
+    /// Bytes that the tables and memos of a search may use together, in any engine.
     pub fn bytes(&self) -> usize {
         self.resources.memory_limit.unwrap_or(DEFAULT_BYTES)
     }
 
-    /// Bytes of these that nodes met may take.
+    /// Bytes of these that the memo may use.
     pub fn memo_bytes(&self) -> usize {
         self.bytes() / MEMO
     }
 
-    /// Instruction set to use.
+    /// Instruction set of the search.
     pub fn backend(&self) -> Backend {
         self.switches.backend.unwrap_or_else(Backend::best)
     }
 
-    /// Those of each of the threads that take questions at the root, as many as have room beside a
-    /// full memo for a lattice of `reach` levels and `each` bytes; the threads that are left help
-    /// them with these.
+    /// Settings for each thread that takes questions at the root. There are as many threads as fit
+    /// next to a full memo if each needs `each` bytes for a lattice of `reach` levels; the
+    /// remaining threads help with these questions.
     pub fn shared(&self, reach: usize, each: usize) -> Vec<Settings> {
         let (n_threads, room) = (self.threads(), self.bytes() - self.memo_bytes());
         let workers = n_threads.min(room / each.max(1));
@@ -263,9 +265,9 @@ impl Settings {
         vec![of_each; workers]
     }
 
-    /// Threads to run: those asked for, but no more than the machine has.
+    /// Number of threads to run: the requested number, but at most the number of cores.
     pub fn threads(&self) -> usize {
-        // Asking takes as long as a small lattice.
+        // Asking the system takes as long as a small lattice.
         static CORES: LazyLock<usize> =
             LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
         let most = if self.switches.cells_per_thread.is_some() { usize::MAX } else { *CORES };
@@ -273,15 +275,16 @@ impl Settings {
     }
 }
 
-/// Element width of the lattice kernels.
+/// Element type of the lattice kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// Sums and losses that are whole numbers of 16 bits, exact; elsewhere as `Single`.
+    /// Sums and losses that are 16-bit whole numbers, and exact; tasks that do not permit it use
+    /// `Single`.
     Short,
     /// i32 sums and f32 losses, refined in exact arithmetic.
     Single,
     /// i64 sums and f64 losses, refined in exact arithmetic.
     Double,
-    /// Exact sums of all itemsets and exact costs, where depth and memory allow; elsewhere as `Double`.
+    /// Exact sums of all itemsets and exact costs, if depth and memory allow; otherwise `Double`.
     Exact,
 }

@@ -1,14 +1,15 @@
-//! Threads of searches, and work that they share.
+//! Threads that searches and their passes share.
 //!
-//! A search and its passes run on threads that are kept from one search to the next. A new thread,
-//! or one that ran elsewhere, may have to wait for the processor of the thread that woke it, for
-//! milliseconds where there are two processors, and a search has many short passes in a row.
+//! A search and its passes run on threads that are kept from one search to the next. On two
+//! processors, a thread that is new or ran elsewhere may wait for milliseconds for the processor of
+//! the thread that woke it, and a search has many short passes in a row.
 
 use super::{Settings, Stop};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use std::sync::Mutex;
 
-/// Threads worth starting for so much effort, of which `worth_one` makes up for a thread.
+/// Number of threads worth starting for an effort, if `worth_one` is the effort that justifies a
+/// thread.
 pub fn useful_threads(effort: impl Fn() -> f64, worth_one: usize, settings: &Settings) -> usize {
     let n_threads = settings.threads();
     if n_threads < 2 {
@@ -18,7 +19,8 @@ pub fn useful_threads(effort: impl Fn() -> f64, worth_one: usize, settings: &Set
     n_threads.min((effort() / worth_one as f64) as usize).max(1)
 }
 
-/// Runs a pass on every worker, on as many threads; the first of them that was stopped counts.
+/// Runs a pass on every worker, each on its own thread. If several are stopped, returns the first
+/// stop.
 pub fn run_all<W: Send>(
     workers: &mut [W],
     pass: &(dyn Fn(&mut W) -> Result<(), Stop> + Sync),
@@ -31,8 +33,8 @@ pub fn run_all<W: Send>(
     passes.into_iter().try_for_each(|(_, result)| result)
 }
 
-/// Does the work on every worker, on as many threads: of the team that this one belongs to, or else
-/// of one for all processors.
+/// Runs the work on every worker, each on its own thread: of the team that this thread belongs to,
+/// or else of a team for all processors.
 pub fn on_each<W: Send>(workers: &mut [W], work: &(dyn Fn(&mut W) + Sync)) {
     let Some((first, others)) = workers.split_first_mut() else { return };
     rayon_core::in_place_scope(|scope| {
@@ -44,18 +46,18 @@ pub fn on_each<W: Send>(workers: &mut [W], work: &(dyn Fn(&mut W) + Sync)) {
 /// The threads of one search.
 pub struct Team {
     threads: ThreadPool,
-    /// The process that started them: a fork has none of them.
+    /// The process that started the threads; a forked process does not have them.
     process: u32,
 }
 
-/// Teams without work.
+/// Teams that wait for work.
 static IDLE: Mutex<Vec<Team>> = Mutex::new(Vec::new());
 
 impl Team {
-    /// A team of so many threads or more; none where the system starts no more.
+    /// A team of at least this many threads; `None` if the system cannot start them.
     pub fn of(n_threads: usize) -> Option<Team> {
         let process = std::process::id();
-        // Another search may be looking, or was when this process was forked: then a new team.
+        // If another search holds the list, or did when this process was forked, start a new team.
         let idle = IDLE.try_lock().ok().and_then(|mut teams| teams.pop());
         match idle {
             Some(team) if team.process != process => std::mem::forget(team),
@@ -67,7 +69,8 @@ impl Team {
         Some(Team { threads: threads.build().ok()?, process })
     }
 
-    /// Does the work on one of the threads, while this one watches; then the team waits for more.
+    /// Runs the work on one of the threads, and calls `watch` on this one meanwhile. Then the team
+    /// waits for more work.
     pub fn work<R: Send>(self, work: impl FnOnce() -> R + Send, watch: impl FnOnce()) -> R {
         let mut result = None;
         self.threads.in_place_scope(|scope| {

@@ -10,7 +10,7 @@ isa!($ /// AVX2 with FMA.
     Avx2: "avx2" "fma" "bmi1" "bmi2" "popcnt");
 
 impl Avx2 {
-    /// Lanes of whole numbers of 16 bits.
+    /// Lanes of 16-bit whole numbers.
     pub fn short(self) -> Short {
         Short(self)
     }
@@ -26,11 +26,11 @@ impl Avx2 {
     }
 }
 
-/// Sixteen lanes of whole numbers of 16 bits.
+/// Sixteen lanes of 16-bit whole numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Short(Avx2);
 
-/// Eight of them.
+/// Eight lanes of 16-bit whole numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortHalf(Avx2);
 
@@ -58,7 +58,7 @@ vector!(U16x4(u64): u16);
 impl Sealed for Single {}
 impl Sealed for Double {}
 
-/// ln(a·r) + shift, for `r` the reciprocal of the divisor.
+/// ln(a·r) + shift, where `r` is the reciprocal of the divisor.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn ln_of_product(a: __m256, r: __m256, shift: __m256) -> __m256 {
@@ -79,7 +79,7 @@ pub(super) fn ln_of_product(a: __m256, r: __m256, shift: __m256) -> __m256 {
     _mm256_fmadd_ps(_mm256_cvtepi32_ps(exponent), ln2, p)
 }
 
-/// Minimum over the lanes of eight vectors by a transposing tree.
+/// Minimum over the lanes of each of eight vectors, by a transposing tree.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn min_across(v: [__m256; 8], n: usize, out: &mut [f32; 8]) {
@@ -126,7 +126,7 @@ fn add_half_where(acc: __m128i, bits: u64, v: __m128i) -> __m128i {
     _mm_add_epi16(acc, _mm256_castsi256_si128(v))
 }
 
-/// There is no comparison of words without a sign, but there is a maximum.
+/// AVX2 does not compare unsigned words, but it has a maximum.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn words_if_less(a: __m256i, b: __m256i, yes: __m256i, no: __m256i) -> __m256i {
@@ -139,7 +139,7 @@ fn half_if_less(a: __m128i, b: __m128i, yes: __m128i, no: __m128i) -> __m128i {
     _mm_blendv_epi8(yes, no, _mm_cmpeq_epi16(_mm_max_epu16(a, b), a))
 }
 
-/// Minimum over the lanes of each of eight vectors of words without a sign.
+/// Minimum over the lanes of each of eight vectors of unsigned words.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn least_of_eight(v: [__m128i; 8]) -> __m128i {
@@ -154,7 +154,7 @@ pub(super) fn least_of_eight(v: [__m128i; 8]) -> __m128i {
     _mm_min_epu16(_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b))
 }
 
-/// The same of vectors of twice as many words.
+/// The same for vectors of twice as many words.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn least_of_halves(v: [__m256i; 8]) -> __m128i {
@@ -286,7 +286,8 @@ impl FloatLanes for Double {
             );
             let bits = _mm256_castpd_si256(_mm256_div_pd(a.0, b.0));
             let centred = _mm256_sub_epi64(bits, _mm256_set1_epi64x(SQRT_HALF_BITS as i64));
-            // No arithmetic 64-bit shift here: bias the exponent to be non-negative first.
+            // AVX2 has no arithmetic shift of 64 bits, so bias the exponent to be non-negative
+            // first.
             let biased = _mm256_srli_epi64::<52>(_mm256_add_epi64(
                 centred,
                 _mm256_set1_epi64x(1024_i64 << 52),

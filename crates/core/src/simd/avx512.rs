@@ -1,4 +1,4 @@
-//! AVX-512: 512-bit vectors, and 256-bit ones with masks for tails.
+//! AVX-512: 512-bit vectors, and 256-bit vectors with masks for tails.
 
 use super::isa::{Job, isa, short_lanes};
 use super::lanes::{self, FloatLanes, Lanes, RowLanes, Sealed};
@@ -10,7 +10,7 @@ isa!($ /// AVX-512 with F, BW, DQ and VL.
     Avx512: "avx512f" "avx512bw" "avx512dq" "avx512vl" "avx2" "fma" "bmi1" "bmi2" "popcnt");
 
 impl Avx512 {
-    /// Lanes of whole numbers of 16 bits.
+    /// Lanes of 16-bit whole numbers.
     pub fn short(self) -> Short {
         Short(self)
     }
@@ -26,11 +26,11 @@ impl Avx512 {
     }
 }
 
-/// Sixteen lanes of whole numbers of 16 bits, for rows of a lattice are short.
+/// Sixteen lanes of 16-bit whole numbers; rows of a lattice are short, so no wider vector is used.
 #[derive(Clone, Copy, Debug)]
 pub struct Short(Avx512);
 
-/// Eight of them.
+/// Eight lanes of 16-bit whole numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortHalf(Avx512);
 
@@ -126,7 +126,7 @@ impl Lanes for Single {
         fn to_real(v: I32x16) -> F32x16 { F32x16(_mm512_cvtepi32_ps(v.0)) }
         fn min_real(a: F32x16, b: F32x16) -> F32x16 { F32x16(_mm512_min_ps(a.0, b.0)) }
         fn min_across(v: &[F32x16; 8], n: usize, out: &mut [f32; 8]) {
-            // Fold to 256 bits, then the tree of the half-width lanes.
+            // Fold to 256 bits, then use the tree of the half-width lanes.
             let mut halves = [_mm256_setzero_ps(); 8];
             for i in 0..8 {
                 let (low, high) = (_mm512_castps512_ps256(v[i].0), _mm512_extractf32x8_ps::<1>(v[i].0));
@@ -279,16 +279,16 @@ impl FloatLanes for Double {
 impl Double {
     compiled! {
         fn widened(v: U16x8) -> F64x8 { F64x8(_mm512_cvtepi32_pd(_mm256_cvtepu16_epi32(v.0))) }
-        /// The positions in the low words of the first and the second sixteen.
+        /// The positions in the low words of two vectors of sixteen.
         fn words(first: U32x16, second: U32x16) -> U16x32 {
             let low = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(first.0));
             U16x32(_mm512_inserti64x4::<1>(low, _mm512_cvtepi32_epi16(second.0)))
         }
-        /// The counters of `a`, then `b`, at these positions.
+        /// Picks the counters at these positions from `a` followed by `b`.
         fn permuted(a: U16x32, positions: U16x32, b: U16x32) -> U16x32 {
             U16x32(_mm512_permutex2var_epi16(a.0, positions.0, b.0))
         }
-        /// `base` + position of every set bit, next to each other.
+        /// `base` + position of every set bit, packed from the first lane on.
         fn compressed(self, mask: u16, base: u32) -> U32x16 {
             let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
             let ids = _mm512_add_epi32(lanes, _mm512_set1_epi32(base.cast_signed()));
@@ -306,7 +306,7 @@ impl RowLanes for Double {
             F64x8(_mm512_mask_add_pd(acc.0, bits as u8, acc.0, _mm512_set1_pd(v)))
         }
         fn reciprocal(x: F64x8) -> F64x8 {
-            // Two steps of Newton's method: 14 bits, 28, all. Cheaper than a division.
+            // Two Newton steps take 14 bits to 28 and then to all; cheaper than a division.
             let one = _mm512_set1_pd(1.0);
             let r = _mm512_rcp14_pd(x.0);
             let r = _mm512_fmadd_pd(r, _mm512_fnmadd_pd(x.0, r, one), r);

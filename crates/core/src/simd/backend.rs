@@ -33,7 +33,7 @@ use std::sync::LazyLock;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Backend(Kind);
 
-/// The token of a [`Backend`].
+/// The token behind a [`Backend`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[cfg(target_arch = "x86_64")]
@@ -57,7 +57,7 @@ macro_rules! with_token {
 }
 pub(crate) use with_token;
 
-/// Fastest first; asked of the machine once.
+/// Fastest first; detected once.
 static DETECTED: LazyLock<Vec<Backend>> = LazyLock::new(|| {
     let all = [
         #[cfg(target_arch = "x86_64")]
@@ -70,22 +70,22 @@ static DETECTED: LazyLock<Vec<Backend>> = LazyLock::new(|| {
 });
 
 impl Backend {
-    /// The backends this machine runs, fastest first.
+    /// The backends that this machine supports, fastest first.
     pub fn available() -> impl Iterator<Item = Backend> {
         DETECTED.iter().copied()
     }
 
-    /// The fastest of this machine.
+    /// The fastest backend of this machine.
     pub fn best() -> Backend {
         DETECTED[0]
     }
 
-    /// The backend of this name, if this machine runs it.
+    /// The backend of this name, if this machine supports it.
     pub fn named(name: &str) -> Option<Backend> {
         Backend::available().find(|backend| backend.name() == name)
     }
 
-    /// Lower-case name, as in options and reports.
+    /// Name in lower case, as in options and reports.
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]

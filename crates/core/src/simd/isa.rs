@@ -1,4 +1,5 @@
-//! Common parts of instruction sets: a token, and code that is compiled for them.
+//! Parts that all instruction sets share: a token, and code that is compiled for the instruction
+//! set.
 
 /// Work that is compiled for an instruction set; its method must be `#[inline(always)]`.
 pub trait Job<L> {
@@ -12,7 +13,7 @@ pub trait Job<L> {
 /// Declares the token of an instruction set with these features, and a macro `compiled!` for
 /// functions on its tokens and vectors.
 ///
-/// The features are named once, so that what is detected is what is compiled for.
+/// The features are listed once, so the code is compiled for exactly what was detected.
 #[cfg(target_arch = "x86_64")]
 macro_rules! isa {
     ($d:tt $(#[$doc:meta])* $name:ident: $($feature:tt)+) => {
@@ -21,14 +22,14 @@ macro_rules! isa {
         pub struct $name(());
 
         impl $name {
-            /// The token, if this machine has the instruction set.
+            /// The token, if this machine supports the instruction set.
             pub fn detect() -> Option<Self> {
                 let has = $(std::arch::is_x86_feature_detected!($feature))&&+;
                 has.then_some($name(()))
             }
 
-            /// Runs a job in a function of its own that is compiled for the instruction set:
-            /// registers are allocated for it alone.
+            /// Runs a job in a separate function that is compiled for the instruction set, so that
+            /// registers are allocated for this job alone.
             #[inline(always)]
             fn run<L, J: Job<L>>(self, lanes: L, job: J) -> J::Output {
                 #[repr(align(64))]
@@ -37,19 +38,19 @@ macro_rules! isa {
                 #[inline(never)]
                 $(#[target_feature(enable = $feature)])+
                 fn apart<L, J: Job<L>>(lanes: L, job: J) -> J::Output {
-                    // Only in a function that has an object of this alignment from the start does
-                    // the compiler align the vectors that it spills; else each of them lies across
-                    // two cache lines, which takes up to a seventh of a kernel's time.
+                    // The compiler aligns spilled vectors only if the function contains an object
+                    // of this alignment from the start. Otherwise each of them lies across two
+                    // cache lines, which takes up to a seventh of a kernel's time.
                     std::hint::black_box(&mut CacheLine);
                     job.run(lanes)
                 }
-                // SAFETY: the token is proof of the features.
+                // SAFETY: a token exists only if the machine has the features.
                 unsafe { apart(lanes, job) }
             }
         }
 
-        /// Functions that are compiled for the instruction set: to their bodies its arithmetic
-        /// is safe. They are called on a token or on vectors, which are made with a token.
+        /// Functions that are compiled for the instruction set, whose intrinsics are safe to call
+        /// in their bodies. They are called on a token or on vectors, which are made with a token.
         macro_rules! compiled {
             () => {};
             (
@@ -64,7 +65,7 @@ macro_rules! isa {
                     #[inline]
                     $(#[target_feature(enable = $feature)])+
                     fn compiled($d($d arg: $d type),*) $d(-> $d out)? $d body
-                    // SAFETY: the token is proof of the features.
+                    // SAFETY: a token exists only if the machine has the features.
                     unsafe { compiled($d($d arg),*) }
                 }
                 compiled! { $d($d rest)* }
@@ -81,7 +82,7 @@ macro_rules! isa {
                     #[inline]
                     $(#[target_feature(enable = $feature)])+
                     fn compiled($d($d arg: $d type),+) $d(-> $d out)? $d body
-                    // SAFETY: a vector is proof of the features.
+                    // SAFETY: a vector exists only if the machine has the features.
                     unsafe { compiled($d($d arg),+) }
                 }
                 compiled! { $d($d rest)* }
@@ -98,7 +99,8 @@ macro_rules! isa {
                 #[repr(transparent)]
                 pub struct $d name($d inner);
 
-                // SAFETY: vectors of the processor are made of their elements, of any value.
+                // SAFETY: vectors of the processor consist of their elements, and any element is
+                // valid.
                 unsafe impl Vector<$d element> for $d name {}
 
                 $d(impl std::ops::$d op for $d name {
@@ -118,8 +120,8 @@ macro_rules! isa {
     };
 }
 
-/// Declares lanes of whole numbers of 16 bits: a token over the words of one vector, with the
-/// operations in which instruction sets and widths differ.
+/// Declares lanes of 16-bit whole numbers: a token over the words of one vector, with the
+/// operations that depend on the instruction set and the width.
 #[cfg(target_arch = "x86_64")]
 macro_rules! short_lanes {
     (

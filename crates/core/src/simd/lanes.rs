@@ -1,17 +1,18 @@
-//! Lanes: vectors whose arithmetic is safe, since only a token of their instruction set makes
+//! Lanes: vectors with safe arithmetic, because only a token of their instruction set can make
 //! them.
 
 use super::vector::{self, Vector};
 use super::{Job, LaneInt, LaneReal};
 use std::ops::{Add, Div, Mul, Sub};
 
-/// Implemented by the tokens of this crate only.
+/// Implemented only by the tokens of this crate.
 pub trait Sealed {}
 
-/// The token of an instruction set and a width: integers to add exactly, losses to compare.
+/// The token of an instruction set and a width: integers that are added exactly, and losses that
+/// are compared.
 ///
-/// Whoever holds it may make vectors; whoever holds a vector may calculate with it. Methods are
-/// inlined, so that they belong in a [`Job`], which is compiled for the instruction set.
+/// A token can make vectors, and vectors can be calculated with. The methods are inlined, so they
+/// must be called from a [`Job`], which is compiled for the instruction set.
 #[allow(missing_docs)] // the names say it all
 pub trait Lanes: Sealed + Copy + 'static {
     /// Number of lanes.
@@ -25,37 +26,39 @@ pub trait Lanes: Sealed + Copy + 'static {
 
     fn half(self) -> Self::Half;
 
-    /// Runs a job that is compiled for the instruction set, in a function of its own.
+    /// Runs a job in a separate function that is compiled for the instruction set.
     fn run<J: Job<Self>>(self, job: J) -> J::Output;
 
     fn splat(self, v: Self::I) -> Self::Int;
     fn splat_real(self, v: Self::R) -> Self::Real;
 
-    /// The lanes that `from` begins with.
+    /// The first lanes of `from`.
     #[inline(always)]
     fn load(self, from: &[Self::I]) -> Self::Int {
         load(self, from)
     }
 
-    /// The lanes that `from` begins with.
+    /// The first lanes of `from`.
     #[inline(always)]
     fn load_real(self, from: &[Self::R]) -> Self::Real {
         load(self, from)
     }
 
-    /// The lanes from position `at` of `from` on, unchecked.
+    /// The lanes of `from` that start at position `at`, unchecked.
     ///
     /// # Safety
+    ///
     /// `at + N <= from.len()`
     #[inline(always)]
     unsafe fn load_at(self, from: &[Self::I], at: usize) -> Self::Int {
-        // SAFETY: the caller's; the token is proof of the instruction set.
+        // SAFETY: as the caller promises; the token shows that the instruction set is there.
         unsafe { vector::load_at(from, at) }
     }
 
-    /// The lanes from position `at` of `from` on, unchecked.
+    /// The lanes of `from` that start at position `at`, unchecked.
     ///
     /// # Safety
+    ///
     /// `at + N <= from.len()`
     #[inline(always)]
     unsafe fn load_real_at(self, from: &[Self::R], at: usize) -> Self::Real {
@@ -76,32 +79,32 @@ pub trait Lanes: Sealed + Copy + 'static {
     fn min_across(v: &[Self::Real; 8], n: usize, out: &mut [Self::R; 8]);
 }
 
-/// Lanes of floating-point losses, which leaves of any task have.
+/// Lanes of floating-point losses, as most tasks have them.
 pub trait FloatLanes:
     Lanes<Real: Sub<Output = <Self as Lanes>::Real> + Div<Output = <Self as Lanes>::Real>>
 {
     /// Bit (lowest bit = first lane) of each lane where `a < b`.
     fn less_bits(a: Self::Real, b: Self::Real) -> u64;
-    /// ln(a/b) + shift for positive a and b; any finite value otherwise.
+    /// ln(a/b) + shift for positive a and b; some finite value otherwise.
     fn ln_ratio(a: Self::Real, b: Self::Real, shift: Self::Real) -> Self::Real;
 }
 
-/// The vector that `from` begins with, of any of a token's vectors.
+/// The first lanes of `from`, for any vector of a token.
 #[inline(always)]
 pub(super) fn load<L: Lanes, T: Copy, V: Vector<T>>(_: L, from: &[T]) -> V {
     assert!(from.len() >= V::N);
-    // SAFETY: asserted; the token is proof of the instruction set.
+    // SAFETY: asserted; the token shows that the instruction set is there.
     unsafe { vector::load_at(from, 0) }
 }
 
-/// Wide lanes for kernels that walk over rows: masked sums, and 16-bit counters.
+/// Wide lanes for kernels that walk over rows: masked sums and 16-bit counters.
 ///
-/// There are at most 8 lanes, and at most 32 of counters.
+/// There are at most 8 lanes, and at most 32 counters.
 #[allow(missing_docs)] // the names say it all
 pub trait RowLanes: FloatLanes<I = i64, R = f64> {
     type Counts: Vector<u16> + Add<Output = Self::Counts> + Sub<Output = Self::Counts>;
     const COUNTERS: usize = <Self::Counts as Vector<u16>>::N;
-    /// Vectors at a time, as many as registers hold; 1 or 2.
+    /// Number of vectors that fit into the registers at a time; 1 or 2.
     const WIDE: usize = 1;
 
     /// Adds `v` in the lanes whose bit (lowest bit = first lane) is set.
@@ -115,18 +118,18 @@ pub trait RowLanes: FloatLanes<I = i64, R = f64> {
     fn if_positive(x: Self::Real, yes: Self::Real, no: Self::Real) -> Self::Real;
 
     fn no_counts(self) -> Self::Counts;
-    /// N counters as reals.
+    /// Converts N counters to reals.
     fn load_counts(self, from: &[u16]) -> Self::Real;
     /// Adds `v` to the counters whose bit is set.
     fn count_where(acc: Self::Counts, bits: u32, v: u16) -> Self::Counts;
 
-    /// The counters that `from` begins with.
+    /// The first counters of `from`.
     #[inline(always)]
     fn load_all(self, from: &[u16]) -> Self::Counts {
         load(self, from)
     }
 
-    /// Bit for each counter that is neither below `least` nor above `most`.
+    /// Bit for each counter from `least` to `most`, both included.
     #[inline(always)]
     fn between(counts: Self::Counts, least: u16, most: u16) -> u32 {
         let mut values = [0; 32];
@@ -135,7 +138,7 @@ pub trait RowLanes: FloatLanes<I = i64, R = f64> {
         values[..Self::COUNTERS].iter().enumerate().map(bit).sum()
     }
 
-    /// The bits of `bits` where `mask` is set, next to each other from the lowest on.
+    /// The bits of `bits` where `mask` is set, packed from the lowest bit on.
     #[inline(always)]
     fn compact(self, bits: u64, mask: u64) -> u64 {
         let (mut out, mut left, mut n) = (0, mask, 0);
@@ -147,8 +150,8 @@ pub trait RowLanes: FloatLanes<I = i64, R = f64> {
         out
     }
 
-    /// From these rows of `width` counters (COUNTERS or 64 at most), writes those where `keep`
-    /// is set to the begin of the row in `to`, in order.
+    /// From each of the given rows of `width` counters (COUNTERS or at most 64), writes those where
+    /// `keep` is set to the start of the same row in `to`, in order.
     #[inline(always)]
     fn narrow(self, from: &[u16], to: &mut [u16], rows: &[u32], width: usize, keep: u64) {
         for &row in rows {
@@ -163,7 +166,7 @@ pub trait RowLanes: FloatLanes<I = i64, R = f64> {
         }
     }
 
-    /// Writes `base` + position for every set bit, and returns how many; `out` has room for 80.
+    /// Writes `base` + position for every set bit and returns their number; `out` has room for 80.
     #[inline(always)]
     fn positions(self, bits: u64, base: u32, out: &mut [u32]) -> usize {
         let (mut left, mut n) = (bits, 0);

@@ -1,14 +1,14 @@
-//! The few vector operations of the kernels, behind two small traits.
+//! The vector operations of the kernels, behind two small traits.
 //!
 //! A kernel is written once over [`Lanes`] (or [`RowLanes`]) and compiled for AVX-512, AVX2 and
-//! portable code, the lattice's each in single (i32/f32) and double (i64/f64) width, and in short
-//! width (whole numbers of 16 bits) where leaves cost the least of their sums. Integer sums are
-//! exact on every backend, so backends differ only in the rounding of leaf losses, which the
-//! refinement step absorbs (see `search::lattice::refine`).
+//! portable code. Kernels of the lattice exist in single (i32/f32) and double (i64/f64) width, and
+//! in short width (16-bit whole numbers) for tasks whose leaf costs the least of its sums. Integer
+//! sums are exact on every backend, so backends differ only in the rounding of leaf losses, which
+//! the refinement step absorbs (see `search::lattice::refine`).
 //!
-//! Only detection makes the token of an instruction set, only a token makes vectors, and so
-//! arithmetic on vectors is safe (docs/decisions/0022). A further instruction set is one file
-//! and a line in `backend.rs`.
+//! Only detection makes the token of an instruction set, and only a token makes vectors, so
+//! arithmetic on vectors is safe (docs/decisions/0022). Another instruction set needs one file and
+//! one line in `backend.rs`.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -29,11 +29,11 @@ pub use lanes::{FloatLanes, Lanes, RowLanes};
 use std::fmt;
 pub use vector::Vector;
 
-/// Asks for the memory at `place`, which is soon read; any address will do.
+/// Prefetches the memory at `place`. Any address is allowed.
 #[inline(always)]
 pub fn prefetch<V>(place: *const V) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, which reads nothing.
+    // SAFETY: a prefetch is a hint and reads nothing.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(place.cast());
@@ -42,13 +42,13 @@ pub fn prefetch<V>(place: *const V) {
     let _ = place;
 }
 
-/// Integer of a lane.
+/// Integer type of a lane.
 pub trait LaneInt: Copy + Send + Sync + Default + PartialOrd + fmt::Debug + 'static {
-    /// Largest sum that a lane adds up and converts without loss.
+    /// Largest sum that a lane can add up and convert without loss.
     const MAX_SUM: i64;
-    /// From an exact statistic known to fit.
+    /// Converts an exact statistic that is known to fit.
     fn from_i64(v: i64) -> Self;
-    /// Widens.
+    /// Converts to i64.
     fn to_i64(self) -> i64;
     /// Difference.
     fn minus(self, other: Self) -> Self;
@@ -79,23 +79,24 @@ lane_int!(i32, i32::MAX as i64);
 // The AVX2 conversion to f64 is exact below 2^52.
 lane_int!(i64, 1 << 51);
 
-/// Loss of a lane.
+/// Type of a loss in a lane.
 pub trait LaneReal: Copy + Default + Send + Sync + PartialOrd + fmt::Debug + 'static {
-    /// Rounds to the lane's precision.
+    /// Rounds to the precision of the lane.
     fn from_f64(v: f64) -> Self;
-    /// Widens, exactly.
+    /// Converts to f64, exactly.
     fn to_f64(self) -> f64;
     /// Unit roundoff.
     const ROUNDOFF: f64;
-    /// Bound on the absolute error of `Lanes::ln_ratio` for integers converted to reals,
-    /// apart from two roundings relative to the result and three relative to the shift
-    /// (its own conversion included).
+    /// Bound on the absolute error of `Lanes::ln_ratio` for integers that were converted to reals,
+    /// without two roundings relative to the result and three relative to the shift (including its
+    /// own conversion).
     const LN_ERROR: f64;
     /// +∞.
     const INFINITY: Self;
 }
 
-/// A whole loss of 16 bits without a sign. The greatest value is infinity, and sums saturate at it.
+/// A loss that is a 16-bit unsigned whole number. The largest value stands for infinity, and sums
+/// saturate at it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 #[repr(transparent)]
 pub struct Whole(u16);
@@ -115,7 +116,7 @@ impl Whole {
 
 impl LaneReal for Whole {
     const ROUNDOFF: f64 = 0.0;
-    /// There is no logarithm.
+    /// These lanes have no logarithm.
     const LN_ERROR: f64 = 0.0;
     const INFINITY: Whole = Whole(u16::MAX);
     #[inline(always)]
@@ -130,7 +131,7 @@ impl LaneReal for Whole {
 
 impl LaneReal for f32 {
     const ROUNDOFF: f64 = 5.960_464_477_539_063e-8;
-    // 1.3e-6 of the polynomial, 0.7e-6 of conversions, reciprocal and evaluation.
+    // 1.3e-6 from the polynomial, 0.7e-6 from conversions, reciprocal and evaluation.
     const LN_ERROR: f64 = 2.5e-6;
     const INFINITY: f32 = f32::INFINITY;
     #[inline(always)]
@@ -183,5 +184,5 @@ pub(crate) const ATANH_F64: [f64; 11] = [
     2.0 / 21.0,
 ];
 
-/// Bits of √½: subtracting them before taking the exponent centres the mantissa on 1.
+/// Bits of √½. Subtracting them before reading the exponent centres the mantissa on 1.
 pub(crate) const SQRT_HALF_BITS: u64 = 0x3fe6_a09e_667f_3bcd;

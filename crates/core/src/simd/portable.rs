@@ -1,4 +1,4 @@
-//! Plain Rust: arrays that the compiler vectorises as far as the target allows.
+//! Plain Rust: arrays, which the compiler vectorises as well as the target allows.
 
 use super::isa::Job;
 use super::lanes::{FloatLanes, Lanes, RowLanes, Sealed};
@@ -6,12 +6,12 @@ use super::vector::Vector;
 use super::{ATANH_F64, LN_POLY_F32, Whole};
 use std::ops::{Add, Div, Mul, Sub};
 
-/// Any machine.
+/// The token that every machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Portable;
 
 impl Portable {
-    /// Lanes of whole numbers of 16 bits.
+    /// Lanes of 16-bit whole numbers.
     pub fn short(self) -> Short {
         Short
     }
@@ -27,7 +27,7 @@ impl Portable {
     }
 }
 
-/// Eight lanes of whole numbers of 16 bits.
+/// Eight lanes of 16-bit whole numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Short;
 
@@ -45,26 +45,26 @@ pub struct Double;
 pub struct Array<T, const N: usize>([T; N]);
 
 impl<T: Copy, const N: usize> Array<T, N> {
-    /// From each lane.
+    /// Applies a function to each lane.
     #[inline(always)]
     fn map<U>(self, f: impl Fn(T) -> U) -> Array<U, N> {
         Array(self.0.map(f))
     }
 
-    /// From both lanes at each place.
+    /// Applies a function to each pair of lanes.
     #[inline(always)]
     fn zip<U>(self, other: Self, f: impl Fn(T, T) -> U) -> Array<U, N> {
         Array(std::array::from_fn(|l| f(self.0[l], other.0[l])))
     }
 
-    /// From each lane, and whether its bit is set.
+    /// Applies a function to each lane and its bit.
     #[inline(always)]
     fn masked(self, bits: u64, f: impl Fn(T, bool) -> T) -> Self {
         Array(std::array::from_fn(|l| f(self.0[l], bits >> l & 1 == 1)))
     }
 }
 
-// SAFETY: an array is its elements.
+// SAFETY: an array consists of its elements.
 unsafe impl<T: Copy, const N: usize> Vector<T> for Array<T, N> {}
 
 macro_rules! operator {

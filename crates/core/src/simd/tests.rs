@@ -1,8 +1,8 @@
-//! Every operation of every backend against scalar arithmetic.
+//! Compares every operation of every backend with scalar arithmetic.
 
 use super::*;
 
-/// Test of the lattice's lanes.
+/// Tests the lanes of the lattice.
 struct Check;
 
 impl<L: Lanes> Job<L> for Check {
@@ -66,7 +66,7 @@ impl<L: Lanes> Job<L> for Check {
     }
 }
 
-/// Test of the lattice's lanes with losses of floating point.
+/// Tests the floating-point lanes of the lattice.
 struct CheckFloats;
 
 impl<L: FloatLanes> Job<L> for CheckFloats {
@@ -90,21 +90,21 @@ impl<L: FloatLanes> Job<L> for CheckFloats {
         }
         let mut state = 1u64;
         for _ in 0..20_000 {
-            // Integers up to 2^31, and shifts up to those that cancel their ratio.
+            // Integers up to 2^31, and shifts up to those that cancel the logarithm.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let (a, b) = ((state >> 33) as f64 + 1.0, (state >> 50) as f64 + 1.0);
             for shift in [0.25, -21.3, f64::ln(b / a) + 0.1] {
                 let value = values(L::ln_ratio(splat(a), splat(b), splat(shift)))[0];
                 let exact = f64::ln(a / b) + shift;
                 let relative = 2.0 * exact.abs() + 3.0 * shift.abs();
-                // The scalar reference rounds as well.
+                // The scalar reference is rounded, too.
                 let reference = 3e-16 * (1.0 + exact.abs() + shift.abs());
                 let bound = L::R::LN_ERROR + L::R::ROUNDOFF * relative + reference;
                 let error = (value - exact).abs();
                 assert!(error <= bound, "ln({a} / {b}) + {shift}: off by {error:e}");
             }
         }
-        // The loss of an empty or event-free cell is weight 0 times a finite number.
+        // The loss of a cell without rows or events is a weight of 0 times a finite number.
         for (x, y) in [(0.0, 0.0), (5.0, 0.0), (0.0, 5.0)] {
             let product = splat(0.0) * L::ln_ratio(splat(x), splat(y), splat(0.0));
             assert_eq!(values(product), vec![0.0; n]);
@@ -119,7 +119,7 @@ impl<L: FloatLanes> Job<L> for CheckFloats {
     }
 }
 
-/// Test of the lanes of kernels that walk over rows.
+/// Tests the lanes of kernels that walk over rows.
 struct CheckRows;
 
 impl<L: RowLanes> Job<L> for CheckRows {

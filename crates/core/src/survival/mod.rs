@@ -1,8 +1,8 @@
 //! Nonparametric estimators under right-censoring, defined once for the whole project.
 //!
-//! Everything starts from a [`RiskTable`]: at every distinct time, the weight at risk,
-//! of events and of censorings. Sums are taken in the order of (time, weight), so that
-//! the result does not depend on the order of the rows.
+//! Everything starts from a [`RiskTable`]: the weight at risk, of events and of censorings at every
+//! distinct time. Sums are taken in the order of (time, weight), so the result does not depend on
+//! the order of the rows.
 
 pub mod timeline;
 
@@ -20,10 +20,10 @@ pub struct Observations<'a> {
     pub weight: Option<&'a [f64]>,
     /// Delayed entry: row `i` is at risk at `t` only when `entry[i] < t <= time[i]`.
     pub entry: Option<&'a [f64]>,
-    /// How many rows are as each of these; `None` means one each.
+    /// Number of equal rows that each row stands for; `None` means one.
     pub count: Option<&'a [i64]>,
-    /// Place of every time among the distinct times, if it is known. It is checked, and the times are
-    /// sorted where it is anything else.
+    /// Position of every time among the distinct times, if known. It is checked; if it is wrong,
+    /// the times are sorted.
     pub place: Option<&'a [i64]>,
 }
 
@@ -43,7 +43,7 @@ impl Observations<'_> {
         self.weight.map_or(1.0, |w| w[i])
     }
 
-    /// Number of rows as row `i`.
+    /// Number of rows that row `i` stands for.
     pub fn count(&self, i: usize) -> f64 {
         self.count.map_or(1.0, |count| count[i] as f64)
     }
@@ -60,21 +60,21 @@ pub struct RiskTable {
     pub events: Vec<f64>,
     /// Weight of the censorings at that time.
     pub censored: Vec<f64>,
-    /// Weight at risk that does not leave at that time: a sum, never a difference, so that nothing
-    /// cancels for weights of different size.
+    /// Weight at risk that does not leave at that time. It is a sum and never a difference, so
+    /// nothing cancels if weights differ in size.
     staying: Vec<f64>,
-    /// Places of the times among those of the rows of all groups.
+    /// Position of each time among the times of all groups.
     place: Vec<u32>,
 }
 
 impl RiskTable {
-    /// Sorts the times and accumulates; O(n), with weights O(n log n).
+    /// Builds the table; O(n), or O(n log n) with weights.
     pub fn new(obs: &Observations) -> Self {
         RiskTable::of_all(obs, &Places::of(obs))
     }
 
-    /// The tables of the rows of every group, 0..n; rows of other groups are left out. The times are
-    /// sorted once.
+    /// One table for the rows of every group in `0..n_groups`; rows of other groups are ignored.
+    /// The times are sorted once.
     pub fn by_group(obs: &Observations, group: &[u32], n_groups: usize) -> Vec<Self> {
         RiskTable::of_groups(obs, &Places::of(obs), |row| group[row], n_groups)
     }
@@ -107,8 +107,8 @@ impl RiskTable {
         rows_of.iter().map(|rows| weighed(obs, &places.times, rows)).collect()
     }
 
-    /// Σ weight · value over the rows, with twice the digits; every distinct time of the rows of all
-    /// groups has a value. None where there are fewer.
+    /// Σ weight · value over the rows, with twice the precision. `values` has an entry for every
+    /// distinct time of all groups. `None` if it has fewer.
     pub fn sum_of(&self, values: &[f64]) -> Option<f64> {
         let mut sum = Precise::default();
         for ((&place, &events), &censored) in
@@ -124,7 +124,7 @@ impl RiskTable {
         self.nelson_aalen_precise().into_iter().map(Precise::value).collect()
     }
 
-    /// The same with twice the digits, for differences of it.
+    /// As [`nelson_aalen`](Self::nelson_aalen) with twice the precision, for computing differences.
     pub fn nelson_aalen_precise(&self) -> Vec<Precise> {
         let mut hazard = Precise::default();
         let step = |k: usize| {
@@ -143,9 +143,9 @@ impl RiskTable {
 
     /// Kaplan–Meier estimate G of the censoring distribution, right-continuous.
     ///
-    /// `events_leave_first` takes the events of a time out of the risk set of the
-    /// censorings of that time (the convention of scikit-survival); without it every row
-    /// with `time >= t` is at risk (OSST, Zhang et al. 2024).
+    /// With `events_leave_first`, the events of a time are no longer at risk for the censorings of
+    /// that time (the convention of scikit-survival). Without it, every row with `time >= t` is at
+    /// risk (OSST, Zhang et al. 2024).
     pub fn censoring(&self, events_leave_first: bool) -> Vec<f64> {
         self.product(|k| {
             let others = if events_leave_first { 0.0 } else { self.events[k] };
@@ -153,8 +153,8 @@ impl RiskTable {
         })
     }
 
-    /// Product up to every distinct time of the share that stays, by the weights that go and stay;
-    /// no share is above one.
+    /// Product, up to every distinct time, of the share of the weight that stays. `at` returns the
+    /// weights that leave and stay; no share exceeds one.
     fn product(&self, at: impl Fn(usize) -> (f64, f64)) -> Vec<f64> {
         let mut survival = 1.0;
         let step = |k: usize| {
@@ -168,14 +168,14 @@ impl RiskTable {
     }
 }
 
-/// A row, and the place of its time among the distinct times.
+/// A row, and the position of its time among the distinct times.
 #[derive(Clone, Copy)]
 struct Placed {
     row: u32,
     place: u32,
 }
 
-/// The distinct times, ascending, and the place of every row's time among them.
+/// The distinct times, ascending, and the position of every row's time among them.
 struct Places {
     times: Vec<f64>,
     of_row: Vec<u32>,
@@ -190,7 +190,7 @@ impl Places {
         })
     }
 
-    /// The places, if they are those of the times.
+    /// Accepts the positions if they match the times.
     fn checked(place: &[i64], time: &[f64]) -> Option<Self> {
         let n_times = usize::try_from(place.iter().max()?.checked_add(1)?).ok()?;
         if place.len() != time.len() || n_times > time.len() {
@@ -198,7 +198,7 @@ impl Places {
         }
         let mut times = vec![f64::NAN; n_times];
         for (&place, &time) in place.iter().zip(time) {
-            // Plus 0: −0 and 0 are one time.
+            // Adding 0 turns −0 into 0.
             *times.get_mut(usize::try_from(place).ok()?)? = time + 0.0;
         }
         let own = |(&place, &time): (&i64, &f64)| times[place as usize] == time;
@@ -206,7 +206,7 @@ impl Places {
             .then(|| Places { times, of_row: place.iter().map(|&place| place as u32).collect() })
     }
 
-    /// Where the rows of every time begin among rows that are in the order of time.
+    /// Where the rows of every time begin if rows are ordered by time.
     fn starts(&self) -> Vec<u32> {
         let mut starts = vec![0; self.times.len() + 1];
         self.of_row.iter().for_each(|&place| starts[place as usize + 1] += 1);
@@ -214,8 +214,8 @@ impl Places {
         starts
     }
 
-    /// The rows in the order of time, and with weights of (time, weight), so that no sum over them
-    /// depends on the order in which the caller has them.
+    /// The rows ordered by time, or with weights by (time, weight), so that no sum over them
+    /// depends on the order of the caller's rows.
     fn in_order(&self, weight: Option<&[f64]>) -> Vec<Placed> {
         let mut next = self.starts();
         let mut rows = vec![Placed { row: 0, place: 0 }; self.of_row.len()];
@@ -233,9 +233,9 @@ impl Places {
     }
 }
 
-/// Λ at every row's own time for training: Nelson–Aalen, and 1/(W + 1) where that is zero.
+/// Λ at every row's own time, for training: Nelson–Aalen, or 1/(W + 1) if that is zero.
 ///
-/// With delayed entry the hazard is that from entry to time, floored likewise.
+/// With delayed entry it is the hazard between entry and time, with the same floor.
 pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
     let places = Places::of(obs);
     let table = RiskTable::of_all(obs, &places);
@@ -247,7 +247,7 @@ pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
         let at_time: Vec<f64> = hazard.into_iter().map(|h| floored(h.value())).collect();
         return places.of_row.iter().map(|&k| at_time[k as usize]).collect();
     };
-    // A late entry leaves little of the hazard, which is to have all its digits.
+    // After a late entry little of the hazard remains, and it must keep all its digits.
     let increase = |(&k, &entry): (&u32, &f64)| {
         let before = step_value(&table.time, &hazard, Precise::default(), entry);
         floored(hazard[k as usize].minus(before).value())
@@ -255,14 +255,14 @@ pub fn baseline_hazard(obs: &Observations) -> Vec<f64> {
     places.of_row.iter().zip(entry).map(increase).collect()
 }
 
-/// The tables of the groups of rows without weights or late entry.
+/// The tables of groups of rows without weights or delayed entry.
 fn counted(
     event: &[bool],
     places: &Places,
     group: impl Fn(usize) -> u32,
     n_groups: usize,
 ) -> Vec<RiskTable> {
-    // Twice the group of every row, plus one for an event, in the order of time.
+    // For every row in the order of time: twice its group, plus one for an event.
     let mut codes = vec![0; event.len()];
     let mut ends = places.starts();
     let mut sizes = vec![0; n_groups + 1];
@@ -302,10 +302,10 @@ fn counted(
     tables
 }
 
-/// The table of some rows, which are in order; sums have twice the digits.
+/// The table of the given rows, which are ordered by time. Sums have twice the precision.
 fn weighed(obs: &Observations, times: &[f64], rows: &[Placed]) -> RiskTable {
     let mut place = Vec::new();
-    // In the table, for every one of the rows.
+    // Position of every row in the table.
     let mut at = Vec::with_capacity(rows.len());
     for placed in rows {
         if place.last() != Some(&placed.place) {
@@ -332,7 +332,7 @@ fn weighed(obs: &Observations, times: &[f64], rows: &[Placed]) -> RiskTable {
     RiskTable { time, at_risk, events, censored, staying, place }
 }
 
-/// Sum of all later values.
+/// Sums of all later values.
 fn later(mut values: Vec<Precise>) -> Vec<Precise> {
     let mut sum = Precise::default();
     for value in values.iter_mut().rev() {
@@ -342,11 +342,11 @@ fn later(mut values: Vec<Precise>) -> Vec<Precise> {
     values
 }
 
-/// Weight with `entry < t < time` at each of the distinct times `t`; O(n log n).
+/// Weight with `entry < t < time` at each distinct time `t`; O(n log n).
 ///
-/// Nodes of a binary tree over the times hold the weight of the rows that are there at all times
-/// below them; the sum of a time is that of the nodes above it. Differences of running sums would
-/// cancel where late rows outweigh early ones.
+/// The nodes of a binary tree over the times hold the weight of the rows that are at risk at all
+/// times below the node. The weight at a time is the sum over the nodes above it. Differences of
+/// running sums would cancel if late rows weigh much more than early ones.
 fn staying(
     obs: &Observations,
     entry: &[f64],
@@ -377,8 +377,8 @@ fn staying(
     nodes.split_off(n)
 }
 
-/// Value at `t` of the right-continuous step function through `(times, values)`;
-/// `before` holds to the left of the first time.
+/// Value at `t` of the right-continuous step function through `(times, values)`; `before` is its
+/// value to the left of the first time.
 pub fn step_value<T: Copy>(times: &[f64], values: &[T], before: T, t: f64) -> T {
     match times.partition_point(|&u| u <= t) {
         0 => before,

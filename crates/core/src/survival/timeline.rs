@@ -1,17 +1,18 @@
-//! Rows on the grid of their times, with the weights that undo censoring.
+//! Rows on the grid of their times, with inverse-probability-of-censoring weights.
 
 use super::{Observations, Places};
 use crate::error::Error;
 use crate::precise::Precise;
 
-/// Largest total weight in whole numbers: f64 adds them exactly.
+/// Largest total weight in whole numbers, which f64 still adds exactly.
 const MAX_TOTAL: f64 = (1u64 << 51) as f64;
 
-/// A row's place in time: twice the index of its time, plus one for a censoring, so that the
-/// events of a time come before its censorings.
+/// A row's position in time: twice the index of its time, plus one for a censoring. The events of a
+/// time come before its censorings.
 pub type Code = u32;
 
-/// Rows, the distinct times of those with a weight, and the censoring distribution G there.
+/// Rows, the distinct times of the rows with positive weight, and the censoring distribution G at
+/// these times.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     /// Time of each row.
@@ -22,33 +23,33 @@ pub struct Timeline {
     pub weight: Vec<f64>,
     /// Distinct times, ascending.
     pub grid: Vec<f64>,
-    /// 1/G at each time of the grid, 0 where G is 0.
+    /// 1/G at each time of the grid, or 0 where G is 0.
     pub inverse_censoring: Vec<f64>,
-    /// Rows with a weight in the order of time, events first, and of weight: no sum over them depends
-    /// on the order in which the caller has them.
+    /// Rows with positive weight, ordered by time (events first) and weight, so that no sum depends
+    /// on the order of the caller's rows.
     pub order: Vec<u32>,
     codes: Vec<Code>,
     total_weight: f64,
-    /// Integral of 1/G from the first time of the grid to each, over the largest time: 1/G never
-    /// falls before it is 0, so that little cancels in a difference of two.
+    /// Integral of 1/G from the first time of the grid to each time, divided by the largest time.
+    /// 1/G does not decrease until it is set to 0, so differences of two integrals lose little.
     censoring: Vec<Precise>,
-    /// Extent that rounding depends on.
+    /// What the rounding of a pass depends on.
     pub extent: Extent,
 }
 
-/// Extent that the rounding of a pass over the rows depends on: the most that can be lost, and how
-/// often running values change. Derived in docs/maths/brier.md, "Numbers".
+/// What the rounding of a pass over the rows depends on: the largest possible loss, and how often
+/// running values change. Derived in docs/maths/brier.md, "Numbers".
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extent {
-    /// Loss where rows with an event are given a survival of 1 after it, and rows at risk one of 0,
-    /// per unit of weight: no tree loses more, whatever its curves.
+    /// Largest possible loss per unit of weight: rows with an event are given a survival of 1 after
+    /// it, and rows at risk a survival of 0.
     pub most_loss: f64,
-    /// Times with an event.
+    /// Number of times with an event.
     pub event_times: f64,
-    /// Stretches of censorings between two events, plus one.
+    /// Number of stretches of censorings between two events, plus one.
     pub stretches: f64,
-    /// Mean over the stretches so far, squared, of the weight at risk over G, per unit of weight and
-    /// over `stretches`.
+    /// Mean, over the stretches, of the squared number of the stretch times the weight at risk over
+    /// G, per unit of weight and divided by `stretches`.
     pub at_risk: f64,
 }
 
@@ -69,7 +70,7 @@ impl Timeline {
         let mut grid = Vec::new();
         let kept = places.times.into_iter().zip(has_weight).map(|(time, has_weight)| {
             grid.extend(has_weight.then_some(time));
-            // Of a row without weight, the time before it.
+            // A row without weight takes the time before it.
             grid.len().saturating_sub(1) as Code
         });
         let kept: Vec<Code> = kept.collect();
@@ -93,7 +94,7 @@ impl Timeline {
         for (k, [events, censored]) in leaving.iter().enumerate().rev() {
             at_risk[k] = at_risk[k + 1].plus(*events).plus(*censored);
         }
-        // Those who stay as a sum, so that nothing cancels for weights of different size.
+        // What stays is a sum, so nothing cancels if weights differ in size.
         let mut g = Precise::from(1.0);
         let inverse_censoring = leaving
             .iter()
@@ -151,20 +152,20 @@ impl Timeline {
         self.total_weight
     }
 
-    /// The time from one of the grid to another, over the largest time.
+    /// The distance between two times of the grid, divided by the largest time.
     pub fn share(&self, from: usize, to: usize) -> f64 {
         let largest = self.grid[self.grid.len() - 1];
-        // All times may be 0.
+        // If all times are 0, divide by 1.
         let largest = if largest > 0.0 { largest } else { 1.0 };
         (self.grid[to] - self.grid[from]) / largest
     }
 
-    /// The integral of 1/G from one time of the grid to another, over the largest time.
+    /// The integral of 1/G between two times of the grid, divided by the largest time.
     pub fn censoring_share(&self, from: usize, to: usize) -> f64 {
         self.censoring[to].minus(self.censoring[from]).value()
     }
 
-    /// By what share of itself any weight is moved by rounding to whole numbers, at most.
+    /// Largest relative change of a weight when weights are rounded to whole numbers.
     pub fn weight_error(&self) -> f64 {
         let scale = self.weight_scale();
         let moved = |&weight: &f64| {
@@ -183,22 +184,22 @@ impl Timeline {
         (MAX_TOTAL / total).log2().floor().exp2()
     }
 
-    /// Place in time of row `i`; of one without weight, that of the time before it.
+    /// Position of row `i` in time. A row without weight has the time before it.
     pub fn code(&self, i: usize) -> Code {
         self.codes[i]
     }
 
-    /// Weights as whole numbers of units, [`Timeline::weight_scale`] of which weigh one.
+    /// Weights in whole units, [`Timeline::weight_scale`] of which are one.
     pub fn whole_weights(&self) -> Vec<f64> {
         let scale = self.weight_scale();
         self.weight.iter().map(|weight| (weight * scale).round()).collect()
     }
 
-    /// For every time of the grid: the time from it to the end, and the integral of 1/G up to it,
-    /// both over the largest time and over `weight`.
+    /// For every time of the grid: the time that remains after it, and the integral of 1/G up to
+    /// it, both divided by the largest time and by `weight`.
     ///
-    /// Rows with an event are lost after their time, others before: in this way little is lost to
-    /// rounding where many differences of two such integrals are added up.
+    /// Rows with an event contribute after their time, other rows before it. Sums of many
+    /// differences of these integrals therefore round little.
     pub fn integrals(&self, weight: f64) -> (Vec<f64>, Vec<f64>) {
         let last = self.grid.len() - 1;
         let plain = (0..=last).map(|k| self.share(k, last) / weight).collect();
@@ -206,7 +207,7 @@ impl Timeline {
         (plain, censoring)
     }
 
-    /// For every time of the grid: the share of `horizon` that lies after it.
+    /// For every time of the grid: the share of `horizon` after it.
     pub fn rest_of(&self, horizon: f64) -> Vec<f64> {
         self.grid.iter().map(|&time| 1.0 - time.min(horizon) / horizon).collect()
     }

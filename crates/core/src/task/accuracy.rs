@@ -4,13 +4,13 @@ use super::label_costs::LabelCosts;
 use super::{Weights, check_labels};
 use crate::error::Error;
 
-/// The accuracy task: a wrong label costs the weight of the row.
+/// The accuracy task: a wrong label costs the weight of its row.
 pub type Accuracy = LabelCosts;
 
 impl LabelCosts {
-    /// `labels` in `0..n_classes`; `leaf_penalty` is per leaf in the normalised objective
-    /// (misclassified weight / total weight). Trees will have at most `max_leaves` leaves;
-    /// when these are few, ties go to the fewest.
+    /// `labels` are in `0..n_classes`; `leaf_penalty` is the price of a leaf in the normalised
+    /// objective (misclassified weight / total weight). Trees will have at most `max_leaves`
+    /// leaves. If this is a small number, ties go to the tree with the fewest leaves.
     pub fn new<'a>(
         labels: &[usize],
         n_classes: usize,

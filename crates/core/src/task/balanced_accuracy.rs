@@ -1,12 +1,12 @@
-//! Balanced accuracy: the mean over classes of the share misclassified.
+//! Balanced accuracy: the mean over the classes of the misclassified share.
 
 use super::label_costs::{LabelCosts, MAX_TOTAL_BITS};
 use super::{Weights, check_labels};
 use crate::error::Error;
 use crate::precise::Precise;
 
-/// A row of class k costs its weight over (K · weight of class k) under a wrong label, K the
-/// number of classes with weight; otherwise as accuracy.
+/// A wrong label costs a row of class k its weight over (K · weight of class k), where K is the
+/// number of classes with weight. Everything else is as for accuracy.
 pub fn balanced_accuracy<'a>(
     labels: &[usize],
     n_classes: usize,
@@ -23,7 +23,7 @@ pub fn balanced_accuracy<'a>(
     }
     let per_class: Vec<f64> = per_class.into_iter().map(Precise::value).collect();
     let present = per_class.iter().filter(|&&w| w > 0.0).count() as f64;
-    // Costs in whole numbers, if there are such, are exact.
+    // Costs are exact if there is a unit in which they are whole numbers.
     let whole = (0..labels.len()).all(|i| weight(i).fract() == 0.0);
     let multiple = if whole { common_multiple(&per_class, present) } else { None };
     let total = multiple.map_or(1.0, |multiple| multiple * present);
@@ -37,13 +37,12 @@ pub fn balanced_accuracy<'a>(
     LabelCosts::of_classes(labels, n_classes, weights, total, leaf_penalty, max_leaves)
 }
 
-/// The least common multiple of the weights of the classes, if so many of it are a whole number that
-/// lanes hold.
+/// The least common multiple of the weights of the classes, if lanes can hold that many units.
 fn common_multiple(weights: &[f64], classes: f64) -> Option<f64> {
     let most = (1u64 << MAX_TOTAL_BITS) as f64 / classes;
     let mut multiple = 1.0;
     for &weight in weights.iter().filter(|&&w| w > 0.0) {
-        // Remainders of whole numbers are exact.
+        // Remainders of whole numbers are exact in f64.
         let (mut divisor, mut rest) = (weight, multiple % weight);
         while rest > 0.0 {
             (divisor, rest) = (rest, divisor % rest);
@@ -66,7 +65,7 @@ mod tests {
     fn every_class_counts_the_same() {
         let labels = [0, 0, 0, 0, 1, 3];
         let task = balanced_accuracy(&labels, 4, None, 0.0, 4).unwrap();
-        // In leaf 0 class 3 outweighs three of the four rows of class 0.
+        // In leaf 0, class 3 outweighs three of the four rows of class 0.
         assert!(
             (task.objective(Placed::rows(&[0, 0, 0, 1, 1, 0], 2)).objective - (0.75 + 0.25) / 3.0)
                 .abs()
@@ -78,7 +77,7 @@ mod tests {
     fn costs_are_whole_numbers_if_weights_are() {
         let labels = [0, 0, 0, 0, 1, 3, 3, 3, 3, 3, 3];
         let task = balanced_accuracy(&labels, 4, None, 0.0, 4).unwrap();
-        // A row of each class costs this under the label of class 2, which has no rows.
+        // The label of class 2, which has no rows, costs a row of each class this much.
         let costs = task.statistics().chunks_exact(4).map(|record| record[2]);
         assert_eq!(costs.collect::<Vec<_>>(), [3, 3, 3, 3, 12, 2, 2, 2, 2, 2, 2]);
         assert_eq!(task.resolution(Allowed::of(2, 4)), 0.0);

@@ -1,8 +1,8 @@
-//! Rewards with a capacity for some labels: policies whose treatments are scarce.
+//! Rewards with a capacity for some labels: policies with scarce treatments.
 //!
-//! A threshold on the rows given a label is a task of its own (STreeD, prop. A.3): the
-//! weight of a leaf counts towards the label it predicts, and only adds up. Together with
-//! the cost it is a tuple of K components (prop. A.4), smaller being better in all.
+//! A limit on the rows that get a label is a task in itself (STreeD, prop. A.3): the weight of a
+//! leaf counts towards the label that it predicts, and these weights add up. Together with the cost
+//! this makes a tuple of K components (prop. A.4), all of which are better when smaller.
 
 use super::digits::ExactSums;
 use super::fixed::{Fixed, Penalty, power_of_two, room, times_power};
@@ -15,46 +15,47 @@ use crate::search::{Allowed, Measured};
 /// Bits of the summed costs.
 const TOTAL_BITS: u32 = 46;
 
-/// The same where a tree is known: lanes need not hold them.
+/// Bits of the summed costs if a tree is known, because lanes need not hold these sums.
 const FINE_BITS: u32 = 55;
 
 /// Bits of the summed weights.
 const WEIGHT_BITS: u32 = 58;
 
-/// Allowance of a label's weight above its capacity, as a share of all weights: as much as
-/// rounding the capacity and the weights to doubles can move it, 2^−51. See docs/maths/fronts.md.
+/// Share of all weights by which a label may exceed its capacity. Rounding the capacity and the
+/// weights to doubles can move the weight by this much, 2^−51. See docs/maths/fronts.md.
 const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
-/// Shortfall of every label from the best one of its row, and the weight of the rows: component
-/// 0 is the shortfall, component j the weight given the j-th limited label.
+/// How far every label falls short of the best label of its row, and the weight of the rows.
+/// Component 0 is the shortfall, component j the weight of the rows with the j-th limited label.
 #[derive(Clone, Debug)]
 pub struct Capacity<const K: usize> {
     n_labels: usize,
-    /// Shortfall of every label, then the weight.
+    /// Shortfall of every label, followed by the weight.
     statistics: Vec<i64>,
-    /// Component that each label counts towards; 0 for none.
+    /// Component that each label counts towards, or 0.
     component: Vec<usize>,
     window: [(i64, i64); K],
-    /// Largest weight of every limited label, and the weights where units round them.
+    /// Largest weight of every limited label, and the weights if they were rounded to units.
     most: [f64; K],
     exact: Option<ExactSums>,
-    /// Shortfalls of trees are statistics shifted left to leave room for fractional prices.
+    /// The shortfall of a tree is its statistic shifted left, which leaves room for fractional
+    /// prices.
     up: u32,
     penalty: Penalty,
     units: [f64; K],
     grain: i64,
     rewards: Rewards,
-    /// The most that rounding the shortfalls changes the objective of any tree.
+    /// Largest change of any tree's objective by the rounding of shortfalls.
     off: f64,
-    /// The same for the price of a split.
+    /// Largest change by the rounding of the price of a split.
     off_price: f64,
 }
 
 impl<const K: usize> Capacity<K> {
-    /// `rewards[row][label]` of giving a row a label; `capacity[label]` is the largest weight of the
-    /// rows given it, infinite for K − 1 fewer labels than there are. Where an admissible tree of the
-    /// objective `known` is given, what no better one falls short by is lowered to what it may at
-    /// most, for the sake of finer units.
+    /// `rewards[row][label]` is the reward for giving a row a label, and `capacity[label]` the
+    /// largest weight of the rows with that label; it is finite for K − 1 labels. If `known` is the
+    /// objective of an admissible tree, shortfalls that no better tree can have are lowered to the
+    /// largest possible one, which permits finer units.
     pub fn new(
         rewards: &[f64],
         capacity: &[f64],
@@ -68,7 +69,7 @@ impl<const K: usize> Capacity<K> {
             return Err(Error::invalid("capacity", format!("of label {bad} is not a number >= 0")));
         }
         let cap = known.map_or(f64::INFINITY, |known| rewards.most_short(known));
-        // No tree falls shorter than the worst label of every row: that is what must fit.
+        // Every tree falls short by at most the worst label of every row, so only this has to fit.
         let short = rewards.shortfalls(cap);
         let bits = if known.is_some() { FINE_BITS } else { TOTAL_BITS };
         let fixed = Fixed::new(&short.values, bits);
@@ -102,7 +103,7 @@ impl<const K: usize> Capacity<K> {
             }
             component[label] = next;
             limits[next] = most + ROUNDED * total_weight;
-            // Rounded weights may be half a unit more per row.
+            // Every rounded weight may be half a unit too large.
             let off = if fixed_weight.moved == 0.0 { 0.0 } else { n as f64 };
             let most = (limits[next] * fixed_weight.scale() + off).min(power_of_two(60));
             window[next] = (0, most.floor() as i64);
@@ -224,7 +225,7 @@ impl<const K: usize> FrontTask<K> for Capacity<K> {
     }
 
     fn resolution(&self, allowed: Allowed) -> f64 {
-        // The fewest leaves come first if splits are charged less than a hopeless price.
+        // Trees with the fewest leaves come first, unless the price of a split exceeds every gain.
         let off = if self.penalty.excess > 0.0 { 0.0 } else { self.off_price };
         self.off + off * allowed.leaves.min(self.rewards.n_rows()).saturating_sub(1) as f64
     }

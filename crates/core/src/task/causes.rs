@@ -1,10 +1,10 @@
-//! Competing risks: proportional hazards of every cause, a ratio per cause and leaf.
+//! Competing risks: proportional hazards for every cause, with one hazard ratio per cause and leaf.
 //!
-//! Events of the other causes end the observation of a row as censorings do, so that the
-//! log-likelihood of K causes is that of K samples side by side: the loss of a leaf is the sum over
-//! the causes of what [`Likelihood`] loses with the events and hazards of that cause. Sums of
-//! concave and superadditive costs are both, and with one cause this is the likelihood itself. See
-//! docs/maths/competing-risks.md.
+//! Events of other causes end the observation of a row, as censoring does. The log-likelihood of K
+//! causes is therefore that of K separate samples: the loss of a leaf is the sum, over the causes,
+//! of the loss that [`Likelihood`] computes from the events and hazards of that cause. Sums of
+//! concave and superadditive costs are concave and superadditive, and with one cause this is the
+//! likelihood itself. See docs/maths/competing-risks.md.
 
 use super::fixed::power_of_two;
 use super::likelihood::{CORNER_OPERATIONS, Constants, Likelihood, operations};
@@ -17,24 +17,25 @@ use crate::search::{Allowed, Measured};
 use crate::simd::{FloatLanes, LaneReal};
 use crate::survival::Observations;
 
-/// Most causes that count.
+/// Most causes that may have an importance.
 pub const MOST_CAUSES: usize = 8;
 
-/// The likelihoods of all causes: channels are events and summed hazard of one after the other.
+/// The likelihoods of all causes. The channels are the events and the summed hazard of each cause
+/// in turn.
 #[derive(Clone, Debug)]
 pub struct Causes {
     parts: Vec<Likelihood>,
     statistics: Vec<i64>,
-    /// Whether any event of each row was observed.
+    /// Whether an event of any cause was observed in each row.
     event: Vec<bool>,
     weight: f64,
 }
 
 impl Causes {
-    /// Prepares the statistics. `cause` is 0 where no event was observed and k for the k-th cause,
-    /// whose loss counts `importance[k - 1]` times; causes of importance 0 are left out, their
-    /// events end the observation all the same. `prior` pseudo-events hold the hazard ratio of
-    /// every cause at one.
+    /// Prepares the statistics. `cause` is 0 for a censored row and k for the k-th cause, whose
+    /// loss is multiplied by `importance[k - 1]`. Causes of importance 0 do not count, although
+    /// their events still end the observation. `prior` pseudo-events pull the hazard ratio of every
+    /// cause towards one.
     pub fn new(
         obs: &Observations,
         cause: &[i64],
@@ -63,14 +64,14 @@ impl Causes {
             let of_cause = Observations { event: &event, ..*obs };
             parts.push(Likelihood::of_cause(&of_cause, importance, prior)?);
         }
-        // One unit for the costs of all, in which their sum has room.
+        // All parts share one unit, which has room for the sum of their costs.
         let least = parts.iter().map(Likelihood::scale).fold(f64::INFINITY, f64::min);
         let scale = least / parts.len().next_power_of_two() as f64;
         let weights = Weights { weight: obs.weight, count: obs.count };
         let weight = weights.weight(obs.len());
         let parts: Vec<_> = (0..)
             .zip(parts)
-            // The penalty of a leaf is that of the first.
+            // The first part charges the penalty of a leaf.
             .map(|(k, part)| part.within(weight, scale, if k == 0 { leaf_penalty } else { 0.0 }))
             .collect();
         let records: Vec<_> = parts.iter().map(|part| part.statistics().chunks_exact(2)).collect();
@@ -85,19 +86,20 @@ impl Causes {
         Ok(Causes { parts, statistics, event, weight })
     }
 
-    /// Every part with its channels.
+    /// Every part with the sums of its channels.
     fn each<'a>(&'a self, sums: &'a [i64]) -> impl Iterator<Item = (&'a Likelihood, &'a [i64])> {
         self.parts.iter().zip(sums.chunks_exact(2))
     }
 
-    /// Lane units of the whole per lane unit of a part.
+    /// Lane units of the total per lane unit of a part.
     fn lane_factor(&self, k: usize, shift: &[u32]) -> f64 {
         let unit = |k: usize| self.parts[k].lane_unit(&shift[2 * k..2 * k + 2]);
         unit(k) / unit(0)
     }
 
-    /// By how much adding the losses of the causes in every leaf raises the sum of the errors of the
-    /// parts: no sum is rounded by more than one of the `operations` that the error of a part counts.
+    /// Factor on the errors of the parts that covers adding up the losses of the causes in every
+    /// leaf. No such sum rounds by more than one of the `operations` that the error of a part
+    /// contains.
     fn more_sums(&self, operations: f64) -> f64 {
         let sums = if self.parts.len() > 1 { self.parts.len() as f64 } else { 0.0 };
         1.0 + sums / operations
@@ -179,7 +181,7 @@ impl Superadditive for Causes {
     }
 
     fn rank(&self, sums: &[i64]) -> Option<f64> {
-        // Rows have an order for each cause.
+        // Each cause orders the rows differently, so only a single cause has an order.
         if let [part] = &self.parts[..] { part.rank(sums) } else { None }
     }
 }
@@ -189,7 +191,7 @@ impl Questions for Causes {}
 impl FreeQuestions for Causes {}
 
 impl Swept for Causes {
-    /// The channels of every cause lie in a box of their own.
+    /// Bounds the channels of each cause by a box of their own.
     #[inline(always)]
     fn lane_least<L: FloatLanes>(
         &self,
@@ -220,7 +222,7 @@ impl Swept for Causes {
     }
 }
 
-/// The events of a cause whose hazard is next, and the loss of the causes before it.
+/// Events of the current cause, whose hazard comes next, and the loss of the causes before it.
 #[derive(Clone, Copy)]
 pub struct SoFar<L: FloatLanes> {
     events: L::Int,
@@ -259,7 +261,7 @@ impl LaneTask for Causes {
             let records = rows.chunks_exact(self.channels()).map(|row| &row[2 * k..2 * k + 2]);
             let (own, shift_k) = (records.flatten().copied().collect::<Vec<_>>(), &shift[2 * k..]);
             let error = part.lane_error(&own, &shift_k[..2], max_leaves, roundoff, ln_error);
-            // No cost of a leaf is below 0 apart from its own error: the bound is Fixed.
+            // Leaf costs are not below 0 except for their own error, so the bound is `Fixed`.
             error.of(0.0) * self.lane_factor(k, shift)
         };
         let error: f64 = self.parts.iter().enumerate().map(of_cause).sum();
@@ -269,7 +271,7 @@ impl LaneTask for Causes {
     #[inline(always)]
     fn lane_constants<L: FloatLanes>(&self, lanes: L, shift: &[u32]) -> Self::Constants<L> {
         std::array::from_fn(|k| {
-            // Parts beyond the causes are never used.
+            // The iteration may exceed the number of causes; such parts are not used.
             let k = k.min(self.parts.len() - 1);
             let constants = self.parts[k].lane_constants(lanes, &shift[2 * k..2 * k + 2]);
             (constants, lanes.splat_real(L::R::from_f64(self.lane_factor(k, shift))))

@@ -1,5 +1,5 @@
-//! False positives and false negatives: the front behind F1, Matthews correlation and every
-//! other measure that falls when either rises.
+//! False positives and false negatives: the front behind F1, the Matthews correlation and any other
+//! measure that falls when either of them rises.
 
 use super::fixed::Fixed;
 use super::{FrontTask, Said, Statistics, Task};
@@ -14,14 +14,14 @@ const TOTAL_BITS: u32 = 58;
 pub struct Confusion {
     statistics: Vec<i64>,
     scale: f64,
-    /// Whether weights were whole numbers already.
+    /// Whether the weights were whole numbers.
     whole: bool,
     /// Class and weight of every row.
     rows: Vec<(bool, f64)>,
 }
 
 impl Confusion {
-    /// `positive[row]`: whether the row is of the positive class.
+    /// `positive[row]`: whether the row belongs to the positive class.
     pub fn new(positive: &[bool], weights: Option<&[f64]>) -> Result<Self, Error> {
         let ones = vec![1.0; positive.len()];
         let weights = weights.unwrap_or(&ones);
@@ -91,8 +91,8 @@ impl FrontTask<2> for Confusion {
         [self.scale; 2]
     }
 
-    /// Each weight is off by half a unit, in either of two totals, and as it is given by half a
-    /// unit in its last place.
+    /// Half a unit for every weight, in each of two totals, and half a unit in the last place of
+    /// the weight as it was given.
     fn rounding(&self) -> f64 {
         let total: f64 = self.rows.iter().map(|row| row.1).sum();
         let units = self.rows.len() as f64 / self.scale;

@@ -1,5 +1,5 @@
-//! Curve tasks: what a leaf costs is no function of sums, it follows from the survival curve of its
-//! rows, which are read in the order of time.
+//! Curve tasks: the cost of a leaf is not a function of sums. It follows from the survival curve of
+//! the leaf's rows, read in the order of time.
 
 use crate::survival::timeline::Timeline;
 
@@ -12,64 +12,65 @@ pub enum LeafCurve {
     BrierOptimal,
 }
 
-/// A task whose leaves are judged by the integrated Brier score of their curve, and maybe by more
-/// that a pass over the same rows can tell.
+/// A task that scores leaves by the integrated Brier score of their curve, and possibly by other
+/// quantities that the same pass over the rows can compute.
 pub trait CurveTask: Sync {
-    /// The rows, and the weights that undo censoring.
+    /// The rows, with inverse-probability-of-censoring weights.
     fn timeline(&self) -> &Timeline;
 
     /// Curve that leaves predict.
     fn curve(&self) -> LeafCurve;
 
-    /// End of the restricted mean of a leaf's Kaplan–Meier curve, if that is wanted too.
+    /// End of the restricted mean of a leaf's Kaplan–Meier curve, if the task needs it.
     fn horizon(&self) -> Option<f64> {
         None
     }
 
-    /// Whether searches for several components compute [leaf by leaf](super::brier::exact), which
-    /// is slow.
+    /// Whether searches for several components compute every loss [leaf by
+    /// leaf](super::brier::exact), which is slow.
     fn leaf_by_leaf(&self) -> bool {
         false
     }
 }
 
-/// A curve task with one cost per leaf, which is the loss of its curve and a price.
+/// A curve task with one cost per leaf: the loss of its curve plus a price.
 pub trait ScalarCurveTask: CurveTask {
     /// Price of a leaf.
     fn leaf_penalty(&self) -> f64;
 
-    /// Loss of a reference model on each row, which no subtree is taken to go below.
+    /// Loss of a reference model on each row, taken as a lower bound for every subtree.
     fn reference(&self) -> Option<&[f64]> {
         None
     }
 
-    /// Objective of a partition of the rows into leaves, straight from the rows:
-    /// `leaf_of[row]` in `0..n_leaves`.
+    /// Objective of a partition of the rows into leaves, computed from the rows; `leaf_of[row]` is
+    /// in `0..n_leaves`.
     fn objective(&self, leaf_of: &[usize], n_leaves: usize) -> f64;
 }
 
-/// How far the loss of a tree as a search computes it may be from what it is. Derived in
-/// docs/maths/brier.md, "Numbers".
+/// Largest difference between the loss of a tree as computed in a search and its true loss. Derived
+/// in docs/maths/brier.md, "Numbers".
 #[derive(Clone, Copy, Debug)]
 pub struct Rounding {
-    /// Share of the loss,
+    /// Relative part.
     pub relative: f64,
-    /// and the rest.
+    /// Absolute part, which is added to the relative one.
     pub absolute: f64,
 }
 
 /// Largest relative error of one operation.
 const UNIT: f64 = 0.5 * f64::EPSILON;
 
-/// Relative error of a survival for every stretch of censorings: a reciprocal and two products.
+/// Relative error of a survival probability per stretch of censorings: a reciprocal and two
+/// products.
 const STRETCH: f64 = 3.5 * UNIT;
 
-/// Terms of a stretch of censorings that passes add up one by one.
+/// Number of terms of a stretch of censorings that passes add up one by one.
 pub const BLOCK: usize = 256;
 
 impl Rounding {
-    /// Rounding of passes over nodes up to `depth` levels down that read whole weights in f64;
-    /// floors are sums over `floors` groups.
+    /// Rounding of passes over nodes down to level `depth` that read whole weights in f64; floors
+    /// are sums over `floors` groups.
     pub fn of_passes(
         timeline: &Timeline,
         curve: LeafCurve,
@@ -98,36 +99,37 @@ impl Rounding {
         }
     }
 
-    /// By what share of the horizon passes may be off of a leaf's restricted mean.
+    /// Largest error of a leaf's restricted mean in passes, as a share of the horizon.
     pub fn of_means(timeline: &Timeline) -> f64 {
         let (extent, weights) = (timeline.extent, timeline.weight_error());
         let passes = STRETCH * extent.stretches + UNIT * (extent.event_times + 14.0);
         if weights > 1e-3 { 1.0 } else { passes + 0.74 * weights }
     }
 
-    /// Rounding of losses [leaf by leaf](super::brier::exact::leaf_loss) from the weights as they
-    /// are.
+    /// Rounding of losses that are computed [leaf by leaf](super::brier::exact::leaf_loss) from
+    /// unrounded weights.
     pub fn of_leaves(timeline: &Timeline, depth: usize, floors: usize) -> Rounding {
         let (times, sums) = (timeline.grid.len() as f64, depth as f64 * floors as f64);
         Rounding { relative: UNIT * (2.0 * times + sums + 64.0), absolute: 0.0 }
     }
 
-    /// No tree loses more whose loss was computed as `loss`, and none whose loss it is was computed
-    /// as more.
+    /// An upper bound on the true loss if `loss` was computed, and on the computed loss if `loss`
+    /// is true.
     pub fn above(self, loss: f64) -> f64 {
         (loss + self.absolute) * (1.0 + 2.0 * self.relative)
     }
 
-    /// No tree loses less whose loss was computed as `loss`, if there is one that does.
+    /// A lower bound on the true loss if `loss` was computed.
     pub fn below(self, loss: f64) -> f64 {
         loss * (1.0 - self.relative) - self.absolute
     }
 }
 
-/// A curve task whose leaves are part of a cost of several components: its first two statistics,
-/// which are no sums.
+/// A curve task whose leaves contribute to a cost of several components. The first two statistics
+/// of a leaf come from its curve.
 pub trait CurveStatistics: CurveTask {
-    /// Statistics of a leaf with this loss and this share of the horizon as its restricted mean;
-    /// `share` is the difference of the leaf's third and fourth statistic, which are sums.
+    /// These two statistics for a leaf with this loss and restricted mean (as a share of the
+    /// horizon). `share` is the difference of the leaf's third and fourth statistics, which are
+    /// sums.
     fn of_leaf(&self, loss: f64, mean: f64, share: i64) -> [i64; 2];
 }

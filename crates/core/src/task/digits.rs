@@ -1,4 +1,4 @@
-//! Real numbers as integers of any size, whose sums over rows round nothing.
+//! Real numbers as integers of any size, so that sums over rows are exact.
 
 use num_bigint::{BigInt, BigUint};
 use num_traits::{ToPrimitive, Zero};
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Bits of a channel.
 const DIGIT: u32 = 32;
 
-/// Rows whose digits can be summed.
+/// Largest number of rows whose digits can be summed.
 pub const MOST_ROWS: usize = 1 << 31;
 
 /// Numbers as integers over a common power of two.
@@ -29,7 +29,7 @@ impl Dyadic {
     }
 }
 
-/// A finite number as an odd integer, or 0, times a power of two.
+/// A finite number as an odd integer (or 0) times a power of two.
 pub(crate) fn parts(value: f64) -> (i64, i32) {
     let bits = value.to_bits();
     let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, (bits & ((1 << 52) - 1)) as i64);
@@ -43,17 +43,17 @@ pub(crate) fn parts(value: f64) -> (i64, i32) {
     (if value < 0.0 { -mantissa } else { mantissa }, exponent + zeros as i32)
 }
 
-/// Integers of any size per row, as channels.
+/// Integers of any size for each row, split into channels.
 #[derive(Clone, Debug)]
 pub(crate) struct Digits {
-    /// Channels of each number.
+    /// Channels of each number of a row.
     numbers: Vec<Range<usize>>,
     pub channels: usize,
     pub statistics: Vec<i64>,
 }
 
 impl Digits {
-    /// `records` has `width` numbers per row.
+    /// `records` contains `width` numbers per row.
     pub fn new(records: &[BigInt], width: usize) -> Digits {
         let digits = |k: usize| {
             let of_number = records.iter().skip(k).step_by(width);
@@ -79,7 +79,7 @@ impl Digits {
         Digits { numbers, channels, statistics }
     }
 
-    /// The sum of a number.
+    /// The sum of one of the numbers.
     pub fn sum(&self, number: usize, sums: &[i64]) -> BigInt {
         let mut carry = 0i128;
         let of = |&digit: &i64| {
@@ -93,7 +93,7 @@ impl Digits {
     }
 }
 
-/// One number per row, none negative, in units of 2^`exponent`.
+/// One non-negative number per row, in units of 2^`exponent`.
 #[derive(Clone, Debug)]
 pub(crate) struct ExactSums {
     digits: Digits,
@@ -102,7 +102,7 @@ pub(crate) struct ExactSums {
 
 impl ExactSums {
     pub fn new(values: impl Iterator<Item = f64> + Clone) -> ExactSums {
-        // Most fit a word, which takes far less time.
+        // Most numbers fit into a machine word, which is much faster.
         let nonzero = || values.clone().map(parts).filter(|part| part.0 != 0);
         let exponent = nonzero().map(|part| part.1).min().unwrap_or(0);
         let bits = |(mantissa, of): (i64, i32)| (of - exponent) as u32 + mantissa.ilog2() + 1;
@@ -123,7 +123,7 @@ impl ExactSums {
         ExactSums { digits: Digits::new(&integers, 1), exponent }
     }
 
-    /// The largest whole number of units that is at most a finite number.
+    /// The largest whole number of units that does not exceed a finite number.
     pub fn units_of(&self, value: f64) -> BigInt {
         let (mantissa, exponent) = parts(value);
         let shift = exponent - self.exponent;
@@ -137,7 +137,7 @@ impl ExactSums {
         self.digits.sum(0, &self.digits.statistics[row * channels..][..channels])
     }
 
-    /// The number of a row where it has no more than 64 bits.
+    /// The number of a row if it fits into 64 bits.
     pub fn word(&self, row: usize) -> Option<u64> {
         let channels = self.digits.channels;
         match self.digits.statistics[row * channels..][..channels] {
@@ -147,7 +147,7 @@ impl ExactSums {
         }
     }
 
-    /// The least number above 0.
+    /// The smallest number above 0.
     pub fn least(&self) -> BigInt {
         let records = self.digits.statistics.chunks_exact(self.digits.channels);
         let positive = records.filter(|record| record.iter().any(|&digit| digit > 0));
@@ -155,7 +155,7 @@ impl ExactSums {
         least.map_or_else(BigInt::zero, |record| self.digits.sum(0, record))
     }
 
-    /// The sums over the rows of every group; rows without a group count for none.
+    /// The sums over the rows of every group; rows without a group are ignored.
     pub fn of_groups(&self, n: usize, group: impl Iterator<Item = Option<usize>>) -> Vec<BigInt> {
         let channels = self.digits.channels;
         let mut sums = vec![0i64; n * channels];
@@ -169,9 +169,9 @@ impl ExactSums {
     }
 }
 
-/// The quotient of two positive integers, or of 0 and one, but for its rounding to a double.
+/// The quotient of two positive integers, or of 0 and a positive one, rounded to a double.
 pub(crate) fn ratio(numerator: &BigInt, divisor: &BigInt) -> f64 {
-    // So many bits that cutting the others off is less than rounding.
+    // Enough bits that dropping the others changes less than rounding does.
     let shift = divisor.bits() as i64 - numerator.bits() as i64 + 64;
     let quotient = if shift >= 0 {
         (numerator << shift as u64) / divisor

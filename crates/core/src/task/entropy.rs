@@ -1,11 +1,11 @@
-//! Entropy: the information that a leaf leaves open about a row's class, in nats.
+//! Entropy: the average information about a row's class, in nats, that its leaf does not give.
 
 use super::Weights;
 use super::impurity::{Impurity, Kind};
 use crate::error::Error;
 
-/// A leaf's loss is its weight times −Σ p ln p over the shares p of the classes; `labels` in
-/// `0..n_classes`, `leaf_penalty` per leaf in the normalised objective (loss / weight).
+/// The loss of a leaf is its weight times −Σ p ln p over the shares p of the classes. `labels` are
+/// in `0..n_classes`; `leaf_penalty` is per leaf in the normalised objective (loss / weight).
 pub fn entropy<'a>(
     labels: &[usize],
     n_classes: usize,
@@ -15,7 +15,8 @@ pub fn entropy<'a>(
     Impurity::new(Kind::Entropy, labels, n_classes, weights.into(), leaf_penalty)
 }
 
-/// The same of rows that are of class k by `shares[row][k]`, non-negative numbers that sum to 1.
+/// The same with uncertain classes: `shares[row][k]` is the share of class k in a row; shares are
+/// non-negative and sum to 1.
 pub fn entropy_of_shares<'a>(
     shares: &[f64],
     n_classes: usize,
@@ -40,7 +41,7 @@ mod tests {
                 *s += v;
             }
         }
-        // Two rows of each class, and a pure leaf.
+        // One leaf has two rows of each class, the other is pure.
         let expected = 4.0 * f64::ln(2.0) / 6.0;
         let cost = task.combine(&task.leaf_cost(&sums), &task.leaf_cost(&task.statistics()[12..]));
         assert!(

@@ -1,8 +1,8 @@
-//! Survival trees by integrated Brier score whose restricted mean survival time may differ
-//! little between two groups; leaves predict their Kaplan–Meier curve.
+//! Survival trees by integrated Brier score under a limit on the difference of two groups'
+//! restricted mean survival times. Leaves predict their Kaplan–Meier curve.
 //!
-//! As in [`super::fair_survival`], but loss and restricted mean of a leaf are those of its curve: a
-//! [curve task](super::curve) with a horizon. See docs/maths/fair-survival.md.
+//! As in [`super::fair_survival`], except that the loss and the restricted mean of a leaf come from
+//! its curve: this is a [curve task](super::curve) with a horizon. See docs/maths/fair-survival.md.
 
 use super::brier::{Brier, exact};
 use super::curve::{CurveStatistics, CurveTask, LeafCurve, Rounding, ScalarCurveTask};
@@ -15,42 +15,43 @@ use crate::search::{Allowed, Measured};
 use crate::survival::Observations;
 use crate::survival::timeline::Timeline;
 
-/// Bits of a loss of one; fewer where censoring weights make losses far greater than that.
+/// Bits of a loss of one. Fewer are used if censoring weights make losses much larger.
 const LOSS_BITS: i32 = 46;
 
-/// More than the loss of any tree: no unit of weight loses more than the mean censoring weight.
+/// An upper bound on the loss of any tree: no unit of weight loses more than the mean censoring
+/// weight.
 const MOST_BITS: i32 = LOSS_BITS + 6;
 
-/// Most bits of all losses together where those of leaves are capped.
+/// Most bits of all losses together if the losses of leaves are capped.
 const FINE_BITS: i32 = 60;
 
-/// Bits of a group's total share there.
+/// Bits of a group's total share in that case.
 const FINE_SHARE_BITS: i32 = 60;
 
-/// By what share of the horizon the window of differences is wider there than the limit and its
-/// units: more than such a difference is off by. See docs/maths/fair-survival.md.
+/// Share of the horizon by which the window of differences is then wider than the limit and its
+/// units: more than rounding moves such a difference. See docs/maths/fair-survival.md.
 const FINE_ROOM: f64 = 20.0 * f64::EPSILON;
 
-/// Brier loss under a limit on the difference of two groups' restricted means.
+/// Brier loss under a limit on the difference of two groups' restricted mean survival times.
 #[derive(Clone, Debug)]
 pub struct FairBrier {
     brier: Brier,
-    /// Loss and difference (of the curve), share of group 1 and of group 0.
+    /// Loss and difference (both from the curve), share of group 1, share of group 0.
     statistics: Vec<i64>,
-    /// Share of its group's weight that every row has, negative in group 0.
+    /// Share of every row in the weight of its group, negative in group 0.
     shares: Vec<f64>,
     tau: f64,
-    /// Largest difference of the restricted means, over τ.
+    /// Largest difference of the restricted means, divided by τ.
     limit: f64,
     /// Bits of a group's total share.
     share_bits: i32,
-    /// Largest difference in units as a search computes it, and what that may be off by.
+    /// Largest difference in the units of a search, and its possible error.
     bound: i64,
     off: i64,
-    /// Units of a loss of one, and most of a leaf and of a tree.
+    /// Units per loss of one, and the largest loss of a leaf and of a tree.
     scale: f64,
     most_loss: [i64; 2],
-    /// Loss of a known tree; searches look for better ones.
+    /// Loss of a known tree; the search looks for better trees.
     known: f64,
     leaf_by_leaf: bool,
     penalty: Penalty,
@@ -70,11 +71,11 @@ impl FairBrier {
         let shares = shares(obs, group)?;
         let statistics = statistics(&shares, SHARE_BITS);
         let limit = (delta / tau).min(1.0);
-        // Rounding of both groups' means in the passes.
+        // Rounding of both groups' means in passes.
         let off = 2.0 * Rounding::of_means(brier.timeline());
         let most = limit + room(brier.timeline().grid.len());
         let [bound, off] = window(most, n, off, SHARE_BITS);
-        // No bound of interest is above the loss of a single leaf, which keeps every limit.
+        // Only trees better than a single leaf matter, and a single leaf satisfies every limit.
         let known = brier.leaf_loss(&(0..n).collect::<Vec<_>>());
         let largest = brier.timeline().extent.most_loss.max(1.0).log2().ceil() as i32;
         let scale = power_of_two(LOSS_BITS.min(MOST_BITS - 1 - largest));
@@ -96,10 +97,10 @@ impl FairBrier {
         })
     }
 
-    /// The same leaf by leaf, for trees no worse than one of this objective: no leaf of theirs loses
-    /// more than that, and what does is as bad as twice as much.
+    /// The same task, computed leaf by leaf, for trees that are no worse than this objective. A
+    /// leaf that loses more is treated as losing twice as much.
     ///
-    /// Differences have so many digits that no tree within the window breaks the limit, unless there
+    /// Differences have enough digits that no tree within the window breaks the limit, unless there
     /// are very many rows.
     pub fn finer(&self, known: f64) -> FairBrier {
         let leaves = (self.shares.len() as f64).log2().ceil() as i32;
@@ -123,14 +124,14 @@ impl FairBrier {
     }
 }
 
-/// Statistics of every row: its share as either group, and nothing yet of curves.
+/// Statistics of every row: its share in either group, and zeros for the statistics of curves.
 fn statistics(shares: &[f64], bits: i32) -> Vec<i64> {
     let units = shares.iter().map(|&share| in_units(share, bits));
     units.flat_map(|[one, zero]| [0, 0, one, zero]).collect()
 }
 
-/// Largest difference in units, and what it may be off by: half a unit for every row and leaf, and
-/// a share of the horizon.
+/// Largest difference in units, and its possible error: half a unit for every row and leaf, and a
+/// share of the horizon.
 fn window(most: f64, n_rows: usize, share: f64, bits: i32) -> [i64; 2] {
     let unit = power_of_two(bits);
     let off = (n_rows as f64 + share * unit).min(2.0 * unit);
@@ -177,7 +178,7 @@ impl Statistics for FairBrier {
 }
 
 impl Task for FairBrier {
-    /// Brier loss, difference of the restricted means.
+    /// Brier loss and difference of the restricted means.
     type Cost = [i64; 2];
 
     fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; 2]>) {
@@ -211,7 +212,7 @@ impl FrontTask<2> for FairBrier {
     }
 
     fn reach(&self, sums: &[i64]) -> [(i64, i64); 2] {
-        // A split can raise this loss.
+        // A split can increase this loss.
         [(0, self.most_loss[1]), (-sums[3] - self.off, sums[2] + self.off)]
     }
 

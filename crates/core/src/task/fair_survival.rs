@@ -1,9 +1,9 @@
-//! Survival trees whose restricted mean survival time may differ little between two groups.
+//! Survival trees under a limit on the difference of two groups' restricted mean survival times.
 //!
-//! With μ the restricted mean ∫₀^τ S of a leaf's predicted curve and M_g the mean over
-//! group g of its leaves' μ, the tree must have |M₁ − M₀| ≤ δ. A leaf adds μ·(n₁/N₁ −
-//! n₀/N₀) to the difference, so that the difference is a component of its own; the sums U
-//! and W that make it two thresholds are τ ± the difference. See docs/maths/fair-survival.md.
+//! Let μ be the restricted mean ∫₀^τ S of a leaf's predicted curve, and M_g the mean of μ over the
+//! rows of group g. The tree must satisfy |M₁ − M₀| ≤ δ. A leaf adds μ·(n₁/N₁ − n₀/N₀) to the
+//! difference, which is therefore a component of its own. The two sums that turn it into two
+//! thresholds are τ ± the difference. See docs/maths/fair-survival.md.
 
 use super::fixed::power_of_two;
 use super::likelihood::{Likelihood, MOST_PRICE};
@@ -17,44 +17,45 @@ use std::sync::OnceLock;
 /// Bits of a group's total share.
 pub(super) const SHARE_BITS: i32 = 50;
 
-/// Knots per unit of ln θ of the table of restricted means.
+/// Number of knots, per unit of ln θ, in the table of restricted means.
 const KNOTS: f64 = 256.0;
 
-/// Largest error of interpolation between them, as a share of τ: 2^−40. See
+/// Largest interpolation error between knots, as a share of τ: 2^−40. See
 /// docs/maths/fair-survival.md.
 const INTERPOLATED: f64 = 1.0 / (1u64 << 40) as f64;
 
-/// Steps of the hazard that are summed up together.
+/// Number of steps of the hazard that one block sums up.
 const BLOCK: usize = 64;
 
-/// Powers of the distance from the middle of a block that are summed up.
+/// Number of powers of the distance from the middle of a block that are summed up.
 const MOMENTS: usize = 9;
 
-/// Largest θ·distance at which they give the sum: the next would add less than 1e-15 of it.
+/// Largest θ·distance for which these powers give the sum: the next power would add less than 1e-15
+/// of it.
 const NEAR: f64 = 0.05;
 
-/// Likelihood loss under a limit on the difference of two groups' restricted means.
+/// Likelihood loss under a limit on the difference of two groups' restricted mean survival times.
 #[derive(Clone, Debug)]
 pub struct FairSurvival {
     likelihood: Likelihood,
-    /// Events and hazard of the likelihood, share of group 1 and of group 0.
+    /// Events and hazard of the likelihood, share of group 1, share of group 0.
     statistics: Vec<i64>,
     mean: RestrictedMean,
-    /// No tree over any of the rows costs less.
+    /// A lower bound on the cost of any tree over any of the rows.
     least: i64,
     bound: i64,
     units: [f64; 2],
-    /// Objective of a tree that costs nothing, penalty of a leaf included.
+    /// Objective of a tree with cost 0, including the penalty of one leaf.
     at_no_cost: f64,
     leaf_penalty: f64,
     excess: f64,
-    /// Share of its group's weight that every row has, negative in group 0.
+    /// Share of every row in the weight of its group, negative in group 0.
     shares: Vec<f64>,
-    /// Largest difference of the restricted means from the rows, over τ.
+    /// Largest difference of the restricted means, computed from the rows and divided by τ.
     most: f64,
 }
 
-/// Share of its group's weight that every row has, negative in group 0.
+/// Share of every row in the weight of its group, negative in group 0.
 pub(super) fn shares(obs: &Observations, group: &[bool]) -> Result<Vec<f64>, Error> {
     let mut size = [Precise::default(); 2];
     for (i, &g) in group.iter().enumerate() {
@@ -71,14 +72,14 @@ pub(super) fn shares(obs: &Observations, group: &[bool]) -> Result<Vec<f64>, Err
     Ok(group.iter().enumerate().map(of_row).collect())
 }
 
-/// The share of a row as group 1 and as group 0, in whole units of so many bits.
+/// The share of a row in group 1 and in group 0, in whole units with `bits` bits.
 pub(super) fn in_units(share: f64, bits: i32) -> [i64; 2] {
     let units = (share * power_of_two(bits)).round() as i64;
     [units.max(0), -units.min(0)]
 }
 
-/// By what share of τ a difference of restricted means from the rows may exceed the limit: all that
-/// rounding makes of curves of so many steps, and of the limit. See docs/maths/fair-survival.md.
+/// Share of τ by which a difference of restricted means may exceed the limit because of rounding:
+/// of curves with this number of steps, and of the limit. See docs/maths/fair-survival.md.
 pub(super) fn room(steps: usize) -> f64 {
     (4 * steps + 64) as f64 * f64::EPSILON
 }
@@ -86,19 +87,19 @@ pub(super) fn room(steps: usize) -> f64 {
 /// μ(θ)/τ for the curve exp(−θΛ), tabulated over ln θ.
 #[derive(Clone, Debug)]
 struct RestrictedMean {
-    /// Share of [0, τ] that starts at every step of Λ, and Λ there.
+    /// For every step of Λ: the share of [0, τ] that it starts, and the value of Λ.
     steps: Vec<(f64, f64)>,
-    /// Sums over every [`BLOCK`] of the steps.
+    /// Sums over [`BLOCK`] steps each.
     blocks: Vec<Block>,
     first: f64,
-    /// Value and slope in ln θ at every knot, computed when first asked for: each takes a pass
-    /// over the steps, and the leaves of a search are near few of them.
+    /// Value and slope in ln θ at every knot. A knot is computed when it is first needed, because
+    /// each takes a pass over the steps, and a search uses few of them.
     knots: Vec<OnceLock<(f64, f64)>>,
     /// θ per ratio of the fixed-point sums.
     unit: f64,
 }
 
-/// Steps of similar Λ.
+/// Consecutive steps with similar Λ.
 #[derive(Clone, Debug)]
 struct Block {
     middle: f64,
@@ -122,7 +123,7 @@ impl Block {
         Block { middle, half_width: 0.5 * (last - first), moments }
     }
 
-    /// Σ width·exp(−θΛ) and its derivative in ln θ: the series of exp(θ(middle − Λ)).
+    /// Σ width·exp(−θΛ) and its derivative in ln θ, by the series of exp(θ(middle − Λ)).
     fn sum(&self, theta: f64) -> (f64, f64) {
         let (mut value, mut slope) = (0.0, 0.0);
         for (k, moment) in self.moments.iter().enumerate().rev() {
@@ -158,12 +159,12 @@ impl RestrictedMean {
         *self.knots[k].get_or_init(|| self.at(self.first + k as f64 / KNOTS))
     }
 
-    /// Value and derivative at a value of ln θ; O(blocks), and O(steps) where Λ rises fast.
+    /// Value and derivative at a value of ln θ; O(blocks), or O(steps) where Λ rises quickly.
     fn at(&self, x: f64) -> (f64, f64) {
         self.at_ratio(x.exp())
     }
 
-    /// The same at θ.
+    /// Value and derivative at θ.
     fn at_ratio(&self, theta: f64) -> (f64, f64) {
         let step = |(value, slope): (f64, f64), &(width, hazard): &(f64, f64)| {
             let survival = width * (-theta * hazard).exp();
@@ -179,7 +180,7 @@ impl RestrictedMean {
         })
     }
 
-    /// μ/τ of a leaf with these events and hazard.
+    /// μ/τ of a leaf with this number of events and this hazard.
     #[inline]
     fn of(&self, events: f64, hazard: f64) -> f64 {
         let x = (events / hazard * self.unit).ln();
@@ -229,7 +230,7 @@ impl FairSurvival {
                 lightest = lightest.min(record[0] as f64);
             }
         }
-        // Leaves without events have half an event, in units of the statistics.
+        // Leaves without events are given half an event, in units of the statistics.
         let half = 0.5 * events_unit;
         let mut low = lightest.min(half) / hazard * ratio;
         let mut high = largest.max(half) * ratio;
@@ -240,17 +241,18 @@ impl FairSurvival {
         }
         let mean =
             RestrictedMean::new(&RiskTable::new(obs), tau, ratio, (low, high.max(2.0 * low)));
-        // From the rows a difference is off by so little that the limit is as it is meant.
+        // Differences from the rows are rounded so little that the limit is applied as given.
         let most = (delta / tau).min(1.0) + room(mean.steps.len());
-        // In units it is off by half a unit for every row and leaf, by the table, and by what
-        // rounding the sums of a leaf does to θ: its derivative by ln θ is less than a half.
+        // Differences in units have an error of half a unit for every row and leaf, the error of
+        // the table, and the effect on θ of rounding the sums of a leaf; the derivative by ln θ is
+        // less than a half.
         let lightest = likelihood.lightest();
         let blurred = if lightest < 4.0 { 1.0 } else { 2.0 / lightest };
         let off = n as f64 + (4.0 * INTERPOLATED + blurred) * scale;
         let bound = most.mul_add(scale, off).min(2.0 * scale);
         let weight: f64 = (0..n).map(|i| obs.weight(i)).sum();
         let units = [likelihood.scale() * weight, scale / tau];
-        // The likelihood charges no more than what exceeds the range of its costs.
+        // The likelihood limits the price of a split to the range of its costs.
         let charged = likelihood.split_price();
         let excess = leaf_penalty - charged as f64 / units[0];
         let excess = if charged < MOST_PRICE { 0.0 } else { excess.max(0.0) };
@@ -286,14 +288,14 @@ impl Statistics for FairSurvival {
 }
 
 impl Task for FairSurvival {
-    /// Loss relative to the single leaf, difference of the restricted means.
+    /// Loss relative to a single leaf, and difference of the restricted means.
     type Cost = [i64; 2];
 
     fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<[i64; 2]>) {
         let [prior_events, prior_hazard] = self.likelihood.prior();
         let mean = match sums[..2] {
             [_, 0] => 1.0,
-            // Without events the curve is that of half an event, as predictions have it.
+            // Without events the curve is that of half an event, as in predictions.
             [0, hazard] if prior_events == 0.0 => {
                 self.mean.of(0.5 * self.likelihood.events_scale(), hazard as f64)
             }
@@ -329,8 +331,8 @@ impl FrontTask<2> for FairSurvival {
     }
 
     fn reach(&self, sums: &[i64]) -> [(i64, i64); 2] {
-        // Refining a leaf never raises the loss, or with a prior what it is at θ = 1; every leaf
-        // may be rounded by a unit.
+        // Refining a leaf does not increase the loss, or, with a prior, its value at θ = 1. Every
+        // leaf may be rounded by a unit.
         let most = self.likelihood.most_cost(&sums[..2]) + (1 << 20);
         [(self.least, most), (-sums[3] - (1 << 20), sums[2] + (1 << 20))]
     }

@@ -1,8 +1,8 @@
-//! Fixed-point statistics: real per-row values as integers whose sums are exact.
+//! Fixed-point statistics: real values per row, stored as integers so that sums are exact.
 
 use crate::precise::Precise;
 
-/// Largest exponent of a scale: so much less than f64 has that costs may be finer still.
+/// Largest exponent of a scale. It leaves enough of the range of f64 for costs to be finer still.
 const FINEST: i32 = 900;
 
 /// Values times 2^`exponent`, rounded to integers.
@@ -14,22 +14,22 @@ pub struct Fixed {
     pub exponent: i32,
     /// Sum of the values, before they were scaled.
     pub total: f64,
-    /// Whether the values were integers already, so that nothing was rounded.
+    /// Whether the values were integers, so that nothing was rounded.
     pub whole: bool,
-    /// By how many units rounding moved each value, summed.
+    /// Sum of the absolute changes by rounding, in units.
     pub moved: f64,
-    /// By which share of itself it moved any value at most.
+    /// Largest relative change of a value by rounding.
     pub moved_share: f64,
 }
 
 impl Fixed {
-    /// Scales non-negative finite `values` by the largest power of two that keeps their sum
-    /// within 2^`bits`; integer values are kept as they are.
+    /// Scales non-negative finite `values` by the largest power of two that keeps their sum within
+    /// 2^`bits`. Integers are kept as they are.
     pub fn new(values: &[f64], bits: u32) -> Self {
         Fixed::counted(values.iter().copied(), |_| 1.0, bits)
     }
 
-    /// As [`Fixed::new`], where so many rows have each of the values.
+    /// As [`Fixed::new`], for values that stand for several rows each.
     pub fn counted(
         values: impl Iterator<Item = f64> + Clone,
         count: impl Fn(usize) -> f64,
@@ -45,14 +45,14 @@ impl Fixed {
         let exponent = if total == 0.0 || whole {
             0
         } else {
-            // Two spare bits for the rounding of the values and of the sum.
+            // Two bits are reserved for rounding the values and the sum.
             (bits as i32 - 2 - total.log2().floor() as i32).min(FINEST)
         };
         let scale = power_of_two(exponent);
         let (mut moved, mut moved_share) = (0.0, 0.0_f64);
         let rounded = |(at, v): (usize, f64)| {
-            // Powers of two scale exactly, and so do differences to the nearest integer. No call of
-            // a library, as `round` may be, where the conversion is an instruction.
+            // Scaling by a power of two is exact, and so is the difference to the nearest integer.
+            // `round` may be a library call where the conversion is one instruction.
             let exact = v * scale;
             let below = exact as i64;
             let over = exact - below as f64;
@@ -64,12 +64,12 @@ impl Fixed {
             near
         };
         let values = values.enumerate().map(rounded).collect();
-        // The differences are exact, and their sum is off by less than this.
+        // The differences are exact, and the error of their sum is smaller than this margin.
         Fixed { values, exponent, total, whole, moved: moved * (1.0 + 1e-6), moved_share }
     }
 
-    /// The same values in the largest unit that they all are multiples of, down to 1, where nothing
-    /// was rounded: their sums have as few bits as they can.
+    /// The same values in the largest unit, down to 1, of which all are multiples, if nothing was
+    /// rounded. Their sums then have as few bits as possible.
     pub fn in_least_bits(mut self) -> Self {
         let zeros = self.values.iter().filter(|&&v| v != 0).map(|v| v.trailing_zeros()).min();
         if self.moved == 0.0 && self.exponent > 0 {
@@ -86,22 +86,22 @@ impl Fixed {
     }
 }
 
-/// The power of two that values are divided by before anything is computed from them: 0, so that
-/// they stay as they are, unless the largest is so large or so small that sums, squares or scales
-/// may leave the range of f64.
+/// Exponent of the power of two that values are divided by before anything is computed. It is 0,
+/// which leaves the values unchanged, unless the largest value is so large or small that sums,
+/// squares or scales may leave the range of f64.
 pub(super) fn unit_exponent(values: impl Iterator<Item = f64>) -> i32 {
     let most = values.map(f64::abs).fold(0.0, f64::max);
     let exponent = if most > 0.0 { most.log2().floor() as i32 } else { 0 };
     if exponent.abs() > 200 { exponent } else { 0 }
 }
 
-/// value · 2^exponent, where 2^exponent itself may be out of range.
+/// value · 2^exponent, even if 2^exponent itself is out of range.
 pub(crate) fn times_power(value: f64, exponent: i32) -> f64 {
     let half = exponent / 2;
     value * power_of_two(half) * power_of_two(exponent - half)
 }
 
-/// total / weight · 2^`exponent`, where the quotient itself may be out of range.
+/// total / weight · 2^`exponent`, even if the quotient itself is out of range.
 pub(super) fn mean_times_power(total: f64, weight: f64, exponent: i32) -> f64 {
     if exponent == 0 {
         return total / weight;
@@ -110,28 +110,29 @@ pub(super) fn mean_times_power(total: f64, weight: f64, exponent: i32) -> f64 {
     times_power(total / times_power(weight, -of_weight), exponent - of_weight)
 }
 
-/// Bits that the total of a task's costs may take, so that the prices of many splits fit beside it.
+/// Most bits of the total of a task's costs; the rest is for the prices of many splits.
 pub(super) const COST_BITS: u32 = 50;
 
-/// Bits that sums up to `total` are shifted left by to give costs: room for prices that are
-/// fractions of a unit.
+/// Number of bits by which sums up to `total` are shifted left to give costs, which leaves room for
+/// prices that are fractions of a unit.
 pub(super) fn room(total: i64) -> u32 {
     COST_BITS.saturating_sub((total.max(1) as f64).log2().ceil() as u32)
 }
 
-/// A penalty per leaf as a search charges it.
+/// A penalty per leaf, as a search charges it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Penalty {
     /// Price of a split, in units of cost.
     pub price: i64,
-    /// Excess of a leaf over the price, in units of the objective.
+    /// Penalty of a leaf beyond the price of a split, in units of the objective.
     pub excess: f64,
 }
 
 impl Penalty {
-    /// `penalty` per leaf in the objective, of which one is `unit` units of cost. Apart from
-    /// prices no two trees differ by more than `most`: where that is the price, or more, trees
-    /// are compared by splits and then by cost, so that charging more changes no order.
+    /// `penalty` is per leaf in the objective, and `unit` is the number of cost units per unit of
+    /// the objective. Without prices, no two trees differ by more than `most`. A price of at least
+    /// that much orders trees by their number of splits first, so a higher charge would not change
+    /// the order.
     pub fn new(penalty: f64, unit: f64, most: i64) -> Penalty {
         let price = (penalty * unit).round();
         if price <= most as f64 {
@@ -142,11 +143,11 @@ impl Penalty {
     }
 }
 
-/// 2^exponent as f64.
+/// 2^exponent as an f64.
 #[inline]
 pub fn power_of_two(exponent: i32) -> f64 {
     match exponent {
-        // No multiplications: searches ask for it in every cell that they refine.
+        // Without multiplications, because searches call this for every cell that they refine.
         -1022..=1023 => f64::from_bits(((exponent + 1023) as u64) << 52),
         _ => 2f64.powi(exponent),
     }
@@ -189,7 +190,7 @@ mod tests {
     fn what_rounding_moves_is_counted() {
         assert_eq!(Fixed::new(&[3.0, 4.0], 51).moved, 0.0);
         let fixed = Fixed::new(&[0.1, 0.7], 4);
-        // In eighths: 0.8 and 5.6, two spare bits.
+        // In eighths: 0.8 and 5.6, with two reserved bits.
         assert_eq!((fixed.exponent, fixed.values.as_slice()), (3, &[1, 6][..]));
         assert!((fixed.moved - 0.6).abs() < 1e-5);
     }

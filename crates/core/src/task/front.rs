@@ -1,4 +1,4 @@
-//! Tasks of several costs, which fronts are made of.
+//! Tasks with several costs, which are searched for Pareto fronts.
 
 use super::Task;
 use super::curve::CurveStatistics;
@@ -7,7 +7,7 @@ use crate::search::{Allowed, Measured};
 /// No limit on a component of a cost.
 pub const ANY: (i64, i64) = (i64::MIN / 4, i64::MAX / 4);
 
-/// Labels and leaves that a tree gives to the rows.
+/// Leaves of the rows and labels of the leaves, as a tree assigns them.
 pub struct Said<'a> {
     /// Leaf of every row.
     pub leaf_of: &'a [usize],
@@ -22,105 +22,103 @@ impl Said<'_> {
     }
 }
 
-/// A task whose costs are K integers that add up over the leaves: a tuple of separable
-/// tasks (STreeD, prop. A.4). Component 0 is what constraints are traded against; a limited
-/// component must end within its window for the whole tree.
+/// A task whose cost is a tuple of K integers that add up over the leaves: a tuple of separable
+/// tasks (STreeD, prop. A.4). Component 0 is the objective that is traded against constraints. A
+/// limited component must lie within its window for the whole tree.
 ///
 /// Candidate k of a leaf predicts label k.
 pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
-    /// Added to component 0 by every split, as [`Task::combine`] does.
+    /// Amount that every split adds to component 0, as [`Task::combine`] does.
     fn price(&self) -> i64;
 
-    /// Least and largest total allowed of every component, [`ANY`] where free.
+    /// Smallest and largest allowed total of every component; [`ANY`] if it is not limited.
     fn window(&self) -> [(i64, i64); K];
 
-    /// Whether component `k` is neither better when smaller nor when larger, so that only
-    /// equal ones compare.
+    /// Whether only equal values of component `k` are comparable, because it is better neither when
+    /// smaller nor when larger.
     fn exact(&self, k: usize) -> bool;
 
-    /// Interval that the component totals of any tree over rows with these sums lie in,
-    /// prices left out; nothing follows from statistics that are a curve's.
+    /// Interval that contains the component totals of every tree over rows with these sums, without
+    /// prices. Statistics of curves imply no interval.
     fn reach(&self, sums: &[i64]) -> [(i64, i64); K];
 
-    /// Units of every component per unit of what users see.
+    /// Units of every component per unit that users see.
     fn units(&self) -> [f64; K];
 
-    /// Totals as users see them that differ by no more than this may be equal in truth, for what
-    /// rows count is rounded.
+    /// Two totals, in the unit that users see, may be equal in truth if they differ by no more than
+    /// this, because the values of the rows were rounded.
     fn rounding(&self) -> f64 {
         0.0
     }
 
-    /// Excess of a leaf over the price of a split, in units of the objective: more than the
-    /// price changes no order.
+    /// Penalty of a leaf beyond the price of a split, in units of the objective. A larger price
+    /// would not change the order of trees.
     fn excess(&self) -> f64 {
         0.0
     }
 
-    /// The objective of a total component 0 with the penalty of every leaf.
+    /// The objective for a total of component 0, including the penalty of every leaf.
     fn objective_of(&self, cost: i64, leaves: u32) -> f64 {
         (cost + self.price()) as f64 / self.units()[0] + self.excess() * f64::from(leaves)
     }
 
-    /// The total component 0 of a tree of one leaf with this objective.
+    /// The total of component 0 for a tree with one leaf and this objective.
     fn cost_of(&self, objective: f64) -> f64 {
         (objective - self.objective_of(0, 1)) * self.units()[0]
     }
 
-    /// Lower bound of every tree's objective, whatever the data.
+    /// A lower bound on the objective of every tree, for any data.
     fn least_objective(&self) -> f64 {
         self.objective_of(0, 1)
     }
 
-    /// If refining a leaf never raises component 0, prices left out: the units that rounding
-    /// may add per leaf.
+    /// The number of units that rounding may add per leaf, if refining a leaf otherwise never
+    /// increases component 0 (without prices).
     fn refinement(&self) -> Option<i64> {
         None
     }
 
-    /// The weighted cost of every label as a linear form: a factor per channel. `None`, whatever
-    /// the weights, when candidates are not linear in the sums; a leaf has one label then.
+    /// The weighted cost of every label as a linear form: a factor per channel. `None`, for all
+    /// weights, if candidates are not linear in the sums; a leaf then has one label.
     fn linear(&self, _weights: &[f64; K]) -> Option<Vec<Vec<f64>>> {
         None
     }
 
-    /// Source of a leaf's first two statistics if they are no sums.
+    /// Source of a leaf's first two statistics if they are not sums.
     fn curve_statistics(&self) -> Option<&dyn CurveStatistics> {
         None
     }
 
-    /// Least difference between two totals of component 0.
+    /// Smallest positive difference between two totals of component 0.
     fn grain(&self) -> i64 {
         1
     }
 
-    /// How far the objective of a tree may be from that of its component 0, because statistics
-    /// and costs are rounded.
+    /// Largest difference between the objective of a tree and that of its component 0, due to the
+    /// rounding of statistics and costs.
     fn resolution(&self, _allowed: Allowed) -> f64 {
         0.0
     }
 
-    /// By how much the objective of a component 0 may differ from that of its tree, because splits
-    /// are charged more or less than their price for the sake of ties.
+    /// Largest difference between the objective of a component 0 and that of its tree that is due
+    /// to ties: splits may be charged more or less than their price to break ties.
     fn ties(&self) -> f64 {
         0.0
     }
 
-    /// Objective of a tree from the rows themselves; `None` where that of the total is all there
-    /// is.
+    /// Objective of a tree, computed from the rows; `None` if only the total is known.
     fn measured(&self, _said: &Said) -> Option<Measured> {
         None
     }
 
-    /// Components of the cost of a tree from the rows themselves; `None` where these are only
-    /// known as rounded.
+    /// Components of the cost of a tree, computed from the rows; `None` if only the rounded
+    /// components are known.
     fn exact_costs(&self, _said: &Said) -> Option<[f64; K]> {
         None
     }
 
-    /// Whether a tree whose components are within the windows keeps the limits, by the rows
-    /// themselves. Windows have room for what is rounded, so that every tree that keeps the limits
-    /// is within them.
+    /// Whether a tree whose components are within the windows satisfies the limits, judged by the
+    /// rows. Windows allow for rounding, so they contain every tree that satisfies the limits.
     fn admits(&self, _said: &Said) -> bool {
         true
     }

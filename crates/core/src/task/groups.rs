@@ -1,11 +1,12 @@
 //! A minimum number of rows of every group in every leaf.
 //!
-//! The counts of the groups are statistics behind those of the costs. A leaf with too few rows of a
-//! group is not allowed, and no tree splits it further.
+//! The counts of the groups are statistics that follow those of the costs. A leaf with too few rows
+//! of a group is not allowed, and is not split further.
 
 use crate::error::Error;
 
-/// Groups of the rows, and the fewest rows of each in a leaf; no groups where there is no minimum.
+/// Group of every row, and the minimum number of rows of each group in a leaf; no groups if there
+/// is no minimum.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     of_row: Vec<usize>,
@@ -16,7 +17,8 @@ impl Groups {
     /// At least `fewest` rows of each of the groups `0..n_groups` in every leaf.
     ///
     /// # Errors
-    /// If there are not so many rows of a group.
+    ///
+    /// If a group has fewer rows than that.
     pub fn new(of_row: Vec<usize>, n_groups: usize, fewest: i64) -> Result<Self, Error> {
         let mut counts = vec![0i64; n_groups];
         of_row.iter().for_each(|&group| counts[group] += 1);
@@ -32,7 +34,7 @@ impl Groups {
         &self.minima
     }
 
-    /// Records of so many statistics, each followed by the counts of its row.
+    /// Records of `width` statistics, each followed by the counts of its row.
     pub(super) fn behind(&self, statistics: Vec<i64>, width: usize) -> Vec<i64> {
         if self.minima.is_empty() {
             return statistics;
@@ -46,7 +48,7 @@ impl Groups {
     }
 }
 
-/// Whether sums whose last ones are counts have at least the minimum of each.
+/// Whether sums that end with counts reach the minimum of each count.
 pub(super) fn reach(sums: &[i64], minima: &[i64]) -> bool {
     sums.iter().rev().zip(minima.iter().rev()).all(|(count, least)| count >= least)
 }

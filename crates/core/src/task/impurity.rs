@@ -1,7 +1,7 @@
-//! Impurities of the class weights of a leaf: what Gini and entropy share.
+//! Impurities of the class weights of a leaf: the common part of Gini and entropy.
 //!
-//! Both are sums over the classes of a term of the class's weight and the leaf's, so the
-//! channels are the leaf's weight and those of all classes but the first.
+//! Both are sums over the classes of a term that depends on the weight of the class and of the
+//! leaf, so the channels are the weight of the leaf and of all classes except the first.
 
 use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
 use super::weights::Counts;
@@ -14,10 +14,10 @@ use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::simd::{FloatLanes, LaneInt, LaneReal};
 
-/// Bits of the total weight, which double lanes hold without dropping any.
+/// Bits of the total weight, all of which double lanes can hold.
 const TOTAL_BITS: u32 = 51;
 
-/// Most classes of a lattice.
+/// Most classes in a lattice.
 const MAX_CLASSES: usize = 34;
 
 /// Which impurity.
@@ -30,8 +30,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Loss of a leaf from the weights of its classes: no difference of large numbers, so that
-    /// its digits are right even where one class has nearly all of the weight.
+    /// Loss of a leaf from the weights of its classes. No large numbers are subtracted, so the
+    /// digits are right even if one class has nearly all of the weight.
     fn loss(self, classes: &[f64]) -> f64 {
         let total: f64 = classes.iter().sum();
         let heaviest = (0..classes.len()).max_by(|&a, &b| classes[a].total_cmp(&classes[b]));
@@ -48,19 +48,19 @@ impl Kind {
     }
 }
 
-/// How far the shares of a row may sum from 1.
+/// Largest allowed difference between 1 and the sum of a row's shares.
 const OFF_ONE: f64 = 1e-9;
 
 /// Classes of the rows.
 #[derive(Clone, Debug)]
 enum Classes {
-    /// One of each row.
+    /// One class for each row.
     Labels(Vec<usize>),
-    /// Weight of every row for every class, `[row][class]`: its share times the row's weight.
+    /// Weight of every row in every class, `[row][class]`: its share times the weight of the row.
     Weights(Vec<f64>),
 }
 
-/// Source of a task; weights over a power of two.
+/// The input of a task; weights are divided by a power of two.
 #[derive(Clone, Debug)]
 struct Source {
     kind: Kind,
@@ -73,7 +73,7 @@ struct Source {
     penalty: f64,
 }
 
-/// A task whose leaves are charged their weight times an impurity.
+/// A task in which a leaf costs its weight times an impurity.
 #[derive(Clone, Debug)]
 pub struct Impurity {
     source: Source,
@@ -81,20 +81,20 @@ pub struct Impurity {
     weight_scale: f64,
     price: i64,
     scale: f64,
-    /// The most that rounding the weights changes the summed loss of any tree.
+    /// Largest change of any tree's summed loss by the rounding of weights.
     off: f64,
     /// Bits of the total weight.
     bits: u32,
 }
 
-/// Bits of the total weight where costs are as fine as 64 bits allow: lanes do not hold them, and
+/// Bits of the total weight if costs are as fine as 64 bits allow. Lanes cannot hold them, so
 /// everything is computed exactly.
 const FINE_BITS: u32 = 61;
 
-/// Cap on the cost of a leaf and of a price.
+/// Cap on the cost of a leaf and on a price.
 const MOST: i64 = 1 << 55;
 
-/// Part of the price of a split by which trees that cost the same are ordered by their leaves.
+/// Part of the price of a split that orders trees of equal cost by their leaves.
 const TIE: i64 = 1;
 
 impl Impurity {
@@ -110,7 +110,8 @@ impl Impurity {
         Impurity::of_classes(kind, (labels.len(), n_classes), classes, weights, leaf_penalty)
     }
 
-    /// Rows that are of class k by `shares[row][k]`, which sum to 1.
+    /// Rows with uncertain classes: `shares[row][k]` is the share of class k, and the shares of a
+    /// row sum to 1.
     pub(super) fn of_shares(
         kind: Kind,
         shares: &[f64],
@@ -147,8 +148,8 @@ impl Impurity {
         let scaled = |w: &[f64]| w.iter().map(|&w| times_power(w, -unit)).collect::<Vec<_>>();
         let weights = weights.map(scaled);
         let total_weight = given.with(weights.as_deref()).total(n_records)?;
-        // A loss is at most the weight times ln 32 < 4; 2^50 units of cost in all are added
-        // up exactly, and evaluated to within a few.
+        // A loss is at most the weight times ln 32 < 4. Costs of up to 2^50 units are added exactly
+        // and evaluated to within a few units.
         let scale = power_of_two(48 - total_weight.log2().ceil() as i32);
         let source = Source {
             kind,
@@ -163,7 +164,8 @@ impl Impurity {
         Ok(Impurity::in_units(source, TOTAL_BITS, scale))
     }
 
-    /// Total weights of so many bits, and so many units of cost per unit of loss.
+    /// Rounds weights to a total of `bits` bits; `scale` is the number of cost units per unit of
+    /// loss.
     fn in_units(source: Source, bits: u32, scale: f64) -> Self {
         let Source { kind, n_records, n_classes, classes, weights, counts, total_weight, penalty } =
             &source;
@@ -192,14 +194,15 @@ impl Impurity {
             Classes::Weights(_) => {
                 for (record, weights) in records.zip(fixed.values.chunks_exact(*n_classes)) {
                     record.copy_from_slice(weights);
-                    // The sum of the rounded weights, so that the rest for class 0 is not negative.
+                    // The sum of the rounded weights, so that the remainder for class 0 is not
+                    // negative.
                     record[0] = weights.iter().sum();
                 }
             }
         }
         let moved = fixed.moved / fixed.scale();
-        // The derivative by the weight of a class is at most 2, or on average over what it is moved
-        // by 1 + ln(W/that); see docs/maths/impurity.md.
+        // The derivative by the weight of a class is at most 2, or 1 + ln(W/that) on average over
+        // the change; see docs/maths/impurity.md.
         let off = match kind {
             _ if moved == 0.0 => 0.0,
             Kind::Gini => 2.0 * moved,
@@ -232,7 +235,8 @@ impl ScalarTask for Impurity {
         cost.min(MOST as f64) as i64
     }
 
-    /// The least over the probabilities of the classes of a score that is linear in their weights.
+    /// The minimum, over the probabilities of the classes, of a score that is linear in their
+    /// weights.
     fn concave_cost(&self, sums: &[i64]) -> Option<f64> {
         let none = sums[1..].iter().sum::<i64>() > sums[0];
         Some(if none { f64::NEG_INFINITY } else { self.leaf_cost(sums) as f64 })
@@ -300,7 +304,7 @@ impl ScalarTask for Impurity {
         if known <= 0.0 || (self.bits == FINE_BITS && scale <= self.scale) {
             return None;
         }
-        // Finer costs first, for lanes hold the weights as they are.
+        // First use finer costs, because then lanes still hold the weights without loss.
         let bits = if scale <= 4.0 * self.scale { FINE_BITS } else { self.bits };
         Some(Impurity::in_units(self.source.clone(), bits, scale))
     }
@@ -312,7 +316,7 @@ impl ScalarTask for Impurity {
 }
 
 impl Superadditive for Impurity {
-    /// Nothing rounds a leaf of one class, and none costs less.
+    /// A leaf with one class is not rounded, and no leaf costs less.
     fn row_cost(&self, sums: &[i64]) -> i64 {
         let cost = self.part_cost(sums);
         if cost > 0 { cost - self.cost_rounding() } else { 0 }
@@ -333,7 +337,8 @@ impl Questions for Impurity {}
 impl FreeQuestions for Impurity {}
 
 impl Swept for Impurity {
-    /// The corners for two classes; for more, a part costs no less than some of its rows.
+    /// The corners for two classes. With more classes, a part costs at least as much as a subset of
+    /// its rows.
     #[inline(always)]
     fn lane_least<L: FloatLanes>(
         &self,
@@ -351,7 +356,7 @@ impl Swept for Impurity {
             return lane_loss_of(self, lanes, constants, from)
                 + lane_loss_of(self, lanes, constants, &rest[..whole.len()]);
         }
-        // One class of one end with the other class of the other, in the channels of the task.
+        // One class of one end with the other class of the other end, as channels of the task.
         let first = [from[0] - from[1] + to[1], to[1]];
         let second = [to[0] - to[1] + from[1], from[1]];
         let mut least = lanes.splat_real(L::R::INFINITY);
@@ -371,7 +376,7 @@ impl Swept for Impurity {
     }
 }
 
-/// Weight of the leaf, what the classes so far leave of it, and the sum of their terms.
+/// Weight of the leaf, its remainder after the classes so far, and the sum of their terms.
 #[derive(Clone, Copy)]
 pub struct SoFar<L: FloatLanes> {
     total: L::Int,
@@ -388,7 +393,7 @@ impl Impurity {
             Kind::Entropy => {
                 let zero = lanes.splat_real(L::R::default());
                 let term = weight * L::ln_ratio(L::to_real(total), weight, zero);
-                // The logarithm of 1 is only near 0, but a pure leaf costs nothing.
+                // The computed logarithm of 1 is only near 0, but a pure leaf costs nothing.
                 L::if_less(class, total, term, zero)
             }
         }
@@ -412,7 +417,7 @@ impl LaneTask for Impurity {
         ln_error: f64,
     ) -> LaneError {
         if shift.iter().any(|&s| s > 0) {
-            // The weights of the classes would no longer add up to the leaf's.
+            // The weights of the classes would no longer add up to the weight of the leaf.
             return LaneError::Fixed(f64::INFINITY);
         }
         let total = rows.iter().step_by(self.source.n_classes).sum::<i64>() as f64;
@@ -427,8 +432,8 @@ impl LaneTask for Impurity {
         })
     }
 
-    /// No bits are dropped, or the error would be infinite: a leaf of two classes, which weigh 1 each
-    /// at least, costs 1 or more.
+    /// No bits are dropped, or the error would be infinite. A leaf with two classes, which weigh at
+    /// least 1 each, costs 1 or more.
     fn lane_pure(&self, error: f64) -> f64 {
         1.0 - error
     }

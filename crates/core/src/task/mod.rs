@@ -1,14 +1,14 @@
 //! Tasks: what a tree is optimised for. One file per objective.
 //!
-//! A [`Task`] sums integer [`Statistics`] over the rows of a leaf and turns a sum into costs.
-//! Costs combine over the two sides of a split and are compared by a dominance that the
-//! combination preserves, which is what makes the tree problem separable (STreeD, van der
-//! Linden et al. 2023, theorem 4.6). A [`ScalarTask`] is totally ordered; a [`LaneTask`]
-//! can also evaluate many leaves at once and so drives the lattice. What else a task permits is
-//! said in traits of their own, whose methods have answers that permit nothing: bounds by finer
-//! partitions ([`Superadditive`]), prices that break ties ([`Ties`]), prices of questions
-//! ([`Questions`], or the promise that there are none that matter, [`FreeQuestions`]). Where a leaf's
-//! cost is no function of sums, the task is a [curve task](curve).
+//! A [`Task`] sums integer [`Statistics`] over the rows of a leaf and turns a sum into costs. Costs
+//! combine over the two sides of a split, and are compared by a dominance relation that combining
+//! preserves. This makes the tree problem separable (STreeD, van der Linden et al. 2023, theorem
+//! 4.6). A [`ScalarTask`] is totally ordered. A [`LaneTask`] can also evaluate many leaves at once,
+//! which the lattice needs. Further traits declare what else a task permits; their default methods
+//! permit nothing: bounds by finer partitions ([`Superadditive`]), prices that break ties
+//! ([`Ties`]), prices of questions ([`Questions`]), or the promise that no such prices matter
+//! ([`FreeQuestions`]). If the cost of a leaf is not a function of sums, the task is a [curve
+//! task](curve).
 
 pub mod accuracy;
 pub mod balanced_accuracy;
@@ -54,7 +54,7 @@ fn check_labels(labels: &[usize], n_classes: usize) -> Result<(), Error> {
     }
 }
 
-/// Rejects what is negative or not finite in `width` values per row.
+/// Rejects negative and non-finite numbers among `width` values per row.
 fn check_values(name: &'static str, values: &[f64], width: usize) -> Result<(), Error> {
     match values.iter().position(|v| !v.is_finite() || *v < 0.0) {
         Some(at) => {
@@ -65,7 +65,7 @@ fn check_values(name: &'static str, values: &[f64], width: usize) -> Result<(), 
     }
 }
 
-/// The rows that hold the smallest value above 0 and the largest one, as a clause.
+/// A clause that names the rows with the smallest value above 0 and the largest value.
 pub(crate) fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> String {
     let positive = values.filter(|&(_, v)| v != 0.0).map(|(row, v)| (row, v.abs()));
     let by_size = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
@@ -77,7 +77,7 @@ pub(crate) fn range_of(values: impl Iterator<Item = (usize, f64)> + Clone) -> St
     }
 }
 
-/// Integers per row, summed over the rows of a leaf.
+/// Integers for each row that are summed over the rows of a leaf.
 pub trait Statistics: Send + Sync {
     /// Integers per row.
     fn channels(&self) -> usize;
@@ -85,7 +85,7 @@ pub trait Statistics: Send + Sync {
     /// Statistics of all rows, `[row][channel]`.
     fn statistics(&self) -> &[i64];
 
-    /// Whether the event of every row was observed; empty where rows have no events.
+    /// Whether the event of every row was observed; empty if rows have no events.
     fn events(&self) -> &[bool] {
         &[]
     }
@@ -96,66 +96,66 @@ pub trait Task: Statistics {
     /// Cost of a subtree.
     type Cost: Clone + std::fmt::Debug + PartialEq;
 
-    /// Appends the leaf costs worth considering for a sum of statistics: one for a total
-    /// order, the non-dominated ones (one per label) for a partial order.
+    /// Appends the leaf costs worth considering for a sum of statistics: one cost if the order is
+    /// total, the non-dominated costs (one per label) if it is partial.
     fn leaf_candidates(&self, sums: &[i64], out: &mut Vec<Self::Cost>);
 
-    /// Cost of two subtrees under one split, the price of the split included.
+    /// Cost of two subtrees under one split, including the price of the split.
     fn combine(&self, a: &Self::Cost, b: &Self::Cost) -> Self::Cost;
 
     /// Whether `a` is at least as good as `b`.
     fn dominates(&self, a: &Self::Cost, b: &Self::Cost) -> bool;
 }
 
-/// A task with one integer cost per leaf, added over leaves, smaller is better.
+/// A task with one integer cost per leaf. Costs add up over leaves, and smaller is better.
 ///
-/// Costs are fixed-point, so that sums are exact, do not depend on the order of addition
-/// and make ties exact. `value = cost / scale` is in the units of the objective, up to a
-/// constant that is the same for every tree.
+/// Costs are fixed-point, so sums are exact, do not depend on the order of addition, and have exact
+/// ties. `value = cost / scale` is in the units of the objective, up to a constant that is the same
+/// for every tree.
 pub trait ScalarTask: Statistics {
     /// Cost of a leaf with these sums.
     fn leaf_cost(&self, sums: &[i64]) -> i64;
 
     /// The cost of a leaf as a concave function of its sums, to within
-    /// [`cost_rounding`](Self::cost_rounding); −∞ where no leaf has such sums. `None`, whatever
-    /// the sums, where that is not known.
+    /// [`cost_rounding`](Self::cost_rounding); −∞ if no leaf has such sums. `None`, for all sums,
+    /// if no such function is known.
     fn concave_cost(&self, _sums: &[i64]) -> Option<f64> {
         None
     }
 
-    /// Least sums of the last channels in every leaf: counts, which cost nothing.
+    /// Minimum sums of the last channels in every leaf. These are counts without a cost.
     fn minima(&self) -> &[i64] {
         &[]
     }
 
-    /// Channels that leaves cost something for.
+    /// Channels that contribute to the cost of a leaf.
     #[inline(always)]
     fn loss_channels(&self) -> usize {
         self.channels() - self.minima().len()
     }
 
-    /// Whether rows of this size and with these sums may be a leaf.
+    /// Whether rows with this size and these sums may form a leaf.
     fn allows_leaf(&self, smallest: Smallest, size: i64, sums: &[i64]) -> bool {
         smallest.allows_leaf(size) && groups::reach(sums, self.minima())
     }
 
-    /// Whether some partition of rows with these sums might cost less than the leaf.
+    /// Whether some partition of rows with these sums may cost less than the leaf.
     fn splits_help(&self, sums: &[i64]) -> bool;
 
-    /// Price of a split: for a penalty per leaf the penalty, plus the tie price.
+    /// Price of a split: the penalty per leaf plus the tie price.
     fn split_price(&self) -> i64;
 
-    /// Most units that rounding a leaf's cost can add to it.
+    /// Largest number of units that rounding adds to the cost of a leaf.
     fn cost_rounding(&self) -> i64;
 
-    /// Objective of a partition of the rows into leaves, computed from the rows themselves with
-    /// sums of twice the digits, leaf by leaf.
+    /// Objective of a partition of the rows into leaves, computed leaf by leaf from the rows, with
+    /// sums of twice the precision.
     fn objective(&self, rows: Placed) -> Measured;
 
-    /// Lower bound of trees with at least so many leaves, whatever the data.
+    /// A lower bound on the objective of trees with at least `leaves` leaves, for any data.
     fn least_objective(&self, leaves: usize) -> f64;
 
-    /// The objective value of a total cost (leaf costs plus split prices less tie prices).
+    /// The objective for a total cost (leaf costs plus split prices minus tie prices).
     fn objective_of_cost(&self, cost: i64) -> f64;
 
     /// Objective per unit of cost.
@@ -164,24 +164,25 @@ pub trait ScalarTask: Statistics {
         (self.objective_of_cost(units) - self.objective_of_cost(0)) / units as f64
     }
 
-    /// Size of what [`objective_of_cost`](Self::objective_of_cost) rounds on the way to this value;
-    /// `at_no_cost` is that of a cost of 0.
+    /// Size of the intermediate values that [`objective_of_cost`](Self::objective_of_cost) rounds
+    /// to reach this value; `at_no_cost` is the objective of a cost of 0.
     fn addends(&self, value: f64, at_no_cost: f64) -> f64 {
         value.abs() + (value - at_no_cost).abs()
     }
 
-    /// How far the objective of an allowed tree may be from that of its cost, either way: what
-    /// rounding the statistics, the leaf costs and the prices can do, proven in
-    /// docs/maths/resolution.md. 0 where costs order trees exactly as objectives do.
+    /// Largest difference, in either direction, between the objective of an allowed tree and that
+    /// of its cost. It covers the rounding of statistics, leaf costs and prices, as proven in
+    /// docs/maths/resolution.md. 0 if costs order trees exactly as objectives do.
     fn resolution(&self, allowed: Allowed) -> f64;
 
-    /// The same of trees whose objective is below `known`.
+    /// The same for trees with an objective below `known`.
     fn resolution_below(&self, allowed: Allowed, _known: f64) -> f64 {
         self.resolution(allowed)
     }
 
-    /// The same task in finer units that resolve trees no worse than one of this objective, if
-    /// there are any; costs above are no less than that tree's, and nothing more is known of them.
+    /// The same task in finer units, which resolve trees that are no worse than this objective, if
+    /// there are finer units. Costs above it are only known to be no less than the cost of that
+    /// tree.
     fn finer(&self, _known: f64) -> Option<Self>
     where
         Self: Sized,
@@ -189,12 +190,13 @@ pub trait ScalarTask: Statistics {
         None
     }
 
-    /// The same task without rounding, where a tree of this objective is known.
+    /// The same task without rounding, given the objective of a known tree.
     fn wide(&self, _known: f64) -> Option<Box<dyn Wide + '_>> {
         None
     }
 
-    /// Values that are too wide for a certificate: the name of an array, and a sentence.
+    /// Describes values whose range is too wide for a certificate: the name of an array, and a
+    /// sentence.
     fn widest(&self) -> (&'static str, String);
 }
 
@@ -214,82 +216,82 @@ impl<T: ScalarTask> Task for T {
     }
 }
 
-/// Refining a partition never raises the summed costs of its parts, so those of any finer
-/// partition bound a tree's cost from below. More than that, a leaf costs at least what some of
-/// its rows cost as a leaf and the others as a part.
+/// Refining a partition never increases the summed costs of its parts, so the costs of any finer
+/// partition are a lower bound on the cost of a tree. Moreover, a leaf costs at least as much as
+/// some of its rows as a leaf and the others as a part.
 pub trait Superadditive: ScalarTask {
-    /// Cost of rows with these sums as a part of a leaf: no more than that of the leaf, and
-    /// refining a partition never raises the sum of these.
+    /// Cost of rows with these sums as a part of a leaf. It is at most their cost as a leaf, and
+    /// refining a partition never increases the sum of these costs.
     fn part_cost(&self, sums: &[i64]) -> i64 {
         self.leaf_cost(sums)
     }
 
-    /// The same, rounded down: what leaves cost sums to no less than this over the rows in them, each
-    /// by itself, although costs are rounded.
+    /// The same, rounded down: although costs are rounded, the leaves of a tree cost at least the
+    /// sum of this over their individual rows.
     fn row_cost(&self, sums: &[i64]) -> i64 {
         self.part_cost(sums) - self.cost_rounding()
     }
 
-    /// Whether different rows may share a leaf at no cost, so that a tree of few leaves may
-    /// cost no more than the finest partition of the rows.
+    /// Whether different rows can share a leaf at no cost, so that a tree with few leaves may cost
+    /// as little as the finest partition of the rows.
     fn pure_leaves(&self) -> bool {
         false
     }
 
-    /// A number per row such that rows divide best into groups, of any kind, where each group is
-    /// a run in the order of these numbers; nothing if there is none. So it is where a leaf
-    /// costs min_θ Σ (a(θ) s + b(θ) w) over its rows: of the lines a(θ) r + b(θ) each is the
-    /// lowest on an interval of r = s/w.
+    /// A number per row such that in the best division of rows into groups, of any kind, each group
+    /// is a run in the order of these numbers; `None` if there is no such number. It exists if a
+    /// leaf costs min_θ Σ (a(θ) s + b(θ) w) over its rows: each of the lines a(θ) r + b(θ) is the
+    /// lowest on one interval of r = s/w.
     fn rank(&self, _sums: &[i64]) -> Option<f64> {
         None
     }
 
-    /// The most that rows with these sums can add to the cost of any leaf they join, if there
-    /// is such a bound and no more than joining happens.
+    /// The most that rows with these sums can add to the cost of any leaf that they join, if that
+    /// is bounded.
     fn worst_cost(&self, _sums: &[i64]) -> Option<i64> {
         None
     }
 }
 
-/// Part of a split's price that only orders trees of equal cost.
+/// The part of a split's price that only orders trees of equal cost.
 pub trait Ties: ScalarTask {
-    /// Part of the price that only breaks ties, of either sign: where costs are whole numbers,
-    /// prices that order trees in the same way need fewer bits, and of trees as good as each
-    /// other make the one with fewest leaves the cheapest.
+    /// The part of the price that breaks ties; it may be negative. If costs are whole numbers,
+    /// other prices order trees in the same way with fewer bits, and make the tree with the fewest
+    /// leaves the cheapest of equally good trees.
     fn tie_price(&self) -> i64 {
         0
     }
 
-    /// What that adds to the cost of a tree of so many leaves.
+    /// Total tie price of a tree with this number of leaves.
     fn ties(&self, leaves: usize) -> i64 {
         self.tie_price().saturating_mul(i64::try_from(leaves).unwrap_or(i64::MAX) - 1)
     }
 
-    /// Whether trees of equal cost have equally many leaves.
+    /// Whether trees of equal cost have the same number of leaves.
     fn orders_sizes(&self) -> bool {
         false
     }
 }
 
-/// Costs of questions on top of the price of a split: none unless `PRICED`. Prices may depend
+/// Costs of questions in addition to the price of a split: none unless `PRICED`. Prices may depend
 /// on the questions above.
 pub trait Questions: ScalarTask {
-    /// Whether questions have prices; the last channel is then what they are charged on.
+    /// Whether questions have prices. The last channel is then the amount that they are charged on.
     const PRICED: bool = false;
 
-    /// Price of testing `feature` on rows with these sums below the features `tested`, on top
-    /// of the split price. It may depend on which features were tested, not on their order.
+    /// Price of testing `feature` on rows with these sums below the features `tested`, in addition
+    /// to the split price. It may depend on the set of tested features, not on their order.
     fn feature_price(&self, _feature: usize, _tested: &[usize], _sums: &[i64]) -> i64 {
         0
     }
 
-    /// Features that, tested above, change the price of `feature`; ascending.
+    /// Features that change the price of `feature` if they are tested above it; ascending.
     fn relatives(&self, _feature: usize) -> &[usize] {
         &[]
     }
 
-    /// A number per feature; features that agree on all rows are the same to the search only
-    /// where these numbers are equal. Empty: all are.
+    /// A number per feature. Features that agree on all rows replace each other only if these
+    /// numbers are equal. Empty if all features may replace each other.
     fn kinds(&self) -> Vec<u32> {
         Vec::new()
     }
@@ -299,31 +301,32 @@ pub trait Questions: ScalarTask {
         0
     }
 
-    /// Feature prices of a whole tree in units of the objective, from the rows themselves.
+    /// Feature prices of a whole tree in units of the objective, computed from the rows.
     fn tree_price(&self, _tree: &Tree, _rows: Placed) -> f64 {
         0.0
     }
 
-    /// Feature price per unit of the last channel, in lane units of undropped bits: the least
-    /// of those below each of the `tested` alone.
+    /// Price of a feature per unit of the last channel, in lane units before any bits are dropped:
+    /// the smallest of its prices below each of the `tested` features alone.
     fn lane_rate(&self, _feature: usize, _tested: &[usize]) -> f64 {
         0.0
     }
 }
 
-/// Asking a question costs nothing, or the same wherever it is asked: what is best below a node
-/// does not depend on the questions above.
+/// Asking a question costs nothing, or the same everywhere, so the best tree below a node does not
+/// depend on the questions above.
 pub trait FreeQuestions: LaneTask {}
 
-/// How far lane totals may be from exact costs, in lane units.
+/// Largest difference between lane totals and exact costs, in lane units.
 #[derive(Clone, Copy, Debug)]
 pub enum LaneError {
-    /// By so much for any tree, apart from the rounding of prices; none if 0, with prices.
+    /// An absolute error for any tree, apart from the rounding of prices. A value of 0 covers
+    /// prices, too.
     Fixed(f64),
-    /// By a share of what the cell costs as a leaf, prices included; not at all where that
+    /// An error relative to the cost of the cell as a leaf, including prices; no error if that cost
     /// is less than `exact_to`.
     Relative {
-        /// The share.
+        /// The relative error.
         share: f64,
         /// Costs below this are exact.
         exact_to: f64,
@@ -331,7 +334,7 @@ pub enum LaneError {
 }
 
 impl LaneError {
-    /// Bound for the best trees of a cell that costs `leaf` lane units as a leaf.
+    /// Bound for the best trees of a cell whose cost as a leaf is `leaf` lane units.
     pub fn of(self, leaf: f64) -> f64 {
         match self {
             LaneError::Fixed(error) => error,
@@ -341,12 +344,12 @@ impl LaneError {
     }
 }
 
-/// How short lanes hold a task whose leaves cost the least of their channels, none negative.
+/// How short lanes represent a task in which a leaf costs the least of its non-negative channels.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortLanes {
-    /// Bits that sums gain, so that the price of a split is whole as well.
+    /// Number of bits that sums are shifted by, so that the price of a split is whole, too.
     pub lift: u32,
-    /// Price of a split in units of the lanes.
+    /// Price of a split in lane units.
     pub price: i64,
     /// Amount added to the last channel of every leaf, in units of the statistics.
     pub last: i64,
@@ -354,13 +357,14 @@ pub struct ShortLanes {
 
 /// A scalar task that evaluates the leaves of many lanes at once, approximately.
 pub trait LaneTask: Superadditive + Ties + Questions + Sized {
-    /// The same task where a leaf may also take the cost of its finest partition and one more
-    /// split, as sums of one more channel; its best trees bound trees of any depth.
+    /// The same task, except that a leaf may also take the cost of its finest partition and one
+    /// more split, which are the sums of one more channel. Its best trees are lower bounds for
+    /// trees of any depth.
     fn relaxed(&self) -> Option<Self> {
         None
     }
 
-    /// How short lanes hold the task, where these can.
+    /// How short lanes represent the task, if they can.
     fn short(&self) -> Option<ShortLanes> {
         None
     }
@@ -368,13 +372,13 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
     /// State that accumulates over the channels of one leaf.
     type State<L: FloatLanes>: Copy;
 
-    /// Constants of the leaf loss, prepared once per sample and element type.
+    /// Constants of the leaf loss, computed once per sample and element type.
     type Constants<L: FloatLanes>: Copy;
 
-    /// Whether all channels drop equally many bits.
+    /// Whether all channels drop the same number of bits.
     const ONE_SHIFT: bool = false;
 
-    /// Largest total of any channel that the lanes may be given.
+    /// Largest total of any channel that lanes can take.
     fn max_lane_sum(&self, single: bool) -> i64 {
         if single { i32::MAX_SUM } else { i64::MAX_SUM }
     }
@@ -382,17 +386,17 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
     /// Cost units per unit of lane loss, for sums divided by `2^shift[channel]`.
     fn lane_unit(&self, shift: &[u32]) -> f64;
 
-    /// A loss, in lane units, that an error two hundred times smaller does not blur: single
-    /// lanes are taken only then. By default the sum of the first channel of the `rows`.
+    /// A loss, in lane units, that is resolved if the error is two hundred times smaller. Single
+    /// lanes are used only in that case. By default the sum of the first channel over the `rows`.
     fn lane_scale(&self, rows: &[i64], shift: &[u32]) -> f64 {
         let total: i64 = rows.iter().step_by(self.channels()).sum();
         total.max(1) as f64 / (1u64 << shift[0]) as f64
     }
 
-    /// Bound on the error of the total lane loss of any tree with at most `max_leaves`
-    /// leaves against its exact cost, in lane units. `roundoff` and `ln_error` describe the
-    /// lanes, `rows` are the exact statistics of the distinct rows, `shift` how many low
-    /// bits the lanes drop. See docs/maths/lattice.md.
+    /// Bound on the difference, in lane units, between the total lane loss of any tree with at most
+    /// `max_leaves` leaves and its exact cost. `roundoff` and `ln_error` describe the lanes, `rows`
+    /// are the exact statistics of the distinct rows, and `shift` is the number of low bits that
+    /// the lanes drop. See docs/maths/lattice.md.
     fn lane_error(
         &self,
         rows: &[i64],
@@ -402,8 +406,8 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
         ln_error: f64,
     ) -> LaneError;
 
-    /// Lane totals below this are those of trees whose leaves all cost 0, exactly, so that they are
-    /// sums of prices; lanes may be off by `error`. By default there are no such totals.
+    /// Lane totals below this belong to trees whose leaves all cost exactly 0, so they are sums of
+    /// prices; lanes may have an error of `error`. By default there are no such totals.
     fn lane_pure(&self, _error: f64) -> f64 {
         f64::NEG_INFINITY
     }
@@ -411,10 +415,10 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
     /// Prepares the constants.
     fn lane_constants<L: FloatLanes>(&self, lanes: L, shift: &[u32]) -> Self::Constants<L>;
 
-    /// Before any channel.
+    /// State before any channel.
     fn lane_start<L: FloatLanes>(&self, lanes: L) -> Self::State<L>;
 
-    /// Takes in the sums of one channel.
+    /// Adds the sums of one channel.
     fn lane_fold<L: FloatLanes>(
         &self,
         lanes: L,
@@ -435,13 +439,13 @@ pub trait LaneTask: Superadditive + Ties + Questions + Sized {
 
 /// Lower bounds on the costs of runs of thresholds of a column.
 ///
-/// Along a column the sums of the rows that are not above a threshold only grow, if they are counted so
-/// that no row has less than nothing. Where a leaf costs the least of functions that are linear in
-/// the sums, the cost of both parts is concave, and least at a corner of the box between the sums at
-/// both ends of a run. See docs/maths/thresholds.md.
+/// If statistics are counted from the smallest value of any row, the sums of the rows up to a
+/// threshold only grow along a column. If a leaf costs the least of functions that are linear in
+/// the sums, the cost of the two parts is concave, and its minimum is at a corner of the box
+/// between the sums at both ends of a run. See docs/maths/thresholds.md.
 pub trait Swept: FreeQuestions {
-    /// A loss that no two parts of rows with the sums `whole`, neither of them empty, stay below in
-    /// lane units, if the sums of one are between `from` and `to`, and neither of these ends loses
+    /// A lower bound, in lane units, on the loss of two non-empty parts of rows with the sums
+    /// `whole`, if the sums of one part are between `from` and `to` and neither of these ends loses
     /// less.
     #[inline(always)]
     fn lane_least<L: FloatLanes>(
@@ -455,8 +459,8 @@ pub trait Swept: FreeQuestions {
         lanes.splat_real(L::R::from_f64(f64::NEG_INFINITY))
     }
 
-    /// By how much rounding may raise [`lane_least`](Self::lane_least) above the truth, in lane units;
-    /// `rows` and the others as in [`lane_error`](LaneTask::lane_error).
+    /// How much rounding may raise [`lane_least`](Self::lane_least) above the true value, in lane
+    /// units; the parameters are those of [`lane_error`](LaneTask::lane_error).
     fn least_error(&self, _rows: &[i64], _shift: &[u32], _roundoff: f64, _ln_error: f64) -> f64 {
         0.0
     }

@@ -1,12 +1,12 @@
 //! Group fairness of a classifier: demographic parity, equality of opportunity, equalized odds.
 //!
-//! STreeD, eqs. 66–70, for any number of groups. With N_a the weight of group a, the rates of
-//! positive predictions of any two groups a and b may differ by |P(ŷ=1 | a) − P(ŷ=1 | b)| ≤ δ: the
-//! rates of all rows (demographic parity), of the rows with y = 1 (equality of opportunity), or
-//! those of the rows with y = 1 and those with y = 0 (equalized odds, Hardt, Price and Srebro, NeurIPS
-//! 2016). The paper's two sums g_a and g_ā are each 1 ± the signed difference, so one integer per
-//! pair of groups, its numerator, carries both thresholds: D = Σ over leaves that predict 1 of
-//! n_b/N_b − n_a/N_a, −δ ≤ D ≤ δ.
+//! STreeD, eqs. 66–70, for any number of groups. Let N_a be the weight of group a. The rates of
+//! positive predictions of any two groups a and b must satisfy |P(ŷ=1 | a) − P(ŷ=1 | b)| ≤ δ. The
+//! rates are taken over all rows (demographic parity), over the rows with y = 1 (equality of
+//! opportunity), or over the rows with y = 1 and those with y = 0 separately (equalized odds,
+//! Hardt, Price and Srebro, NeurIPS 2016). The paper's two sums g_a and g_ā are each 1 ± the signed
+//! difference, so one integer per pair of groups, its numerator, represents both thresholds: D = Σ
+//! over leaves that predict 1 of n_b/N_b − n_a/N_a, with −δ ≤ D ≤ δ.
 
 use super::accuracy::Accuracy;
 use super::digits::{ExactSums, parts};
@@ -20,11 +20,11 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 /// Bits of a difference of one.
 const SHARE_BITS: u32 = 58;
 
-/// Allowance of a difference above δ: as much as rounding δ and the weights to doubles can move it,
-/// 2^−51. See docs/maths/fronts.md.
+/// Allowance for a difference above δ: rounding δ and the weights to doubles can move it by this
+/// much, 2^−51. See docs/maths/fronts.md.
 const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
-/// Which rates of the groups are compared.
+/// The rates of the groups that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Criterion {
     /// Positive predictions among all rows.
@@ -36,7 +36,7 @@ pub enum Criterion {
 }
 
 impl Criterion {
-    /// The class of the rows of every rate; none for those of both.
+    /// The class of the rows of every rate; `None` for rows of both classes.
     fn classes(self) -> &'static [Option<bool>] {
         match self {
             Criterion::DemographicParity => &[None],
@@ -45,7 +45,7 @@ impl Criterion {
         }
     }
 
-    /// Differences that are limited: of every rate one per pair of groups.
+    /// Number of limited differences: one per pair of groups for every rate.
     pub fn differences(self, n_groups: usize) -> usize {
         self.classes().len() * pairs(n_groups).count()
     }
@@ -58,24 +58,24 @@ pub struct GroupLimit<'a> {
     pub criterion: Criterion,
     /// Group of every row, from 0.
     pub group: &'a [usize],
-    /// Weight of every row in the rate of its group; none where all weigh the same.
+    /// Weight of every row in the rate of its group; `None` if all rows weigh the same.
     pub weights: Option<&'a [f64]>,
     /// Largest difference.
     pub most: f64,
 }
 
-/// Misclassified weight under a limit on the differences between the groups' rates, of which there
-/// are K − 1 at most.
+/// Misclassified weight under a limit on the differences between the groups' rates; there are at
+/// most K − 1 differences.
 #[derive(Clone, Debug)]
 pub struct Parity<const K: usize> {
     /// Costs of labels, without the limit.
     errors: Accuracy,
     /// Units of cost per unit of the statistics.
     unit: i64,
-    /// Cost of either label, then the share of the row in every rate of every group.
+    /// Cost of either label, followed by the share of the row in every rate of every group.
     statistics: Vec<i64>,
     channels: usize,
-    /// Channels of the two groups of every component but the first.
+    /// The channels of the two groups of every component except the first.
     compared: Vec<[usize; 2]>,
     units: [f64; K],
     window: [(i64, i64); K],
@@ -89,7 +89,7 @@ pub struct Parity<const K: usize> {
     leaf_penalty: f64,
 }
 
-/// The rates of the groups, exactly.
+/// The exact rates of the groups.
 #[derive(Clone, Debug)]
 struct Rates {
     n_groups: usize,
@@ -102,17 +102,17 @@ struct Rates {
 /// The rate of one class, or of all rows.
 #[derive(Clone, Debug)]
 struct Rate {
-    /// Group of the rows that count.
+    /// Group of the rows that count, `None` for the others.
     group: Vec<Option<usize>>,
     /// Weight of every group.
     size: Vec<BigInt>,
-    /// A rate of one in units of the statistics.
+    /// A rate of one, in units of the statistics.
     one: BigInt,
     /// Whether the statistics are exact.
     whole: bool,
 }
 
-/// Any two of so many groups.
+/// All pairs of `n_groups` groups.
 fn pairs(n_groups: usize) -> impl Iterator<Item = [usize; 2]> {
     (0..n_groups).flat_map(move |b| (0..b).map(move |a| [a, b]))
 }
@@ -126,7 +126,7 @@ fn least_common_multiple(a: &BigInt, b: &BigInt) -> BigInt {
 }
 
 impl Rates {
-    /// Rates of groups, each of which must have a row of every class that counts.
+    /// The rates of groups. Every group must have a row of every class that counts.
     fn new(limit: &GroupLimit, positive: &[bool]) -> Result<Rates, Error> {
         let n_groups = limit.group.iter().max().map_or(0, |most| most + 1);
         let exact = match limit.weights {
@@ -146,7 +146,7 @@ impl Rates {
                 };
                 return Err(Error::invalid("sensitive feature", reason));
             }
-            // Shares w/N are whole numbers of this unit where it is small enough.
+            // If this unit is small enough, shares w/N are whole multiples of it.
             let one = size.iter().fold(BigInt::one(), |one, n| least_common_multiple(&one, n));
             let whole = one.bits() <= u64::from(SHARE_BITS);
             let one = if whole { one } else { BigInt::from(1i64 << SHARE_BITS) };
@@ -156,7 +156,7 @@ impl Rates {
         Ok(Rates { n_groups, weight: exact, of_class, most: limit.most.min(1.0) + ROUNDED })
     }
 
-    /// The largest whole number that is at most `most` of another.
+    /// The largest whole number that is at most `most` times another.
     fn most_of(&self, whole: BigInt) -> BigInt {
         let (mantissa, exponent) = parts(self.most);
         let product = whole * mantissa;
@@ -169,7 +169,8 @@ impl Rates {
         let unit = rate.one.to_u128().unwrap_or(0);
         let share = |(i, group): (usize, &Option<usize>)| {
             let Some(group) = *group else { return 0 };
-            // To the nearest: 64 bits of a weight, 58 of a share and one that is dropped.
+            // Rounded to the nearest: 64 bits for a weight, 58 for a share, and one that is
+            // dropped.
             if let (Some(sizes), Some(weight)) = (&sizes, self.weight.word(i)) {
                 return ((u128::from(weight) * 2 * unit / sizes[group] + 1) >> 1) as i64;
             }
@@ -180,7 +181,8 @@ impl Rates {
         rate.group.iter().enumerate().map(share).collect()
     }
 
-    /// Whether rows of which these are chosen keep the limit.
+    /// Whether the predictions keep the limit; `chosen` says which rows are predicted to be
+    /// positive.
     fn keep(&self, chosen: impl Iterator<Item = bool> + Clone) -> bool {
         self.of_class.iter().all(|Rate { group, size, .. }| {
             let groups = group.iter().zip(chosen.clone());
@@ -234,7 +236,7 @@ impl<const K: usize> Parity<K> {
                     row[first + group] = share;
                 }
             }
-            // Shares are off by half a unit per row.
+            // Each share may be half a unit off.
             let off = if rate.whole { 0 } else { n as i64 };
             let bound = rates.most_of(rate.one.clone()).to_i64().unwrap_or(0) + off;
             for pair in pairs(n_groups) {
@@ -243,7 +245,7 @@ impl<const K: usize> Parity<K> {
                 window[compared.len()] = (-bound, bound);
             }
         }
-        // Without a penalty ties are told apart by leaves alone.
+        // Without a penalty only the number of leaves breaks ties.
         let free = leaf_penalty == 0.0;
         let (price, tie) = if free { (0, 0) } else { (errors.split_price(), errors.tie_price()) };
         let rows = positive.iter().copied().zip((0..n).map(weight)).collect();
@@ -265,8 +267,8 @@ impl<const K: usize> Parity<K> {
         })
     }
 
-    /// The same in finer units of cost, where an admissible tree of the objective `known` is
-    /// given; none where that does not help.
+    /// The same task in finer units of cost, given the objective `known` of an admissible tree;
+    /// `None` if finer units do not help.
     pub fn finer(&self, known: f64) -> Option<Self> {
         let errors = self.errors.finer(known)?;
         let mut finer = self.clone();
@@ -294,7 +296,7 @@ impl<const K: usize> Statistics for Parity<K> {
 }
 
 impl<const K: usize> Task for Parity<K> {
-    /// Misclassified weight, differences between the groups.
+    /// Misclassified weight and differences between the groups.
     type Cost = [i64; K];
 
     #[inline(always)]
@@ -315,7 +317,7 @@ impl<const K: usize> Task for Parity<K> {
         sum
     }
 
-    /// A smaller difference may lack what the rest of the tree has too much of.
+    /// A smaller difference is not better: the rest of the tree may have too much of it.
     #[inline(always)]
     fn dominates(&self, a: &[i64; K], b: &[i64; K]) -> bool {
         a[0] <= b[0] && a[1..] == b[1..]
@@ -364,7 +366,7 @@ impl<const K: usize> FrontTask<K> for Parity<K> {
     }
 
     fn grain(&self) -> i64 {
-        // Grain of whole costs and of prices.
+        // Smallest difference of whole costs and of prices.
         self.unit.min(1 << self.price.trailing_zeros().min(62))
     }
 
@@ -377,8 +379,7 @@ impl<const K: usize> FrontTask<K> for Parity<K> {
     }
 
     fn ties(&self) -> f64 {
-        // No tree with more splits than these costs less than a single leaf, which has no
-        // difference.
+        // A tree with more splits costs at least as much as a single leaf, which has no difference.
         let cost = |k: usize| self.errors.statistics().iter().skip(k).step_by(2).sum::<i64>();
         let most = cost(0).min(cost(1)).saturating_mul(self.unit);
         let splits = if self.price > 0 { most / self.price } else { 0 };

@@ -1,8 +1,8 @@
-//! Label costs plus the price of every test on the way to a leaf.
+//! Label costs plus the price of every test on the path to a leaf.
 //!
-//! A split adds (weight of its rows) · (price of its feature, given the features above). The
-//! price depends on the set of features above, not on their order: it is a property of the
-//! itemset, and the lattice adds it when it pairs two cells (docs/maths/label-costs.md).
+//! A split adds (weight of its rows) · (price of its feature, given the features above). The price
+//! depends on the set of features above, not on their order, so it is a property of the itemset.
+//! The lattice adds it when it pairs two cells (docs/maths/label-costs.md).
 
 use super::fixed::{Fixed, mean_times_power, times_power, unit_exponent};
 use super::label_costs::{LabelCosts, MAX_TOTAL_BITS};
@@ -17,10 +17,10 @@ use crate::search::{Allowed, Measured};
 use crate::simd::FloatLanes;
 use crate::tree::{LEAF, Tree};
 
-/// Bits of the total weight. A double holds any sum of weights exactly.
+/// Bits of the total weight. A double holds every sum of weights exactly.
 const FINEST_BITS: u32 = 52;
 
-/// More than any tree that may be best costs.
+/// An upper bound on the cost of every tree that may be optimal.
 const MOST_PRICE: f64 = (1i64 << 58) as f64;
 
 /// Label costs with feature prices; the last channel is the weight of the rows.
@@ -29,18 +29,18 @@ pub struct Priced {
     costs: LabelCosts,
     prices: FeaturePrices,
     statistics: Vec<i64>,
-    /// Cost units per price and unit of the weight channel.
+    /// Cost units per unit of price and of the weight channel.
     rate: f64,
     /// Whether weights are whole numbers.
     whole: bool,
-    /// Over the power of two by which all are too large or too small.
+    /// Divided by a power of two if all weights are very large or very small.
     weights: Vec<f64>,
     /// Weight of all rows.
     total_weight: f64,
     rounding: Rounding,
 }
 
-/// The most that rounding weights of rows and prices per unit of weight changes tests.
+/// Largest change in the cost of tests by the rounding of row weights and of prices.
 #[derive(Clone, Debug, Default)]
 struct Rounding {
     /// Error of the weights.
@@ -51,23 +51,24 @@ struct Rounding {
     single_leaf: f64,
 }
 
-/// By how much a price may be off.
+/// Possible error of a price.
 #[derive(Clone, Copy, Debug, Default)]
 struct Off {
-    /// For the test of all rows, in cost units.
+    /// If all rows are tested, in cost units.
     of_all: f64,
-    /// As a share of what is paid.
+    /// Relative to the amount paid.
     share: f64,
 }
 
-/// Largest share for which shares of shares do not count.
+/// Largest relative error for which second-order terms can be ignored.
 const SMALL_SHARE: f64 = 1e-3;
 
 impl Rounding {
-    /// Most that the tests of a tree that may be best can be off by, where every row passes so many.
+    /// Largest error of the tests of a tree that may be optimal, if every row passes this many
+    /// levels.
     ///
-    /// Prices are taken by what bounds them better: what the tests of all rows on every level are off
-    /// by, or their share of what a tree can pay.
+    /// Each price uses the smaller of two bounds: its error on all rows on every level, or its
+    /// relative error times the most that a tree can pay.
     fn of_tests(&self, levels: f64) -> f64 {
         let paid = self.single_leaf * (1.0 + 4.0 * SMALL_SHARE);
         let (mut of_all, mut share) = (0.0f64, 0.0f64);
@@ -108,7 +109,8 @@ impl Priced {
         Ok(Priced::beside(costs, prices, weights, MAX_TOTAL_BITS))
     }
 
-    /// Prices beside label costs; weights as they are kept, whose total has so many bits.
+    /// Adds prices to label costs; `weights` are the stored weights, whose total has a given number
+    /// of bits.
     fn beside(costs: LabelCosts, prices: FeaturePrices, weights: Vec<f64>, bits: u32) -> Self {
         let counts = costs.counts().clone();
         let fixed = Fixed::counted(weights.iter().copied(), |i| counts.of(i), bits);
@@ -137,11 +139,11 @@ impl Priced {
             records.enumerate().map(|(i, &v)| v * counts.of(i) as i64).sum()
         };
         let totals: Vec<i64> = (0..task.costs.channels()).map(of_label).collect();
-        // No tree that may be best pays a larger price.
+        // No tree that may be optimal pays a larger price.
         let paid = task.prices.values().map(|price| price * rate).filter(|&r| r < MOST_PRICE);
         let paid: Vec<f64> = paid.filter(|&rate| rate > 0.0).collect();
         if fixed.moved > 0.0 {
-            // Four roundings more than the quotients are off by.
+            // Four roundings in addition to the error of the quotients.
             let share = |(&v, w): (&i64, f64)| (v as f64 / (w * fixed.scale()) - 1.0).abs();
             let rows = fixed.values.iter().zip(task.weights.iter().copied());
             let shares = rows.filter(|&(_, w)| w > 0.0).map(share);
@@ -160,8 +162,8 @@ impl Priced {
         task
     }
 
-    /// Charge of a price in cost units per unit of the weight channel: for whole weights
-    /// multiples of the grain, so that all costs are.
+    /// Charge for a price in cost units per unit of the weight channel. For whole weights it is a
+    /// multiple of the grain, so that all costs are.
     fn charged(&self, rate: f64) -> f64 {
         let rate = rate.min(MOST_PRICE);
         let grain = self.costs.grain();
@@ -219,10 +221,10 @@ impl ScalarTask for Priced {
     }
 
     fn resolution(&self, allowed: Allowed) -> f64 {
-        // On every level each row may be tested once, and every test is rounded to a unit.
+        // Every row may be tested once on every level, and every test is rounded to a unit.
         let tests = (allowed.leaves - 1) as f64;
         let levels = tests.min(allowed.depth as f64);
-        // Prices of splits that order trees exactly do so beside exact prices of tests only.
+        // Tie prices of splits order trees exactly only if the prices of tests are exact.
         let half = if self.whole { 0.0 } else { 0.5 };
         let is_exact = self.whole && self.rounding.is_none();
         let of_splits = if self.costs.orders_sizes() && !is_exact { 0.5 } else { 0.0 };
@@ -232,7 +234,8 @@ impl ScalarTask for Priced {
         self.costs.resolution(allowed) + of_tests
     }
 
-    /// No tree that is as good as a known one has larger label costs, whatever its tests.
+    /// A tree as good as a known one has label costs no larger than that, whatever it pays for
+    /// tests.
     fn finer(&self, known: f64) -> Option<Self> {
         let costs = self.costs.finer(known)?;
         Some(Priced::beside(costs, self.prices.clone(), self.weights.clone(), FINEST_BITS))
@@ -303,7 +306,7 @@ impl Questions for Priced {
     }
 
     fn lane_rate(&self, feature: usize, tested: &[usize]) -> f64 {
-        // Finite in single lanes, where a cell without weight is charged nothing.
+        // Must be finite in single lanes, where a cell without weight is charged nothing.
         (self.rate(feature, tested) / self.costs.unit()).min(1e30)
     }
 }

@@ -2,16 +2,16 @@
 
 use crate::error::Error;
 
-/// Price of testing each feature, per unit of weight of the rows tested.
+/// Price of testing each feature, per unit of weight of the tested rows.
 ///
-/// Nothing when a feature of the same origin was tested above, the discounted cost when one
-/// of its group was, else the cost: so the least of `pair(feature, above)` over those above,
-/// whatever their order.
+/// A test is free if a feature of the same origin was tested above, has the discounted cost if a
+/// feature of its group was, and has its full cost otherwise. So it is the smallest `pair(feature,
+/// above)` over the features above, in any order.
 #[derive(Clone, Debug)]
 pub struct FeaturePrices {
     cost: Vec<f64>,
     discount: Vec<f64>,
-    /// −1 where the feature shares it with no other.
+    /// −1 if no other feature has the same origin.
     origin: Vec<i64>,
     group: Vec<i64>,
     /// Other features of the same origin or group, per feature.
@@ -78,7 +78,7 @@ impl FeaturePrices {
         self.cost.iter().chain(&self.discount).copied()
     }
 
-    /// Price of `feature` when `above` was tested above it.
+    /// Price of `feature` if `above` was tested above it.
     pub fn pair(&self, feature: usize, above: usize) -> f64 {
         let shares = |of: &[i64]| of[feature] >= 0 && of[feature] == of[above];
         if feature == above || shares(&self.origin) {
@@ -90,18 +90,18 @@ impl FeaturePrices {
         }
     }
 
-    /// Features that, tested above, may make `feature` cheaper; ascending.
+    /// Features that may make `feature` cheaper if they are tested above it; ascending.
     pub fn relatives(&self, feature: usize) -> &[usize] {
         &self.relatives[feature]
     }
 
-    /// Price of `feature` below all of `tested`.
+    /// Price of `feature` below all `tested` features.
     pub fn price(&self, feature: usize, tested: &[usize]) -> f64 {
         let pairs = tested.iter().map(|&above| self.pair(feature, above));
         pairs.fold(self.cost[feature], f64::min)
     }
 
-    /// Features of one kind may stand for each other where they agree on all rows.
+    /// Features of one kind may replace each other if they agree on all rows.
     pub fn kinds(&self) -> Vec<u32> {
         let same = |f: usize, g: usize| {
             self.cost[f] == self.cost[g]

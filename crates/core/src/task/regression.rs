@@ -1,7 +1,7 @@
 //! Squared error of a constant leaf.
 //!
-//! Σ w(y − ȳ)² = Σ w(y − c)² − S²/W with W = Σ w, S = Σ w(y − c): the first term is the same
-//! for every tree, so a leaf costs −S²/W. See docs/maths/regression.md.
+//! Σ w(y − ȳ)² = Σ w(y − c)² − S²/W with W = Σ w and S = Σ w(y − c). The first term is the same for
+//! every tree, so a leaf costs −S²/W. See docs/maths/regression.md.
 
 use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
 use super::wide::{Squares, Wide};
@@ -14,14 +14,14 @@ use crate::precise::{Precise, two_sum};
 use crate::search::{Allowed, Measured};
 use crate::simd::{FloatLanes, LaneInt, LaneReal};
 
-/// Bits of a channel's total: as precise as 64-bit sums allow. Lanes drop what they cannot
+/// Bits of a channel's total, as many as 64-bit sums allow. Lanes drop the bits that they cannot
 /// hold.
 const TOTAL_BITS: u32 = 61;
 
-/// Largest and smallest mean square of the targets, as the caller has them.
+/// Largest and smallest mean square of the targets, in the caller's unit.
 const SQUARES: (f64, f64) = (1e-290, 1e300);
 
-/// The regression task: channels are the weight and the weighted target, centred.
+/// The regression task. The channels are the weight and the centred, weighted target.
 #[derive(Clone, Debug)]
 pub struct Regression {
     statistics: Vec<i64>,
@@ -33,19 +33,20 @@ pub struct Regression {
     penalty: f64,
     /// Objective of a cost of 0: the mean squared distance from the centre.
     base: f64,
-    /// The most that rounding changes the summed loss of any tree, its costs and prices aside.
+    /// Largest change of any tree's summed loss by rounding, apart from its costs and prices.
     off: f64,
     n_rows: f64,
-    /// Least statistic of the target per unit of that of the weight.
+    /// Smallest statistic of the target per unit of the weight statistic.
     least: f64,
-    /// Targets over 2^`unit`.
+    /// Targets divided by 2^`unit`.
     target: Vec<f64>,
     unit: i32,
     weight: Option<Vec<f64>>,
 }
 
 impl Regression {
-    /// `target` finite; `leaf_penalty` is per leaf, in units of the mean squared error. O(n).
+    /// `target` must be finite; `leaf_penalty` is per leaf, in units of the mean squared error.
+    /// O(n).
     pub fn new<'a>(
         target: &[f64],
         weights: impl Into<Weights<'a>>,
@@ -70,7 +71,7 @@ impl Regression {
             sum.add_product_times(weight(i), y, rows.count(i));
         }
         let mean = sum.value() / total_weight;
-        // Whole targets stay whole.
+        // Whole targets remain whole numbers.
         let whole = target.iter().all(|y| y.fract() == 0.0);
         let centre = if whole { mean.round() } else { mean };
         let centred: Vec<f64> =
@@ -99,7 +100,7 @@ impl Regression {
         let statistics: Vec<i64> = weight_fixed
             .values
             .iter()
-            // No row with a target is without weight, however light.
+            // A row with a target keeps some weight, however light it is.
             .zip(target_fixed.values.iter().zip(&centred).map(signed))
             .enumerate()
             .flat_map(|(i, (&w, s))| {
@@ -107,11 +108,11 @@ impl Regression {
                 [w.max(i64::from(s != 0)), s]
             })
             .collect();
-        // |cost| is at most the spread in all; 2^52 is as far as whole numbers are exact.
+        // |cost| is at most the total spread; whole numbers are exact up to 2^52.
         let bits = if spread > 0.0 { 52 - spread.log2().ceil() as i32 } else { 40 };
         let scale = power_of_two(bits);
         let price = times_power(leaf_penalty, -2 * unit) * total_weight * scale;
-        // See docs/maths/regression.md: what the sums are off by, and what that does to S²/W.
+        // The errors of the sums, and their effect on S²/W; see docs/maths/regression.md.
         let farthest = target.iter().map(|y| (y - centre).abs()).fold(0.0, f64::max);
         let rounded = if whole && weights.is_none() { 0.0 } else { 2.0 * f64::EPSILON };
         let targets = target_fixed.moved / target_fixed.scale()
@@ -150,7 +151,7 @@ impl Regression {
     }
 }
 
-/// Σ s²/w over records (w, s): more than the cost of any partition of the rows.
+/// Σ s²/w over records (w, s), an upper bound on the cost of any partition of the rows.
 fn spread(records: &[(f64, f64)]) -> f64 {
     records.iter().filter(|r| r.0 > 0.0).map(|&(w, s)| s * s / w).sum()
 }
@@ -195,8 +196,8 @@ impl ScalarTask for Regression {
     }
 
     fn objective(&self, rows: Placed) -> Measured {
-        // Sums with twice the digits, the mean likewise: differences to it are exact to the last
-        // digits, whatever the offset.
+        // Sums and means have twice the precision, so differences from the mean are exact to the
+        // last digits for any offset.
         let weight = |i: usize| self.weight.as_ref().map_or(1.0, |w| w[i]);
         let mut sums = vec![[Precise::default(); 2]; rows.n_leaves];
         let mut range = vec![[f64::INFINITY, f64::NEG_INFINITY]; rows.n_leaves];
@@ -232,7 +233,7 @@ impl ScalarTask for Regression {
 
     fn resolution(&self, allowed: Allowed) -> f64 {
         let leaves = (allowed.leaves as f64).min(self.n_rows);
-        // Cost of every leaf, and half a unit of its price.
+        // The cost of every leaf, and half a unit of its price.
         let costs = leaves * (self.cost_rounding() as f64 + 0.5) / self.scale;
         self.outward((self.off + costs) / self.total_weight)
     }
@@ -261,7 +262,7 @@ impl FreeQuestions for Regression {}
 
 impl LaneTask for Regression {
     type State<L: FloatLanes> = [L::Int; 2];
-    /// Lower bound of every target, per unit of weight.
+    /// The lower bound of every target, per unit of weight.
     type Constants<L: FloatLanes> = L::Real;
 
     fn lane_unit(&self, shift: &[u32]) -> f64 {
@@ -304,7 +305,8 @@ impl LaneTask for Regression {
     #[inline(always)]
     fn lane_constants<L: FloatLanes>(&self, lanes: L, shift: &[u32]) -> L::Real {
         let least = self.least * power_of_two(shift[0] as i32 - shift[1] as i32);
-        // Rows of less than four units of weight are not shifted; others may be half a unit off.
+        // Rows lighter than four units of weight are not shifted; the others may be half a unit
+        // off.
         let rounded = if shift.iter().any(|&s| s > 0) { 0.25 } else { 1e-6 };
         lanes.splat_real(L::R::from_f64(least - rounded * (1.0 + least.abs())))
     }
@@ -334,7 +336,7 @@ impl LaneTask for Regression {
         _: L::Real,
         [weight, target]: [L::Int; 2],
     ) -> L::Real {
-        // An empty cell has a target of 0 as well.
+        // An empty cell has a target of 0, too.
         let weight = L::to_real(L::max(weight, lanes.splat(L::I::from_i64(1))));
         let target = L::to_real(target);
         target * target / weight * lanes.splat_real(L::R::from_f64(-1.0))
@@ -342,8 +344,8 @@ impl LaneTask for Regression {
 }
 
 impl Swept for Regression {
-    /// The corners of the box of weight and of what targets are above the least one, of which no row
-    /// has less than nothing. Parts that are not empty weigh a unit at least.
+    /// The corners of the box of the weight and of the targets, which are counted from the smallest
+    /// target so that no row is negative. Non-empty parts weigh at least a unit.
     #[inline(always)]
     fn lane_least<L: FloatLanes>(
         &self,
@@ -360,7 +362,7 @@ impl Swept for Regression {
         for (weight, end) in [(from[0], to), (to[0], from)] {
             let weight = L::max(L::min(weight, whole[0] - one), one);
             let rest = L::to_real(L::max(whole[0] - weight, one));
-            // The end has the targets above the least one.
+            // Targets at the end of the run are counted from the smallest target.
             let target = L::to_real(end[1]) + *least * L::to_real(weight - end[0]);
             let (weight, others) = (L::to_real(weight), whole_target - target);
             let both = (target * target / weight + others * others / rest) * minus;
@@ -399,7 +401,7 @@ mod tests {
         };
         let cost = task.combine(&task.leaf_cost(&sums(0)), &task.leaf_cost(&sums(1)));
         let objective = task.objective(Placed::rows(&leaf_of, 2)).objective;
-        // Means 1/3 and 17.5/3.
+        // The means are 1/3 and 17.5/3.
         let by_hand: f64 = [
             (1.5f64 - 1.0 / 3.0).powi(2),
             0.5 * (-2.0f64 - 1.0 / 3.0).powi(2),

@@ -1,9 +1,10 @@
-//! Rewards of treatments as label costs: what each falls short of the best of its row.
+//! Rewards of treatments as label costs: how far each treatment falls short of the best one of its
+//! row.
 //!
-//! A search minimises shortfalls, which are not negative; objectives are minus the rewards. These
-//! may be far smaller than what they are differences of, so that objectives and bounds are
-//! computed with twice the digits, and what shortfalls lose is counted. See
-//! docs/maths/resolution.md.
+//! A search minimises these shortfalls, which are not negative; objectives are the negative
+//! rewards. Shortfalls may be much smaller than the rewards that they are differences of, so
+//! objectives and bounds are computed with twice the precision, and the error of the shortfalls is
+//! bounded. See docs/maths/resolution.md.
 
 use super::fixed::{times_power, unit_exponent};
 use super::weights::Counts;
@@ -12,42 +13,42 @@ use crate::error::Error;
 use crate::precise::{Precise, two_sum};
 use crate::search::{EVALUATED, Measured};
 
-/// Least size of the largest reward for which means of rewards keep their digits.
+/// Smallest size of the largest reward for which means of rewards keep their digits.
 const LEAST_REWARD: f64 = 1e-290;
 
-/// Products below this may lose digits, half the least number each.
+/// Products below this may lose digits, each up to half the smallest number.
 const EXACT_PRODUCT: f64 = 1e-290;
 
 /// Rewards of all rows under every treatment.
 #[derive(Clone, Debug)]
 pub struct Rewards {
-    /// `[row][treatment]`, over 2^`outward`.
+    /// `[row][treatment]`, divided by 2^`outward`.
     values: Vec<f64>,
-    /// Weights of the rows, in a unit of their own; empty where all are one.
+    /// Weights of the rows, in their own unit; empty if all are one.
     weights: Vec<f64>,
     counts: Counts,
     n_treatments: usize,
-    /// Power of two that rewards were divided by.
+    /// Exponent of the power of two that rewards were divided by.
     pub(super) outward: i32,
-    /// Sum of the weights in their unit.
+    /// Sum of the weights, in their own unit.
     pub(super) total_weight: f64,
-    /// Sum of the best of every row, weights included.
+    /// Sum of the best reward of every row, times its weight.
     best: Precise,
-    /// The least size of a reward that is not 0.
+    /// Smallest absolute reward that is not 0.
     least: f64,
     penalty: f64,
 }
 
-/// Shortfalls `[row][treatment]`, weights included, and by how much rounding them can change the
-/// sum of one of each row.
+/// Weighted shortfalls `[row][treatment]`, and the largest change of a sum over all rows by their
+/// rounding.
 pub(super) struct Shortfalls {
     pub values: Vec<f64>,
     pub off: f64,
 }
 
 impl Rewards {
-    /// `values[row][treatment]`, finite; the objective is the penalties of the leaves minus the mean
-    /// reward per unit of weight.
+    /// `values[row][treatment]` must be finite. The objective is the penalties of the leaves minus
+    /// the mean reward per unit of weight.
     pub(super) fn new(
         values: &[f64],
         n_treatments: usize,
@@ -113,13 +114,13 @@ impl Rewards {
         self.weights.get(row).copied().unwrap_or(1.0)
     }
 
-    /// The rewards, `[row][treatment]`, and a weight per row.
+    /// The rewards, `[row][treatment]`, and one weight per row.
     pub(super) fn weighted(&self) -> (&[f64], Vec<f64>) {
         (&self.values, (0..self.n_rows()).map(|row| self.weight(row)).collect())
     }
 
-    /// Shortfall of every treatment of every row from the best one, at most `cap`: what is cut
-    /// off there loses nothing by rounding.
+    /// Shortfall of every treatment of every row against the best one, capped at `cap`; capped
+    /// values are not rounded.
     pub(super) fn shortfalls(&self, cap: f64) -> Shortfalls {
         let (mut values, mut off) = (Vec::with_capacity(self.values.len()), 0.0);
         for row in 0..self.n_rows() {
@@ -141,8 +142,8 @@ impl Rewards {
         Shortfalls { values, off: off * (1.0 + 1e-6) }
     }
 
-    /// Shortfall of trees of this objective from all best rewards, weights included, without the
-    /// penalty of one leaf: at least 0, for no tree is better than that.
+    /// Weighted shortfall against the best rewards of trees with this objective, without the
+    /// penalty of one leaf. At least 0, because no tree is better than that.
     pub(super) fn short_of_best(&self, objective: f64) -> f64 {
         let mut short = self.best;
         let mean = times_power(objective - self.penalty, -self.outward);
@@ -150,35 +151,37 @@ impl Rewards {
         short.value().max(0.0)
     }
 
-    /// Bound on the shortfall of any row in a tree as good as one of this objective: a bit more,
-    /// for the rounding of this very number.
+    /// Bound on the shortfall of any row in a tree at least as good as this objective, with a
+    /// margin for the rounding of the bound itself.
     pub(super) fn most_short(&self, objective: f64) -> f64 {
         let size = times_power(objective.abs() + self.penalty, -self.outward) * self.total_weight;
         (self.short_of_best(objective) + 1e-9 * size) * (1.0 + 1e-9)
     }
 
-    /// Objective of a summed shortfall, given in two parts, and the penalty of a leaf; prices of
-    /// splits are in the shortfall.
+    /// Objective for a summed shortfall, given in two parts, plus the penalty of a leaf; the
+    /// shortfall includes the prices of splits.
     pub(super) fn objective_of(&self, shortfall: [f64; 2]) -> f64 {
         let mut short = Precise::default().minus(self.best);
         shortfall.into_iter().for_each(|part| short.add(part));
         times_power(short.value() / self.total_weight, self.outward) + self.penalty
     }
 
-    /// Lower bound of objectives with so many leaves: every row has its best treatment.
+    /// A lower bound on the objective with this number of leaves: every row gets its best
+    /// treatment.
     pub(super) fn least_objective(&self, leaves: usize) -> f64 {
         let least = self.objective_of([0.0; 2]) + self.penalty * (leaves - 1) as f64;
         least - EVALUATED * self.addends(least, 0.0)
     }
 
-    /// Size of what [`objective_of`](Self::objective_of) rounds on the way to a value, prices of so
-    /// many splits included, whose sum is off by a few units in the last place.
+    /// Size of the intermediate values that [`objective_of`](Self::objective_of) rounds to reach a
+    /// value, including the prices of `splits` splits, whose sum is off by a few units in the last
+    /// place.
     pub(super) fn addends(&self, value: f64, splits: f64) -> f64 {
         value.abs() + self.penalty * (1.0 + splits / 16.0)
     }
 
-    /// Objective of a partition of the rows into leaves that take their best treatment; terms are
-    /// the rewards of the rows.
+    /// Objective of a partition of the rows into leaves that take their best treatment, computed
+    /// from the rewards of the rows.
     pub(super) fn measured(&self, rows: Placed) -> Measured {
         let (k, n_leaves) = (self.n_treatments, rows.n_leaves);
         let mut sums = vec![(Precise::default(), 0.0); n_leaves * k];
@@ -202,7 +205,7 @@ impl Rewards {
         self.of_value(value, terms, n_leaves)
     }
 
-    /// Objective of the treatments that every row is given.
+    /// Objective of given treatments, one per row.
     pub(super) fn given(&self, treatments: impl Iterator<Item = i64>, n_leaves: usize) -> Measured {
         let (mut value, mut terms) = (Precise::default(), 0.0);
         for (row, treatment) in treatments.enumerate() {
@@ -216,12 +219,12 @@ impl Rewards {
     fn of_value(&self, value: Precise, terms: f64, n_leaves: usize) -> Measured {
         let mean = |sum: f64| times_power(sum / self.total_weight, self.outward);
         let penalty = self.penalty * n_leaves as f64;
-        // Size of a single reward if all terms are 0.
+        // If all terms are 0, the size of a single reward.
         let size = if terms > 0.0 { mean(terms) } else { times_power(self.least, self.outward) };
         Measured { objective: penalty - mean(value.value()), magnitude: size + penalty }
     }
 
-    /// Values that are too wide for a certificate.
+    /// Describes values whose range is too wide for a certificate.
     pub(super) fn widest(&self) -> (&'static str, String) {
         let of_rows = self.values.iter().enumerate();
         let given =
@@ -230,7 +233,7 @@ impl Rewards {
     }
 }
 
-/// An integer over 2^`exponent` as the sum of two numbers.
+/// An integer times 2^−`exponent` as a sum of two numbers.
 pub(super) fn in_two_parts(cost: i128, exponent: i32) -> [f64; 2] {
     let high = cost as f64;
     let low = (cost - high as i128) as f64;

@@ -1,35 +1,36 @@
-//! The price of a split for tasks of label costs: of numbers that order trees alike the one that
-//! lanes hold best. See docs/maths/label-costs.md.
+//! The price of a split for tasks of label costs. Many prices order trees in the same way; this is
+//! the one that fits best into lanes. See docs/maths/label-costs.md.
 
 use super::fixed::power_of_two;
 use std::ops::RangeInclusive;
 
-/// Most bits of a fraction of a unit.
+/// Most bits for the fraction of a unit.
 const MAX_FRACTION_BITS: u32 = 20;
 
 /// The price of a split as the search charges it, in cost units.
 ///
-/// Whole costs and at most q splits: trees compare by E + s·p, E whole and s ≤ q, so only the
-/// position of p among the fractions of denominators up to q matters. Any number strictly
-/// between the same two of them gives the same order without ties between sizes; just above
-/// such a fraction, equal trees go to fewer leaves. The one of fewest bits keeps lanes exact.
+/// With whole costs and at most q splits, trees compare by E + s·p with E whole and s ≤ q. So only
+/// the position of p among the fractions with denominators up to q matters. Any number strictly
+/// between the same two fractions gives the same order, without ties between sizes. Just above such
+/// a fraction, ties go to the tree with fewer leaves. The number with the fewest bits keeps lanes
+/// exact.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Price {
     pub charged: i64,
-    /// Charge beyond the true price.
+    /// Charge in addition to the true price.
     pub tie: i64,
     /// Costs are multiples of 2^grain.
     pub grain: u32,
     /// Bits of the fraction of a grain.
     pub bits: u32,
-    /// Whether trees of equal cost have equally many leaves.
+    /// Whether trees of equal cost have the same number of leaves.
     pub orders: bool,
-    /// Splits that may pay for themselves.
+    /// Number of splits that may pay for themselves.
     pub affordable: f64,
 }
 
 impl Price {
-    /// `price` in units of the statistics, which are shifted by `up` to give costs; by the
+    /// `price` is in units of the statistics, which are shifted by `up` to give costs. Uses the
     /// finest of the `grains` that leaves room for a fraction.
     pub fn new(
         price: f64,
@@ -38,7 +39,7 @@ impl Price {
         single_leaf: i64,
         max_leaves: usize,
     ) -> Self {
-        // More than the single leaf costs is never paid.
+        // A tree never pays more than the cost of a single leaf.
         let most = single_leaf.saturating_add(1).min(1 << 56 >> up) << up;
         let exact = (price * power_of_two(up as i32)).min(most as f64).round() as i64;
         let affordable = if price > 0.0 { single_leaf as f64 / price } else { f64::INFINITY };
@@ -49,7 +50,7 @@ impl Price {
         let ordering = |grain: u32| {
             let price = price * power_of_two((up - grain) as i32);
             let price = price.min((single_leaf << (up - grain)) as f64 + 1.0);
-            // A bit less than the total has, for the mantissa of double lanes.
+            // Slightly fewer bits than the total has, because of the mantissa of double lanes.
             let room = grain - u32::from(grain < up);
             let (numerator, bits) = between(price, splits).filter(|&(_, bits)| bits <= room)?;
             let charged = numerator << (grain - bits);
@@ -58,17 +59,17 @@ impl Price {
         grains.find_map(ordering).unwrap_or(plain)
     }
 
-    /// Whether lanes of whole grains hold it, or a fraction of few bits.
+    /// Whether lanes of whole grains can hold the price, or a fraction with few bits.
     pub fn is_exact(&self) -> bool {
         self.orders || self.charged % (1i64 << self.grain) == 0
     }
 }
 
-/// The fraction numerator/2^bits of fewest bits strictly between neighbouring fractions of
-/// denominators up to `most`, such that `price` is there or is the lower of them.
+/// The fraction numerator/2^bits with the fewest bits strictly between two neighbouring fractions
+/// with denominators up to `most`, where `price` is between them or is the lower one.
 fn between(price: f64, most: f64) -> Option<(i64, u32)> {
-    // A price is a product of three numbers: one that is a fraction but for the rounding of the
-    // product, and of its multiple below, is meant to be it.
+    // A price is a product of three numbers. If it equals a fraction up to the rounding of the
+    // product and of its multiple below, it is taken as that fraction.
     let tolerance = 4.0 * f64::EPSILON * price;
     let (mut low, mut high) = ((-1i64, 1i64), (i64::MAX, 1i64));
     for b in 1..=(most.min(1025.0) as i64) {
@@ -102,7 +103,7 @@ mod tests {
                 for whole in -2000..2000 {
                     let of = |price: f64| f64::from(whole) + f64::from(splits) * price;
                     let (truth, used) = (of(price), of(charged));
-                    // A tie goes to fewer splits, and to nothing else.
+                    // A tie must go to fewer splits.
                     let expected = if truth.abs() < 1e-9 { 1.0 } else { truth.signum() };
                     assert!(used.signum() == expected && used.abs() > 1e-9);
                 }

@@ -1,19 +1,19 @@
-//! Weights of records, and the number of rows that each stands for.
+//! Weights of records, and the number of rows that each record stands for.
 //!
-//! A task is prepared from records of outcomes. In a frame every row is a record; a table that is
-//! read in parts is prepared from its distinct outcomes, each of which many rows may have. Constants
-//! and scales are those of all rows, and the statistics of a record those of a single one of its
-//! rows, so that both ways lead to the same numbers.
+//! A task is prepared from records of outcomes. In a frame every row is a record. A table that is
+//! read in parts is prepared from its distinct outcomes, each of which may belong to many rows.
+//! Constants and scales are computed over all rows, and the statistics of a record are those of one
+//! of its rows, so both ways give the same numbers.
 
 use crate::error::Error;
 use crate::precise::Precise;
 
-/// Weights of the rows, and numbers of rows, by record.
+/// Weights and numbers of rows, by record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weights<'a> {
-    /// Weight of each of its rows; 1 where there are none.
+    /// Weight of each row of a record; 1 if not given.
     pub weight: Option<&'a [f64]>,
-    /// Rows of each record; 1 where there are none.
+    /// Number of rows of each record; 1 if not given.
     pub count: Option<&'a [i64]>,
 }
 
@@ -30,13 +30,13 @@ impl<'a> Weights<'a> {
         self.weight.map_or(1.0, |weight| weight[record])
     }
 
-    /// Rows of a record.
+    /// Number of rows of a record.
     #[inline(always)]
     pub fn count(self, record: usize) -> f64 {
         self.count.map_or(1.0, |count| count[record] as f64)
     }
 
-    /// The numbers of rows, to keep.
+    /// An owned copy of the numbers of rows.
     pub fn counts(self) -> Counts {
         Counts(self.count.map(|count| count.iter().map(|&n| n as f64).collect()))
     }
@@ -52,6 +52,7 @@ impl<'a> Weights<'a> {
     /// Sum of the weights of the rows of `n` records.
     ///
     /// # Errors
+    ///
     /// If all weights are zero.
     pub fn total(self, n: usize) -> Result<f64, Error> {
         let total = self.weight(n);
@@ -82,12 +83,12 @@ fn sum_of(values: impl Iterator<Item = f64>, count: impl Fn(usize) -> f64) -> f6
     sum.value()
 }
 
-/// Numbers of rows of the records of a task; none where every record is a row.
+/// Number of rows of each record of a task; `None` if every record is one row.
 #[derive(Clone, Debug, Default)]
 pub struct Counts(Option<Vec<f64>>);
 
 impl Counts {
-    /// Rows of a record.
+    /// Number of rows of a record.
     #[inline(always)]
     pub fn of(&self, record: usize) -> f64 {
         self.0.as_ref().map_or(1.0, |count| count[record])
@@ -98,7 +99,7 @@ impl Counts {
         sum_of(values, |record| self.of(record))
     }
 
-    /// Rows of `n` records.
+    /// Number of rows of `n` records.
     pub fn rows(&self, n: usize) -> f64 {
         self.0.as_ref().map_or(n as f64, |count| count.iter().sum())
     }
@@ -115,12 +116,12 @@ pub struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
-    /// Every record is a row, in this leaf.
+    /// Every record is one row; `leaf` is the leaf of each.
     pub fn rows(leaf: &'a [usize], n_leaves: usize) -> Self {
         Placed { leaf, record: None, count: None, n_leaves }
     }
 
-    /// So many rows of each of these records in each of these leaves.
+    /// For each entry, a record, its leaf, and its number of rows in that leaf.
     pub fn counted(
         record: &'a [usize],
         leaf: &'a [usize],

@@ -1,9 +1,9 @@
-//! Leaf costs without rounding, for data whose range 64-bit sums do not resolve.
+//! Leaf costs without rounding, for data whose range is too wide for 64-bit sums.
 //!
-//! Every value is an integer over a power of two, the same for all rows, and as wide as it needs
-//! to be: its digits to the base 2^32 are channels, so that rows are merged and summed as ever.
-//! A leaf's cost is computed from the sums in integers of any size and rounded down once, to a
-//! unit that is a tiny part of the objective of a known tree. See docs/maths/resolution.md.
+//! Every value is an integer times one power of two, as wide as it needs to be. Its digits to the
+//! base 2^32 are channels, so rows are merged and summed in the usual way. The cost of a leaf is
+//! computed from the sums in integers of any size, and rounded down once, to a unit that is a tiny
+//! part of the objective of a known tree. See docs/maths/resolution.md.
 
 use super::digits::{Digits, Dyadic, parts};
 use super::fixed::mean_times_power;
@@ -17,17 +17,16 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 /// Bits of the summed cost of the known tree.
 const KNOWN_BITS: i32 = 64;
 
-/// Bits of the summed shortfall of the known tree, of which the rewards may be a tiny part.
+/// Bits of the summed shortfall of the known tree, which may be much larger than its rewards.
 const SHORTFALL_BITS: i32 = 108;
 
-/// Cap on leaves and prices: far more than any tree that may be better than the known
-/// one.
+/// Cap on leaves and prices, far above every tree that may be better than the known one.
 const MOST: i128 = 1 << 120;
 
-/// A task whose costs are integers of any size, rounded down by less than a unit per leaf and
-/// per price.
+/// A task whose costs are integers of any size, rounded down by less than one unit per leaf and per
+/// price.
 pub trait Wide: Statistics {
-    /// Cost of a leaf with these sums; all above a limit count as that.
+    /// Cost of a leaf with these sums, capped at a limit.
     fn leaf_cost(&self, sums: &[i64]) -> i128;
 
     /// Whether rows with these sums reach the minima of a leaf.
@@ -41,10 +40,11 @@ pub trait Wide: Statistics {
     /// Objective of a total cost.
     fn objective_of_cost(&self, cost: i128) -> f64;
 
-    /// Objective of a cost.
+    /// A cost in units of the objective.
     fn value_of_cost(&self, cost: i128) -> f64;
 
-    /// Size of what [`objective_of_cost`](Self::objective_of_cost) rounds on the way to this value.
+    /// Size of the intermediate values that [`objective_of_cost`](Self::objective_of_cost) rounds
+    /// to reach this value.
     fn addends(&self, value: f64) -> f64 {
         value.abs()
     }
@@ -70,20 +70,21 @@ pub trait Wide: Statistics {
     }
 }
 
-/// Units of cost: 2^`exponent` of them are one unit of the summed loss.
+/// Unit of cost: 2^`exponent` units are one unit of the summed loss.
 #[derive(Clone, Copy)]
 struct Unit {
     exponent: i32,
-    /// Power of two that losses were divided by.
+    /// Exponent of the power of two that losses were divided by.
     outward: i32,
     total_weight: f64,
     penalty: f64,
 }
 
 impl Unit {
-    /// In which the summed loss `known` is large. Objectives are times 2^`outward`.
+    /// A unit in which the summed loss `known` is a large number. Objectives are multiplied by
+    /// 2^`outward`.
     fn new(known: f64, outward: i32, total_weight: f64, penalty: f64) -> Unit {
-        // The logarithm of a product that may leave the range of f64.
+        // Logarithm of a product that may leave the range of f64.
         let size = known.log2() - f64::from(outward) + total_weight.log2();
         Unit { exponent: KNOWN_BITS - size.ceil() as i32, outward, total_weight, penalty }
     }
@@ -94,7 +95,7 @@ impl Unit {
         let quotient = if shift >= 0 {
             (numerator << shift) / divisor
         } else {
-            // Costs are not negative, so that division rounds down.
+            // Costs are not negative, so division rounds down.
             numerator / (divisor << -shift)
         };
         quotient.to_i128().map_or(MOST, |cost| cost.min(MOST))
@@ -123,7 +124,7 @@ pub struct Squares {
 }
 
 impl Squares {
-    /// For targets that were divided by 2^`outward`; `known` is the objective of a tree.
+    /// `target` was divided by 2^`outward`; `known` is the objective of a tree.
     pub fn new(
         target: &[f64],
         outward: i32,
@@ -134,7 +135,7 @@ impl Squares {
         let n = target.len();
         let targets = Dyadic::new(target.iter().copied());
         let weights = Dyadic::new((0..n).map(|i| weight.map_or(1.0, |w| w[i])));
-        // A common offset has no part in the loss.
+        // A common offset does not change the loss.
         let middle = targets.integers.iter().sum::<BigInt>() / BigInt::from(n.max(1));
         let record = |(y, w): (&BigInt, &BigInt)| {
             let y = y - &middle;
@@ -189,15 +190,17 @@ pub struct Labels<'a> {
     exponent: i32,
     unit: Unit,
     prices: Option<(&'a FeaturePrices, i32)>,
-    /// Rewards whose shortfalls the costs are, and the most splits of a tree that may be best.
+    /// The rewards, if costs are their shortfalls, and the most splits of a tree that may be
+    /// optimal.
     rewards: Option<(&'a Rewards, f64)>,
-    /// Least counts, which are the last channels.
+    /// Minimum counts, which are the last channels.
     minima: &'a [i64],
 }
 
 impl<'a> Labels<'a> {
-    /// `costs[row][label]`, weights included, whose sum over the rows is over `total_weight` in the
-    /// objective; objectives are times 2^`outward`. Prices go with the weights of the rows.
+    /// `costs[row][label]` are weighted; their sum over the rows is divided by `total_weight` in
+    /// the objective, which is multiplied by 2^`outward`. Prices are charged on the weights of the
+    /// rows.
     pub fn new(
         costs: &[f64],
         n_labels: usize,
@@ -225,7 +228,7 @@ impl<'a> Labels<'a> {
         Labels { n_labels, digits, exponent, unit, prices, rewards, minima }
     }
 
-    /// Shortfalls of rewards without their rounding; `splits` are the most that may be of use.
+    /// Exact shortfalls of rewards; `splits` is the largest number of splits that may be useful.
     pub fn of_rewards(
         rewards: &'a Rewards,
         groups: &'a Groups,

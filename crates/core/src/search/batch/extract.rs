@@ -1,8 +1,8 @@
-//! The best trees from the tables of a lattice.
+//! Reads the best trees from the tables of a lattice.
 //!
-//! The tables hold the least costs, not the splits that attain them. From the root down
-//! the splits are evaluated again, on sums over rows, and the first of the least is taken;
-//! a leaf that costs no more than the best split, but for the last bits, is not split.
+//! The tables hold the least costs, not the splits that attain them. From the root down, splits are
+//! evaluated again on sums over rows, and the first of the cheapest is taken. A leaf that costs no
+//! more than the best split, up to rounding, is not split.
 
 use super::Problem;
 use super::lattice::{Lattice, Solved};
@@ -12,11 +12,11 @@ use crate::search::nodes::Found;
 use crate::search::{Monitor, Stop};
 use crate::tree::Tree;
 
-/// Leaf and best split of one cell with so small a relative difference are a tie.
+/// A leaf and the best split of a cell are a tie if their relative difference is at most this.
 const TIE: f64 = 4.0 * f64::EPSILON;
 
-/// Sums of both sides of each column over some rows, `[2 · column + (false: 1)]` records of
-/// the statistics and the number of rows.
+/// Sums of both sides of each column over some rows, `[2 · column + (false: 1)]`: the statistics
+/// and the number of rows.
 pub fn side_records(sample: &Sample, rows: &[u32]) -> Vec<i64> {
     let (n, stride) = (sample.n_columns(), sample.channels + 1);
     let mut records = vec![0i64; 2 * n * stride];
@@ -32,14 +32,14 @@ pub fn side_records(sample: &Sample, rows: &[u32]) -> Vec<i64> {
     records
 }
 
-/// Sums over all rows, and their number.
+/// Sums over all rows, and the number of rows.
 pub fn total_record(sample: &Sample) -> Vec<i64> {
     let mut record = sample.total.clone();
     record.push(rows_of(sample.total_size()));
     record
 }
 
-/// A node on the way down.
+/// A node on the path from the root.
 struct ExtractedNode {
     rows: Vec<u32>,
     /// Columns and values, ascending in column.
@@ -48,7 +48,7 @@ struct ExtractedNode {
     price: f64,
 }
 
-/// A split, and the budgets of its sides.
+/// A split, and the leaf budgets of its sides.
 struct ExtractedSplit {
     value: f64,
     column: usize,
@@ -65,7 +65,7 @@ impl Lattice<'_> {
             leaf: self.problem.leaf_costs(&record)?[0],
             price: self.problem.prices(&record)?[0],
         };
-        // Without levels the table holds what another lattice has left.
+        // A table without levels is the result of another lattice.
         let split = |slot: usize| match self.tables.depth {
             0 => f64::INFINITY,
             _ => self.best[0].0[slot],
@@ -81,8 +81,8 @@ impl Lattice<'_> {
         Ok(Solved { found, lower, root_values })
     }
 
-    /// The best tree of a node for a budget slot; `values` takes the least cost with each
-    /// column at its root.
+    /// The best tree of a node for a budget slot; `values` receives the least cost with each column
+    /// at its root.
     fn descend(
         &self,
         node: &ExtractedNode,
@@ -103,7 +103,7 @@ impl Lattice<'_> {
         values.clear();
         values.resize(n, f64::INFINITY);
         for column in (0..n).filter(|c| node.literals.iter().all(|(used, _)| used != c)) {
-            // Slot j is for j + 1 leaves; both sides have at least one.
+            // Slot j stands for j + 1 leaves; both sides have at least one.
             let shares = if self.tables.unlimited { 0..1 } else { 0..slot };
             for a in shares {
                 let b = if self.tables.unlimited { 0 } else { slot - 1 - a };
@@ -139,7 +139,7 @@ impl Lattice<'_> {
         Ok(Found { cost, tree: Tree::on(self.sample.columns[column], [&no.tree, &yes.tree]) })
     }
 
-    /// Value of one side of a split below `node`, from the tables.
+    /// Value of one side of a split below `node`, read from the tables.
     fn side_value(
         &self,
         node: &ExtractedNode,
@@ -166,7 +166,7 @@ impl Lattice<'_> {
         let (&lane, prefix) = columns.split_last().expect("at least the column");
         let row = self.tables.sums.geometry.row(prefix);
         let slots = self.tables.slots[level];
-        // A budget larger than the level can use is as good as the largest.
+        // A budget larger than the level can use is equivalent to its largest one.
         let slot = if self.tables.unlimited { 0 } else { slot.min(slots) };
         let split =
             |below: usize| self.best[level].0[best_at(row, slots, level, below, pattern, lane)];

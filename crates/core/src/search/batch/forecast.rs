@@ -1,4 +1,4 @@
-//! Forecast of a search, without the task's own time.
+//! Forecasts the effort of a search, without the time that the task itself takes.
 
 use super::{Statistics, lattice};
 use crate::data::{BinaryMatrix, Sample};
@@ -10,7 +10,7 @@ use crate::search::lattice::{MAX_DEPTH, visits, work};
 const CELL: f64 = 5.0;
 const VISIT: f64 = 3.0;
 
-/// Forecast without any pruning, with the sample; O(rows · (log rows + columns)).
+/// Forecast without pruning, and the sample; O(rows · (log rows + columns)).
 pub fn forecast(
     features: &BinaryMatrix,
     statistics: &Statistics,

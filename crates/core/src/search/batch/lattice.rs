@@ -1,8 +1,8 @@
-//! The itemset lattice with leaf costs from outside: a kernel of `search::lattice`.
+//! The itemset lattice with costs from the caller: a kernel of `search::lattice`.
 //!
-//! A thread collects the cells of many prefixes, asks for their costs in one batch, and then
-//! offers them to the itemsets above as every task does. Cells with too few rows cost +∞ and
-//! are never handed out, so a task sees no empty cell.
+//! A thread collects the cells of many prefixes, asks for their costs in one batch, and then offers
+//! them to the itemsets above in the same way as other tasks. Cells with too few rows cost +∞ and
+//! are not part of a batch, so a task never gets an empty cell.
 
 use super::{Cells, Problem};
 use crate::data::{Sample, Smallest};
@@ -17,14 +17,14 @@ use crate::search::nodes::Found;
 use crate::search::{Monitor, Precision, Settings, Stop};
 use crate::simd::{Lanes, Vector, with_token};
 
-/// Cells per batch: enough to make the call negligible, few enough for the cache.
+/// Cells per batch: enough to make the call itself negligible, few enough for the cache.
 const BATCH: usize = 1 << 15;
 
 /// Result of a lattice.
 pub struct Solved {
     /// The best tree for each budget.
     pub found: Vec<Found<f64>>,
-    /// Least cost for each budget as the tables have it.
+    /// Least cost for each budget, read from the tables.
     pub lower: Vec<f64>,
     /// Least cost with each column at the root; empty for a single leaf.
     pub root_values: Vec<f64>,
@@ -35,17 +35,17 @@ pub struct Lattice<'a> {
     pub problem: &'a Problem<'a>,
     pub sample: &'a Sample,
     pub tables: &'a Tables<i64, f64>,
-    /// Best splits of the cells of each level but the last.
+    /// Best splits of the cells of each level except the last.
     pub best: &'a [Best<f64>; MAX_DEPTH],
 }
 
-/// Tables and rows of a lattice, for so many leaves.
+/// Size of the tables and rows of a lattice for trees with this number of leaves.
 fn extent(sample: &Sample, depth: usize, leaves: usize, n_threads: usize) -> Extent {
     let channels = sample.channels + 1;
     Extent { depth, leaves, channels, n_threads, precision: Precision::Double }
 }
 
-/// Most cells of a batch.
+/// Largest number of cells in a batch.
 fn capacity(n_columns: usize, level: usize) -> usize {
     let itemsets = (0..level).fold(1usize, |c, i| c.saturating_mul(n_columns - i) / (i + 1));
     itemsets.saturating_mul(1 << level).min(BATCH).max((n_columns + PAD) << level)
@@ -98,7 +98,7 @@ pub fn solve(
 }
 
 impl Lattice<'_> {
-    /// Value of a cell for a budget slot, from its leaf cost, price and best split.
+    /// Value of a cell for a budget slot, from its leaf cost, its price and its best split.
     pub fn value(&self, slot: usize, leaf: f64, price: f64, split: impl Fn(usize) -> f64) -> f64 {
         match slot {
             0 if !self.tables.unlimited => leaf,
@@ -113,17 +113,17 @@ struct Waiting {
     prefix: Prefix,
     /// Start of its values, `[pattern · width + lane]`.
     at: usize,
-    /// Lanes, in whole vectors.
+    /// Number of lanes, a multiple of the vector length.
     width: usize,
 }
 
-/// Cells that one thread collects during a pass.
+/// The cells that one thread collects during a pass.
 struct Batch<'a, 'b> {
     problem: &'a Problem<'a>,
     shared: &'a Shared<'a, i64, f64>,
     above: &'a mut Above<'b, f64>,
     cells: Cells,
-    /// Place of the value of each cell of the batch.
+    /// Position of the value of each cell of the batch.
     places: Vec<u32>,
     costs: Vec<f64>,
     waiting: Vec<Waiting>,
@@ -170,7 +170,7 @@ impl<L: Lanes<I = i64, R = f64>> Kernel<L> for Batch<'_, '_> {
             self.settle::<L, M, P, LEAVES>(lanes)?;
         }
         self.collect::<L, M, P, LEAVES>(lanes, view, last);
-        // Prefixes of which no cell has enough rows would pile up.
+        // Otherwise prefixes without any cell that has enough rows would pile up.
         if self.leaf.len() > 4 * self.cells.capacity {
             self.settle::<L, M, P, LEAVES>(lanes)?;
         }
@@ -187,7 +187,7 @@ impl<L: Lanes<I = i64, R = f64>> Kernel<L> for Batch<'_, '_> {
 }
 
 impl Batch<'_, '_> {
-    /// Puts the cells of `prefix ∪ {lane}` with enough rows into the batch.
+    /// Adds the cells of `prefix ∪ {lane}` with enough rows to the batch.
     #[inline(always)]
     fn collect<L: Lanes<I = i64, R = f64>, const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
@@ -233,7 +233,7 @@ impl Batch<'_, '_> {
         self.waiting.push(Waiting { prefix: view.prefix.clone(), at, width });
     }
 
-    /// Asks for the costs of the batch and offers what waited for them.
+    /// Asks for the costs of the batch, and offers the cells that waited for them.
     #[inline(always)]
     fn settle<L: Lanes<I = i64, R = f64>, const M: usize, const P: usize, const LEAVES: bool>(
         &mut self,
@@ -268,7 +268,7 @@ impl Batch<'_, '_> {
                 let mut value: [[L::Real; 2]; P] =
                     std::array::from_fn(|s| [of(leaf, s, 0), of(leaf, s, 1)]);
                 let price = |s, no| of(price, s, no);
-                // SAFETY: lanes begin beyond the prefix, and a vector is no longer than the
+                // SAFETY: lanes start beyond the prefix, and a vector is no longer than the
                 // padding.
                 unsafe { offers.block::<L, false, M, LEAVES>(lanes, h, &mut value, price, None) };
             }

@@ -1,9 +1,9 @@
-//! Exact search for tasks whose costs come from outside, in large batches.
+//! Exact search for tasks whose costs are computed by the caller, in large batches.
 //!
-//! The engine sums a task's statistics over cells and asks for the costs of thousands of
-//! cells at a time; it knows nothing else of the task. Trees of up to
-//! [`MAX_DEPTH`](super::lattice::MAX_DEPTH) questions are one pass over the itemset lattice
-//! ([`lattice`]), deeper ones are branched on ([`nodes`]). See docs/maths/batch.md.
+//! The engine sums the task's statistics over cells and asks for the costs of thousands of cells at
+//! a time; it needs nothing else from the task. Trees of up to
+//! [`MAX_DEPTH`](super::lattice::MAX_DEPTH) questions take one pass over the itemset lattice
+//! ([`lattice`]); deeper trees are found by branch and bound ([`nodes`]). See docs/maths/batch.md.
 
 mod extract;
 mod forecast;
@@ -34,7 +34,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Room for so many cells.
+    /// Reserves room for this number of cells.
     fn new(channels: usize, capacity: usize) -> Self {
         Cells { channels, capacity, len: 0, sums: vec![0.0; channels * capacity] }
     }
@@ -64,56 +64,56 @@ impl Cells {
     }
 }
 
-/// Costs of many cells at once, functions of each cell's sums alone.
+/// Costs of many cells at once, which depend only on each cell's sums.
 ///
-/// Cells have at least `min_leaf` rows. An error ends the search, as a stop.
+/// Cells have at least `min_leaf` rows. An error stops the search.
 pub trait BatchTask: Sync {
-    /// Cost of each cell as a leaf; +∞ where it may not be one, never NaN or −∞.
+    /// Cost of each cell as a leaf: +∞ if a leaf is not allowed, never NaN or −∞.
     fn leaf_costs(&self, cells: &Cells, costs: &mut [f64]) -> Result<(), Stop>;
 
-    /// Whether splits cost something besides the leaf penalty.
+    /// Whether splits have costs in addition to the leaf penalty.
     fn has_split_costs(&self) -> bool {
         false
     }
 
-    /// Cost of splitting each cell, whatever the question: finite, not negative.
+    /// Cost of splitting each cell on any question: finite and not negative.
     fn split_costs(&self, _cells: &Cells, costs: &mut [f64]) -> Result<(), Stop> {
         costs.fill(0.0);
         Ok(())
     }
 
-    /// Below the summed leaf costs of every partition of each cell's rows.
+    /// A lower bound, for each cell, on the summed leaf costs of every partition of its rows.
     fn lower_bounds(&self, _cells: &Cells, bounds: &mut [f64]) -> Result<(), Stop> {
         bounds.fill(f64::NEG_INFINITY);
         Ok(())
     }
 }
 
-/// A task with the price of a leaf, as the search sees it.
+/// A task with the price of a leaf in the units of the search.
 struct Problem<'a> {
     task: &'a dyn BatchTask,
     statistics: &'a Statistics,
     /// Divisor of costs.
     weight: f64,
-    /// Added for every leaf, hence for every split.
+    /// Added for every leaf, and therefore for every split.
     penalty: f64,
     min_leaf: i64,
     memo: Option<Memo<f64, Arc<Tree>>>,
     tables: Pool,
-    /// Record of the task's costs.
+    /// Observations about the task's costs.
     seen: Seen,
 }
 
-/// Record of the costs that a search was given, in floating point.
+/// Observations about the floating-point costs that a search received.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Size of the lowest cost or bound below 0.
+    /// Absolute value of the lowest cost or bound below 0.
     lowest: Largest,
-    /// By how much the same tree on the same rows cost more when it was asked for again.
+    /// Largest increase of the cost of a tree when it was asked for again on the same rows.
     differs: Largest,
 }
 
-/// The largest of some numbers that are not negative.
+/// The largest of several non-negative numbers.
 #[derive(Debug, Default)]
 struct Largest(AtomicU64);
 
@@ -122,17 +122,17 @@ impl Largest {
         f64::from_bits(self.0.load(Ordering::Relaxed))
     }
 
-    /// Takes a number in; infinite ones are none.
+    /// Takes a number; infinite numbers are ignored.
     fn add(&self, value: f64) {
         if value > self.get() && value < f64::INFINITY {
-            // Numbers that are not negative have the order of their bits.
+            // Non-negative numbers have the same order as their bits.
             self.0.fetch_max(value.to_bits(), Ordering::Relaxed);
         }
     }
 }
 
 impl Seen {
-    /// Takes in costs, or bounds on them.
+    /// Takes costs, or bounds on costs.
     fn costs(&self, costs: &[f64]) {
         let finite = costs.iter().copied().filter(|cost| cost.is_finite());
         self.lowest.add(-finite.fold(0.0, f64::min));
@@ -140,19 +140,19 @@ impl Seen {
 }
 
 impl Problem<'_> {
-    /// Bytes of what is remembered.
+    /// Bytes of the memo.
     fn remembered(&self) -> usize {
         self.memo.as_ref().map_or(0, Memo::bytes)
     }
 
-    /// Leaf costs of records of integer sums, the last channel the number of rows; +∞ where
-    /// there are fewer than allowed.
+    /// Leaf costs of records of integer sums, whose last channel is the number of rows; +∞ if there
+    /// are fewer rows than allowed.
     fn leaf_costs(&self, records: &[i64]) -> Result<Vec<f64>, Stop> {
         self.of_records(records, f64::INFINITY, |cells, out| self.task.leaf_costs(cells, out))
     }
 
-    /// Prices of splitting, the penalty included; without meaning where there are too few
-    /// rows for a leaf.
+    /// Prices of splitting, including the penalty; meaningless if there are too few rows for a
+    /// leaf.
     fn prices(&self, records: &[i64]) -> Result<Vec<f64>, Stop> {
         let stride = self.statistics.channels + 1;
         if !self.task.has_split_costs() {
@@ -165,7 +165,7 @@ impl Problem<'_> {
         })
     }
 
-    /// Lower bounds on summed leaf costs; +∞ where there are too few rows for a leaf.
+    /// Lower bounds on summed leaf costs; +∞ if there are too few rows for a leaf.
     fn lower_bounds(&self, records: &[i64]) -> Result<Vec<f64>, Stop> {
         self.of_records(records, f64::INFINITY, |cells, out| self.task.lower_bounds(cells, out))
     }

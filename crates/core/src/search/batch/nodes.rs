@@ -1,5 +1,6 @@
-//! Nodes of a task whose costs come from outside: as those of sums, with real costs and the
-//! bounds that the task offers, asked for all questions of a node at once.
+//! Nodes of a task whose costs are computed by the caller. They work like those of sums, with real
+//! costs and with the bounds that the task offers, which are requested for all questions of a node
+//! at once.
 
 use super::Problem;
 use super::extract::{side_records, total_record};
@@ -14,39 +15,39 @@ use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 use std::sync::Arc;
 
-/// Look-ahead of the order of columns.
+/// Depth of the lattice whose best trees order the columns of a node.
 const LOOK_AHEAD: usize = 3;
 
 /// The nodes of one problem, for one thread.
 pub struct BatchNodes<'a> {
     problem: &'a Problem<'a>,
     settings: Settings,
-    /// Bytes that a lattice of this thread may take at most.
+    /// Most bytes that a lattice of this thread may use.
     share: usize,
     monitor: &'a Monitor<'a>,
-    /// Costs that differ by no more are ties.
+    /// Costs that differ by no more than this are ties.
     pub slack: f64,
 }
 
-/// Knowledge about a node before any search.
+/// What is known about a node before any search.
 #[derive(Clone, Copy, Debug)]
 pub struct Prior {
     /// Cost as a leaf.
     pub leaf: f64,
-    /// Least a split costs.
+    /// Least cost of a split.
     pub price: f64,
-    /// No tree costs less.
+    /// A lower bound on the cost of every tree.
     pub lower: f64,
 }
 
-/// Rows and what is known of them.
+/// Rows, and what is known about them.
 pub struct BatchNode {
     pub sample: Sample,
     pub prior: Prior,
     rows: u128,
 }
 
-/// Both sides of every column, true and false in turn.
+/// Both sides of every column: for each column the true side, then the false side.
 pub struct OpenBatchNode {
     sides: Vec<Prior>,
 }
@@ -74,7 +75,7 @@ impl<'a> BatchNodes<'a> {
 
     /// Leaf cost, price and bound of many sets of rows.
     ///
-    /// A tree is a leaf or pays for a split besides its leaves (look-ahead).
+    /// A tree is a leaf, or pays for a split in addition to its leaves (look-ahead).
     fn priors(&self, records: &[i64]) -> Result<Vec<Prior>, Stop> {
         let leaf = self.problem.leaf_costs(records)?;
         let price = self.problem.prices(records)?;
@@ -87,7 +88,7 @@ impl<'a> BatchNodes<'a> {
         Ok(leaf.into_iter().zip(price).zip(bound).map(prior).collect())
     }
 
-    /// A node of these rows.
+    /// The node of these rows.
     pub fn node(&self, sample: Sample) -> Result<BatchNode, Stop> {
         let prior = self.priors(&total_record(&sample))?[0];
         Ok(BatchNode { prior, rows: sample.key(), sample })
@@ -99,7 +100,7 @@ impl<'a> BatchNodes<'a> {
         self.priors(&side_records(sample, &everything))
     }
 
-    /// The rows where a column is false and where it is true.
+    /// The rows where a column is false, and the rows where it is true.
     fn parts(sample: &Sample, column: usize, sides: &[Prior]) -> [BatchNode; 2] {
         [false, true].map(|value| {
             let part = sample.restrict(column, value);
@@ -108,7 +109,7 @@ impl<'a> BatchNodes<'a> {
         })
     }
 
-    /// Deepest lattice on this sample that the memory limit allows.
+    /// Deepest lattice on this sample within the memory limit.
     fn lattice_depth(&self, sample: &Sample, most_leaves: usize) -> usize {
         let (left, threads) = (self.room(), self.settings.threads());
         let fits = |d: &usize| lattice::bytes(sample, *d, most_leaves, threads) <= left;
@@ -116,7 +117,7 @@ impl<'a> BatchNodes<'a> {
         (1..=deepest).rev().find(fits).unwrap_or(0)
     }
 
-    /// Bytes that the nodes met leave to lattices.
+    /// Bytes that the memo leaves to lattices.
     fn room(&self) -> usize {
         self.settings.bytes().saturating_sub(self.problem.remembered()).min(self.share)
     }
@@ -142,14 +143,14 @@ impl<'a> BatchNodes<'a> {
         if lower >= leaf {
             return allowed.at_most(0, 1);
         }
-        // At s splits the penalty is s times as much, the other prices at least nothing.
+        // With s splits the penalty is paid s times, and other prices are not negative.
         let splits = (leaf - (lower - price)) / self.problem.penalty;
         // A NaN or infinite quotient saturates.
         let splits = if splits.is_nan() { usize::MAX } else { splits as usize };
         allowed.at_most(n_columns.min(splits), usize::MAX)
     }
 
-    /// Greedy tree that chooses each split by the best tree of so many levels below it.
+    /// A greedy tree that chooses each split by the best tree with this number of levels below it.
     pub fn dive(&self, node: &BatchNode, depth: usize, levels: usize) -> Result<Found<f64>, Stop> {
         let (sample, most) = (&node.sample, usize::MAX);
         let reach = depth.min(levels).min(self.lattice_depth(sample, most).max(1));
@@ -254,7 +255,7 @@ impl Nodes for BatchNodes<'_> {
         Ok(Self::parts(&node.sample, split.column, &open.sides))
     }
 
-    /// The smaller side is cheaper, and may already rule the column out.
+    /// The smaller side is cheaper, and may already rule out the column.
     fn first_side(&self, sides: &[BatchNode; 2]) -> usize {
         usize::from(sides[1].sample.n_rows() <= sides[0].sample.n_rows())
     }

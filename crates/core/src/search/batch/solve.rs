@@ -1,4 +1,4 @@
-//! The entry point: from rows and a task to a certified tree.
+//! The entry point: turns rows and a task into a tree with a certificate.
 
 use super::nodes::{BatchNode, BatchNodes};
 use super::start::BatchGrower;
@@ -14,17 +14,18 @@ use crate::search::root::{About, Scale, Search};
 use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop};
 use crate::tree::Tree;
 
-/// Costs that are apart by this share of that of all rows as a leaf, or less, are ties: rounding of
-/// the same sums in another order is less.
+/// Costs are ties if they differ by at most this share of the cost of all rows as a leaf. The
+/// rounding of equal sums in another order is smaller.
 const TIES: f64 = 1e-13;
 
-/// The best tree for `task` over `features`, or on a limit the best found and a bound.
+/// The best tree for `task` over `features`, or, after a limit, the best tree found and a bound.
 ///
-/// The objective is (leaf costs + split costs) / `weight` + `leaf_penalty` · leaves, from
-/// sums of the integer `statistics`; +∞ when no tree was found that may have all its leaves.
+/// The objective is (leaf costs + split costs) / `weight` + `leaf_penalty` · leaves, from sums of
+/// the integer `statistics`. It is +∞ if no tree was found whose leaves are all allowed.
 ///
 /// # Errors
-/// If costs are too large beside the objective for a certificate.
+///
+/// If costs are too large relative to the objective for a certificate.
 #[allow(clippy::too_many_arguments, reason = "those of the entry point, and the ties")]
 pub fn solve(
     task: &dyn BatchTask,
@@ -38,7 +39,7 @@ pub fn solve(
     let of = (task, features, statistics, weight, leaf_penalty);
     let (mut found, mut differs) = solve_once(of, TIES, settings, monitor, None)?;
     if found.status == Status::Unresolved {
-        // Ties told apart by rounding only cost some time.
+        // Distinguishing ties that only rounding creates just costs some time.
         (found, differs) = solve_once(of, 0.0, settings, monitor, Some(found))?;
     }
     if found.status == Status::Unresolved {
@@ -58,8 +59,8 @@ pub fn solve(
 /// Task, features, statistics, weight and penalty of a problem.
 type Of<'a> = (&'a dyn BatchTask, &'a BinaryMatrix, &'a Statistics, f64, f64);
 
-/// One search, in which costs that differ by no more than this share of a single leaf's are ties; and
-/// whether it is for costs that differ between equal sums that it proves no more.
+/// One search, in which costs are ties if they differ by no more than this share of a single leaf's
+/// cost. Also returns whether nothing more was proven because costs differ between equal sums.
 fn solve_once(
     (task, features, statistics, weight, leaf_penalty): Of,
     ties: f64,
@@ -111,7 +112,7 @@ fn solve_once(
     Ok((found, differs))
 }
 
-/// Whether some column leaves enough rows on both sides.
+/// Whether any column leaves enough rows on both sides.
 fn has_split(root: &Result<BatchNode, Stop>, settings: &Checked) -> bool {
     let Ok(BatchNode { sample, .. }) = root else { return true };
     let (min_leaf, all) = (settings.limits.min_leaf as i64, sample.total_size());
@@ -122,8 +123,8 @@ fn has_split(root: &Result<BatchNode, Stop>, settings: &Checked) -> bool {
     })
 }
 
-/// Shallow trees and a greedy dive first, then the search; an error leaves the best tree and
-/// bound so far.
+/// Searches shallow trees and a greedy tree first, then all trees. After an error, the best tree
+/// and bound so far remain.
 fn run(
     search: &mut Search<f64>,
     branch: &mut Branch<BatchNodes>,
@@ -155,27 +156,28 @@ fn run(
     search.at_root(branch, root, allowed, true)
 }
 
-/// Costs as objectives.
+/// Converts costs to objectives.
 struct BatchScale<'a> {
     problem: &'a Problem<'a>,
     features: &'a BinaryMatrix,
-    /// The bound before any search, the task's own.
+    /// The bound before any search, from the task.
     prior: f64,
     /// Most leaves of a tree.
     leaves: f64,
-    /// Costs that differ by no more are ties.
+    /// Costs that differ by no more than this are ties.
     slack: f64,
-    /// Share of the terms of a tree by which costs, added up along its levels, may be off.
+    /// Relative error of costs, with respect to the terms of a tree, that are summed along its
+    /// levels.
     rounded: f64,
 }
 
 impl BatchScale<'_> {
-    /// By how much the trees that searches gave cost more than those that they had found.
+    /// Largest excess of the cost of a returned tree over the cost that the search had found.
     fn differences(&self) -> f64 {
         self.leaves * self.problem.seen.differs.get()
     }
 
-    /// Largest error from ties and additions in the cost of a tree that costs this, or less. See
+    /// Largest error, from ties and additions, in the cost of a tree that costs at most `cost`. See
     /// docs/maths/batch.md.
     fn off(&self, cost: f64) -> f64 {
         if self.leaves == 1.0 {
@@ -186,8 +188,7 @@ impl BatchScale<'_> {
         2.0 * self.leaves * self.slack + self.differences() + self.rounded * terms
     }
 
-    /// Costs of the leaves of a tree, without signs, less the costs as they are; 0 where the task
-    /// stops.
+    /// Absolute costs of the leaves of a tree minus the costs themselves; 0 if the task stops.
     fn cancelled(&self, leaf_of: &[usize], n_leaves: usize) -> f64 {
         let Problem { statistics, .. } = self.problem;
         let (channels, stride) = (statistics.channels, statistics.channels + 1);
@@ -215,7 +216,7 @@ impl Scale<f64> for BatchScale<'_> {
         Measured { objective, magnitude: objective.abs().max(terms) }
     }
 
-    /// A bound that was added up is rounded down by more than that is off.
+    /// A summed bound is lowered by more than its possible error.
     fn bound(&self, lower: f64) -> f64 {
         let off = if lower > self.prior { self.off(lower) } else { 0.0 };
         (lower - off + self.problem.penalty) / self.problem.weight

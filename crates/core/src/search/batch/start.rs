@@ -1,4 +1,4 @@
-//! Greedy splits of rows whose costs come from outside.
+//! Greedy splits for tasks whose costs are computed by the caller.
 
 use super::nodes::{BatchNode, BatchNodes, Prior};
 use crate::data::Sample;
@@ -7,14 +7,14 @@ use crate::search::grow::{BestOf, BestSplit, Grower};
 use crate::search::nodes::{Allowed, Found};
 use std::borrow::Cow;
 
-/// Chooses splits by the leaves on their sides, of all columns of a node at once.
+/// Chooses splits by their sides as leaves, for all columns of a node at once.
 pub struct BatchGrower<'a, 'n>(pub &'n BatchNodes<'a>);
 
-/// Rows to be split, and what is known of them.
+/// Rows to be split, and what is known about them.
 pub type GrownBatch<'n> = (Cow<'n, Sample>, Prior);
 
 impl<'n> BatchGrower<'_, 'n> {
-    /// These rows.
+    /// The root of a greedy tree.
     pub fn root(&self, node: &'n BatchNode) -> GrownBatch<'n> {
         (Cow::Borrowed(&node.sample), node.prior)
     }
@@ -23,7 +23,7 @@ impl<'n> BatchGrower<'_, 'n> {
 impl<'n> Grower for BatchGrower<'_, 'n> {
     type Cost = f64;
     type Node = GrownBatch<'n>;
-    /// A column, and what is known of its two sides.
+    /// A column, and what is known about its two sides.
     type Split = (usize, [Prior; 2]);
 
     fn leaf(&self, (_, prior): &GrownBatch) -> f64 {

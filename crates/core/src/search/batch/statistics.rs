@@ -1,4 +1,4 @@
-//! Real statistics as integers whose sums are exact.
+//! Real statistics as integers, whose sums are exact.
 
 use crate::error::Error;
 use crate::task::fixed::power_of_two;
@@ -6,10 +6,10 @@ use crate::task::fixed::power_of_two;
 /// Totals stay within 2^61.
 const BITS: i32 = 61;
 
-/// Statistics of every row as whole multiples of a unit per channel, a power of two.
+/// Statistics of every row as whole multiples of one unit per channel, which is a power of two.
 ///
-/// Integers up to 2^61, and reals of which all are multiples of such a unit, are exact;
-/// others are off by at most half a unit, 2^−60 of the channel's total at most. Sums of
+/// Integers up to 2^61 are exact, and so are reals that are all multiples of such a unit. Other
+/// values are off by at most half a unit, which is at most 2^−60 of the channel's total. Sums of
 /// integers do not depend on the order of rows, and differences do not drift.
 #[derive(Clone, Debug)]
 pub struct Statistics {

@@ -1,8 +1,8 @@
 //! Search for curve tasks: the loss of a leaf needs its rows in the order of time.
 //!
-//! [`rows`] holds a node's rows, [`kernel`] evaluates all its splits in one pass, [`node`] gives
-//! the branch and bound its nodes. This file begins a search: first trees, then all depths. See
-//! docs/maths/brier.md.
+//! [`rows`] stores the rows of a node, [`kernel`] evaluates all its splits in one pass, and
+//! [`node`] provides the nodes of the branch and bound. This file starts a search: greedy trees
+//! first, then all depths. See docs/maths/brier.md.
 
 pub mod kernel;
 mod neighbours;
@@ -28,20 +28,20 @@ use node::{CurveNode, CurveNodes};
 use rows::Tables;
 use start::CurveGrower;
 
-/// Shallower searches, from depth 2 on, stop before this depth.
+/// Searches of smaller depths, from 2 on, stop before this depth.
 const DEEPENING: usize = 6;
 
 /// Levels at the bottom of the second greedy tree that are searched exactly.
 const EXACT_LEVELS: usize = 2;
 
-/// Least slack of passes. Any is right, as bounds are lowered by it; this one makes ties of most
-/// costs that rounding alone tells apart.
+/// Smallest slack of passes. Any value is valid, because bounds are lowered by it; this one makes
+/// ties of most costs that differ only by rounding.
 const SLACK: f64 = 1e-13;
 
-/// Slack where losses are computed leaf by leaf, as a share of a known objective.
+/// Slack if losses are computed leaf by leaf, as a share of a known objective.
 const FINE_SLACK: f64 = 1e-14;
 
-/// The best tree for `task`, or on a limit the best found and a bound.
+/// The best tree for `task`, or, after a limit, the best tree found and a bound.
 pub fn solve(
     task: &dyn ScalarCurveTask,
     features: &BinaryMatrix,
@@ -53,7 +53,7 @@ pub fn solve(
 
 /// The best tree with at most k leaves for k = 1, 2, …, each with its own bound and status.
 ///
-/// The numbers of leaves end at `settings.limits.max_leaves`, at what the depth allows, or at the
+/// k ends at `settings.limits.max_leaves`, at the most leaves that the depth allows, or at the
 /// number of distinct rows.
 pub fn solve_path(
     task: &dyn ScalarCurveTask,
@@ -71,7 +71,7 @@ pub fn solve_path(
     Ok(path)
 }
 
-/// Data in the form that searches share.
+/// Data in the form that all searches share.
 pub(super) struct Prepared<'a> {
     task: &'a dyn ScalarCurveTask,
     features: &'a BinaryMatrix,
@@ -81,12 +81,12 @@ pub(super) struct Prepared<'a> {
     pub tables: Tables,
     memo: Option<MemoOf<CurveNodes<'a>>>,
     kernel: Kernel,
-    /// Costs closer than this are taken as equal.
+    /// Costs that differ by less than this are taken as equal.
     slack: f64,
     rounding: Rounding,
 }
 
-/// Objective of a cost of prepared data if trees have so many leaves at most.
+/// Converts costs to objectives, for trees with at most this many leaves.
 struct CurveScale<'b, 'a> {
     prepared: &'b Prepared<'a>,
     most_leaves: f64,
@@ -105,7 +105,7 @@ impl Scale<f64> for CurveScale<'_, '_> {
         Some(self.prepared.rounding.above(cost))
     }
 
-    /// Every question of a tree may have been given up for one that is better by the slack, twice.
+    /// At every question, the search may have kept a tree that is worse by the slack, twice.
     fn bound(&self, lower: f64) -> f64 {
         let Prepared { slack, rounding, .. } = *self.prepared;
         rounding.below(lower - 2.0 * self.most_leaves * slack).max(0.0)
@@ -113,7 +113,7 @@ impl Scale<f64> for CurveScale<'_, '_> {
 }
 
 impl<'a> Prepared<'a> {
-    /// For passes over nodes, which are fast.
+    /// Prepares for passes over nodes, which are fast.
     pub fn new(
         task: &'a dyn ScalarCurveTask,
         features: &'a BinaryMatrix,
@@ -123,7 +123,8 @@ impl<'a> Prepared<'a> {
         Prepared::with(task, features, settings, (slack.max(SLACK), false))
     }
 
-    /// For losses leaf by leaf, where passes do not resolve what is better than a known objective.
+    /// Prepares for losses that are computed leaf by leaf, if passes cannot resolve what is better
+    /// than a known objective.
     fn leaf_by_leaf(&self, known: f64) -> Result<Self, Error> {
         let slack = FINE_SLACK * known;
         Prepared::with(self.task, self.features, self.settings, (slack, true))
@@ -158,17 +159,17 @@ impl<'a> Prepared<'a> {
         Ok(Prepared { task, features, settings, root, tables, memo, kernel, slack, rounding })
     }
 
-    /// Objective of a tree, from the rows.
+    /// Objective of a tree, computed from the rows.
     pub fn objective(&self, tree: &Tree) -> f64 {
         self.task.objective(&tree.partition(self.features), tree.n_leaves())
     }
 
-    /// No tree costs more whose objective is at most `worst`.
+    /// An upper bound on the cost of trees with an objective of at most `worst`.
     pub fn cost_above(&self, worst: f64) -> f64 {
         self.rounding.above(worst) + self.slack
     }
 
-    /// A search over the nodes of these data.
+    /// A branch and bound over the nodes of these data.
     pub fn branch<'b>(
         &'b self,
         settings: &'b Settings,
@@ -180,11 +181,12 @@ impl<'a> Prepared<'a> {
         Branch { nodes, memo: memo.as_ref(), monitor }
     }
 
-    /// The best tree with its certificate; `smaller` is known. Where passes over nodes do not
-    /// resolve the optimum, losses are computed leaf by leaf from here on.
+    /// The best tree with its certificate; `smaller` is a known tree with fewer leaves. If passes
+    /// over nodes do not resolve the optimum, all further losses are computed leaf by leaf.
     ///
     /// # Errors
-    /// If that does not resolve it either.
+    ///
+    /// If that does not resolve the optimum, either.
     pub fn solve(
         &mut self,
         settings: &Settings,
@@ -193,7 +195,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<Solution, Error> {
         let mut found = self.solve_once(settings, monitor, (smaller, false));
         let mut known = f64::INFINITY;
-        // A tree that is much better than the one known shows the next slack.
+        // A tree that is much better than the known one determines the next slack.
         while self.is_unresolved(&found, settings) && found.objective < 0.5 * known {
             known = found.objective;
             *self = self.leaf_by_leaf(known)?;
@@ -207,25 +209,26 @@ impl<'a> Prepared<'a> {
         Ok(found)
     }
 
-    /// Whether what a search found is uncertain for the rounding of its sums alone.
+    /// Whether the result of a search is uncertain only because its sums are rounded.
     fn is_unresolved(&self, found: &Solution, settings: &Settings) -> bool {
         match found.status {
             Status::Unresolved => true,
-            // Here no bound shows how far the search sees.
+            // There is no bound to compare with in this case.
             Status::ReferenceOptimal => !self.resolves(found.objective, settings),
             _ => false,
         }
     }
 
-    /// Whether this objective could be distinguished from those that are no better.
+    /// Whether this objective can be distinguished from objectives that are no better.
     fn resolves(&self, objective: f64, settings: &Settings) -> bool {
         Measured::plain(objective).meets(self.scale(settings).bound(objective))
     }
 
-    /// The same data, computed so that trees near this one are told apart.
+    /// The same data, computed precisely enough to distinguish trees near this one.
     pub fn seeing(self, tree: &Tree, settings: &Settings) -> Result<Self, Error> {
         let objective = self.objective(tree);
-        // The bound of a loss of zero is zero: it does not show whether passes see a tiny loss.
+        // The bound for a loss of zero is zero, so it does not show whether passes resolve a tiny
+        // loss.
         let resolves = objective > 0.0 && self.resolves(objective, settings);
         if resolves { Ok(self) } else { self.leaf_by_leaf(objective) }
     }
@@ -234,15 +237,15 @@ impl<'a> Prepared<'a> {
         let mut most = settings.limits.most_leaves().min(self.tables.n_groups) as f64;
         let price = self.task.leaf_penalty();
         if price > 0.0 {
-            // With more no tree is as good as a leaf.
+            // Trees with more leaves cost more than a single leaf.
             most =
                 most.min(((self.root.leaf - self.tables.free_floor).max(0.0) / price).ceil() + 1.0);
         }
         CurveScale { prepared: self, most_leaves: most }
     }
 
-    /// One search; where it is known that the first tree is better than most, only for those that
-    /// are enough better to matter.
+    /// One search. If the first tree is known to be better than most, looks only for trees that are
+    /// better by enough to matter.
     fn solve_once(
         &self,
         settings: &Settings,
@@ -295,7 +298,7 @@ impl<'a> Prepared<'a> {
             return Ok(());
         }
         for exact in [0, EXACT_LEVELS].into_iter().filter(|&exact| exact < allowed.depth) {
-            // The first tree is worth having whatever the limit.
+            // The first tree is useful under any limit.
             if exact > 0 {
                 monitor.check()?;
             }
@@ -304,12 +307,12 @@ impl<'a> Prepared<'a> {
             let found = grow::greedy(&mut grower, root.clone(), shape, monitor);
             search.offer(found.cost, found.tree);
         }
-        // Shallower trees cost little, and the best of them rules out much that is deeper.
+        // Smaller depths cost little, and their best tree rules out most of the deeper trees.
         for depth in 2..allowed.depth.min(DEEPENING) {
             let allowed = allowed.at_most(depth, usize::MAX);
             search.at_root(&mut branch, root, allowed, false)?;
         }
-        // Bounds that rest on the reference model are not bounds on the optimum.
+        // Bounds that rely on the reference model are not bounds on the optimum.
         search.at_root(&mut branch, root, allowed, proves)
     }
 }
@@ -322,8 +325,8 @@ mod tests {
     use crate::task::curve::LeafCurve;
     use bristlecone_oracle::instances::Random;
 
-    /// Where passes show which leaves matter, and where they show nothing: they read weights of
-    /// about 1 beside some of 2^40 rounded by more than a thousandth of themselves.
+    /// Covers data where passes show which leaves matter, and data where they show nothing: beside
+    /// weights of 2^40, passes round weights of about 1 by more than a thousandth.
     #[test]
     fn leaf_by_leaf_finds_what_passes_find() {
         let mut by_passes = [0, 0];
@@ -365,7 +368,8 @@ mod tests {
             let difference = (found.objective - expected.objective).abs();
             assert!(difference <= 2e-9 * expected.objective, "seed {seed}");
             assert_eq!(found.status, Status::Optimal, "seed {seed}");
-            // Whatever a reference model loses, two leaves are no better than the bound of their split.
+            // For any loss of the reference model, two leaves are no better than the bound of their
+            // split.
             let losses = vec![random.below(3) as f64; n];
             let task = Brier::new(&obs, 1e-3, curve, Some(&losses)).unwrap();
             let prepared = Prepared::new(&task, &features, &settings).unwrap();

@@ -1,4 +1,4 @@
-//! Trees near the best one, and other questions in the place of those of a tree.
+//! Trees near the best one, and alternatives to the questions of a tree.
 
 use super::Prepared;
 use super::node::{Candidate, CurveNode, CurveNodes, with_root};
@@ -13,11 +13,10 @@ use crate::task::curve::ScalarCurveTask;
 use crate::tree::{LEAF, Tree};
 use rustc_hash::FxHashSet;
 
-/// All trees whose objective is within `slack` (and 1e-9) of the best one's, at most `limit`, by
-/// leaves.
+/// At most `limit` trees whose objective is within `slack` (and 1e-9) of the best one's, by leaves.
 ///
-/// Columns that split a node's rows in the same way count once, by the first of them. When
-/// a limit ends the search or the enumeration, only the best tree is returned.
+/// Columns that split a node's rows in the same way count once, as the first of them. If a limit
+/// ends the search or the enumeration, only the best tree is returned.
 pub fn near_optimal(
     task: &dyn ScalarCurveTask,
     features: &BinaryMatrix,
@@ -60,7 +59,7 @@ pub fn alternatives(
     }
 }
 
-/// Why the walk ended.
+/// Reason why the walk ended.
 enum End {
     Stop(Stop),
     Error(Error),
@@ -80,8 +79,8 @@ struct Walk<'a, F> {
 }
 
 impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
-    /// Alternatives of a node and of those below it, in preorder; `allowed` is what its own
-    /// subtree may have.
+    /// Alternatives at a node and the nodes below it, in preorder; `allowed` is the allowance of
+    /// its subtree.
     fn from(&mut self, at: usize, node: &CurveNode, allowed: Allowed) -> Result<(), End> {
         let feature = self.tree.feature[at];
         if feature == LEAF {
@@ -94,7 +93,7 @@ impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
         let (open, candidates) = self.branch.nodes.questions(node, None)?;
         let mut seen = FxHashSet::default();
         for split in &candidates {
-            // The first of those that split the rows in the same way.
+            // Only the first of the columns that split the rows in the same way counts.
             let sides = self.branch.nodes.sides(node, &open, split)?;
             let rows = [0, 1].map(|side| self.branch.nodes.key(&sides[side]));
             self.branch.nodes.give_back(sides);
@@ -113,7 +112,7 @@ impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
         let flipped = columns[own.column].flipped;
         let sides = self.branch.nodes.sides(node, &open, own)?;
         self.branch.nodes.close(open);
-        // In preorder: the rows that have the feature first.
+        // In preorder: rows that have the feature come first.
         let [left, right] = if flipped { [0, 1] } else { [1, 0] };
         let children = [self.tree.left[at] as usize, self.tree.right[at] as usize];
         let sizes = children.map(|child| self.tree.leaves_below(child));

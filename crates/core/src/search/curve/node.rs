@@ -1,4 +1,4 @@
-//! Nodes of a curve task: rows in the order of time, all splits of which one pass evaluates.
+//! Nodes of a curve task: rows in the order of time. One pass evaluates all splits of a node.
 
 use super::kernel::{self, Kernel, Splits, exact};
 use super::rows::{Rows, Tables};
@@ -10,7 +10,7 @@ use crate::search::{Monitor, Settings, Stop};
 use crate::task::curve::Rounding;
 use crate::tree::Tree;
 
-/// Mark of a best tree that is a leaf, in the place of the column at its root.
+/// Stands for a leaf where otherwise the column at the root of a best tree is stored.
 const LEAF: i32 = -1;
 
 /// Rows and their loss as a leaf.
@@ -22,13 +22,13 @@ pub struct CurveNode {
     pub leaf: f64,
 }
 
-/// The search's shared parts and one thread's buffers.
+/// What all threads of a search share, and the buffers of one thread.
 pub struct CurveNodes<'a> {
     /// Constants.
     pub tables: &'a Tables,
     /// Limits and switches.
     pub settings: &'a Settings,
-    /// Counts what is evaluated.
+    /// Counts the evaluated leaves.
     pub monitor: &'a Monitor<'a>,
     /// Evaluates splits.
     pub kernel: Kernel,
@@ -40,14 +40,15 @@ pub struct CurveNodes<'a> {
     splits_pool: Vec<Box<Splits>>,
 }
 
-/// The splits of a node, and the best of them with leaves on both sides.
+/// The splits of a node, and the best tree with a single split.
 pub struct OpenCurveNode {
     splits: Box<Splits>,
     first: Known<f64, i32>,
 }
 
 impl<'a> CurveNodes<'a> {
-    /// With empty buffers; the price of a leaf, and what costs may differ by and be equal.
+    /// With empty buffers. Takes the price of a leaf, and the difference below which costs are
+    /// equal.
     pub fn new(
         tables: &'a Tables,
         settings: &'a Settings,
@@ -59,7 +60,7 @@ impl<'a> CurveNodes<'a> {
         CurveNodes { tables, settings, monitor, kernel, price, slack, nodes_pool, splits_pool }
     }
 
-    /// Losses of all single splits; the parts of the floor are only there with `floors`.
+    /// Losses of all single splits; includes their parts of the floor only with `floors`.
     fn splits(
         &mut self,
         node: &CurveNode,
@@ -76,7 +77,7 @@ impl<'a> CurveNodes<'a> {
         splits
     }
 
-    /// Lower bound of rows: a leaf, or the floor and two leaves at least.
+    /// Lower bound for rows: their cost as a leaf, or the floor and at least two leaves.
     pub fn bound_of(&self, leaf: f64, floor: f64, count: f64) -> f64 {
         let leaves = if self.settings.switches.look_ahead { 2.0 } else { 1.0 };
         let split = if count >= 2.0 * self.settings.limits.least_rows() as f64 {
@@ -87,7 +88,7 @@ impl<'a> CurveNodes<'a> {
         split.min(leaf + self.price)
     }
 
-    /// Whether both sides of a split have the events that a leaf needs.
+    /// Whether both sides of a split have enough events for a leaf.
     fn allows_events(&self, rows: &Rows, column: usize) -> bool {
         let least = self.settings.limits.min_events as u64;
         least == 0 || self.tables.events(rows, column).into_iter().all(|events| events >= least)
@@ -111,12 +112,13 @@ impl<'a> CurveNodes<'a> {
         best
     }
 
-    /// How far passes may be off, if losses are computed leaf by leaf where it matters.
+    /// Error of passes, if losses are computed leaf by leaf where it matters.
     fn passes(&self) -> Option<Rounding> {
         self.tables.exact.as_ref().and_then(|exact| exact.passes)
     }
 
-    /// The same leaf by leaf, of the columns that may be the best by a pass.
+    /// As [`best_single`](Self::best_single), but leaf by leaf for all columns that a pass cannot
+    /// rule out.
     fn best_single_exactly(
         &self,
         node: &CurveNode,
@@ -140,7 +142,7 @@ impl<'a> CurveNodes<'a> {
         best
     }
 
-    /// A candidate with the losses of its leaves as they are.
+    /// A candidate with the exact losses of its leaves.
     pub fn settled(&self, node: &CurveNode, candidate: Candidate) -> Candidate {
         let Some(exact) = &self.tables.exact else { return candidate };
         let (curve, column) = (self.kernel.curve, candidate.column);
@@ -159,7 +161,8 @@ impl<'a> CurveNodes<'a> {
             }
             let (leaf, floor) = ([splits.no[lane], splits.yes[lane]], splits.floor[lane]);
             let floors = [rows.floor - floor, floor];
-            // No leaf loses less than the floor of its rows, unless that is of a reference model.
+            // A leaf loses at least the floor of its rows, unless the floor comes from a reference
+            // model.
             let least = |side: usize| match passes {
                 Some(passes) if self.tables.reference => passes.below(leaf[side]),
                 Some(passes) => passes.below(leaf[side]).max(floors[side]),
@@ -202,8 +205,8 @@ impl<'a> Nodes for CurveNodes<'a> {
         Known::exact(node.leaf + self.price, LEAF)
     }
 
-    /// A split must pay its price out of the part of the loss that lies above the floor, and
-    /// every leaf needs its rows.
+    /// A split must pay its price from the part of the loss above the floor, and every leaf needs
+    /// enough rows.
     #[inline]
     fn useful(&self, node: &CurveNode, allowed: Allowed) -> Allowed {
         let Rows { count, floor, .. } = node.rows;
@@ -309,7 +312,7 @@ impl Rooted for CurveNodes<'_> {
 
 /// A best tree with this column at the root, whose cost is known.
 ///
-/// All of `allowed` may be used: below a question that was asked for, more may be useful than
+/// It may use all of `allowed`: below a question that the caller asked for, more may be useful than
 /// above it.
 pub fn with_root(
     branch: &mut Branch<CurveNodes>,
@@ -324,8 +327,8 @@ pub fn with_root(
     branch.nodes.close(open);
     let tables = branch.nodes.tables;
     let reached = value + 4.0 * branch.nodes.slack;
-    // The floor of a reference model may lie above a value that was found, and rounding above
-    // what it is asked to reach: then the best share is taken.
+    // The floor of a reference model may exceed the cost that was found, and rounding may exceed
+    // the cost that must be reached. In both cases the best share is taken.
     let cuts = if tables.reference { &[f64::INFINITY][..] } else { &[reached, f64::INFINITY] };
     let mut share = None;
     for &cut in cuts {
@@ -363,17 +366,17 @@ impl Listed for CurveNodes<'_> {
 /// A column to split on.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// Which.
+    /// The column.
     pub column: usize,
-    /// Losses of its false and its true side, as leaves, as a pass has them.
+    /// Losses of its false and its true side as leaves, computed by a pass.
     pub leaf: [f64; 2],
     /// Number of the caller's rows where it is true.
     pub count: f64,
     /// Part of the floor where it is true.
     pub floor: f64,
-    /// Cost with a leaf on either side.
+    /// Cost of the tree with this split and two leaves.
     pub leaves: f64,
-    /// Lower bound on the cost of all trees with it at the root.
+    /// Lower bound on the cost of all trees with this column at the root.
     pub bound: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Rows of a node in the order of time, and what is the same for all nodes.
+//! Rows of a node in the order of time, and the tables that all nodes share.
 
 use crate::data::{BinaryMatrix, Column, Sample, column_bitsets, ones, random_number};
 use crate::error::Error;
@@ -11,13 +11,13 @@ use crate::task::curve::{CurveTask, LeafCurve, Rounding};
 /// Distinct rows of a node, as a set of rows of the tables.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
-    /// Bit per row.
+    /// One bit per row.
     pub mask: Vec<u64>,
     /// Identifies the set of rows.
     pub hash: u128,
     /// Number of the caller's rows.
     pub count: f64,
-    /// No tree on these rows loses less, apart from the price of its leaves.
+    /// A lower bound on the loss of every tree on these rows, without the price of its leaves.
     pub floor: f64,
 }
 
@@ -27,8 +27,8 @@ impl Rows {
         ones(&self.mask)
     }
 
-    /// The rows where column `c` is true, and those where it is false; `count` and `floor`
-    /// are those of the former.
+    /// Splits into the rows where column `c` is true and those where it is false; `count` and
+    /// `floor` belong to the former.
     pub fn split(
         &self,
         c: usize,
@@ -50,46 +50,46 @@ impl Rows {
     }
 }
 
-/// Sums over rows, apart from their weight.
+/// Values that are summed over rows, apart from their weight.
 ///
-/// Rows with equal columns are never separated; the floor of such a group is that of its
-/// first row, and zero for the others.
+/// Rows with equal columns are never separated. The floor of such a group is stored at its first
+/// row, and is zero at the others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct About {
     /// Number of the caller's rows.
     pub count: f64,
-    /// Least loss of any non-increasing curve on the group (or of the reference model).
+    /// Smallest loss of any non-increasing curve on the group (or the loss of the reference model).
     pub floor: f64,
 }
 
-/// Weight of equal rows.
+/// Total weight of equal rows.
 #[derive(Clone, Copy)]
 struct Merged {
-    /// In whole numbers.
+    /// Rounded to whole numbers.
     whole: f64,
-    /// As it is.
+    /// Not rounded.
     exact: Precise,
 }
 
-/// Constants of a search.
+/// The tables of a search.
 #[derive(Debug)]
 pub struct Tables {
-    /// Time and kind of each row, ascending.
+    /// Position in time and kind of each row, ascending.
     pub code: Vec<Code>,
-    /// Weight of each row, in whole numbers.
+    /// Weight of each row, rounded to whole numbers.
     pub weight: Vec<f64>,
-    /// For each code, the first row of a later one; ascending.
+    /// For each code, the first row with a later code; ascending.
     pub run_end: Vec<u32>,
-    /// Weight of each row in 16 bits, where the weight of all rows of any code fits.
+    /// Weight of each row in 16 bits, if these hold the weight of all rows of any code.
     pub small_weight: Option<Vec<u16>>,
-    /// Whether the caller's rows fit into 16 bits, and are what weights count.
+    /// Whether weights count the caller's rows, and their total fits into 16 bits.
     pub countable: bool,
-    /// Whether nodes are counted time by time before their losses are computed.
+    /// Whether nodes are counted by time before their losses are computed.
     pub histograms: bool,
-    /// Rows that have something to add up apart from counts: a floor, or a count that is not
-    /// the weight.
+    /// Rows that contribute to more than counts: they have a floor, or their weight differs from
+    /// their count.
     pub adding: Vec<u64>,
-    /// Numbers of events of the rows: for each bit, the rows whose number has it.
+    /// Number of events of the rows, by binary digit: for each digit, the rows in which it is set.
     events: Vec<Vec<u64>>,
     bits: Vec<u64>,
     /// Words per row.
@@ -100,45 +100,45 @@ pub struct Tables {
     random: Vec<u128>,
     /// The times.
     pub times: Times,
-    /// Per row.
+    /// Further values of each row.
     pub about: Vec<About>,
-    /// Columns searched.
+    /// Columns of the search.
     pub columns: Vec<Column>,
-    /// Whether any row's weight differs from its count.
+    /// Whether the weight of any row differs from its count.
     pub weighted: bool,
-    /// Whether floors rest on a reference model.
+    /// Whether floors come from a reference model.
     pub reference: bool,
-    /// Groups of rows with equal columns.
+    /// Number of groups of rows with equal columns.
     pub n_groups: usize,
     /// Floor of all rows without the reference model.
     pub free_floor: f64,
-    /// Groups that have a floor.
+    /// Number of groups with a floor.
     pub n_floors: usize,
-    /// What losses are computed leaf by leaf from, if they are.
+    /// Data for losses that are computed leaf by leaf, if they are.
     pub exact: Option<Exact>,
-    /// End of restricted means, if they are wanted.
+    /// End of restricted means, if they are needed.
     pub end: Option<f64>,
 }
 
-/// What losses are computed [leaf by leaf](exact) from.
+/// Data for losses that are computed [leaf by leaf](exact).
 #[derive(Debug)]
 pub struct Exact {
-    /// Times, and the weights that undo censoring.
+    /// Times, with inverse-probability-of-censoring weights.
     pub timeline: Timeline,
-    /// Weight of each row as it is.
+    /// Unrounded weight of each row.
     pub weight: Vec<f64>,
-    /// How far passes may be off, if only what they leave open is computed leaf by leaf.
+    /// Error of passes, if only leaves that passes cannot rule out are computed leaf by leaf.
     pub passes: Option<Rounding>,
 }
 
-/// Distinct rows per time from which nodes are counted in histograms.
+/// Nodes are counted in histograms if there are at least this many distinct rows per time.
 const ROWS_PER_TIME: usize = 16;
 
 impl Tables {
-    /// The root and the constants for it.
+    /// The root and the tables.
     ///
     /// `floors` asks for the floor of every group of equal rows; `losses` are those of a reference
-    /// model on each row. Leaf by leaf is slow and [`exact`].
+    /// model on each row. `leaf_by_leaf` is slow and exact.
     pub fn new(
         task: &(impl CurveTask + ?Sized),
         features: &BinaryMatrix,
@@ -164,7 +164,7 @@ impl Tables {
         order.sort_unstable_by(|&r, &s| {
             packed(r).cmp(packed(s)).then(codes[r as usize].cmp(&codes[s as usize]))
         });
-        // Equal rows, group by group.
+        // Merge equal rows, group by group.
         let (mut merged, mut group): (Vec<(u32, Merged, About)>, Vec<u32>) = Default::default();
         let mut reference = Vec::new();
         for (at, &r) in order.iter().enumerate() {
@@ -305,8 +305,8 @@ impl Tables {
         Ok((root, tables))
     }
 
-    /// Number of the caller's rows with an event where column `c` is false and where it is true;
-    /// O(rows / 64), and as often as the rows that stand for most stand for others.
+    /// Number of the caller's rows with an event where column `c` is false, and where it is true;
+    /// O(rows / 64) for every binary digit of the largest number of rows merged into one.
     pub fn events(&self, rows: &Rows, c: usize) -> [u64; 2] {
         let column = self.column(c);
         let mut sides = [0; 2];
@@ -320,7 +320,7 @@ impl Tables {
         sides
     }
 
-    /// Sum over the words of a mask, each times its random number.
+    /// Sum over the words of a mask, each multiplied by its random number.
     fn hash(&self, mask: &[u64]) -> u128 {
         mask.iter().zip(&self.random).fold(0, |sum: u128, (&word, &random)| {
             sum.wrapping_add(random.wrapping_mul(u128::from(word)))
@@ -346,7 +346,7 @@ impl Tables {
     }
 }
 
-/// Bits of every row over these columns; through the transposed matrix, whose words hold 64 rows.
+/// Bits of every row over these columns, via the transposed matrix, whose words hold 64 rows.
 fn packed_rows(features: &BinaryMatrix, columns: &[Column]) -> Vec<u64> {
     let (n, row) = (features.n_rows(), |r| features.row(r));
     let (mut by_feature, mut bits) = (Vec::new(), Vec::new());

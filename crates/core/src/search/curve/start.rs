@@ -1,4 +1,4 @@
-//! Greedy splits of rows whose leaves are curves.
+//! Greedy splits for tasks whose leaves are curves.
 
 use super::node::{Candidate, CurveNode, CurveNodes, OpenCurveNode};
 use crate::search::Stop;
@@ -6,7 +6,7 @@ use crate::search::branch::Branch;
 use crate::search::grow::{BestOf, BestSplit, Grower};
 use crate::search::nodes::{Allowed, Found, Nodes, Rooted};
 
-/// Chooses splits by the leaves on their sides.
+/// Chooses splits by their sides as leaves.
 pub struct CurveGrower<'a, 'b>(pub &'b mut Branch<'a, CurveNodes<'a>>);
 
 impl<'a> Grower for CurveGrower<'a, '_> {

@@ -1,4 +1,5 @@
-//! Rows with the same statistics, as columns of bits: sums of pairs are counts of bits.
+//! Groups rows with the same statistics and stores their columns as bits, so that sums over pairs
+//! of columns are counts of bits.
 
 use super::node::Pace;
 use super::triangle;
@@ -6,23 +7,23 @@ use crate::data::{Sample, column_bitsets};
 use crate::search::Stop;
 use crate::simd::{Backend, Job, Lanes, with_token};
 
-/// Pairs of a row that take longer to add up than the row to sort.
+/// A row with more pairs than this takes longer to add up than to sort.
 const WORTH_SORTING: usize = 200;
 
 /// Rows with the same statistics and size.
 struct Alike {
-    /// These, the size last.
+    /// The statistics, followed by the size.
     record: Vec<i64>,
-    /// Rows of every column as bits, `[column][words]`.
+    /// Rows in which each column is true, as bits: `[column][words]`.
     bits: Vec<u64>,
     words: usize,
 }
 
-/// The rows of a sample by their statistics.
+/// The rows of a sample, grouped by their statistics.
 pub struct Kinds(Vec<Alike>);
 
 impl Kinds {
-    /// Nothing where adding up the rows one by one takes fewer steps than to count the bits of all
+    /// `None` if adding up the rows one by one takes fewer steps than counting the bits of all
     /// pairs of columns.
     pub fn of(sample: &Sample) -> Option<Kinds> {
         let (n_rows, n) = (sample.n_rows(), sample.n_columns());
@@ -51,7 +52,7 @@ impl Kinds {
         Some(Kinds(kinds().map(alike).collect()))
     }
 
-    /// Adds the sums of columns and of pairs (f, g), f > g, at f(f − 1)/2 + g.
+    /// Adds the sums of columns, and those of pairs (f, g), f > g, at f(f − 1)/2 + g.
     pub fn add(
         &self,
         backend: Backend,
@@ -77,7 +78,7 @@ impl Kinds {
     }
 }
 
-/// Pairs of a column with those before it.
+/// Pairs of a column with the columns before it.
 struct Row<'a> {
     own: &'a [u64],
     before: &'a [u64],

@@ -1,15 +1,16 @@
-//! The cheapest point whose second component lies in an interval.
+//! Finds the cheapest point whose second component lies in an interval.
 
 use super::engine::Point;
 use std::ops::Range;
 
-/// Points in the order of their second component, under a tree of minima.
+/// Points sorted by their second component, with a tree of minima.
 pub(super) struct Cheapest {
     /// Second components, ascending.
     keys: Vec<i64>,
-    /// Ranks by cost, those of the points in the order of `keys` behind the minima of pairs.
+    /// A binary tree of ranks by cost: the last half are the ranks of the points in the order of
+    /// `keys`, the others the minima of pairs.
     minima: Vec<u32>,
-    /// Point of every rank, and where it is in the order of `keys`.
+    /// For every rank, the point and its position in the order of `keys`.
     by_rank: Vec<[u32; 2]>,
 }
 
@@ -37,14 +38,14 @@ impl Cheapest {
         Cheapest { keys: order.into_iter().map(|(key, _)| key).collect(), minima, by_rank }
     }
 
-    /// Range of the points with a second component in `low..=high` in the order of it; O(log n).
+    /// The range, in that order, of the points with a second component in `low..=high`; O(log n).
     pub fn within(&self, low: i64, high: i64) -> Range<usize> {
         let from = self.keys.partition_point(|&key| key < low);
         from..self.keys.partition_point(|&key| key <= high).max(from)
     }
 
-    /// The point at these places in that order with the least first component, then the fewest
-    /// leaves, and where it is in that order; O(log n).
+    /// The point in that range with the smallest first component, then the fewest leaves, and its
+    /// position; O(log n).
     pub fn least(&self, among: &Range<usize>) -> Option<[usize; 2]> {
         let n = self.keys.len();
         let (mut left, mut right) = (n + among.start, n + among.end);

@@ -1,5 +1,5 @@
-//! Leaves whose first two statistics are those of a survival curve: a node's rows in the order of
-//! time, beside its distinct rows.
+//! Leaves whose first two statistics come from a survival curve: stores the rows of a node in the
+//! order of time, next to its distinct rows.
 
 use crate::data::{BinaryMatrix, Column, Sample};
 use crate::error::Error;
@@ -10,7 +10,7 @@ use crate::task::brier::exact::{leaf_loss, restricted_mean};
 use crate::task::curve::{CurveStatistics, LeafCurve};
 use crate::tree::{LEAF, Tree};
 
-/// Rows in the order of time, and what leaves make of them.
+/// Rows in the order of time, and how leaves are computed from them.
 pub(super) struct Curves<'a> {
     task: &'a dyn CurveStatistics,
     tables: Tables,
@@ -29,12 +29,13 @@ impl<'a> Curves<'a> {
         settings: &Settings,
     ) -> Result<Self, Error> {
         let (all, tables) = Tables::new(task, features, false, None, task.leaf_by_leaf())?;
-        // Cells too small for a leaf are not left out: they are beside some that are not.
+        // Cells that are too small for a leaf are kept, because they belong to splits with cells
+        // that are not.
         let kernel = Kernel { backend: settings.backend(), curve: task.curve(), min_leaf: 1 };
         Ok(Curves { task, tables, kernel, all })
     }
 
-    /// Statistics 0 and 1 of a leaf, where the statistics 2 and 3 differ by `share`.
+    /// Statistics 0 and 1 of a leaf, if its statistics 2 and 3 differ by `share`.
     pub fn statistics(&self, (loss, mean): Leaf, share: i64) -> [i64; 2] {
         self.task.of_leaf(loss, mean, share)
     }
@@ -53,7 +54,7 @@ impl<'a> Curves<'a> {
         }
     }
 
-    /// The column of the tables, and whether it is true where this one is.
+    /// The column in the tables, and whether it is true where this one is.
     fn place(&self, column: Column) -> (usize, bool) {
         let columns = &self.tables.columns;
         let at = columns.binary_search_by_key(&column.feature, |column| column.feature);
@@ -61,7 +62,7 @@ impl<'a> Curves<'a> {
         (at, columns[at].flipped == column.flipped)
     }
 
-    /// The rows where a column is false, and those where it is true.
+    /// The rows where a column is false, and the rows where it is true.
     pub fn sides(&self, rows: &Rows, column: Column) -> [Rows; 2] {
         let (at, same) = self.place(column);
         let [mut no, mut yes] = [Rows::default(), Rows::default()];
@@ -77,7 +78,7 @@ impl<'a> Curves<'a> {
         self.kernel.splits(rows, &self.tables, None, false, out);
     }
 
-    /// The leaves on the false and the true side of a column; `None` if it has but one side.
+    /// The leaves on the false and the true side of a column; `None` if one side is empty.
     pub fn of_column(&self, splits: &Splits, column: Column) -> Option<[Leaf; 2]> {
         let (at, same) = self.place(column);
         let lane = splits.columns.binary_search(&at).ok()?;
@@ -86,8 +87,8 @@ impl<'a> Curves<'a> {
         Some(if same { sides } else { [sides[1], sides[0]] })
     }
 
-    /// Every leaf of a tree over the columns of `sample`, whose rows these are; nothing at splits
-    /// and for leaves that no row is in.
+    /// Every leaf of a tree over the columns of `sample`, which has these rows; `None` at splits
+    /// and for leaves without rows.
     pub fn leaves(&self, sample: &Sample, rows: &Rows, tree: &Tree) -> Vec<Option<Leaf>> {
         let mut leaves = vec![None; tree.n_nodes()];
         let mut open = vec![(0, rows.clone())];

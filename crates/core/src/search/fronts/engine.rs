@@ -1,5 +1,4 @@
-//! State that searches for fronts share: rows, weights and the memo under them, trees, and a limit
-//! of memory.
+//! What all searches for fronts share: rows, weights, memos, trees, and a memory limit.
 
 use super::curves::Curves;
 use super::leaves::{Budget, Leaves};
@@ -18,7 +17,7 @@ use crate::task::FrontTask;
 use crate::tree::{LEAF, Tree};
 use std::sync::Arc;
 
-/// Share of the memory limit that is left for trees and points.
+/// The fraction (one in `TREES`) of the memory limit that is reserved for trees and points.
 const TREES: usize = 4;
 
 /// A tree and its cost.
@@ -29,34 +28,34 @@ pub(super) struct Point<const K: usize> {
     pub plan: u32,
 }
 
-/// Most leaves where that is fewer than the depth allows.
+/// Most leaves if that is fewer than the depth allows.
 fn leaf_limit(settings: &Settings, sample: &Sample) -> u32 {
     let depth = settings.limits.max_depth.min(sample.n_columns());
     let full = full_leaves(depth).min(sample.n_rows());
     settings.limits.max_leaves.filter(|&l| l < full).map_or(u32::MAX, |l| l as u32)
 }
 
-/// The parts of a search.
+/// The state of a search.
 pub(super) struct Engine<'a, T, const K: usize> {
     pub task: &'a T,
     pub settings: Settings,
     pub monitor: &'a Monitor<'a>,
-    /// Whether points are listed that others dominate, too.
+    /// Whether dominated points are listed, too.
     pub keep_all: bool,
-    /// Most leaves, `u32::MAX` when the depth alone limits them.
+    /// Most leaves; `u32::MAX` if only the depth limits them.
     pub max_leaves: u32,
     pub leaves: Leaves<'a, T, K>,
     /// All rows.
     pub root: Arc<FrontNode<K>>,
-    /// Magnitudes of the components, to scale multipliers and rounding.
+    /// Sizes of the components, used to scale multipliers and rounding.
     pub size: [f64; K],
     pub plans: Plans,
     pub weighing: Weighing<K>,
     /// Tables of lattices.
     pub tables: Pool,
-    /// Memory budget of nodes and of the memo.
+    /// Memory that nodes and the memo may use.
     pub budget: Budget,
-    /// Bytes of the points of subproblems that wait for those of others.
+    /// Bytes of the points of subproblems that wait for other subproblems.
     waiting: usize,
     pub scratch: Vec<[i64; K]>,
 }
@@ -81,8 +80,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         let limit = settings.bytes();
         Ok(Engine {
             task,
-            // The planted objective is that of the whole search, not of weighted ones, whose
-            // leaves have a price and no limit.
+            // The planted objective is that of the whole search. It does not apply to weighted
+            // searches, whose leaves have a price instead of a limit.
             settings: settings
                 .with_switches(|s| s.planted = None)
                 .with_limits(|s| s.max_leaves = None),
@@ -101,7 +100,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         })
     }
 
-    /// Forgets what is known under other weights.
+    /// Removes what is only valid under other weights.
     pub fn set_weights(&mut self, weights: Weights<K>) {
         if weights != self.weighing.weights {
             self.budget.give_back(self.weighing.near_bytes);
@@ -109,13 +108,13 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         }
     }
 
-    /// Memo, under the present weights, of nodes with more than two levels below them.
+    /// The memo, under the present weights, of nodes with more than two levels below them.
     pub fn memo(&mut self) -> Memo<f64, Point<K>> {
         let memo = self.weighing.memo.take();
         memo.unwrap_or_else(|| Memo::new(self.settings.memo_bytes()))
     }
 
-    /// Price of a split in weighted cost.
+    /// Price of a split as a weighted cost.
     pub fn price(&self) -> f64 {
         let Weights { components, leaf } = &self.weighing.weights;
         components[0] * self.task.price() as f64 + leaf
@@ -125,22 +124,22 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         node.child(c, value, self.leaves.curves.as_ref(), &self.budget)
     }
 
-    /// The leaves of trees of at most `depth` ≤ 2.
+    /// The leaves of trees of depth at most `depth` ≤ 2.
     pub fn pairs(&self, node: &FrontNode<K>, depth: usize) -> Result<Arc<Pairs<K>>, Stop> {
         node.pairs(depth > 1, &self.leaves, &self.settings, self.monitor, &self.budget)
     }
 
-    /// Stops where a limit is reached; the points in hand take so many bytes.
+    /// Stops if a limit is reached; the current points use this many bytes.
     pub fn check(&self, bytes: usize) -> Result<(), Stop> {
         let left = self.left();
         if bytes + self.tables.held() > left {
-            // No table is in use while points are listed.
+            // No table is used while points are listed.
             self.tables.clear();
         }
         if bytes > left { Err(Stop::Memory) } else { self.monitor.check() }
     }
 
-    /// Does something while points that take so many bytes wait.
+    /// Runs a step while points with this many bytes wait.
     pub fn meanwhile<V>(&mut self, bytes: usize, of: impl FnOnce(&mut Self) -> V) -> V {
         self.waiting += bytes;
         let found = of(self);
@@ -148,14 +147,14 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         found
     }
 
-    /// Bytes that are left of the limit.
+    /// Remaining bytes of the limit.
     pub fn left(&self) -> usize {
         let used =
             self.plans.bytes() + self.budget.used() + self.weighing.memo_bytes + self.waiting;
         self.settings.bytes().saturating_sub(used)
     }
 
-    /// Sums of every leaf of a tree, the size last; empty at splits.
+    /// Sums of every leaf of a tree, followed by the size; empty at splits.
     pub fn leaf_records(&self, root: &FrontNode<K>, tree: &Tree) -> Vec<Vec<i64>> {
         let sample = &root.sample;
         let mut records = vec![Vec::new(); tree.n_nodes()];
@@ -190,14 +189,14 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         records
     }
 
-    /// A leaf with these sums (size last) and its least weighted cost.
+    /// The leaf with the least weighted cost for these sums (size last).
     pub fn leaf_point(&mut self, record: &[i64]) -> Option<Point<K>> {
         self.leaves.costs(record, &mut self.scratch);
         let (_, label) = self.weighing.weights.least(&self.scratch)?;
         Some(Point { cost: self.scratch[label], leaves: 1, plan: self.plans.leaf(label) })
     }
 
-    /// A split on column `c` of `sample` above two trees.
+    /// A split on column `c` of `sample`, with two trees.
     pub fn join(&mut self, sample: &Sample, c: usize, yes: &Point<K>, no: &Point<K>) -> Point<K> {
         Point {
             cost: self.task.combine(&yes.cost, &no.cost),

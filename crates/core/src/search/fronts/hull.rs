@@ -1,5 +1,5 @@
-//! Knowledge about the pairs (FP, FN) that trees attain: corners of their hull, and the polygon
-//! of lines that no tree is below. All of it is exact, in integers. See docs/maths/fronts.md.
+//! What is known about the pairs (FP, FN) of trees: corners of their convex hull, and a polygon of
+//! lines that no tree is below. All of it is exact, in integers. See docs/maths/fronts.md.
 
 use crate::search::certificate::EVALUATED;
 use crate::task::digits::{parts, ratio};
@@ -9,11 +9,11 @@ use num_traits::{Signed, Zero};
 /// False positives and false negatives, in units of the weights.
 pub(super) type Pair = [BigInt; 2];
 
-/// Trees below a chord by this part of its height at most do not part its gap in two: a search of
-/// that gap would find them again. It only says where to search, and is no part of a proof.
+/// Trees that are below a chord by at most this share of its height do not divide the gap: a search
+/// of the gap would find them again. This only guides the search and is not part of a proof.
 const CHORD_BITS: u32 = 40;
 
-/// No tree has a·x + b·y below `least`.
+/// A proven bound: no tree has a·x + b·y below `least`.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub weights: Pair,
@@ -21,7 +21,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The line of these weights and their least sum in units of 2^`exponent`.
+    /// The line with these weights and this least sum, in units of 2^`exponent`.
     pub fn new(weights: [f64; 2], least: f64, exponent: i32) -> Line {
         let [(a, of_a), (b, of_b), (c, of_c)] = [weights[0], weights[1], least].map(parts);
         let of_c = of_c - exponent;
@@ -34,7 +34,7 @@ impl Line {
         Line { weights: [whole(a, of_a), whole(b, of_b)], least: whole(c, of_c) }
     }
 
-    /// The line through the sum of a tree, which is the least.
+    /// The line through a tree whose sum is the least.
     pub fn through(weights: [f64; 2], pair: &Pair) -> Line {
         let mut line = Line::new(weights, 0.0, 0);
         line.least = line.at(pair);
@@ -45,7 +45,7 @@ impl Line {
         &self.weights[0] * x + &self.weights[1] * y
     }
 
-    /// Intersection with a flatter line.
+    /// The intersection with a flatter line.
     fn meet(&self, flatter: &Line) -> Vertex {
         let ([a, b], [c, d]) = (&self.weights, &flatter.weights);
         Vertex {
@@ -58,7 +58,7 @@ impl Line {
 }
 
 impl Line {
-    /// Point of the line with this x − y.
+    /// The point on the line with this x − y.
     fn at_difference(&self, difference: &BigInt) -> Vertex {
         let [a, b] = &self.weights;
         Vertex {
@@ -70,7 +70,7 @@ impl Line {
     }
 }
 
-/// The point (x/w, y/w), and one less the measure there.
+/// The point (x/w, y/w), and one minus the measure at this point.
 #[derive(Clone, Debug)]
 struct Vertex {
     x: BigInt,
@@ -80,7 +80,7 @@ struct Vertex {
 }
 
 impl Vertex {
-    /// How far above a line, times the divisor.
+    /// Height above a line, times the divisor.
     fn above(&self, line: &Line) -> BigInt {
         &line.weights[0] * &self.x + &line.weights[1] * &self.y - &line.least * &self.w
     }
@@ -90,12 +90,12 @@ impl Vertex {
     }
 }
 
-/// One less a measure as a function of the weights of true positives, false positives, false
-/// negatives and true negatives, as shares of their sum.
+/// One minus a measure, as a function of the weights of true positives, false positives, false
+/// negatives and true negatives, given as shares of their sum.
 pub(super) type Loss<'a> = dyn Fn([f64; 4]) -> f64 + Sync + 'a;
 
-/// One less the measure of a pair over w, for these totals of negatives and positives; off by
-/// less than [`EVALUATED`] of it.
+/// One minus the measure of a pair divided by w, for these totals of negatives and positives; the
+/// relative error is below [`EVALUATED`].
 pub(super) fn loss_at(loss: &Loss, total: &Pair, [x, y]: [&BigInt; 2], w: &BigInt) -> f64 {
     let all = (&total[0] + &total[1]) * w;
     let counts = [&total[1] * w - y, x.clone(), y.clone(), &total[0] * w - x];
@@ -103,27 +103,28 @@ pub(super) fn loss_at(loss: &Loss, total: &Pair, [x, y]: [&BigInt; 2], w: &BigIn
 }
 
 /// Corners of the hull by ascending false positives, from one single leaf to the other, and the
-/// lower left boundary of the polygon that all trees lie in.
+/// lower left boundary of the polygon that contains all trees.
 #[derive(Clone)]
 pub(super) struct Hull<'a> {
     loss: &'a Loss<'a>,
     total: Pair,
-    /// With the loss of each.
+    /// The corners, with their losses.
     corners: Vec<(Pair, f64)>,
-    /// Whether there is nothing to search for between a corner and the next.
+    /// For each corner, whether nothing is left to search for between it and the next.
     closed: Vec<bool>,
-    /// Lines of the boundary, from the vertical axis to the horizontal one.
+    /// Lines of the boundary, from the vertical to the horizontal axis.
     edges: Vec<Line>,
     /// Intersections of each line with the next.
     vertices: Vec<Vertex>,
-    /// Weight of the lightest row: no tree but the single leaves predicts less of either class.
+    /// Weight of the lightest row: every tree other than the single leaves predicts at least that
+    /// much of either class.
     lightest: BigInt,
-    /// The vertices of the part of the polygon that other trees lie in.
+    /// Vertices of the part of the polygon that contains all trees other than the single leaves.
     inner: Vec<Vertex>,
 }
 
 impl<'a> Hull<'a> {
-    /// The hull of the two single leaves, for `total` weight of negatives and positives.
+    /// The hull of the two single leaves; `total` is the weight of negatives and of positives.
     pub fn new(total: &Pair, lightest: &BigInt, loss: &'a Loss<'a>) -> Self {
         let one = BigInt::from(1);
         let leaves = [[BigInt::zero(), total[1].clone()], [total[0].clone(), BigInt::zero()]];
@@ -148,7 +149,7 @@ impl<'a> Hull<'a> {
         hull
     }
 
-    /// Without what is known of corners, for trees that are some of these.
+    /// The same boundary without the known corners, for a subset of the trees.
     pub fn again(&self) -> Self {
         let mut hull = Hull::new(&self.total, &self.lightest, self.loss);
         (hull.edges, hull.vertices) = (self.edges.clone(), self.vertices.clone());
@@ -165,9 +166,9 @@ impl<'a> Hull<'a> {
         Vertex { loss, ..vertex }
     }
 
-    /// Cuts the corners off that only the single leaves lie in.
+    /// Cuts off the parts of the polygon that contain only the single leaves.
     fn narrow(&mut self) {
-        // The predicted positives are x − y more than all positives.
+        // The predicted positives are x − y plus all positives.
         let [negatives, positives] = &self.total;
         let ends = [&self.lightest - positives, negatives - &self.lightest];
         let beyond = |vertex: &Vertex, end: usize| {
@@ -181,7 +182,7 @@ impl<'a> Hull<'a> {
                 inner.push(vertex.clone());
             }
             for end in [0, 1].into_iter().filter(|&end| outside[end]) {
-                // The point at which the edge that leads inside leaves the part.
+                // The point at which an edge that enters the part leaves it again.
                 let (next, edge) =
                     if end == 0 { (place + 1, place + 1) } else { (place.wrapping_sub(1), place) };
                 if self.vertices.get(next).is_none_or(|next| !beyond(next, end)) {
@@ -192,13 +193,13 @@ impl<'a> Hull<'a> {
         self.inner = inner;
     }
 
-    /// The corner of least loss, and that.
+    /// The corner with the smallest loss, and its loss.
     pub fn best(&self) -> (&Pair, f64) {
         let least = self.corners.iter().min_by(|p, q| p.1.total_cmp(&q.1));
         least.map(|(pair, loss)| (pair, *loss)).expect("two leaves")
     }
 
-    /// No tree is below this line, whose weights are positive.
+    /// Adds a line that no tree is below; its weights are positive.
     pub fn cut(&mut self, line: Line) {
         let below = |vertex: &Vertex| vertex.above(&line).is_negative();
         let Some(first) = self.vertices.iter().position(below) else { return };
@@ -209,14 +210,14 @@ impl<'a> Hull<'a> {
         self.narrow();
     }
 
-    /// The same with one more line.
+    /// The hull with one more line.
     pub fn with(&self, line: Line) -> Self {
         let mut hull = self.clone();
         hull.cut(line);
         hull
     }
 
-    /// Lower bound of losses at a vertex: that of a tree, if one is known.
+    /// Lower bound on the loss at a vertex: the loss of a tree, if one is known there.
     fn least_at(&self, vertex: &Vertex) -> f64 {
         let off = 2.0 * EVALUATED * vertex.loss;
         let is_tree =
@@ -224,15 +225,15 @@ impl<'a> Hull<'a> {
         if self.corners.iter().any(is_tree) { vertex.loss } else { vertex.loss - off }
     }
 
-    /// No tree has a loss below this.
+    /// A lower bound on the loss of every tree.
     pub fn least(&self) -> f64 {
         let losses = self.inner.iter().map(|vertex| self.least_at(vertex));
         let leaves = [0, self.corners.len() - 1].map(|leaf| self.corners[leaf].1);
         losses.chain(leaves).fold(f64::INFINITY, f64::min)
     }
 
-    /// The gap between corners that has the vertex of least loss, among those that are open and
-    /// have one below this.
+    /// The gap between corners that contains the vertex with the smallest loss, among open gaps
+    /// with a vertex whose loss is below this.
     pub fn widest(&self, below: f64) -> Option<usize> {
         let gaps = self.inner.iter().filter(|vertex| vertex.loss < below);
         let gaps = gaps.map(|vertex| (self.gap_of(vertex), vertex.loss));
@@ -244,23 +245,23 @@ impl<'a> Hull<'a> {
         let before = |(corner, _): &(Pair, f64)| &corner[0] * &vertex.w <= vertex.x;
         let at = self.corners.partition_point(before).saturating_sub(1);
         let corner = &self.corners[at].0;
-        // Straight above a corner is what lies before it.
+        // A vertex straight above a corner belongs to the gap before it.
         let above = &corner[0] * &vertex.w == vertex.x && &corner[1] * &vertex.w <= vertex.y;
         (at - usize::from(above && at > 0)).min(self.closed.len() - 1)
     }
 
-    /// Weights under which both ends of a gap cost the same.
+    /// Weights under which both ends of a gap have the same cost.
     pub fn chord(&self, gap: usize) -> Pair {
         let (p, q) = (&self.corners[gap].0, &self.corners[gap + 1].0);
         [&p[1] - &q[1], &q[0] - &p[0]]
     }
 
-    /// Takes a tree for a corner, unless it lies on or above the chord of its gap.
+    /// Adds a tree as a corner, unless it lies on or above the chord of its gap.
     pub fn insert(&mut self, pair: &Pair) -> bool {
         let gap = self.corners.partition_point(|c| c.0[0] < pair[0]).saturating_sub(1);
         let Some((q, _)) = self.corners.get(gap + 1) else { return false };
         let (p, weights) = (&self.corners[gap].0, self.chord(gap));
-        // A single leaf may be dominated by a tree as good in the other error.
+        // A single leaf may be dominated by a tree with the same other error.
         let between = p[0] <= pair[0] && pair[0] <= q[0] && q[1] <= pair[1] && pair[1] <= p[1];
         let chord = Line { least: BigInt::zero(), weights };
         let height = chord.at(p);
@@ -276,7 +277,7 @@ impl<'a> Hull<'a> {
         new
     }
 
-    /// The chord of this gap was searched.
+    /// Marks a gap whose chord was searched.
     pub fn close(&mut self, gap: usize) {
         self.closed[gap] = true;
     }
@@ -295,7 +296,7 @@ mod tests {
         Hull::new(&pair(4, 4), &BigInt::from(1), of)
     }
 
-    /// The share of wrong rows.
+    /// The share of misclassified rows.
     fn wrong(counts: [f64; 4]) -> f64 {
         counts[1] + counts[2]
     }
@@ -309,14 +310,14 @@ mod tests {
         assert!(hull.insert(&pair(1, 1)));
         hull.cut(Line::through([1.0, 3.0], &pair(1, 1)));
         hull.cut(Line::through([3.0, 1.0], &pair(1, 1)));
-        // A corner is a tree, whose loss is not rounded down.
+        // A corner is a tree, so its loss is not rounded down.
         assert_eq!(hull.least(), 0.25);
-        // Nothing is new about these.
+        // These lines add nothing new.
         let edges = hull.edges.len();
         hull.cut(Line::through([2.0, 2.0], &pair(1, 1)));
         hull.cut(Line::through([1.0, 1.0], &pair(0, 1)));
         assert_eq!((hull.edges.len(), hull.least()), (edges, 0.25));
-        // A line between two trees has vertices that are none.
+        // Vertices on a line between two trees need not be trees.
         let steep = hull.with(Line::new([1.0, 1.0], 3.0, 0));
         assert!(steep.least() < 0.375 && steep.least() > 0.375 - 1e-13);
         assert_eq!(hull.best(), (&pair(1, 1), 0.25));
@@ -325,7 +326,7 @@ mod tests {
     #[test]
     fn only_single_leaves_predict_less_than_the_lightest_row() {
         let mut hull = hull(&wrong);
-        // At (0, 3.5) half a row would be positive.
+        // At (0, 3.5), half a row would be predicted positive.
         hull.cut(Line::new([3.5, 3.5], 12.25, 0));
         let at = |v: &Vertex| (ratio(&v.x, &v.w), ratio(&v.y, &v.w));
         let inner: Vec<_> = hull.inner.iter().map(at).collect();
@@ -337,7 +338,7 @@ mod tests {
         let mut hull = hull(&wrong);
         assert!(hull.insert(&pair(1, 1)));
         hull.cut(Line::through([2.0, 1.0], &pair(1, 1)));
-        // (0, 3) and (3/2, 0), which is the lower.
+        // The vertices are (0, 3) and (3/2, 0); the latter is lower.
         assert_eq!(hull.widest(1.0), Some(1));
         hull.close(1);
         assert_eq!(hull.widest(1.0), Some(0));

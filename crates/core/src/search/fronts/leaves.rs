@@ -1,25 +1,25 @@
-//! Costs of leaves, and the memory that is left to remember them: shared by threads.
+//! Costs of leaves, and the memory that remains for memos; shared by threads.
 
 use super::curves::Curves;
 use crate::data::Smallest;
 use crate::task::FrontTask;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Cost of rows that are too few for a leaf.
+/// Cost of a leaf with too few rows.
 pub(super) const NO_LEAF: i64 = i64::MAX;
 
-/// The costs of the labels of leaves.
+/// Computes the costs of the labels of leaves.
 pub(super) struct Leaves<'a, T, const K: usize> {
     pub task: &'a T,
     pub smallest: Smallest,
-    /// Leaves whose first two statistics are no sums.
+    /// Leaves whose first two statistics are not sums.
     pub curves: Option<Curves<'a>>,
-    /// Whether weighted costs are linear in the sums. Where they are not a leaf has one label.
+    /// Whether weighted costs are linear in the sums. If they are not, a leaf has one label.
     pub linear: bool,
 }
 
 impl<T: FrontTask<K>, const K: usize> Leaves<'_, T, K> {
-    /// Costs of every label of rows with these sums (size last); none of too few rows.
+    /// Costs of every label for rows with these sums (size last); empty if there are too few rows.
     #[inline(always)]
     pub fn costs(&self, record: &[i64], out: &mut Vec<[i64; K]>) {
         let (size, sums) = record.split_last().expect("a size");
@@ -29,7 +29,7 @@ impl<T: FrontTask<K>, const K: usize> Leaves<'_, T, K> {
         }
     }
 
-    /// The cost of the only label of a leaf, [`NO_LEAF`] of too few rows.
+    /// The cost of the only label of a leaf; [`NO_LEAF`] if there are too few rows.
     #[inline(always)]
     pub fn cost(&self, record: &[i64], scratch: &mut Vec<[i64; K]>) -> [i64; K] {
         self.costs(record, scratch);
@@ -38,7 +38,7 @@ impl<T: FrontTask<K>, const K: usize> Leaves<'_, T, K> {
     }
 }
 
-/// Bytes that may be taken, by all threads together.
+/// A number of bytes that all threads share.
 pub(super) struct Budget {
     limit: usize,
     used: AtomicUsize,
@@ -53,9 +53,9 @@ impl Budget {
         self.used.load(Relaxed)
     }
 
-    /// Takes so many bytes if they are left.
+    /// Takes this many bytes if they are left.
     pub fn take(&self, bytes: usize) -> bool {
-        // The call that does this at once has had several names in the standard library.
+        // The method that does this in one call has changed its name in the standard library.
         let mut used = self.used.load(Relaxed);
         while used + bytes <= self.limit {
             match self.used.compare_exchange_weak(used, used + bytes, Relaxed, Relaxed) {

@@ -1,9 +1,9 @@
-//! The best tree under limits: Lagrangian bound first, then what lies between the bounds.
+//! The best tree under limits: first a Lagrangian bound, then everything between the bounds.
 //!
-//! min m(T) subject to low ≤ s(T) ≤ high is bounded by L(μ) = min_T m + μ·s − max(μ·low,
-//! μ·high) for every μ. The best μ leaves a small gap to the best admissible tree met on
-//! the way; every better tree has a weighted cost within that gap, so that only the points
-//! of subproblems within the gap have to be listed. See docs/maths/fronts.md.
+//! min m(T) subject to low ≤ s(T) ≤ high is bounded from below by L(μ) = min_T m + μ·s − max(μ·low,
+//! μ·high) for every μ. The best μ leaves a small gap to the best admissible tree found on the way.
+//! Every better tree has a weighted cost within that gap, so only points of subproblems within the
+//! gap have to be listed. See docs/maths/fronts.md.
 
 mod listing;
 
@@ -18,38 +18,40 @@ use crate::search::{Checked, Measured, Settings, Stop};
 use crate::task::{ANY, FrontTask, Said};
 use crate::tree::Tree;
 
-/// Rounds of improving the multipliers of several limits.
+/// Rounds of improving the multipliers if there are several limits.
 const ROUNDS: usize = 40;
 
-/// Depth up to which the search by fronts takes less time than the one without limits saves.
+/// Depth up to which the search by fronts takes less time than the search without limits would
+/// save.
 const QUICK: usize = 2;
 
-/// First trees that are looked for, and the share of the time that they may take.
+/// Number of first trees to look for, and the share of the time that they may take.
 const STARTS: (usize, f64) = (12, 0.3);
 
-/// Looks for the best tree of growing depth.
+/// Searches for the best tree at increasing depth.
 pub(super) struct Search<'a, 'e, T, const K: usize> {
     engine: &'e mut Engine<'a, T, K>,
     depth: usize,
-    /// Whether trees of `depth` are all there are.
+    /// Whether trees of `depth` are all allowed trees.
     last: bool,
     window: [(i64, i64); K],
-    /// Larger than component 0 of any tree.
+    /// An upper bound on component 0 of every tree.
     worst: i64,
     best: Option<Point<K>>,
-    /// The tree of the least objective, which another that is no better may be by its units.
+    /// The tree with the smallest objective. In the units of the search, another tree may cost less
+    /// although its objective is no better.
     shown: Option<Point<K>>,
     /// Its objective.
     measured: Measured,
-    /// Least component 0 of trees within the windows that do not keep the limits.
+    /// Smallest component 0 of the trees that are within the windows but do not satisfy the limits.
     refused: i64,
-    /// Differences that units do not resolve.
+    /// Differences that the units do not resolve.
     resolution: f64,
-    /// No admissible tree has a smaller component 0 than this.
+    /// A lower bound on component 0 of every admissible tree.
     lower: i64,
     certificate: Certificate<'a>,
     features: &'a BinaryMatrix,
-    /// Whether leaves can be labelled in several ways.
+    /// Whether leaves can take several labels.
     labelled: bool,
     weights: Weights<K>,
 }
@@ -68,7 +70,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let mut candidates = Vec::new();
         let mut lower = reach[0].0.max(ANY.0);
         if let Some(rounding) = task.refinement() {
-            // No tree tells more rows apart than differ.
+            // A tree distinguishes at most all distinct rows.
             let cheapest = |r: usize| {
                 candidates.clear();
                 task.leaf_candidates(sample.statistics(r), &mut candidates);
@@ -97,7 +99,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
     }
 
-    /// Goes on where another search for the same trees ended.
+    /// Continues where another search for the same trees ended.
     pub fn after(mut self, first: &Front) -> Self {
         let Front { objective, lower_bound, trace, .. } = first;
         self.measured = Measured::plain(*objective);
@@ -105,7 +107,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         self
     }
 
-    /// The best tree of the depth of the settings, and what is known of it; none where no tree is
+    /// The best tree of the depth of the settings, with its certificate; without a tree if none is
     /// as good as that of the search before.
     pub fn run(mut self, settings: &Checked, relaxed: &Relaxation) -> (Option<Point<K>>, Verdict) {
         let stop = self.search(settings, relaxed).err();
@@ -123,7 +125,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         for depth in deepest.min(1)..=deepest {
             if depth == QUICK && deepest > QUICK {
                 match self.start(deepest) {
-                    // The search may do with less.
+                    // The search may need less.
                     Ok(()) | Err(Stop::Memory) => {}
                     Err(stop) => return Err(stop),
                 }
@@ -138,7 +140,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             (self.depth, self.last) = (depth, depth == deepest);
             let most = self.worst_of(depth);
             let solved = self.bound(most).and_then(|()| self.list(most));
-            // Data too large for fronts may fit the search without limits.
+            // Data that are too large for fronts may fit the search without limits.
             if let (Err(Stop::Memory), true) = (solved, depth <= QUICK) {
                 self.relax(settings, relaxed)?;
                 if self.certificate.is_met() {
@@ -147,19 +149,19 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
             }
             solved?;
         }
-        // Whatever is better than the best tree, or any tree at all, has been ruled out.
+        // Everything better than the best tree, or every tree at all, has been ruled out.
         self.list_all()?;
         self.close();
         Ok(())
     }
 
-    /// Larger than component 0 of any tree of so many levels.
+    /// An upper bound on component 0 of trees with this many levels.
     fn worst_of(&self, depth: usize) -> i64 {
         let splits = (1i64 << depth.min(20)) - 1;
         self.worst.saturating_add(self.engine.task.price().saturating_mul(splits))
     }
 
-    /// Nothing within the windows is better than the best tree.
+    /// Records that no tree within the windows is better than the best tree.
     fn close(&mut self) {
         let best = self.best.filter(|best| best.cost[0] <= self.refused);
         match best {
@@ -173,8 +175,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
     }
 
-    /// Lower bound of objectives if no component 0 is below this: lowered by what units do not
-    /// resolve, and by what evaluating it may be off.
+    /// Lower bound on objectives if no component 0 is below this. It allows for what the units do
+    /// not resolve, and for the error of evaluating it.
     fn bound_of(&self, cost: i64, leaves: u32) -> f64 {
         let task = self.engine.task;
         let value = task.objective_of(cost, leaves);
@@ -182,7 +184,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         value - self.resolution - task.ties() - EVALUATED * terms
     }
 
-    /// Reports what is known of the best tree.
+    /// Reports the best tree.
     fn tell(&mut self) {
         if let Some(best) = self.best {
             self.certificate.settle(self.measured);
@@ -190,18 +192,17 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
                 self.close();
             }
         }
-        // A tree that the rows refuse may have dominated one that they do not.
+        // A tree that does not satisfy the limits may have dominated one that does.
         self.certificate.raise(self.bound_of(self.lower.min(self.refused), 1));
         self.certificate.record();
     }
 
-    /// Whether units resolve the objective of the best tree.
+    /// Whether the units resolve the objective of the best tree.
     fn resolves(&self) -> bool {
         self.measured.meets(self.measured.objective - self.resolution)
     }
 
-    /// Takes over the objective of a tree, from the rows where the task knows them, if the tree
-    /// keeps the limits.
+    /// Measures a tree, from the rows if the task can, and keeps it if it satisfies the limits.
     fn admit(&mut self, point: &Point<K>) -> bool {
         let task = self.engine.task;
         let (tree, labels) = self.engine.plans.tree(point.plan);
@@ -219,7 +220,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         true
     }
 
-    /// A bound on component 0 of the trees of the present depth.
+    /// Takes a lower bound on component 0 of the trees of the present depth.
     fn raise(&mut self, lower: i64) {
         let grain = self.engine.task.grain();
         let lower = (lower + (grain - 1)).div_euclid(grain) * grain;
@@ -229,18 +230,18 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
     }
 
-    /// Takes over bound and tree of the search without limits.
+    /// Takes the bound and the tree of the search without limits.
     fn relax(&mut self, settings: &Checked, relaxed: &Relaxation) -> Result<(), Stop> {
         let (task, monitor) = (self.engine.task, self.engine.monitor);
         let stopped = || monitor.check().is_err();
         let inner = monitor.within(&stopped);
-        // This search may still do what the other refuses.
+        // This search may still solve what the other rejects.
         let settings = settings.within(self.engine.left());
         let Ok(found) = relaxed(&settings, &inner) else { return Ok(()) };
         monitor.count(inner.nodes());
         self.certificate.raise(found.lower_bound);
-        // Least cost of a tree of that objective, in the units of this search, which may charge
-        // less for splits than the other.
+        // Least cost of a tree with that objective in the units of this search, which may charge
+        // less for splits than the other search.
         let (bound, least) = (found.lower_bound, task.objective_of(0, 1));
         let off = self.resolution + task.ties() + EVALUATED * (bound.abs() + least.abs());
         let cost = task.cost_of(bound - off);
@@ -250,7 +251,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         monitor.check()
     }
 
-    /// Offers a tree with the best labels that are admissible.
+    /// Offers a tree with its best admissible labels.
     fn offer_labellings(&mut self, tree: &Tree) -> Result<(), Stop> {
         let root = self.engine.root.clone();
         for point in self.engine.labellings(&root, tree)? {
@@ -273,7 +274,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         }
     }
 
-    /// The best tree from now on, if it keeps the limits: whether it does.
+    /// Makes this the best tree if it satisfies the limits, and returns whether it does.
     fn take(&mut self, point: Point<K>) -> bool {
         let admitted = self.admit(&point);
         if admitted {
@@ -285,7 +286,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         admitted
     }
 
-    /// Weighted cost that multipliers grant every admissible tree, beyond component 0.
+    /// The weighted cost, beyond component 0, that multipliers grant every admissible tree.
     fn allowance(&self, weights: &Weights<K>) -> f64 {
         let side = |k: usize| {
             let (w, (low, high)) = (weights.components[k], self.window[k]);
@@ -300,7 +301,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         sides + leaves
     }
 
-    /// How far a point is beyond each limit, in units of its size; 0 within.
+    /// How far a point exceeds each limit, in units of the component's size; 0 within the limit.
     fn excess(&self, point: &Point<K>) -> ([f64; K], f64) {
         let mut excess = [0.0; K];
         for k in 1..K {
@@ -314,8 +315,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         (excess, f64::from(leaves) / f64::from(most.min(1024)))
     }
 
-    /// Trees to start from, by multipliers that rise until one of them is admissible and then
-    /// fall again half way.
+    /// Finds first trees by raising the multipliers until a tree is admissible, then lowering them
+    /// by half steps.
     fn start(&mut self, depth: usize) -> Result<(), Stop> {
         let (most, share) = STARTS;
         let monitor = self.engine.monitor;
@@ -353,7 +354,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         Ok(())
     }
 
-    /// A tree of low weighted cost, which is offered.
+    /// Offers a tree with a low weighted cost.
     fn descend(&mut self, weights: Weights<K>, depth: usize) -> Result<Option<Point<K>>, Stop> {
         self.engine.set_weights(weights);
         let root = self.engine.root.clone();
@@ -366,7 +367,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         Ok(point)
     }
 
-    /// Least weighted cost over all trees, the tree, and the bound on component 0.
+    /// Least weighted cost over all trees, its tree, and the bound on component 0 that follows.
     fn evaluate(&mut self, weights: Weights<K>) -> Result<(Option<Point<K>>, f64), Stop> {
         self.engine.set_weights(weights);
         let root = self.engine.root.clone();
@@ -415,8 +416,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         Ok(())
     }
 
-    /// One limit: the two trees on either side of it give the next multiplier, until it
-    /// is the best one.
+    /// For one limit: the two trees on either side of it determine the next multiplier, until it is
+    /// the best one.
     fn bound_one(&mut self, side: usize, most: i64) -> Result<(), Stop> {
         let mut weights = Weights { components: [0.0; K], leaf: 0.0 };
         weights.components[0] = 1.0;
@@ -467,7 +468,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     }
 }
 
-/// The least whole number at or above a bound.
+/// The smallest whole number at or above a bound.
 fn whole(bound: f64) -> i64 {
     bound.clamp(i64::MIN as f64 / 4.0, i64::MAX as f64 / 4.0).ceil() as i64
 }

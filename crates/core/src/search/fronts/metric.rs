@@ -1,10 +1,9 @@
 //! The tree with the best F-measure or Matthews correlation.
 //!
-//! Both measures fall when false positives or false negatives rise, and are largest at a
-//! corner of the convex hull of the pairs (FP, FN) that trees attain: at t ≥ 0 the pairs
-//! whose measure is at most t form a convex set. A corner is the least of a weighted sum
-//! α·FP + β·FN, which is misclassification with class weights, so that every step is a
-//! search by the lattice. See docs/maths/fronts.md.
+//! Both measures fall when false positives or false negatives rise, and are largest at a corner of
+//! the convex hull of the pairs (FP, FN) of all trees: for t ≥ 0 the pairs whose measure is at most
+//! t form a convex set. A corner minimises a weighted sum α·FP + β·FN, which is misclassification
+//! with class weights, so every step is a search by the lattice. See docs/maths/fronts.md.
 
 use super::hull::{Hull, Line, Loss, Pair, loss_at};
 use super::ties::without_ties;
@@ -33,11 +32,11 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// One less the measure, for shares of true positives, false positives, false negatives and
-    /// true negatives. Where the quotient is 0/0 the measure is 0.
+    /// One minus the measure, for the shares of true positives, false positives, false negatives
+    /// and true negatives. If the quotient is 0/0, the measure is 0.
     ///
-    /// No two numbers that are nearly equal are subtracted from one another unless 1 or more is
-    /// added to the difference: the result is as exact as the shares.
+    /// Nearly equal numbers are only subtracted if 1 or more is added to the difference, so the
+    /// result is as precise as the shares.
     fn loss(self, [tp, fp, fn_, tn]: [f64; 4]) -> f64 {
         match self {
             Metric::FBeta(beta) => {
@@ -51,7 +50,7 @@ impl Metric {
                 if [chosen, left, positive, negative].contains(&0.0) {
                     return 1.0;
                 }
-                // Each a mean of two shares: no product is out of range.
+                // Each factor is a mean of two shares, so no product is out of range.
                 let mean = |x: f64, of: f64, other: f64| (x / of).sqrt() * (x / other).sqrt();
                 let same = mean(tp, chosen, positive) * mean(tn, left, negative);
                 let crossed = mean(fp, chosen, negative) * mean(fn_, left, positive);
@@ -66,7 +65,7 @@ impl Metric {
         }
     }
 
-    /// Weights (α, β) along whose line the measure does not change to first order.
+    /// Weights (α, β) of the line along which the measure does not change to first order.
     fn slope(self, at: [f64; 2], total: [f64; 2]) -> [f64; 2] {
         match self {
             Metric::FBeta(beta) => {
@@ -89,14 +88,14 @@ impl Metric {
     }
 }
 
-/// Objectives less than this share apart are not told apart by a further search: objective and
-/// bound meet without it.
+/// Objectives that differ by less than this share are not distinguished by another search, because
+/// objective and bound meet without it.
 const WORTH: f64 = MEET / 64.0;
 
-/// Largest sum of class-weighted rows that single lanes hold.
+/// Largest sum of class-weighted rows that single lanes can hold.
 const SINGLE: f64 = (1 << 19) as f64;
 
-/// Largest sum of class-weighted rows that the search keeps as whole numbers.
+/// Largest sum of class-weighted rows that the search stores as whole numbers.
 const EXACT: f64 = (1u64 << 44) as f64;
 
 struct Search<'a> {
@@ -109,47 +108,48 @@ struct Search<'a> {
     /// Weight of the negatives and of the positives.
     total: Pair,
     totals: [f64; 2],
-    /// Weight of the lightest row of all that weigh something.
+    /// Smallest positive weight of a row.
     lightest: BigInt,
     penalty: f64,
     features: &'a BinaryMatrix,
     monitor: &'a Monitor<'a>,
     certificate: Certificate<'a>,
-    /// Trees met on the way, and the place of the best.
+    /// Trees found so far, and the position of the best.
     met: Vec<Met>,
     best: usize,
     sample: (usize, usize),
 }
 
-/// A tree with its errors, exactly, and its objective.
+/// A tree with its exact errors and its objective.
 struct Met {
     point: FrontPoint,
     pair: Pair,
     objective: f64,
 }
 
-/// Which trees a hull is searched for: those of at least so many leaves, as long as the others
-/// have no objective below `rest`.
+/// The trees that a hull is searched for: those with at least this many leaves. All other trees
+/// have an objective of at least `rest`.
 #[derive(Clone, Copy)]
 struct Range {
     leaves: usize,
     rest: f64,
 }
 
-/// Why no result comes of a search for a hull.
+/// Reason why a search for a hull has no result.
 enum End {
     Stopped(Stop),
     Refused(Error),
 }
 
-/// The line that is proven all the same, if there is one, and why there is no more.
+/// The line that is proven nevertheless, if there is one, and the reason why there is no more.
 type Ended = (Option<Box<Line>>, End);
 
-/// The tree of the largest measure, less `leaf_penalty` per leaf; the objective is
-/// 1 − measure + `leaf_penalty`·leaves. The points of the result are trees that were met on
-/// the way and that do not dominate one another.
+/// The tree with the largest measure minus `leaf_penalty` per leaf; the objective is 1 − measure +
+/// `leaf_penalty`·leaves. The points of the result are trees found on the way that do not dominate
+/// each other.
 ///
 /// # Errors
+///
 /// If the weights span too wide a range for a certificate.
 pub fn solve_metric(
     metric: Metric,
@@ -193,7 +193,7 @@ pub fn solve_metric(
         search.meet(met);
     }
     search.certificate.record();
-    // The planted objective is that of this search, not of the weighted ones.
+    // The planted objective is that of this search, not of the weighted searches.
     let weighted = settings.with_switches(|s| s.planted = None);
     let stop = match search.penalised(&weighted) {
         Ok(()) => None,
@@ -213,7 +213,7 @@ impl Search<'_> {
         self.met[self.best].objective
     }
 
-    /// Takes note of a tree.
+    /// Records a tree.
     fn meet(&mut self, met: Met) {
         self.met.push(met);
         let last = self.met.len() - 1;
@@ -223,9 +223,9 @@ impl Search<'_> {
         self.certificate.improve(Measured::plain(self.known()));
     }
 
-    /// Finds the best measure less penalties. Single leaves are known. Trees of at least k leaves
-    /// have no objective below the least loss of any tree with k penalties, and those of exactly
-    /// k none below the least loss of at most k.
+    /// Finds the best measure minus penalties. Single leaves are known. The objective of trees with
+    /// at least k leaves is at least the smallest loss of any tree plus k penalties; for trees with
+    /// exactly k leaves, it is the smallest loss of trees with at most k leaves.
     fn penalised(&mut self, settings: &Settings) -> Result<(), End> {
         let range = Range { leaves: 2, rest: f64::INFINITY };
         let any = self.hull(settings, range, Hull::new(&self.total, &self.lightest, self.loss))?;
@@ -235,7 +235,7 @@ impl Search<'_> {
         }
         let least = any.least();
         let at_least = |leaves: usize, penalty: f64| least + penalty * leaves as f64;
-        // Bound of trees of fewer leaves.
+        // Bound on trees with fewer leaves.
         let mut done = f64::INFINITY;
         for leaves in 2..=most {
             let rest = at_least(leaves, self.penalty);
@@ -253,11 +253,11 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Searches for trees of at most `max_leaves` of the limits until none of the range can be
-    /// better than the best, or none measures more than the best met here.
+    /// Searches for trees with at most the `max_leaves` of the limits until no tree of the range
+    /// can be better than the best, or none has a larger measure than the best tree found here.
     ///
-    /// Every step makes a corner, or closes a gap, or tries the slope at a better corner; all of
-    /// these are finite in number.
+    /// Every step adds a corner, closes a gap, or tries the slope at a better corner; there are
+    /// only finitely many of each.
     fn hull<'h>(
         &mut self,
         settings: &Settings,
@@ -295,25 +295,25 @@ impl Search<'_> {
         }
     }
 
-    /// No allowed tree is below the boundary of one hull.
+    /// Takes a hull whose boundary no allowed tree is below.
     fn bound(&mut self, range: Range, hull: &Hull) {
         let least = hull.least() + self.penalty * range.leaves as f64;
         self.raise(least.min(range.rest));
         self.certificate.record();
     }
 
-    /// A bound on objectives that was added up.
+    /// Takes a lower bound on objectives that is a computed sum.
     fn raise(&mut self, least: f64) {
         self.certificate.raise(lowered(least, self.known()));
     }
 
-    /// Whether the search keeps weighted sums as whole numbers.
+    /// Whether the search stores weighted sums as whole numbers.
     fn is_exact(&self, [a, b]: [f64; 2]) -> bool {
         let whole = self.whole && a.fract() == 0.0 && b.fract() == 0.0;
         whole && a * self.totals[0] + b * self.totals[1] <= EXACT
     }
 
-    /// The same weights as small whole numbers where they are whole, and near 1 elsewhere.
+    /// The same weights as small whole numbers if they are whole, otherwise scaled to near 1.
     fn reduced(&self, [a, b]: [f64; 2]) -> [f64; 2] {
         if self.whole {
             let divisor = divisor(a, b);
@@ -323,8 +323,8 @@ impl Search<'_> {
         [times_power(a, unit), times_power(b, unit)]
     }
 
-    /// Weights as whole numbers that single lanes hold, if rows weigh whole numbers; any
-    /// weights near the slope will do.
+    /// Weights as whole numbers that single lanes can hold, if rows have whole weights. Any weights
+    /// near the slope are suitable.
     fn rounded(&self, [a, b]: [f64; 2]) -> [f64; 2] {
         let largest = (a * self.totals[0] + b * self.totals[1]).max(f64::MIN_POSITIVE);
         let unit = SINGLE / largest;
@@ -336,7 +336,7 @@ impl Search<'_> {
         [times_power(a, unit), times_power(b, unit)]
     }
 
-    /// The tree with the least weighted errors and the line that no tree is below; after a stop
+    /// The tree with the least weighted errors, and the line that no tree is below. After a stop,
     /// the line that is proven, if there is one.
     fn least(
         &mut self,
@@ -354,14 +354,14 @@ impl Search<'_> {
         let task =
             Accuracy::new(&labels, 2, Some(&of_rows[..]), 0.0, most_leaves).map_err(refused)?;
         let total = Precise::of(of_rows.iter().copied()).value();
-        // Rows weigh what their products round to, which is less where they leave the range.
+        // Rows weigh their rounded products, which are smaller if they leave the range.
         let lost = of_rows.len() as f64 * f64::from_bits(1);
         let exponent = self.sums.exponent;
         let line = |bound: f64| {
             let least = bound * total * (1.0 - EVALUATED) - lost;
             Line::new(weights, least.max(0.0), exponent)
         };
-        // Bounds of the weighted search move the bound of this one.
+        // Bounds of the weighted search raise the bound of this search.
         let solution = {
             let (monitor, known) = (self.monitor, self.known());
             let penalties = self.penalty * range.leaves as f64;
@@ -395,7 +395,7 @@ impl Search<'_> {
         }
         let is_least = solution.objective <= solution.lower_bound;
         match solution.status {
-            // A search that is stopped may be optimal to 1e-9 only.
+            // A search that is stopped may only be optimal to 1e-9.
             Status::Optimal if is_least && self.is_exact(weights) => {
                 let line = Line::through(weights, &found);
                 Ok((found, line))
@@ -413,7 +413,7 @@ impl Search<'_> {
         }
     }
 
-    /// Weight of the negatives and of the positives at every leaf of a tree.
+    /// Weight of the negatives and of the positives in every leaf of a tree.
     fn leaf_sums(&self, tree: &Tree) -> Vec<Pair> {
         let rows = self.positive.iter().enumerate();
         let group = rows.map(|(i, &p)| Some(2 * tree.leaf_of(self.features, i) + usize::from(p)));
@@ -422,7 +422,7 @@ impl Search<'_> {
         (0..tree.n_nodes()).map(|_| [next(), next()]).collect()
     }
 
-    /// The leaves of a tree that are positive for the best measure: those from some share of
+    /// The labels of a tree's leaves for the best measure: leaves are positive from some share of
     /// positives on.
     fn best_labels(&self, tree: &Tree, sums: &[Pair]) -> Vec<bool> {
         let mut leaves: Vec<(usize, [f64; 2])> = (0..tree.n_nodes())
@@ -448,7 +448,7 @@ impl Search<'_> {
         chosen
     }
 
-    /// A tree with these leaves positive.
+    /// A tree with these leaves predicted positive.
     fn labelled(&self, tree: Tree, sums: &[Pair], positive: impl Fn(usize) -> bool) -> Met {
         let mut labels = vec![-1; tree.n_nodes()];
         let mut pair = Pair::default();
@@ -468,8 +468,8 @@ impl Search<'_> {
     fn finish(self, stop: Option<Stop>) -> Front {
         let Search { met, best, certificate, monitor, sample, totals, .. } = self;
         let mut met: Vec<FrontPoint> = met.into_iter().map(|met| met.point).collect();
-        // The tree of fewest leaves among those of the same errors, which is the best one if it is
-        // among them.
+        // Of the trees with the same errors, the one with the fewest leaves; it replaces the best
+        // tree if that is one of them.
         let (errors, leaves) = (pair(&met[best]), met[best].tree.n_leaves());
         met.sort_by(|p, q| {
             let (a, b) = (pair(p), pair(q));
@@ -485,7 +485,7 @@ impl Search<'_> {
             better
         });
         debug_assert!(met.iter().find(|p| is_best(p)).is_some_and(|p| p.tree.n_leaves() <= leaves));
-        // Each weight is off by half a unit in its last place, in either of two sums.
+        // Each weight has an error of half a unit in its last place, in either of two sums.
         let tie = f64::EPSILON * (totals[0] + totals[1]);
         let best = met.iter().position(is_best);
         let met = without_ties(met, tie, best);
@@ -504,7 +504,8 @@ impl Search<'_> {
     }
 }
 
-/// A bound that was added up from parts; the objective that is known where it is no less.
+/// A bound that is a sum of parts, lowered by their rounding; the known objective if the bound is
+/// no less.
 fn lowered(least: f64, known: f64) -> f64 {
     if least < known { least - EVALUATED * least } else { known }
 }
@@ -513,7 +514,7 @@ fn pair(point: &FrontPoint) -> [f64; 2] {
     [point.costs[0], point.costs[1]]
 }
 
-/// Weights as numbers, from units of 2^`exponent`.
+/// Weights as floating-point numbers, from units of 2^`exponent`.
 fn in_units(pair: &Pair, exponent: i32) -> [f64; 2] {
     let one = BigInt::from(1);
     [0, 1].map(|k| times_power(ratio(&pair[k], &one), exponent))
@@ -529,7 +530,7 @@ mod tests {
     use super::*;
     use crate::task::fixed::power_of_two;
 
-    /// 1 − MCC as it is defined.
+    /// 1 − MCC straight from its definition.
     fn matthews([tp, fp, fn_, tn]: [f64; 4]) -> f64 {
         let below = ((tp + fp) * (tp + fn_) * (tn + fp) * (tn + fn_)).sqrt();
         1.0 - (tp * tn - fp * fn_) / below
@@ -543,13 +544,14 @@ mod tests {
             let f1 = 2.0 * tp / (2.0 * tp + fp + fn_);
             assert!((Metric::FBeta(1.0).loss(counts) - (1.0 - f1)).abs() < 1e-15);
         }
-        // Nothing is predicted, and everything right; one of 2^60 wrong, of which half are negative.
+        // Nothing is predicted positive; everything is right; one in 2^60 is wrong, and half are
+        // negative.
         assert_eq!(Metric::Matthews.loss([0.0, 0.0, 3.0, 2.0]), 1.0);
         assert_eq!(Metric::Matthews.loss([3.0, 0.0, 0.0, 2.0]), 0.0);
         let half = power_of_two(59);
         let tiny = Metric::Matthews.loss([half, 1.0, 0.0, half]) * half;
         assert!((tiny - 1.0).abs() < 1e-15, "{tiny}");
-        // As far apart as weights may be.
+        // Weights that differ as much as they may.
         let wide = Metric::Matthews.loss([1e-290, 1e-300, 1e-295, 1.0]);
         assert!((wide / 5.00005e-6 - 1.0).abs() < 1e-5, "{wide}");
     }

@@ -1,10 +1,10 @@
 //! Fronts of non-dominated costs, and the best tree under limits on further components.
 //!
-//! For costs of whole numbers that add up over the leaves ([`FrontTask`]) the searches here
-//! bound subproblems by their least weighted cost and list only the points that the bounds leave
-//! open: [`solve_front`] gives the whole front of two components, [`solve_limited`] the least of
-//! one component with the others within their windows, [`solve_metric`] the best of a measure of
-//! both error rates.
+//! For costs that are whole numbers and add up over the leaves ([`FrontTask`]), these searches
+//! bound subproblems by their least weighted cost and only list the points that the bounds leave
+//! open. [`solve_front`] returns the whole front of two components, [`solve_limited`] the least of
+//! one component with the others within their windows, and [`solve_metric`] the best of a measure
+//! of both error rates.
 
 mod alike;
 mod cheapest;
@@ -42,37 +42,37 @@ use engine::{Engine, Point};
 pub struct FrontPoint {
     /// The tree, over the caller's features.
     pub tree: Tree,
-    /// Label that every leaf predicts, −1 at splits; as long as the tree.
+    /// Label of every leaf, −1 at splits; as long as the arrays of the tree.
     pub labels: Vec<i64>,
-    /// Components of its cost, in the units of the task.
+    /// Components of its cost, in the units that users see.
     pub costs: Vec<f64>,
 }
 
 /// A front and the evidence for it.
 #[derive(Clone, Debug)]
 pub struct Front {
-    /// Trees that do not dominate one another, by ascending first component; the one best
-    /// tree of a limited search or none.
+    /// Trees that do not dominate each other, by ascending first component. After a search under
+    /// limits: the best tree, if there is one.
     pub points: Vec<FrontPoint>,
-    /// Place of the best point of a search for one tree.
+    /// Position of the best point, if the search was for one tree.
     pub best: Option<usize>,
     /// Objective of the best point: component 0 with the penalty of all leaves.
     pub objective: f64,
-    /// No admissible tree has a smaller objective; NaN for a whole front.
+    /// A lower bound on the objective of every admissible tree; NaN for a whole front.
     pub lower_bound: f64,
-    /// Why the search ended; a front is complete when optimal.
+    /// Why the search ended; a front is complete if this is optimal.
     pub status: Status,
-    /// Leaves evaluated.
+    /// Number of leaves evaluated.
     pub nodes: u64,
     /// Rows after merging.
     pub n_distinct_rows: usize,
-    /// Columns after dropping constants, duplicates and complements.
+    /// Columns without constants, duplicates and complements.
     pub n_columns: usize,
     /// Improvements over time.
     pub trace: Vec<TracePoint>,
 }
 
-/// A tree with its costs, from the rows where the task knows them.
+/// A tree with its costs, computed from the rows if the task can.
 fn point<T: FrontTask<K>, const K: usize>(
     engine: &Engine<T, K>,
     features: &BinaryMatrix,
@@ -89,7 +89,7 @@ fn point<T: FrontTask<K>, const K: usize>(
 
 /// The whole front of two components that are better when smaller.
 ///
-/// On a limit the points found so far, which do not dominate one another.
+/// After a limit, the points found so far, which do not dominate each other.
 pub(crate) fn solve_front<T: FrontTask<2>>(
     task: &T,
     features: &BinaryMatrix,
@@ -101,7 +101,7 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
     let mut stairs = Vec::new();
     let depth = settings.limits.max_depth.min(root.sample.n_columns());
     let mut solved = Ok(());
-    // Shallow fronts take little time and are there when a limit ends the search.
+    // Fronts of small depth take little time, and remain if a limit ends the search.
     for depth in depth.min(1)..=depth {
         let mut found = Vec::new();
         solved = whole::front(&mut engine, &root, depth, &mut found);
@@ -127,7 +127,7 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
     })
 }
 
-/// The result, unless only the range of the data keeps it from being certain.
+/// The result; `None` if it is uncertain only because of the range of the data.
 pub(crate) fn resolved(
     found: Front,
     widest: impl FnOnce() -> (&'static str, String),
@@ -138,11 +138,12 @@ pub(crate) fn resolved(
     Err(too_wide(widest(), found.objective, found.lower_bound))
 }
 
-/// The tree with the least component 0 whose other components lie within their windows.
+/// The tree with the smallest component 0 whose other components lie within their windows.
 ///
-/// `relaxed` is the same search without the windows; `first` is what another one found whose
-/// units did not resolve it. Without a point, and with an infinite objective, when the search was stopped before an admissible tree
-/// was met, or when there is proven to be none: `Status::Infeasible`.
+/// `relaxed` is the same search without the windows; `first` is the result of another search whose
+/// units did not resolve it. The result has no point and an infinite objective if the search was
+/// stopped before it found an admissible tree, or if there is proven to be none:
+/// `Status::Infeasible`.
 pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
     task: &T,
     relaxed: &Relaxation,

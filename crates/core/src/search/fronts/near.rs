@@ -1,5 +1,5 @@
-//! Trees of two levels at most under the present weights: what is known of them, what threads find
-//! ahead of the search, and deeper trees of low weighted cost that are made of them.
+//! Trees of at most two levels under the present weights: a memo of them, threads that find them
+//! ahead of the search, and deeper trees of low weighted cost that are built from them.
 
 use super::engine::{Engine, Point};
 use super::node::{FrontNode, Place};
@@ -14,22 +14,22 @@ use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// Bytes of what is known of a node apart from its columns, with its place in a table that is half
-/// full and the boxes of a tree.
+/// Bytes of an entry without its columns, including its place in a half-full table and the boxes of
+/// a tree.
 const NEAR_BYTES: usize = 544;
 
 /// Message for a poisoned lock.
 const CALM: &str = "no panic while locked";
 
-/// Nodes that a thread found.
+/// Nodes that a thread has finished.
 type Found<const K: usize> = Vec<(Place, Arc<Least<K>>)>;
 
-/// Knowledge about a node down to two levels: the plan is that of the tree.
+/// What is known about a node down to two levels, and the plan of the tree.
 pub(super) type Near<const K: usize> = (Arc<Least<K>>, Option<Point<K>>);
 
 impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
-    /// Looks at the sides of questions at a node with `depth` left before the search does, which will
-    /// ask for nearly all of them, on threads where that is worth it.
+    /// Before the search needs them, looks at the sides of the questions at a node with `depth`
+    /// left, on threads if that is worthwhile. The search will need nearly all of them.
     pub fn look_ahead(
         &mut self,
         node: &FrontNode<K>,
@@ -41,7 +41,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         }
         let n = node.sample.n_columns();
         let pairs = triangle::pairs(n);
-        // Nodes below one side; every other one has the rows of one below another side.
+        // Number of nodes below one side; every second one has the rows of a node below another
+        // side.
         let nodes = match depth - SHALLOW {
             1 => 1,
             2 => 1 + n,
@@ -73,8 +74,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         Ok(())
     }
 
-    /// Results of threads for sides of a node, and for all sides of these if `depth` levels are
-    /// more than pairs suffice for.
+    /// Results of threads for the sides of a node; also for the sides of these, if `depth` levels
+    /// are more than pairs cover.
     fn look_at(
         &self,
         node: &FrontNode<K>,
@@ -110,7 +111,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         Ok(found)
     }
 
-    /// Search for trees of at most two levels, with these settings.
+    /// A search for trees of at most two levels with these settings.
     fn looks<'e>(&'e self, settings: &'e Settings) -> Shallow<'e, 'a, T, K> {
         Shallow {
             leaves: &self.leaves,
@@ -123,7 +124,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         }
     }
 
-    /// Least weighted cost of the trees of at most `depth` ≤ 2 over the rows of `node`.
+    /// Least weighted cost of trees of at most `depth` ≤ 2 over the rows of `node`.
     pub fn shallow(&mut self, node: &FrontNode<K>, depth: usize) -> Result<Near<K>, Stop> {
         let place = node.place(depth);
         let least = match self.weighing.near.get(&place) {
@@ -147,7 +148,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         }
     }
 
-    /// Bytes of what is known of a node with so many columns.
+    /// Bytes of an entry for a node with this many columns.
     fn near_bytes(n_columns: usize) -> usize {
         NEAR_BYTES + size_of::<[f64; 2]>() * n_columns
     }
@@ -165,8 +166,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         }
     }
 
-    /// A tree of low weighted cost: every split is the first of the best tree of two levels below
-    /// it, and the last two levels are exact.
+    /// A tree of low weighted cost: every split is the first split of the best tree of two levels,
+    /// and the last two levels are exact.
     pub fn dive(&mut self, node: &FrontNode<K>, depth: usize) -> Result<Option<Point<K>>, Stop> {
         let (_, near) = self.shallow(node, depth.min(SHALLOW))?;
         let Some(point) = near.filter(|_| depth > SHALLOW) else { return Ok(near) };

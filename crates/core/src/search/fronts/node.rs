@@ -1,4 +1,4 @@
-//! A set of rows of the search, with what is computed of them once.
+//! A set of rows in the search, and values that are computed for it once.
 
 use super::curves::Curves;
 use super::leaves::{Budget, Leaves};
@@ -9,10 +9,10 @@ use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;
 use std::sync::{Arc, OnceLock};
 
-/// Steps between two looks at the monitor.
+/// Number of steps between two checks of the monitor.
 const STRIDE: usize = 1 << 16;
 
-/// Looks at the monitor as work is done.
+/// Checks the monitor as work is done.
 #[derive(Clone)]
 pub(super) struct Pace<'a> {
     monitor: &'a Monitor<'a>,
@@ -24,7 +24,7 @@ impl<'a> Pace<'a> {
         Pace { monitor, work: 0 }
     }
 
-    /// So many steps are to be done.
+    /// Counts steps that are about to be done.
     #[inline(always)]
     pub fn spend(&mut self, steps: usize) -> Result<(), Stop> {
         self.work += steps;
@@ -36,28 +36,28 @@ impl<'a> Pace<'a> {
     }
 }
 
-/// Identity of a set of rows, and the depth of trees over them.
+/// Identifies a set of rows and the size of trees over them.
 pub(super) type Place = (u128, usize, usize);
 
 /// Rows of one node of the search.
 pub(super) struct FrontNode<const K: usize> {
     pub sample: Sample,
     pub key: u128,
-    /// The same in the order of time, where leaves are curves.
+    /// The same rows in the order of time, if leaves are curves.
     pub rows: Rows,
-    /// Sums of the statistics over all rows, then their size: numbers of rows and of events.
+    /// Sums of the statistics over all rows, then their size: the number of rows and of events.
     pub total: Vec<i64>,
     children: Vec<[OnceLock<Arc<FrontNode<K>>>; 2]>,
-    /// Sums of single columns alone, and with those of pairs.
+    /// Sums of single columns only, and sums that include pairs.
     pairs: [OnceLock<Arc<Pairs<K>>>; 2],
 }
 
 impl<const K: usize> FrontNode<K> {
-    /// Bytes of a node apart from its rows and columns: itself, and what the allocator adds to each
-    /// of its lists.
+    /// Bytes of a node without its rows and columns, including what the allocator adds to each of
+    /// its lists.
     const BYTES: usize = size_of::<FrontNode<K>>() + 12 * 16;
 
-    /// `rows` are those of the sample in the order of time, where leaves are `curves`.
+    /// `rows` are those of the sample in the order of time, if leaves are `curves`.
     pub fn new(sample: Sample, rows: Rows, curves: Option<&Curves>) -> Self {
         let mut total = sample.total.clone();
         if let Some(curves) = curves {
@@ -70,7 +70,7 @@ impl<const K: usize> FrontNode<K> {
         FrontNode { key, sample, rows, total, children, pairs: Default::default() }
     }
 
-    /// The rows in which column `c` has the value; kept where the budget allows it.
+    /// The rows in which column `c` has the value. They are kept if the budget allows it.
     pub fn child(
         &self,
         c: usize,
@@ -85,7 +85,7 @@ impl<const K: usize> FrontNode<K> {
         let sides = curves.map(|curves| curves.sides(&self.rows, self.sample.columns[c]));
         let rows = sides.map_or_else(Rows::default, |[no, yes]| if value { yes } else { no });
         let child = Arc::new(FrontNode::new(self.sample.restrict(c, value), rows, curves));
-        // Statistics, bits, size and the number of a row.
+        // Statistics, bits, size and number of a row.
         let row = 8 * (child.sample.channels + child.sample.words() + 1) + 4;
         let rows = row * child.sample.n_rows() + 8 * child.rows.mask.len();
         if budget.take(rows + 64 * child.sample.n_columns() + Self::BYTES) {
@@ -94,12 +94,12 @@ impl<const K: usize> FrontNode<K> {
         child
     }
 
-    /// The same if it is kept.
+    /// The same node if it is kept.
     pub fn kept_child(&self, c: usize, value: bool) -> Option<&Self> {
         self.children[c][usize::from(value)].get().map(|child| &**child)
     }
 
-    /// Place in the memo of trees of at most so many levels.
+    /// Key in the memo for trees of at most this many levels.
     pub fn place(&self, depth: usize) -> Place {
         (self.key, self.sample.n_rows(), depth.min(self.sample.n_columns()))
     }
@@ -109,8 +109,8 @@ impl<const K: usize> FrontNode<K> {
         self.pairs[1].get().is_some()
     }
 
-    /// The leaves of single columns, of pairs too where `both`; kept where the budget allows it.
-    /// Stops where they take more than all the memory.
+    /// The leaves of single columns, and with `both` also of pairs. They are kept if the budget
+    /// allows it. Stops if they need more than the total memory.
     pub fn pairs<T: FrontTask<K>>(
         &self,
         both: bool,

@@ -1,4 +1,4 @@
-//! Sums of the rows with one column or two, or what leaves of these rows cost.
+//! Sums over the rows with one or two given columns, or the costs of these rows as a leaf.
 
 use super::alike::Kinds;
 use super::curves::Curves;
@@ -9,13 +9,13 @@ use crate::search::curve::kernel::Splits;
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;
 
-/// Steps, of a nanosecond or so, that the cost of a leaf takes.
+/// Number of steps (of about a nanosecond) that computing the cost of a leaf takes.
 pub(super) const LEAF_STEPS: usize = 100;
 
-/// All leaves of depth two of a node: the sums of their rows where costs are linear in them,
-/// otherwise their costs, whatever the weights.
+/// All leaves of depth two of a node: the sums of their rows if costs are linear in these,
+/// otherwise their costs, which do not depend on the weights.
 pub(super) struct Pairs<const K: usize> {
-    /// Sums of the statistics and the size.
+    /// Length of a record: the sums of the statistics and the size.
     record: usize,
     total: Vec<i64>,
     one: Vec<i64>,
@@ -26,7 +26,7 @@ pub(super) struct Pairs<const K: usize> {
     cells: Vec<[[i64; K]; 4]>,
 }
 
-/// Buffers for the sums of one leaf and its costs.
+/// Buffers for the sums and the costs of one leaf.
 #[derive(Default)]
 pub(super) struct Scratch<const K: usize> {
     record: Vec<i64>,
@@ -40,12 +40,12 @@ impl<const K: usize> Scratch<K> {
 }
 
 impl<const K: usize> Pairs<K> {
-    /// Bytes of those over a node: what they take, and what more while they are made.
+    /// Bytes for a node: the result, and what is needed in addition while it is computed.
     pub fn bytes(node: &FrontNode<K>, both: bool, linear: bool) -> (usize, usize) {
         let n = node.sample.n_columns();
         let two = if both { triangle::pairs(n) } else { 0 };
         let (record, costs) = (size_of_val(&node.total[..]), size_of::<[[i64; K]; 2]>());
-        // A bit per row and column, in whole words.
+        // One bit per row and column, in whole words.
         let bits = if both { n * node.sample.n_rows().div_ceil(8) } else { 0 };
         if linear {
             return ((n + two) * record, bits);
@@ -53,8 +53,8 @@ impl<const K: usize> Pairs<K> {
         (n * record + (n + 2 * two) * costs, two * record + bits)
     }
 
-    /// The sums of single columns, and of pairs if `both`; O(rows · (columns true in a row)²), or
-    /// O(rows · columns² / 64) where many rows have the same statistics.
+    /// The sums of single columns, and with `both` also of pairs; O(rows · (columns true in a
+    /// row)²), or O(rows · columns² / 64) if many rows have the same statistics.
     pub fn new<T: FrontTask<K>>(
         node: &FrontNode<K>,
         both: bool,
@@ -96,7 +96,7 @@ impl<const K: usize> Pairs<K> {
         Ok(pairs)
     }
 
-    /// The costs of all sides and cells by their sums; O(columns²).
+    /// The costs of all sides and cells, from their sums; O(columns²).
     fn cost_sums<T: FrontTask<K>>(
         &mut self,
         node: &FrontNode<K>,
@@ -130,7 +130,7 @@ impl<const K: usize> Pairs<K> {
         Ok(())
     }
 
-    /// The same where leaves are curves; O(columns² · rows).
+    /// The same if leaves are curves; O(columns² · rows).
     fn cost_curves<T: FrontTask<K>>(
         &mut self,
         node: &FrontNode<K>,
@@ -172,7 +172,7 @@ impl<const K: usize> Pairs<K> {
                         self.sums_of_cell(f, a == 1, g, b == 1, &mut scratch.record);
                         cells[2 * a + b] = match of_column {
                             Some(leaves) => cost(leaves[b], scratch),
-                            // The whole side, or nothing.
+                            // One cell is the whole side, and the other is empty.
                             None if scratch.record[self.record - 1] > 0 => self.sides[f][a],
                             None => [NO_LEAF; K],
                         };
@@ -242,13 +242,13 @@ impl<const K: usize> Pairs<K> {
         &self.total
     }
 
-    /// Sums over the rows with column `f`.
+    /// Sums over the rows in which column `f` is true.
     #[inline(always)]
     pub fn one(&self, f: usize) -> &[i64] {
         &self.one[f * self.record..(f + 1) * self.record]
     }
 
-    /// Sums over the rows with columns `f` and `g`, where costs are linear.
+    /// Sums over the rows in which columns `f` and `g` are true, if costs are linear.
     #[inline(always)]
     pub fn two(&self, f: usize, g: usize) -> &[i64] {
         let (f, g) = if f > g { (f, g) } else { (g, f) };
@@ -285,14 +285,14 @@ impl<const K: usize> Pairs<K> {
         }
     }
 
-    /// Costs of the four leaves of columns `f` > `g`, at 2 · (value of f) + (value of g), where
-    /// they are not linear.
+    /// Costs of the four leaves of columns `f` > `g`, at 2 · (value of f) + (value of g), if costs
+    /// are not linear.
     #[inline(always)]
     pub fn cells(&self, f: usize, g: usize) -> &[[i64; K]; 4] {
         &self.cells[triangle::place(f, g)]
     }
 
-    /// Writes the costs of every label of the rows in which column `f` has the value.
+    /// Writes the costs of every label for the rows in which column `f` has the value.
     pub fn costs_of_side<T: FrontTask<K>>(
         &self,
         leaves: &Leaves<T, K>,
@@ -326,7 +326,7 @@ impl<const K: usize> Pairs<K> {
 }
 
 impl<const K: usize> Scratch<K> {
-    /// One cost, or none.
+    /// Takes a cost, unless it is that of no leaf.
     fn take(&mut self, cost: [i64; K]) {
         self.costs.clear();
         self.costs.extend((cost[0] != NO_LEAF).then_some(cost));

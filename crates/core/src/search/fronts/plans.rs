@@ -1,4 +1,4 @@
-//! Trees with a label at every leaf, as plans that share their parts.
+//! Stores trees with labelled leaves as plans, which share their parts.
 
 use crate::data::Sample;
 use crate::tree::Tree;
@@ -9,7 +9,7 @@ pub(super) enum Plan {
     Leaf {
         label: u32,
     },
-    /// The caller's feature; plans of the rows with and without it.
+    /// The caller's feature, and the plans of the rows where it is true and where it is false.
     Split {
         feature: u32,
         yes: u32,
@@ -17,20 +17,20 @@ pub(super) enum Plan {
     },
 }
 
-/// Plans in one piece of memory: a list that grew as a whole would be copied, and for a moment be
-/// there twice.
+/// Number of plans in one piece of memory. A single growing list would be copied, and would exist
+/// twice during the copy.
 const PIECE: usize = 1 << 14;
 
-/// All plans of a search; a plan is named by its place.
+/// All plans of a search; a plan is identified by its position.
 #[derive(Debug, Default)]
 pub(super) struct Plans {
     pieces: Vec<Vec<Plan>>,
-    /// Plan of a leaf of every label.
+    /// For every label, the plan of a leaf with this label.
     of_labels: Vec<u32>,
 }
 
 impl Plans {
-    /// Bytes that they take.
+    /// Bytes of the plans.
     pub fn bytes(&self) -> usize {
         self.pieces.len() * PIECE * size_of::<Plan>()
     }
@@ -49,7 +49,7 @@ impl Plans {
         (full + piece.len() - 1) as u32
     }
 
-    /// The feature at the root; `None` of a leaf.
+    /// The feature at the root; `None` for a leaf.
     pub fn root(&self, plan: u32) -> Option<usize> {
         match self.of(plan) {
             Plan::Leaf { .. } => None,
@@ -73,7 +73,7 @@ impl Plans {
         self.push(Plan::Split { feature: column.feature as u32, yes, no })
     }
 
-    /// The tree of a plan with the label of every node's leaf, −1 at splits.
+    /// The tree of a plan, and the label of every leaf (−1 at splits).
     pub fn tree(&self, plan: u32) -> (Tree, Vec<i64>) {
         match self.of(plan) {
             Plan::Leaf { label } => (Tree::leaf(), vec![i64::from(label)]),

@@ -1,5 +1,5 @@
-//! All points of a subproblem that may still matter: weighted cost within a bound, totals
-//! within a window, and not dominated by one another.
+//! Lists all points of a subproblem that may still matter: with a weighted cost within a bound,
+//! totals within a window, and not dominated by each other.
 
 use super::engine::{Engine, Point};
 use super::node::{FrontNode, Pace};
@@ -11,19 +11,19 @@ use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-/// Conditions on a point of a subproblem to be part of an answer.
+/// Conditions that a point of a subproblem must satisfy to be part of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds<const K: usize> {
     /// Largest weighted cost.
     pub value: f64,
-    /// Least and largest total of every component.
+    /// Smallest and largest total of every component.
     pub window: [(i64, i64); K],
     /// Most leaves.
     pub leaves: u32,
 }
 
 impl<const K: usize> Bounds<K> {
-    /// For one side of a split, when the other side costs at least `value` and its totals
+    /// The bounds for one side of a split, if the other side costs at least `value` and its totals
     /// lie in `reach`.
     pub fn beside(&self, value: f64, price: i64, reach: &[(i64, i64); K]) -> Bounds<K> {
         let mut window = self.window;
@@ -41,15 +41,15 @@ impl<const K: usize> Bounds<K> {
     }
 }
 
-/// Value that a search must reach to show that one is above another, however sums are rounded.
+/// A value that proves another one to be larger than `value`, however sums are rounded.
 pub(super) fn above(value: f64, rounding: f64) -> f64 {
     (value + rounding).next_up()
 }
 
-/// A split whose plan is made only if its point is kept: column, plans of both sides.
+/// A split whose plan is only made if its point is kept: the column and the plans of both sides.
 type Draft = (usize, u32, u32);
 
-/// Marks plans of points that are places in a list of drafts.
+/// Marks a plan that is a position in a list of drafts.
 const DRAFT: u32 = 1 << 31;
 
 /// Bytes of points.
@@ -57,26 +57,26 @@ fn bytes_of<const K: usize>(points: &[Point<K>]) -> usize {
     size_of_val(points)
 }
 
-/// Points gathered before the dominated ones are dropped.
+/// Number of points that are gathered before dominated ones are removed.
 const BATCH: usize = 1 << 14;
 
-/// Points of a node as they are found.
+/// The points of a node found so far.
 pub(super) struct Gathered<const K: usize> {
     pub points: Vec<Point<K>>,
     drafts: Vec<Draft>,
     batch: usize,
-    /// Places of the points by their last component, where one of each is enough.
+    /// Positions of the points by their last component, if one point of each is enough.
     place_of: Option<FxHashMap<i64, u32>>,
 }
 
-/// Bytes of a place in a table of places.
+/// Bytes of an entry in a table of positions.
 const PLACE: usize = size_of::<(i64, u32)>() + 1;
 
 impl<const K: usize> Gathered<K> {
-    /// Bytes that they take.
+    /// Bytes of the points and drafts.
     fn bytes(&self) -> usize {
         let places = self.place_of.as_ref().map_or(0, FxHashMap::capacity);
-        // A table of places is at most seven eighths full.
+        // A table of positions is at most seven eighths full.
         bytes_of(&self.points) + self.drafts.len() * size_of::<Draft>() + places * PLACE * 8 / 7
     }
 
@@ -108,8 +108,8 @@ impl<const K: usize> Gathered<K> {
 }
 
 impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
-    /// The points of trees of at most `depth` over the rows of `node` within the bounds,
-    /// by ascending weighted cost.
+    /// The points of trees of at most `depth` over the rows of `node` within the bounds, by
+    /// ascending weighted cost.
     pub fn points(
         &mut self,
         node: &Arc<FrontNode<K>>,
@@ -140,26 +140,28 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         Ok(gathered.points)
     }
 
-    /// Begins with these points.
+    /// Starts with these points.
     pub fn gather(&self, points: Vec<Point<K>>) -> Gathered<K> {
         let places = || points.iter().map(|p| p.cost[K - 1]).zip(0..).collect();
         let place_of = self.keeps_best().then(places);
         Gathered { points, drafts: Vec::new(), batch: BATCH, place_of }
     }
 
-    /// Whether of points with the same last component only that with the least first one matters.
+    /// Whether, of points with the same last component, only the one with the smallest first
+    /// component matters.
     fn keeps_best(&self) -> bool {
         K == 2 && self.max_leaves == u32::MAX && !self.keep_all && self.task.exact(1)
     }
 
-    /// Drops the dominated points and makes the plans of the others, by ascending weighted cost.
+    /// Removes dominated points and makes the plans of the others, sorted by ascending weighted
+    /// cost.
     pub fn settle(&mut self, node: &FrontNode<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         self.sift(node, gathered)?;
         self.by_value(&mut gathered.points);
         Ok(())
     }
 
-    /// Drops the dominated points and makes the plans of the others.
+    /// Removes dominated points and makes the plans of the others.
     fn sift(&mut self, node: &FrontNode<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         self.nondominated(&mut gathered.points)?;
         for point in &mut gathered.points {
@@ -172,7 +174,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         Ok(())
     }
 
-    /// Sifts when many points have been gathered, unless that is done as they are.
+    /// Sifts once many points have been gathered, unless this happens as they are added.
     fn thin(&mut self, node: &FrontNode<K>, gathered: &mut Gathered<K>) -> Result<(), Stop> {
         if gathered.points.len() > gathered.batch {
             if gathered.place_of.is_none() {
@@ -184,7 +186,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         Ok(())
     }
 
-    /// Points of both children of a split on column `c`; `None` when they cannot matter.
+    /// Points of both sides of a split on column `c`; `None` if they cannot matter.
     pub fn child_points(
         &mut self,
         node: &Arc<FrontNode<K>>,
@@ -221,7 +223,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         Ok(Some([yes, no]))
     }
 
-    /// Candidates of a leaf with these sums.
+    /// The candidates of a leaf with these sums.
     pub fn leaf_points(
         &mut self,
         record: &[i64],
@@ -246,8 +248,8 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         }
     }
 
-    /// Points of both sides of column `f` at depth at most two, `least` being the least
-    /// value of either (false, true).
+    /// Points of both sides of column `f` at depth at most two; `least` is the least value of
+    /// either side (false, true).
     fn side_points(
         &mut self,
         node: &FrontNode<K>,
@@ -283,7 +285,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         Ok(sides)
     }
 
-    /// Points of one side of a column split on `g`.
+    /// Points of one side of a column that is split on `g`.
     fn cell_points(
         &mut self,
         pairs: &Pairs<K>,
@@ -317,7 +319,7 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
         }
     }
 
-    /// Appends the points of a split on column `c` that the bounds admit; both lists by
+    /// Appends the points of a split on column `c` that the bounds allow; both lists are sorted by
     /// ascending weighted cost.
     pub fn combine(
         &mut self,
@@ -350,7 +352,8 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
             + self.weighing.weights.leaf * f64::from(point.leaves - 1)
     }
 
-    /// Keeps the points that no other dominates, or all; of equal ones the one with fewest leaves.
+    /// Keeps the points that no other point dominates (or all); of equal points, the one with the
+    /// fewest leaves.
     fn nondominated(&self, points: &mut Vec<Point<K>>) -> Result<(), Stop> {
         let budget = self.max_leaves != u32::MAX;
         if self.keep_all {
@@ -373,7 +376,8 @@ impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
                 let by_rest = p.cost[1..].cmp(&q.cost[1..]);
                 by_rest.then(p.cost[0].cmp(&q.cost[0])).then(p.leaves.cmp(&q.leaves))
             });
-            // Among those with equal rests, each one kept has fewer leaves than the last.
+            // Of the points with equal other components, each one that is kept has fewer leaves
+            // than the last.
             let mut last: Option<Point<K>> = None;
             points.retain(|p| {
                 let same = last.filter(|last| last.cost[1..] == p.cost[1..]);

@@ -1,5 +1,5 @@
-//! The tree of two levels at most with the least weighted cost, by the leaves of pairs of columns.
-//! No plan is made of it, so that threads may look for several at a time.
+//! The tree of at most two levels with the least weighted cost, from the leaves of pairs of
+//! columns. It does not make a plan, so threads may search for several trees at a time.
 
 use super::leaves::{Budget, Leaves, NO_LEAF};
 use super::node::{FrontNode, Pace};
@@ -9,14 +9,14 @@ use crate::data::Smallest;
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;
 
-/// Depth that the pairs of a node suffice for.
+/// Depth of trees that the pairs of a node cover.
 pub(super) const SHALLOW: usize = 2;
 
-/// The least weighted cost of trees of two levels at most, and one that has it.
+/// The least weighted cost of trees of at most two levels, and a tree that attains it.
 #[derive(Clone, Debug)]
 pub(super) struct Least<const K: usize> {
     pub value: f64,
-    /// `None` where no tree is allowed.
+    /// `None` if no tree is allowed.
     pub tree: Option<Small<K>>,
     /// The least value of either side of every column.
     pub sides: Vec<[f64; 2]>,
@@ -29,7 +29,7 @@ pub(super) enum Small<const K: usize> {
         cost: [i64; K],
         label: usize,
     },
-    /// False and true side.
+    /// The false and the true side.
     Split {
         column: usize,
         sides: Box<[Small<K>; 2]>,
@@ -40,9 +40,9 @@ pub(super) enum Small<const K: usize> {
 pub(super) struct Shallow<'e, 'a, T, const K: usize> {
     pub leaves: &'e Leaves<'a, T, K>,
     pub weights: Weights<K>,
-    /// The weighted costs of labels as linear forms, where they are.
+    /// The weighted costs of labels as linear forms, if they are linear.
     pub forms: Option<&'e [Vec<f64>]>,
-    /// Price of a split in weighted cost.
+    /// Price of a split as a weighted cost.
     pub price: f64,
     pub settings: &'e Settings,
     pub budget: &'e Budget,
@@ -52,7 +52,7 @@ pub(super) struct Shallow<'e, 'a, T, const K: usize> {
 /// Least weighted costs of the four leaves of two splits, `[value of one][value of the other]`.
 type Cells = [[f64; 2]; 2];
 
-/// A choice for one side of a split at depth two: a leaf, or a split on a column.
+/// For one side of a split at depth two: the choice of a leaf instead of a column.
 const NO_SPLIT: u32 = u32::MAX;
 
 impl<T: FrontTask<K>, const K: usize> Shallow<'_, '_, T, K> {
@@ -99,7 +99,7 @@ impl<T: FrontTask<K>, const K: usize> Shallow<'_, '_, T, K> {
         Ok(best)
     }
 
-    /// The leaf of least weighted cost among these, and that.
+    /// The leaf with the least weighted cost among these, and that cost.
     fn leaf(&self, scratch: &Scratch<K>) -> (f64, Option<Small<K>>) {
         match self.weights.least(&scratch.costs) {
             Some((value, label)) => {
@@ -109,7 +109,7 @@ impl<T: FrontTask<K>, const K: usize> Shallow<'_, '_, T, K> {
         }
     }
 
-    /// Best second split of either side of every column.
+    /// The best second split on either side of every column.
     fn pair_values(
         &self,
         pairs: &Pairs<K>,
@@ -151,7 +151,7 @@ impl<T: FrontTask<K>, const K: usize> Shallow<'_, '_, T, K> {
         [[value(0), value(1)], [value(2), value(3)]]
     }
 
-    /// The tree that `choice` names for one side of a column.
+    /// The tree for `choice` on one side of a column.
     fn side(
         &self,
         pairs: &Pairs<K>,
@@ -172,8 +172,8 @@ impl<T: FrontTask<K>, const K: usize> Shallow<'_, '_, T, K> {
     }
 }
 
-/// Leaves whose weighted costs are linear in the sums: the cells of a pair follow from one
-/// product per label.
+/// Leaves whose weighted costs are linear in the sums: the cells of a pair follow from one product
+/// per label.
 struct Linear<'e> {
     forms: &'e [Vec<f64>],
     /// Value of every label for all rows, and for the rows with each column.

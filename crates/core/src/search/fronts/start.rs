@@ -1,7 +1,7 @@
-//! Trees to start from: those of a search without limits, with the labels that keep them.
+//! First trees: those of a search without limits, with labels that satisfy the limits.
 //!
-//! Leaving out the limits gives a problem that the faster searches solve: its bound holds for
-//! the limited one, and its tree may be kept with other labels.
+//! Without the limits, the faster searches can solve the problem. Their bound holds under the
+//! limits, too, and their tree may be admissible with other labels.
 
 use super::engine::{Engine, Point};
 use super::node::FrontNode;
@@ -18,7 +18,7 @@ use crate::task::likelihood::Likelihood;
 use crate::task::{ANY, FrontTask};
 use crate::tree::{LEAF, Tree};
 
-/// The best tree without the limits, in the same objective.
+/// The best tree without the limits, for the same objective.
 pub type Relaxation<'a> = dyn Fn(&Checked, &Monitor) -> Result<Solution, Error> + 'a;
 
 /// [`Parity`](crate::task::parity::Parity) without its limit.
@@ -50,7 +50,7 @@ pub fn without_capacity<'a>(
     })
 }
 
-/// The tasks of fair survival without their limit: the Brier score, or the likelihood.
+/// The tasks of fair survival without their limit: the Brier score or the likelihood.
 pub fn without_fairness<'a>(
     obs: Observations<'a>,
     brier: bool,
@@ -67,11 +67,12 @@ pub fn without_fairness<'a>(
     })
 }
 
-/// Ways to label a subtree that are kept.
+/// Number of labellings of a subtree that are kept.
 const LABELLINGS: usize = 128;
 
 impl<T: FrontTask<K>, const K: usize> Engine<'_, T, K> {
-    /// Ways to label the leaves of a tree, by ascending weighted cost; not all of many.
+    /// Labellings of the leaves of a tree, by ascending weighted cost. If there are many, some are
+    /// left out.
     pub fn labellings(&mut self, root: &FrontNode<K>, tree: &Tree) -> Result<Vec<Point<K>>, Stop> {
         let records = self.leaf_records(root, tree);
         self.labellings_at(root, tree, 0, &records)

@@ -1,12 +1,13 @@
-//! Points of a front that only rounding tells apart.
+//! Removes points of a front that differ only by rounding.
 
 use super::FrontPoint;
 
-/// Leaves one of the points that are equal but for rounding, and none that another undercuts but
-/// for rounding; the best one, if there is one, always.
+/// Of points that are equal up to rounding, one is kept, and a point is removed if another is
+/// better up to rounding. The best point, if there is one, is always kept.
 ///
-/// `points` ascend in the first cost; but for the best they descend in the second. Costs that
-/// differ by no more than `tie` may be equal in truth. Of equal points that of fewest leaves stays.
+/// `points` ascend in the first cost, and all except the best descend in the second. Costs that
+/// differ by at most `tie` may be equal in truth. Of equal points the one with the fewest leaves is
+/// kept.
 pub fn without_ties(points: Vec<FrontPoint>, tie: f64, best: Option<usize>) -> Vec<FrontPoint> {
     let (mut kept, mut first): (Vec<FrontPoint>, Option<FrontPoint>) = (Vec::new(), None);
     for (i, q) in points.into_iter().enumerate() {
@@ -39,7 +40,7 @@ pub fn without_ties(points: Vec<FrontPoint>, tie: f64, best: Option<usize>) -> V
     kept
 }
 
-/// Whether one point is as good as another in a cost, but for rounding.
+/// Whether `p` is as good as `q` in a cost, up to rounding.
 fn no_worse(p: &FrontPoint, q: &FrontPoint, cost: usize, tie: f64) -> bool {
     p.costs[cost] <= q.costs[cost] + tie
 }
@@ -67,13 +68,13 @@ mod tests {
 
     #[test]
     fn points_apart_by_rounding_alone_are_one() {
-        // Undercut by the next but for rounding; by the one before; equal, with fewer leaves.
+        // Beaten by the next point up to rounding; by the previous one; equal, with fewer leaves.
         assert_eq!(thinned(&[(0.3, 3.0, true), (0.35, 2.0, true)], None), [(0.35, 2.0)]);
         assert_eq!(thinned(&[(0.3, 2.05, true), (1.0, 2.0, true)], None), [(0.3, 2.05)]);
         let equal = [(0.0, 2.05, false), (0.05, 2.0, true)];
         assert_eq!(thinned(&equal, None), [(0.05, 2.0)]);
         assert_eq!(thinned(&equal, Some(0)), [(0.0, 2.05)]);
-        // The third undercuts the two before it.
+        // The third point beats the two before it.
         let chain = [(0.0, 4.0, true), (0.05, 3.0, true), (0.08, 2.0, true), (5.0, 0.0, true)];
         assert_eq!(thinned(&chain, None), [(0.08, 2.0), (5.0, 0.0)]);
         let apart = [(0.0, 4.0), (1.0, 3.0), (2.0, 1.0)];
@@ -82,7 +83,8 @@ mod tests {
 
     #[test]
     fn the_best_stays_and_hides_no_tie() {
-        // A best of few leaves that another dominates in costs stands between two ties.
+        // A best point with few leaves, which another point dominates in costs, lies between two
+        // ties.
         let costs = [(0.0, 2.0, false), (0.5, 2.5, true), (0.7, 1.95, false)];
         assert_eq!(thinned(&costs, Some(1)), [(0.0, 2.0), (0.5, 2.5)]);
     }

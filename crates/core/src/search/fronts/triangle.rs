@@ -1,10 +1,10 @@
-//! Tables with a value for every pair of columns, filled by several threads.
+//! Tables with one value per pair of columns, filled by several threads.
 
 use crate::search::threads::{self, run_all};
 use crate::search::{Settings, Stop};
 use std::sync::Mutex;
 
-/// Steps, of a nanosecond or so, that are worth a thread of their own.
+/// Number of steps (of about a nanosecond) that justify a thread.
 const STEPS_PER_THREAD: usize = 1 << 17;
 
 /// Number of pairs.
@@ -12,19 +12,19 @@ pub fn pairs(n_columns: usize) -> usize {
     n_columns * n_columns.saturating_sub(1) / 2
 }
 
-/// Place of the pair of `f` and a column `g` before it.
+/// Position of the pair of `f` and an earlier column `g`.
 #[inline(always)]
 pub fn place(f: usize, g: usize) -> usize {
     pairs(f) + g
 }
 
-/// Threads worth starting for so many steps.
+/// Number of threads worth starting for this many steps.
 pub fn useful_threads(steps: usize, settings: &Settings) -> usize {
     threads::useful_threads(|| steps as f64, STEPS_PER_THREAD, settings)
 }
 
-/// Lets `fill` write the row of every column, with one value for each of the columns before; every
-/// thread has a state of its own.
+/// Calls `fill` to write the row of every column, which has one value for each earlier column.
+/// Every thread has its own state.
 pub fn fill_rows<V: Send, S: Send>(
     mut table: &mut [V],
     n_threads: usize,
@@ -37,7 +37,7 @@ pub fn fill_rows<V: Send, S: Send>(
         rows.push(row);
         table = rest;
     }
-    // The longest first.
+    // The longest rows first.
     let rows = Mutex::new(rows.into_iter().enumerate());
     let next = || rows.lock().expect("no panic while locked").next_back();
     let mut states: Vec<S> = (0..n_threads).map(|_| state()).collect();

@@ -1,4 +1,4 @@
-//! Weights on the components of a cost, and what is known of nodes under them.
+//! Weights on the components of a cost, and what is known about nodes under these weights.
 
 use super::engine::Point;
 use super::near::Near;
@@ -9,7 +9,7 @@ use crate::task::label_costs::LabelCosts;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Weights of the components of a cost, and of every leaf but the first.
+/// Weights of the components of a cost, and a weight for every leaf except the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Weights<const K: usize> {
     pub components: [f64; K],
@@ -22,7 +22,7 @@ impl<const K: usize> Weights<K> {
         cost.iter().zip(&self.components).map(|(&c, w)| c as f64 * w).sum()
     }
 
-    /// The least of some costs and its place.
+    /// The smallest weighted cost, and its position.
     #[inline(always)]
     pub fn least(&self, costs: &[[i64; K]]) -> Option<(f64, usize)> {
         let mut least = None;
@@ -36,27 +36,28 @@ impl<const K: usize> Weights<K> {
     }
 }
 
-/// Memo under some weights; other weights make all of it void.
+/// What is known under one set of weights; other weights invalidate all of it.
 pub(super) struct Weighing<const K: usize> {
     pub weights: Weights<K>,
-    /// The weighted costs of labels as linear forms, where they are.
+    /// The weighted costs of labels as linear forms, if they are linear.
     pub forms: Option<Vec<Vec<f64>>>,
-    /// The same as a task, if it was asked for.
+    /// The weighted costs as a task, once it was needed.
     pub linear: Option<Arc<LabelCosts>>,
-    /// Least weighted costs with each column at the root, for the last node that had a lattice.
+    /// Least weighted costs with each column at the root, for the last node that was solved by a
+    /// lattice.
     pub by_column: Option<(Place, Vec<f64>)>,
-    /// Memo of trees of at most two levels.
+    /// Trees of at most two levels.
     pub near: FxHashMap<Place, Near<K>>,
-    /// Bytes of these.
+    /// Bytes of these trees.
     pub near_bytes: usize,
-    /// Memo of deeper trees.
+    /// Deeper trees.
     pub memo: Option<Memo<f64, Point<K>>>,
-    /// Bytes of these.
+    /// Bytes of the deeper trees.
     pub memo_bytes: usize,
 }
 
 impl<const K: usize> Weighing<K> {
-    /// Nothing yet.
+    /// Starts empty.
     pub fn new(task: &impl FrontTask<K>, weights: Weights<K>) -> Self {
         Weighing {
             weights,

@@ -1,8 +1,8 @@
-//! Least weighted cost of the trees of a subproblem: what fronts are bounded by.
+//! Least weighted cost of the trees of a subproblem, by which fronts are bounded.
 //!
-//! For weights w on the components of a cost, min Σ w·cost is a total order and separable. Down
-//! to depth two the pairs of a node hold every leaf. Deeper trees are found by branch and bound;
-//! where the weighted costs of labels are linear in the sums, above lattices.
+//! For weights w on the components of a cost, min Σ w·cost is totally ordered and separable. Down
+//! to depth two, the pairs of a node contain every leaf. Deeper trees are found by branch and
+//! bound, which uses lattices if the weighted costs of labels are linear in the sums.
 
 use super::engine::{Engine, Point};
 use super::node::{FrontNode, Place};
@@ -27,16 +27,16 @@ impl<const K: usize> Kept for Point<K> {
     }
 }
 
-/// Nodes under weights.
+/// Nodes of the branch and bound under the present weights.
 pub(super) struct Weighted<'e, 'a, T, const K: usize> {
     engine: &'e mut Engine<'a, T, K>,
 }
 
-/// Rows, and what weights make of them.
+/// Rows, and what follows for them from the weights.
 pub(super) struct At<const K: usize> {
     rows: Arc<FrontNode<K>>,
     leaf: Known<f64, Point<K>>,
-    /// No tree costs less.
+    /// A lower bound on the cost of every tree.
     floor: f64,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct At<const K: usize> {
 #[derive(Clone, Copy)]
 pub(super) struct WeightedSplit {
     column: usize,
-    /// Floors of the false and the true side.
+    /// Lower bounds for the false and the true side.
     floors: [f64; 2],
     bound: f64,
 }
@@ -110,7 +110,7 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
         }
         splits.sort_by(|a, b| a.0.total_cmp(&b.0));
         let splits: Vec<WeightedSplit> = splits.into_iter().map(|(_, split)| split).collect();
-        // Where costs are linear, bounds leave few of them.
+        // If costs are linear, bounds leave few of them.
         if !engine.leaves.linear {
             let open = splits.iter().filter(|split| split.bound < known.value.min(cut));
             engine.look_ahead(&node.rows, allowed.depth, open.map(|split| split.column))?;
@@ -138,7 +138,7 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
         }))
     }
 
-    /// The true side has no more rows, and may already rule the column out.
+    /// The true side has at most as many rows, and may already rule out the column.
     fn first_side(&self, _sides: &[At<K>; 2]) -> usize {
         1
     }
@@ -149,8 +149,8 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
 }
 
 impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
-    /// Least weighted cost of the trees of at most `depth` over the rows of `node`, and one that
-    /// has it; only bounded by `cut` where it is no less.
+    /// Least weighted cost of trees of at most `depth` over the rows of `node`, and a tree that
+    /// attains it; if the cost is not below `cut`, only a bound.
     pub fn least(
         &mut self,
         node: &Arc<FrontNode<K>>,
@@ -172,8 +172,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         known
     }
 
-    /// Least weighted costs of the false and the true side of a split; what together is above
-    /// `within` is only bounded by it.
+    /// Least weighted costs of the false and the true side of a split; if their sum is above
+    /// `within`, only bounds.
     pub fn least_of_sides(
         &mut self,
         [no, yes]: [&Arc<FrontNode<K>>; 2],
@@ -181,14 +181,14 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         within: f64,
     ) -> Result<[f64; 2], Stop> {
         let left = within - self.price();
-        // Pairs do without a cut.
+        // Pairs do not use a cut.
         let floor = if depth > SHALLOW { self.floor(no) } else { 0.0 };
         let yes = self.least(yes, depth, left - floor)?.value;
         let no = self.least(no, depth, left - yes)?.value;
         Ok([no, yes])
     }
 
-    /// The least weighted cost by one lattice, where that is possible and fits.
+    /// The least weighted cost from one lattice, if that is possible and fits into memory.
     fn by_lattice(
         &mut self,
         node: &FrontNode<K>,
@@ -226,8 +226,8 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         Ok(Some(Known { value, tree: point }))
     }
 
-    /// Least weighted cost of the trees that start with each column, but for rounding, by one lattice
-    /// where that is possible and fits.
+    /// Least weighted cost, up to rounding, of the trees that start with each column, from one
+    /// lattice if that is possible and fits into memory.
     pub fn by_column(
         &mut self,
         node: &FrontNode<K>,
@@ -256,7 +256,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         values.map(|value| floor + task.least_total(value + further)).collect()
     }
 
-    /// The present weights as costs of labels of the distinct rows, if they are linear.
+    /// The present weights as costs of labels for the distinct rows, if they are linear.
     fn linear(&mut self) -> Option<Arc<LabelCosts>> {
         if let Some(known) = &self.weighing.linear {
             return Some(known.clone());
@@ -269,7 +269,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             costs.extend(of_row);
         }
         for of_row in costs.chunks_exact_mut(forms.len()) {
-            // The same less for every label changes no order.
+            // Subtracting the same amount from every label does not change the order.
             let least = of_row.iter().copied().fold(f64::INFINITY, f64::min);
             of_row.iter_mut().for_each(|cost| *cost -= least);
         }
@@ -303,9 +303,9 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         At { rows: rows.clone(), leaf: Known { value, tree: point }, floor }
     }
 
-    /// More than rounding can change the least weighted cost: a few units for every leaf or row
-    /// that is added up, and where labels cost linear forms those of the rows, which are rounded to
-    /// 2^−42 of their sum over all labels. See docs/maths/fronts.md.
+    /// An upper bound on what rounding changes in the least weighted cost: a few units for every
+    /// leaf or row that is added, and, if labels cost linear forms, the rounding of rows to 2^−42
+    /// of their sum over all labels. See docs/maths/fronts.md.
     pub fn rounding(&self) -> f64 {
         let rows = self.root.sample.n_rows();
         let labels = self.weighing.forms.as_ref().map_or(0, Vec::len);
@@ -316,7 +316,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         (sums * power_of_two(-53) + costs * power_of_two(-41)) * size
     }
 
-    /// No tree over the rows of `node` has a smaller weighted cost, but for rounding.
+    /// A lower bound, up to rounding, on the weighted cost of trees over the rows of `node`.
     pub fn floor(&self, node: &FrontNode<K>) -> f64 {
         match &self.weighing.forms {
             Some(forms) => {
@@ -327,7 +327,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         }
     }
 
-    /// Floors of the false and the true side of every column.
+    /// Lower bounds for the false and the true side of every column.
     fn floors(&mut self, node: &FrontNode<K>) -> Result<Vec<[f64; 2]>, Stop> {
         let sample = &node.sample;
         let Some(forms) = &self.weighing.forms else {
@@ -339,7 +339,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
             };
             return Ok((0..sample.n_columns()).map(|c| [side(c, false), side(c, true)]).collect());
         };
-        // If the costs of labels are linear, the bound is that of a leaf for every distinct row.
+        // If the costs of labels are linear, the bound is that of one leaf per distinct row.
         let (mut all, mut yes) = (0.0, vec![0.0; sample.n_columns()]);
         for r in 0..sample.n_rows() {
             let least = least_of(forms, sample.statistics(r));
@@ -349,7 +349,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
         Ok(yes.into_iter().map(|yes| [all - yes, yes]).collect())
     }
 
-    /// Least weighted cost in the range of what rows with these sums (size last) can cost.
+    /// Lower end of the weighted costs that rows with these sums (size last) can have.
     fn lowest(&self, record: &[i64]) -> f64 {
         let reach = self.task.reach(&record[..record.len() - 1]);
         let components = &self.weighing.weights.components;
@@ -360,7 +360,7 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     }
 }
 
-/// The least of linear forms.
+/// The minimum of linear forms.
 fn least_of(forms: &[Vec<f64>], sums: &[i64]) -> f64 {
     let values = forms.iter().map(|form| product(form, sums));
     values.fold(f64::INFINITY, f64::min)

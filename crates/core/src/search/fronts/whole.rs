@@ -1,9 +1,9 @@
 //! The whole front of two components, both better when smaller, in two phases.
 //!
-//! First the supported points, corners of the convex hull, each by minimising a weighted
-//! sum; then, between two neighbours p and q, whatever lies in the triangle under the
-//! corner (max, max), where alone a point can be that neither dominates (Ulungu & Teghem
-//! 1995). Only the points of subproblems within that triangle are listed.
+//! The first phase finds the supported points, which are corners of the convex hull, by minimising
+//! weighted sums. The second phase looks between two neighbours p and q, in the triangle below the
+//! corner (max, max), the only place for a point that neither dominates (Ulungu & Teghem 1995).
+//! Only the points of subproblems within that triangle are listed.
 
 use super::engine::{Engine, Point};
 use super::node::{FrontNode, Pace};
@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// The front found so far, by ascending first component.
 pub(super) type Stairs = Vec<Point<2>>;
 
-/// All points of trees of at most `depth` that no other dominates; `stairs` keeps what was
-/// found when the search must stop.
+/// All non-dominated points of trees of at most `depth`; if the search must stop, `stairs` contains
+/// what was found.
 pub(super) fn front<T: FrontTask<2>>(
     engine: &mut Engine<T, 2>,
     root: &Arc<FrontNode<2>>,
@@ -35,7 +35,7 @@ pub(super) fn front<T: FrontTask<2>>(
         return Ok(());
     }
     if engine.max_leaves != u32::MAX {
-        // Supported points of the relaxed problem may have too many leaves: list everything.
+        // Supported points of the relaxed problem may have too many leaves, so list everything.
         engine.set_weights(Weights { components: [1.0; 2], leaf: 0.0 });
         let columns = columns(engine, root, depth, f64::INFINITY)?;
         for (_, c) in columns {
@@ -58,7 +58,7 @@ pub(super) fn front<T: FrontTask<2>>(
                 open.push(point);
             }
             None => {
-                // Both have the same weights, so that the second phase has the bounds at hand.
+                // Both use the same weights, so the second phase finds its bounds in the memo.
                 between(engine, root, depth, p.cost, q.cost, stairs)?;
                 left = q;
                 open.pop();
@@ -68,7 +68,7 @@ pub(super) fn front<T: FrontTask<2>>(
     Ok(())
 }
 
-/// Weights under which two points cost the same, when neither dominates the other.
+/// Weights under which two points have the same cost, if neither dominates the other.
 fn chord(p: &Point<2>, q: &Point<2>) -> Option<Weights<2>> {
     let (a, b) = (q.cost[0] - p.cost[0], p.cost[1] - q.cost[1]);
     (a > 0 && b > 0).then_some(Weights { components: [b as f64, a as f64], leaf: 0.0 })
@@ -92,7 +92,7 @@ fn below<T: FrontTask<2>>(
     Ok(least.tree.filter(|z| exact(&z.cost) < exact(&p.cost)))
 }
 
-/// Points strictly between two neighbouring supported ones.
+/// Points strictly between two neighbouring supported points.
 fn between<T: FrontTask<2>>(
     engine: &mut Engine<T, 2>,
     root: &Arc<FrontNode<2>>,
@@ -108,7 +108,7 @@ fn between<T: FrontTask<2>>(
     let weights = Weights { components: [b as f64, a as f64], leaf: 0.0 };
     engine.set_weights(weights);
     let rounding = engine.rounding();
-    // Whatever no known point dominates lies under an inner corner of the stairs.
+    // Every point that no known point dominates lies below an inner corner of the stairs.
     let highest = |stairs: &Stairs| {
         let steps = stairs.iter().filter(|s| p[0] <= s.cost[0] && s.cost[0] <= q[0]);
         let steps: Vec<[i64; 2]> = steps.map(|s| s.cost).collect();
@@ -129,8 +129,8 @@ fn between<T: FrontTask<2>>(
     Ok(())
 }
 
-/// Columns of the root by the least weighted cost of a tree that starts with them; what is above
-/// `within` is only bounded by it.
+/// Columns of the root, by the least weighted cost of a tree that starts with them; costs above
+/// `within` are only bounds.
 pub(super) fn columns<T: FrontTask<K>, const K: usize>(
     engine: &mut Engine<T, K>,
     root: &Arc<FrontNode<K>>,
@@ -145,7 +145,7 @@ pub(super) fn columns<T: FrontTask<K>, const K: usize>(
     } else if let Some(values) = engine.by_column(root, depth)? {
         order.extend(values.into_iter().zip(0..));
     } else {
-        // The best trees of two levels are found without a cut, so every side is asked for.
+        // The best trees of two levels are found without a cut, so every side is needed.
         if depth == SHALLOW + 1 {
             engine.look_ahead(root, depth, 0..n)?;
         }
@@ -160,7 +160,7 @@ pub(super) fn columns<T: FrontTask<K>, const K: usize>(
     Ok(order)
 }
 
-/// Inserts the admissible pairs of points of two children.
+/// Inserts the admissible pairs of points of the two sides.
 fn insert_pairs<T: FrontTask<2>>(
     engine: &mut Engine<T, 2>,
     root: &FrontNode<2>,
@@ -186,7 +186,7 @@ fn insert_pairs<T: FrontTask<2>>(
     Ok(())
 }
 
-/// Keeps the points that no other dominates, whatever their leaves, by ascending first
+/// Keeps the points that no other point dominates, regardless of leaves, by ascending first
 /// component.
 pub(super) fn staircase(points: &mut Stairs) {
     points.sort_by_key(|p| (p.cost, p.leaves));
@@ -200,7 +200,7 @@ pub(super) fn staircase(points: &mut Stairs) {
 
 /// Whether no point of the stairs is at least as good.
 fn is_new(stairs: &Stairs, cost: &[i64; 2]) -> bool {
-    // The last point whose first component is no larger has the smallest second.
+    // The last point whose first component is no larger has the smallest second component.
     let at = stairs.partition_point(|p| p.cost[0] <= cost[0]);
     at == 0 || stairs[at - 1].cost[1] > cost[1]
 }

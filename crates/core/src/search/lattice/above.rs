@@ -1,8 +1,8 @@
-//! The table of best splits to which a level offers candidates, on any number of threads.
+//! The table of best splits to which a level offers candidates, from any number of threads.
 //!
-//! The itemsets of the same first column are a region of the table. A prefix offers to the regions
-//! of its first two columns, and the thread that works on it has both to itself. The table in the
-//! end does not depend on the order of offers.
+//! The itemsets with the same first column are a region of the table. A prefix offers to the
+//! regions of its first two columns, and the thread that works on it has exclusive access to both.
+//! The final table does not depend on the order of offers.
 
 use super::geometry::{Best, Geometry};
 use super::memory::room_for;
@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The table of a level, each region behind a lock.
+/// The table of a level; each region has a lock.
 pub struct Regions<'a, R> {
     table: *mut R,
     len: usize,
@@ -23,15 +23,16 @@ pub struct Regions<'a, R> {
 
 struct Region {
     range: Range<usize>,
-    /// Whether the entries are filled with infinity; the first thread that needs them fills them.
+    /// Whether the entries were filled with infinity. The first thread that needs them fills them.
     is_filled: Mutex<bool>,
 }
 
-// SAFETY: a thread writes only to the regions whose locks it holds.
+// SAFETY: a thread only writes to regions whose locks it holds.
 unsafe impl<R: Send> Sync for Regions<'_, R> {}
 
 impl<R: LaneReal> Regions<'_, R> {
-    /// Makes the table of level `m`, of `each` entries per position, and returns what `fill` does.
+    /// Makes the table of level `m` with `each` entries per position, and returns the result of
+    /// `fill`.
     pub fn fill<V>(
         Best(table): &mut Best<R>,
         (geometry, m): (&Geometry, usize),
@@ -56,18 +57,18 @@ impl<R: LaneReal> Regions<'_, R> {
         };
         let end = fill(&mut regions);
         regions.fill_rest();
-        // SAFETY: there is room for so many, and each was filled.
+        // SAFETY: there is room for this many entries, and each was filled.
         unsafe { table.set_len(len) };
         end
     }
 
-    /// Access of the only thread.
+    /// Access for the only thread.
     pub fn alone(&mut self) -> Above<'_, R> {
         self.fill_rest();
         Above { regions: self, is_alone: true, held: None }
     }
 
-    /// Access of one of several threads.
+    /// Access for one of several threads.
     pub fn shared(&self) -> Above<'_, R> {
         Above { regions: self, is_alone: false, held: None }
     }
@@ -76,13 +77,14 @@ impl<R: LaneReal> Regions<'_, R> {
         (0..self.regions.len()).for_each(|f| drop(self.lock(f)));
     }
 
-    /// Has a region to itself, even if a thread panicked that had it: then nothing reads it again.
+    /// Locks a region, even if a thread that held it panicked: after a panic nothing reads the
+    /// region.
     fn lock(&self, f: usize) -> MutexGuard<'_, bool> {
         let Region { range, is_filled } = &self.regions[f];
         let mut is_filled = is_filled.lock().unwrap_or_else(PoisonError::into_inner);
         if !*is_filled {
             assert!(range.start <= range.end && range.end <= self.len);
-            // SAFETY: there is room for so many entries, and no other thread has the region.
+            // SAFETY: there is room for these entries, and no other thread has the region.
             let entries = unsafe {
                 let first = self.table.add(range.start).cast::<MaybeUninit<R>>();
                 std::slice::from_raw_parts_mut(first, range.len())
@@ -101,13 +103,13 @@ pub struct Above<'a, R> {
     held: Option<Held<'a>>,
 }
 
-/// Regions that a thread has to itself, and which they are.
+/// The regions that a thread holds.
 struct Held<'a> {
     which: (usize, Option<usize>),
     _locks: (MutexGuard<'a, bool>, Option<MutexGuard<'a, bool>>),
 }
 
-/// The table for as long as a thread has the regions of a prefix.
+/// The table, while a thread holds the regions of a prefix.
 #[derive(Clone, Copy)]
 pub struct Places<'a, R> {
     table: *mut R,
@@ -116,8 +118,9 @@ pub struct Places<'a, R> {
 }
 
 impl<R: LaneReal> Above<'_, R> {
-    /// Places in the regions to which a prefix offers: that of its first column, and that of its
-    /// second where the itemsets above have a prefix. Threads wait for these until `release`.
+    /// Positions in the regions to which a prefix offers: that of its first column and, if the
+    /// itemsets above have a prefix, that of its second. Other threads wait for these until
+    /// `release`.
     #[inline(always)]
     pub fn places(&mut self, prefix: &Prefix) -> Places<'_, R> {
         if !self.is_alone {
@@ -134,7 +137,7 @@ impl<R: LaneReal> Above<'_, R> {
         };
         if self.held.as_ref().is_none_or(|held| held.which != which) {
             self.held = None;
-            // The lower column first, so that no two threads wait for each other.
+            // Lock the lower column first, so that no two threads wait for each other.
             let first = self.regions.lock(which.0);
             let second = which.1.map(|g| self.regions.lock(g));
             self.held = Some(Held { which, _locks: (first, second) });
@@ -146,7 +149,7 @@ impl<R: LaneReal> Above<'_, R> {
         self.held = None;
     }
 
-    /// Lets other threads have the regions of the last prefix.
+    /// Releases the regions of the last prefix.
     #[inline(always)]
     pub fn release(&mut self) {
         if !self.is_alone {
@@ -156,19 +159,20 @@ impl<R: LaneReal> Above<'_, R> {
 }
 
 impl<'a, R> Places<'a, R> {
-    /// Asks for the entry at a place, which is soon read.
+    /// Prefetches the entry at a position.
     #[inline(always)]
     pub fn prefetch(self, at: usize) {
         prefetch(self.table.wrapping_add(at));
     }
 
-    /// So many entries from a place on.
+    /// `n` entries from a position on.
     ///
     /// # Safety
-    /// They are in a region of the prefix, and in the table, and nothing else refers to them.
+    ///
+    /// They must be in a region of the prefix and in the table, and nothing else may refer to them.
     #[inline(always)]
     pub unsafe fn at(self, at: usize, n: usize) -> &'a mut [R] {
-        // SAFETY: all entries of these regions are filled, and no other thread has them.
+        // SAFETY: all entries of these regions are filled, and no other thread has access.
         unsafe { std::slice::from_raw_parts_mut(self.table.add(at), n) }
     }
 }
@@ -185,7 +189,7 @@ mod tests {
             let prefix = Prefix { size: 2, columns: [f, g, 0, 0], ..Prefix::default() };
             let places = above.places(&prefix);
             for first in [f, g] {
-                // SAFETY: every region has a row, with its padding.
+                // SAFETY: every region has a row with its padding.
                 let place = unsafe { &mut places.at(2 * geometry.begin(2, first), 1)[0] };
                 *place = place.min((geometry.n * f + g) as f64);
             }

@@ -1,36 +1,36 @@
-//! Summing the statistics of the rows of an itemset, one lane per further column.
+//! Sums the statistics of the rows of an itemset, with one lane per further column.
 
 use super::memory::{refill, room_for};
 use super::runs::Visit;
 use crate::data::column_bitsets;
 use crate::simd::{Job, LaneInt, Lanes, Vector};
 
-/// Lanes behind the last column that the last vector may reach.
+/// Number of lanes behind the last column that the last vector may reach.
 pub const SPARE_LANES: usize = 16;
 
-/// Rows as the kernel reads them: a record of statistics followed by the packed columns,
-/// and the same columns as bitsets over rows.
+/// Rows in the layout of the kernel: a record of statistics followed by the packed columns, and the
+/// same columns as bitsets over rows.
 #[derive(Clone, Debug, Default)]
 pub struct Rows<I> {
-    /// `[row]` records of `record` words; statistics first.
+    /// `[row]` records of `record` words, with the statistics first.
     data: Vec<u64>,
     record: usize,
     stats_words: usize,
     channels: usize,
     n_rows: usize,
-    /// Words per column bitset.
+    /// Number of words of a column's bitset.
     words: usize,
     columns: Vec<u64>,
-    /// A bitset without a row.
+    /// An empty bitset.
     nothing: Vec<u64>,
     n_columns: usize,
     marker: std::marker::PhantomData<I>,
 }
 
 impl<I: LaneInt> Rows<I> {
-    /// Replaces `self` by so many rows over so many columns, `row(r)` the packed columns of row r
-    /// in so many words, with its `channels` statistics, which `record(r, _)` writes.
-    /// O(rows · (channels + columns)).
+    /// Replaces `self` by `n_rows` rows over `n_columns` columns. `row(r)` returns the packed
+    /// columns of row r, and `record(r, _)` writes its `channels` statistics. O(rows · (channels +
+    /// columns)).
     pub fn fill<'a>(
         &mut self,
         (n_rows, n_columns, words): (usize, usize, usize),
@@ -42,7 +42,7 @@ impl<I: LaneInt> Rows<I> {
         self.stats_words = (channels * size_of::<I>()).div_ceil(8);
         self.record = self.stats_words + words;
         self.words = self.n_rows.div_ceil(64).max(1);
-        // One spare word: the kernel reads eight bytes from any byte of the columns.
+        // One spare word, because the kernel reads eight bytes from any byte of the columns.
         refill(&mut self.data, self.n_rows * self.record + 1, 0);
         let mut statistics = vec![I::default(); channels];
         let (at, records) = (self.stats_words, self.data.chunks_exact_mut(self.record));
@@ -58,7 +58,7 @@ impl<I: LaneInt> Rows<I> {
         self.transpose();
     }
 
-    /// Replaces `self` by some rows of `other`.
+    /// Replaces `self` by some of the rows of `other`.
     pub fn restrict(&mut self, other: &Rows<I>, picked: Picked) {
         let Picked { a, b, but } = picked;
         let words = || a.iter().zip(b).zip(but).map(|((a, b), but)| a & b & !but);
@@ -69,7 +69,7 @@ impl<I: LaneInt> Rows<I> {
         self.n_rows = words().map(|word| word.count_ones() as usize).sum();
         self.words = self.n_rows.div_ceil(64).max(1);
         room_for(&mut self.data, self.n_rows * self.record + 1);
-        // A record of known length is copied without a call.
+        // Copies a record of known length without a function call.
         macro_rules! copy {
             ($($record:literal)*) => {
                 match self.record {
@@ -92,25 +92,25 @@ impl<I: LaneInt> Rows<I> {
         self.n_rows
     }
 
-    /// Bytes in use, or kept for later.
+    /// Bytes in use or kept for later.
     pub fn bytes(&self) -> usize {
         8 * (self.data.capacity() + self.columns.capacity())
     }
 
-    /// Rows in which column `c` is true.
+    /// Rows in which column `c` is true, as a bitset.
     #[inline(always)]
     pub fn column(&self, c: usize) -> &[u64] {
         &self.columns[c * self.words..(c + 1) * self.words]
     }
 
-    /// All rows.
+    /// All rows, as a bitset.
     pub fn everything(&self) -> Vec<u64> {
         let mut all = vec![u64::MAX; self.words];
         all[self.words - 1] = self.last_word();
         all
     }
 
-    /// The rows in the last word of a bitset.
+    /// The bits of the last word of a bitset that stand for rows.
     fn last_word(&self) -> u64 {
         let rest = self.words * 64 - self.n_rows;
         if rest == 64 { 0 } else { u64::MAX >> rest }
@@ -124,13 +124,13 @@ impl<I: LaneInt> Rows<I> {
         refill(&mut self.nothing, self.words, 0);
     }
 
-    /// The rows of a bitset.
+    /// Selects the rows of a bitset.
     #[inline(always)]
     pub fn picked<'a>(&'a self, rows: &'a [u64]) -> Picked<'a> {
         Picked { a: rows, b: rows, but: &self.nothing }
     }
 
-    /// Rows that a column adds to the one before it in its run.
+    /// Selects the rows that a column adds to the previous one of its run.
     #[inline(always)]
     pub fn added(&self, visit: Visit) -> Picked<'_> {
         let picked = self.picked(self.column(visit.column));
@@ -138,9 +138,9 @@ impl<I: LaneInt> Rows<I> {
         Picked { but, ..picked }
     }
 
-    /// Sums over some rows, for every column `first..` one lane: `out[channel · stride + column]`,
-    /// added to what is there or in its place. Lanes from the last column to the end of `out`'s
-    /// stride that a vector reaches are zero; there have to be [`SPARE_LANES`].
+    /// Sums over some rows, with one lane for every column from `first` on: `out[channel · stride +
+    /// column]`. The sums are added to `out` or replace it. Lanes behind the last column that a
+    /// vector reaches are zero; there must be [`SPARE_LANES`] of them.
     #[inline(always)]
     pub fn accumulate<L: Lanes<I = I>>(
         &self,
@@ -177,8 +177,8 @@ impl<I: LaneInt> Rows<I> {
                 let group = (self.channels - c).min(3);
                 macro_rules! pass {
                     ($nv:literal) => {
-                        // SAFETY: as asserted; the vectors begin before the last column, and
-                        // there are as many channels from `c` on.
+                        // SAFETY: as asserted. The vectors start before the last column, and from
+                        // `c` on there are as many channels.
                         unsafe {
                             match group {
                                 1 => self.pass::<L, $nv, 1>(lanes, picked, h, c, out, stride, adds),
@@ -206,9 +206,10 @@ impl<I: LaneInt> Rows<I> {
     /// One sweep over the rows for `NV` vectors of lanes and `CH` channels.
     ///
     /// # Safety
-    /// All rows picked are among these. The last vector begins before
-    /// the last column and ends within `stride`, `channel + CH` is at most the number of
-    /// channels, and `out` has a stride for each of these.
+    ///
+    /// All picked rows must exist. The last vector must start before the last column and end within
+    /// `stride`, `channel + CH` must not exceed the number of channels, and `out` must have a
+    /// stride for each of these.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     unsafe fn pass<L: Lanes<I = I>, const NV: usize, const CH: usize>(
@@ -227,7 +228,8 @@ impl<I: LaneInt> Rows<I> {
         if adds {
             for v in 0..NV {
                 for c in 0..CH {
-                    // SAFETY: the caller's: the vector ends within the stride of the channel.
+                    // SAFETY: as the caller promises, the vector ends within the stride of the
+                    // channel.
                     acc[v][c] =
                         unsafe { lanes.load_at(out, (channel + c) * stride + h + v * L::N) };
                 }
@@ -241,8 +243,8 @@ impl<I: LaneInt> Rows<I> {
             while rest != 0 {
                 let row = (w * 64 + rest.trailing_zeros() as usize) * record;
                 rest &= rest - 1;
-                // SAFETY: the row is one of these; eight bytes from any of its columns on end
-                // within the next record or the spare word, and its statistics lie in words.
+                // SAFETY: the row exists. Eight bytes from any of its columns on end within the
+                // next record or the spare word, and its statistics lie within words.
                 let (bits, statistics) = unsafe {
                     let row = base.add(row);
                     let bits = row.add(bits_at).cast::<u64>().read_unaligned() >> (h % 8);
@@ -257,14 +259,14 @@ impl<I: LaneInt> Rows<I> {
         }
         for v in 0..NV {
             for c in 0..CH {
-                // SAFETY: the caller's: the vector ends within the stride of the channel.
+                // SAFETY: as the caller promises, the vector ends within the stride of the channel.
                 unsafe { acc[v][c].store_at(out, (channel + c) * stride + h + v * L::N) };
             }
         }
     }
 }
 
-/// Rows that are in two bitsets, but not in a third one.
+/// Rows that are in two bitsets but not in a third one.
 #[derive(Clone, Copy)]
 pub struct Picked<'a> {
     pub a: &'a [u64],
@@ -272,7 +274,8 @@ pub struct Picked<'a> {
     pub but: &'a [u64],
 }
 
-/// See [`Rows::accumulate`]: in a function of its own, as it is the same for all tasks.
+/// See [`Rows::accumulate`]. It is compiled as a separate function, because it is the same for all
+/// tasks.
 struct Accumulate<'a, I> {
     rows: &'a Rows<I>,
     picked: Picked<'a>,
@@ -292,7 +295,7 @@ impl<L: Lanes> Job<L> for Accumulate<'_, L::I> {
     }
 }
 
-/// Appends the records of so many words of the rows in a bitset.
+/// Appends the records, of `W` words each, of the rows in a bitset.
 fn copy_rows<const W: usize>(
     into: &mut Vec<u64>,
     records: &[[u64; W]],
@@ -301,7 +304,7 @@ fn copy_rows<const W: usize>(
     for_each_bit(words, |r| into.extend_from_slice(&records[r]));
 }
 
-/// Calls `f` with the position of every bit set.
+/// Calls `f` with the position of every set bit.
 #[inline(always)]
 fn for_each_bit(words: impl Iterator<Item = u64>, mut f: impl FnMut(usize)) {
     for (w, mut rest) in words.enumerate() {

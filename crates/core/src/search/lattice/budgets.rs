@@ -1,11 +1,11 @@
-//! Sharing a limited number of leaves between the two sides of a split.
+//! Shares a limited number of leaves between the two sides of a split.
 
 use super::geometry::MAX_DEPTH;
 
 /// Slots of two children, and the slot of the parent that they make.
 pub type Combination = (usize, usize, usize);
 
-/// Budgets of leaves that the best splits of each level are kept for.
+/// Number of leaf budgets for which the best splits of each level are kept.
 pub fn slots(depth: usize, most_leaves: usize) -> [usize; MAX_DEPTH + 1] {
     let mut slots = [0; MAX_DEPTH + 1];
     for (m, slots) in slots.iter_mut().enumerate().take(depth) {
@@ -14,17 +14,17 @@ pub fn slots(depth: usize, most_leaves: usize) -> [usize; MAX_DEPTH + 1] {
     slots
 }
 
-/// Most leaves of use to an itemset of level `m`, which leaves at least one to each of its m
-/// siblings above.
+/// Most leaves that an itemset of level `m` can use, if each of its m siblings above has at least
+/// one.
 fn cap(depth: usize, most_leaves: usize, m: usize) -> usize {
     (1usize << (depth - m)).min(most_leaves.saturating_sub(m)).max(1)
 }
 
-/// Leaf budgets kept on each level, and how those of two children combine.
+/// Leaf budgets that are kept on each level, and how those of two children combine.
 ///
-/// With a free number of leaves there is one slot per level. Otherwise the value slots of
-/// level m stand for at most 1, 2, … leaves, of which the first is the leaf itself, so that
-/// the best splits have one slot fewer.
+/// If the number of leaves is not limited, every level has one slot. Otherwise the value slots of
+/// level m stand for at most 1, 2, … leaves. The first of them is the leaf itself, so best splits
+/// have one slot fewer.
 pub fn leaf_budgets(
     depth: usize,
     budgets: &[usize],

@@ -1,11 +1,11 @@
-//! The kernel of one level: from the cells of itemsets to the best splits one level up.
+//! The kernel of one level: from the cells of itemsets to the best splits one level above.
 //!
-//! For a prefix of M − 1 columns and a vector of lanes, each lane h makes the itemset
-//! `prefix ∪ {h}` with 2^M sign patterns ("cells"). Inclusion–exclusion over sums of
-//! positive itemsets gives the statistics of every cell (SurTree eqs. 16–19, any order).
-//! A cell's value is its leaf loss or, above the last level, the better of that and its
-//! best split. Leaving out one column of the itemset pairs the cells that differ in it:
-//! their summed values are candidates for splitting the smaller itemset on that column.
+//! For a prefix of M − 1 columns and a vector of lanes, each lane h makes the itemset `prefix ∪
+//! {h}` with 2^M sign patterns ("cells"). Inclusion–exclusion over sums of positive itemsets gives
+//! the statistics of every cell (SurTree eqs. 16–19, in any order). The value of a cell is its leaf
+//! loss or, above the last level, the better of that and its best split. Leaving out one column of
+//! the itemset pairs the cells that differ in it: the sum of their values is a candidate for
+//! splitting the smaller itemset on that column.
 
 use super::above::{Above, Places};
 use super::budgets::Combination;
@@ -18,50 +18,51 @@ use crate::data::Smallest;
 use crate::simd::{Job, LaneInt, LaneReal, Lanes, Vector};
 use std::mem::MaybeUninit;
 
-/// Everything the kernels read but the leaf losses of the task. Levels: 0 is the root, `depth` the
-/// leaves.
+/// Everything that the kernels read, except the leaf losses of the task. Level 0 is the root, and
+/// level `depth` has only leaves.
 pub struct Problem<I, R> {
     pub depth: usize,
-    /// Channels that leaves cost something for, the first of `sums`.
+    /// Number of channels that contribute to the cost of a leaf, which are the first of `sums`.
     pub loss_channels: usize,
     /// Sums by channel: first the channels of the task, then the number of rows and the number of
-    /// events. A channel of the task that is such a number is not repeated.
+    /// events. If a channel of the task is one of these numbers, it is not repeated.
     pub sums: Sums<I>,
-    /// Channels of counts and of the numbers of rows and events, as far as they matter, and the
-    /// least of a leaf.
+    /// Channels of counts and of the numbers of rows and events, if they matter, and their minimum
+    /// in a leaf.
     pub minima: Vec<(usize, i64)>,
     pub smallest: Smallest,
-    /// Low bits that the lanes drop, per channel.
+    /// Number of low bits that the lanes drop, per channel.
     pub shift: Vec<u32>,
-    /// Bits that all channels of the task gain instead, so that prices are whole.
+    /// Number of bits by which all channels of the task are shifted up instead, so that prices are
+    /// whole.
     pub lift: u32,
     /// Price of a split in lane units.
     pub price: R,
-    /// How leaf budgets of the two sides of a split make a budget: for the cells of level
-    /// m, (budget slot, budget slot, slot of the level above).
+    /// How the leaf budgets of the two sides of a split combine: for the cells of level m, (budget
+    /// slot, budget slot, slot of the level above).
     pub budgets: [Vec<Combination>; MAX_DEPTH + 1],
-    /// Budget slots of the best splits of level m.
+    /// Number of budget slots for the best splits of level m.
     pub slots: [usize; MAX_DEPTH + 1],
-    /// Whether the number of leaves is free: one slot per level, leaf and split in one.
+    /// Whether the number of leaves is not limited: one slot per level, with leaf and split in one.
     pub unlimited: bool,
     /// Prices of tests, if the task has them.
     pub rates: Rates<R>,
-    /// Columns that imply others, if leaves leave out what they repeat.
+    /// Columns that imply others, if the last level leaves out cells that repeat others.
     pub implied: Option<Implied>,
 }
 
-/// Leaves cost something for fewer channels than this: those of 32 labels, and one more for the
-/// weight of the rows, which prices need, or for the bound of deeper trees.
+/// Most channels that may contribute to the cost of a leaf: those of 32 labels, one for the weight
+/// of the rows (for prices), and one for the bound on deeper trees.
 pub const MAX_CHANNELS: usize = 34;
 
 impl<I: LaneInt, R: LaneReal> Problem<I, R> {
-    /// Runs the level of itemsets of size `M` for the prefix `view` of M − 1 columns, which has
-    /// `P` sign patterns.
+    /// Runs the level of itemsets of size `M` for the prefix `view` of M − 1 columns, which has `P`
+    /// sign patterns.
     ///
-    /// On the level of the leaves, `last` holds the sums of `prefix ∪ {lane}`
-    /// (`[channel · stride + lane]`); above it they are in `self.sums`. `below` holds the
-    /// best splits of these itemsets, `above` takes candidates for the itemsets of size
-    /// M − 1 (for M = 1: one value per slot, the root's). Returns the number of leaves evaluated.
+    /// On the level of the leaves, `last` contains the sums of `prefix ∪ {lane}` (`[channel ·
+    /// stride + lane]`); above it they are in `self.sums`. `below` contains the best splits of
+    /// these itemsets, and `above` takes candidates for the itemsets of size M − 1 (for M = 1: one
+    /// value per slot, for the root). Returns the number of leaves evaluated.
     #[inline(always)]
     pub fn combine<
         L: Lanes<I = I, R = R>,
@@ -131,7 +132,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         evaluated
     }
 
-    /// Tables to which the cells of `prefix ∪ {lane}` are offered.
+    /// The tables to which the cells of `prefix ∪ {lane}` are offered.
     #[inline(always)]
     pub fn offers<'a, const M: usize, const P: usize, const LEAVES: bool>(
         &'a self,
@@ -148,14 +149,15 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
         for i in 0..M - 1 {
             assert!(has_row(above.len, prefix.rows[(P - 1) ^ 1 << i], slots, M - 1, n));
         }
-        // Few trees have a budget: of many slots the first is all that is used.
+        // Few trees have a budget, so often only the first of many slots is used.
         least.0[..slots].fill(MaybeUninit::new([R::INFINITY; P]));
         Offers { problem: self, prefix, below, above, least }
     }
 
-    /// One vector of lanes starting at lane `h`.
+    /// Evaluates one vector of lanes that starts at lane `h`.
     ///
     /// # Safety
+    ///
     /// As [`Offers::block`].
     #[inline(always)]
     unsafe fn block<
@@ -176,7 +178,7 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
     ) {
         let channels = self.loss_channels;
         offers.prefetch::<M>(h);
-        // Cells by pattern of the prefix: lane column true, lane column false.
+        // Cells by pattern of the prefix, where the lane's column is true and where it is false.
         let mut yes = [const { MaybeUninit::<[L::Int; P]>::uninit() }; MAX_CHANNELS];
         let yes = source.all_cells::<L, M>(lanes, h, &mut yes[..channels]);
         let infinity = lanes.splat_real(R::INFINITY);
@@ -188,9 +190,10 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
             &mut of_leaves,
             Patterns::MAX >> (PATTERNS - P),
         );
-        // SAFETY: all were written.
+        // SAFETY: all entries were written.
         let value = unsafe { &mut *of_leaves.as_mut_ptr().cast::<[[L::Real; 2]; P]>() };
-        // Few values are read into registers, since no write to the tables can change them there.
+        // Copies a small array, so that the compiler can keep it in registers: writes to the tables
+        // cannot change it.
         let mut held = *value;
         let value = if P <= 4 { &mut held } else { value };
         let weights = if PRICED {
@@ -214,15 +217,16 @@ impl<I: LaneInt, R: LaneReal> Problem<I, R> {
             }
         }
         let price = lanes.splat_real(self.price);
-        // SAFETY: passed on.
+        // SAFETY: as the caller promises.
         unsafe {
             offers.block::<L, PRICED, M, LEAVES>(lanes, h, value, |_, _| price, weights.as_ref())
         }
     }
 }
 
-/// See [`Problem::block`]. For the most columns it runs in a function of its own: inline in a loop
-/// the addresses of many rows are computed ahead and take more registers than there are.
+/// See [`Problem::block`]. For the largest number of columns this is a separate function: inlined
+/// in a loop, the addresses of many rows would be computed ahead and need more registers than there
+/// are.
 struct Block<
     'a,
     'b,
@@ -250,14 +254,14 @@ impl<L: Lanes, S: Losses<L>, const PRICED: bool, const M: usize, const P: usize,
     #[inline(always)]
     fn run(self, lanes: L) {
         let Block { problem, losses, view, source, h, offers } = self;
-        // SAFETY: no vector runs over the last column by more than the padding.
+        // SAFETY: no vector exceeds the last column by more than the padding.
         unsafe {
             problem.block::<_, _, PRICED, M, P, LEAVES>(lanes, losses, view, source, h, offers)
         }
     }
 }
 
-/// A block of leaves, only some of which are needed.
+/// A block of leaves of which only some are needed.
 struct Planned<'a, B> {
     block: B,
     plan: &'a Plan,
@@ -289,14 +293,14 @@ impl<L: Lanes, S: Losses<L>, const PRICED: bool, const M: usize, const P: usize,
                 value[1] = L::if_less(other, fewest, infinity, value[1]);
             }
         }
-        // SAFETY: no vector runs over the last column by more than the padding, and what the plan
-        // needs was written.
+        // SAFETY: no vector exceeds the last column by more than the padding, and everything that
+        // the plan needs was written.
         unsafe { offers.planned::<L, M>(lanes, h, &value, plan) }
     }
 }
 
-/// Takes the values of the cells of a prefix with each lane, and offers the sums of those that
-/// differ in one column to the itemset without it.
+/// Takes the values of the cells of a prefix with each lane, and offers the sums of cells that
+/// differ in one column to the itemset without that column.
 pub struct Offers<'a, I, R, const P: usize> {
     problem: &'a Problem<I, R>,
     prefix: &'a Prefix,
@@ -305,8 +309,8 @@ pub struct Offers<'a, I, R, const P: usize> {
     least: &'a mut Least<R, P>,
 }
 
-/// The prefix itself, split on any of the lanes so far, for the slots that there are:
-/// `[slot][pattern]`. It is never moved: a copy right after the first write stalls the processor.
+/// The prefix itself, split on any of the lanes so far: `[slot][pattern]`. It must not be moved,
+/// because a copy right after the first write stalls the processor.
 pub struct Least<R, const P: usize>([MaybeUninit<[R; P]>; 2 * PATTERNS]);
 
 impl<R, const P: usize> Default for Least<R, P> {
@@ -317,13 +321,13 @@ impl<R, const P: usize> Default for Least<R, P> {
 }
 
 impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
-    /// The prefix itself with these signs, split on any of the lanes.
+    /// Offers the prefix itself with these sign patterns, split on any of the lanes.
     #[inline(always)]
     pub fn end<const M: usize>(&mut self, patterns: impl Iterator<Item = usize> + Clone) {
         let Offers { problem, prefix, above, least, .. } = self;
         let slots = problem.slots[M - 1];
         for (slot, least) in least.0[..slots].iter().enumerate() {
-            // SAFETY: so many were written at first.
+            // SAFETY: this many entries were written at the start.
             let least = unsafe { least.assume_init_ref() };
             for pattern in patterns.clone() {
                 let at = if M == 1 {
@@ -341,8 +345,8 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
         }
     }
 
-    /// Asks for the places of lanes from `h` on without the first columns of the prefix, which are
-    /// far from those of the last prefix.
+    /// Prefetches the positions, from lane `h` on, of the itemsets without one of the first columns
+    /// of the prefix. They are far from those of the last prefix.
     #[inline(always)]
     fn prefetch<const M: usize>(&self, h: usize) {
         let slots = self.problem.slots[M - 1];
@@ -356,13 +360,14 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
         }
     }
 
-    /// One vector of lanes starting at lane `h`: cells that cost `value` as leaves, and `price` to
-    /// be split, by pattern of the prefix and whether the lane's column is false. `weights` are
-    /// what the price of a column is charged on.
+    /// Offers one vector of lanes that starts at lane `h`: cells whose cost is `value` as leaves
+    /// and `price` to be split, by pattern of the prefix and by whether the lane's column is false.
+    /// `weights` is the amount that the price of a column is charged on.
     ///
     /// # Safety
-    /// Lane `h` is beyond the prefix, and the vector reaches no further than the padding behind
-    /// the last column.
+    ///
+    /// Lane `h` must be beyond the prefix, and the vector must not exceed the padding behind the
+    /// last column.
     #[inline(always)]
     pub unsafe fn block<
         L: Lanes<I = I, R = R>,
@@ -381,20 +386,20 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
         let split = |slot: usize, s: usize, no: usize| {
             let (row, pattern) = (self.prefix.rows[P - 1], s | (1 - no) << (M - 1));
             let at = best_at(row, slots[M], M, slot, pattern, h);
-            // SAFETY: `below` was seen to have the row, and the vector is within its padding.
+            // SAFETY: `below` was checked to have the row, and the vector is within its padding.
             let best = unsafe { lanes.load_real_at(&self.below.0, at) };
             best + price(s, no)
         };
         if LEAVES {
             let (_, _, out) = budgets[M][0];
-            // SAFETY: passed on.
+            // SAFETY: as the caller promises.
             unsafe { self.offer::<L, PRICED, M>(lanes, h, value, value, weights, out) };
             return;
         }
         let infinity = lanes.splat_real(R::INFINITY);
         let mut by_budget;
         let values = if *unlimited {
-            // One budget for everything: the better of leaf and split.
+            // With one slot for everything: the better of leaf and split.
             for s in 0..P {
                 for no in 0..2 {
                     value[s][no] = L::min_real(value[s][no], split(0, s, no));
@@ -415,15 +420,16 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
         };
         for &(a, b, out) in &budgets[M] {
             let (a, b) = (&values[a], &values[b]);
-            // SAFETY: passed on.
+            // SAFETY: as the caller promises.
             unsafe { self.offer::<L, PRICED, M>(lanes, h, a, b, weights, out) };
         }
     }
 
-    /// One vector of lanes of leaves, starting at lane `h`: offers the splits of a plan, of cells that
-    /// cost `value`.
+    /// Offers one vector of lanes of leaves that starts at lane `h`: the splits of a plan, of cells
+    /// whose cost is `value`.
     ///
     /// # Safety
+    ///
     /// As [`Offers::block`].
     #[inline(always)]
     unsafe fn planned<L: Lanes<I = I, R = R>, const M: usize>(
@@ -435,7 +441,7 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
     ) {
         let Offers { problem, prefix, above, least, .. } = self;
         let slots = problem.slots[M - 1];
-        // SAFETY: passed on.
+        // SAFETY: as the caller promises.
         let value = |s: u8| unsafe { value[s as usize & (P - 1)].assume_init_ref() };
         for some in plan.lane.chunks(8) {
             let mut sums = [lanes.splat_real(R::INFINITY); 8];
@@ -444,7 +450,7 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
             }
             let mut across = [R::INFINITY; 8];
             L::min_across(&sums, some.len(), &mut across);
-            // SAFETY: all slots were written at first.
+            // SAFETY: all slots were written at the start.
             let least = unsafe { least.0[0].assume_init_mut() };
             for (&across, &s) in across.iter().zip(some) {
                 let least = &mut least[s as usize & (P - 1)];
@@ -464,7 +470,8 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
             for side in 0..2 {
                 let candidate = yes[side] + no[side];
                 let at = first + (rest as usize + ((1 - side) << (M - 2))) * len;
-                // SAFETY: `above` was seen to have the row, and the vector is within its padding.
+                // SAFETY: `above` was checked to have the row, and the vector is within its
+                // padding.
                 unsafe {
                     let places = above.at(at, L::N);
                     let best = lanes.load_real_at(places, 0);
@@ -474,12 +481,13 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
         }
     }
 
-    /// Offers the sums of cells that differ in one column to the itemsets without it:
-    /// `a` holds the values where that column is true, `b` where it is false, `weights` what
-    /// its price is charged on.
+    /// Offers the sums of cells that differ in one column to the itemsets without it. `a` contains
+    /// the values where that column is true, `b` those where it is false, and `weights` the amount
+    /// that its price is charged on.
     ///
     /// # Safety
-    /// As [`Offers::block`]; `out` is one of the slots above.
+    ///
+    /// As [`Offers::block`]; `out` must be one of the slots above.
     #[inline(always)]
     unsafe fn offer<L: Lanes<I = I, R = R>, const PRICED: bool, const M: usize>(
         &mut self,
@@ -502,7 +510,7 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                 );
             }
         }
-        // Cells by pattern of the prefix, and whether the lane's column is false.
+        // Cells by pattern of the prefix, and by whether the lane's column is false.
         let pair = |with: (usize, usize), without: (usize, usize), rate: L::Real| {
             let sum = a[with.0][with.1] + b[without.0][without.1];
             match weights {
@@ -518,7 +526,7 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
             }
             let mut across = [R::INFINITY; 8];
             L::min_across(&sums, size, &mut across);
-            // SAFETY: all slots were written at first.
+            // SAFETY: all slots were written at the start.
             let least = unsafe { least.0[out].assume_init_mut() };
             for s in 0..size {
                 let least = &mut least[group + s];
@@ -527,7 +535,7 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                 }
             }
         }
-        // Copied: the compiler would read its address again after every write.
+        // A copy, because the compiler would read the address again after every write.
         let above = *above;
         for i in 0..M - 1 {
             let low = (1usize << i) - 1;
@@ -540,7 +548,8 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                     let candidate = pair((s | 1 << i, no), (s, no), rate);
                     let pattern = rest | (1 - no) << (M - 2);
                     let at = first + pattern * row.len;
-                    // SAFETY: `above` was seen to have the row, and the vector is within its padding.
+                    // SAFETY: `above` was checked to have the row, and the vector is within its
+                    // padding.
                     unsafe {
                         let places = above.at(at, L::N);
                         let best = lanes.load_real_at(places, 0);

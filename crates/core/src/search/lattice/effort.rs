@@ -1,10 +1,10 @@
-//! Effort of lattices, from counts alone.
+//! Estimates the effort of lattices from counts alone.
 
 use super::runs::{runs_of, true_runs};
 use crate::data::Sample;
 use crate::search::{Settings, threads};
 
-/// Cells below which a second thread costs more than it does.
+/// With fewer cells than this, a second thread costs more than it saves.
 const CELLS_PER_THREAD: usize = 1 << 18;
 
 /// Cells on the last level of a lattice.
@@ -13,7 +13,8 @@ pub fn cells(n_columns: usize, depth: usize) -> usize {
     (0..depth).fold(1, itemsets).saturating_mul(1 << depth)
 }
 
-/// Cells of a lattice and visits of rows, each of which takes about as long; O(rows).
+/// Number of cells of a lattice plus visits of rows, each of which takes about the same time;
+/// O(rows).
 pub fn effort(sample: &Sample, depth: usize) -> f64 {
     let (cells, visits) = work(&visits(sample), sample.n_columns(), depth, depth);
     cells + visits
@@ -25,21 +26,22 @@ pub fn mostly_visits(sample: &Sample, depth: usize, factor: f64) -> bool {
     visits >= factor * cells
 }
 
-/// Threads worth starting for a lattice of so much effort.
+/// Number of threads worth starting for a lattice with this effort.
 pub fn useful_threads(effort: impl Fn() -> f64, settings: &Settings) -> usize {
     threads::useful_threads(effort, CELLS_PER_THREAD, settings)
 }
 
-/// Number of rows by the columns for which they are visited, one of every run; O(rows).
+/// Number of rows by the number of columns for which they are visited, at most one of every run;
+/// O(rows).
 pub fn visits(sample: &Sample) -> Vec<usize> {
     let rows = || (0..sample.n_rows()).map(|r| sample.row(r));
     true_runs(&runs_of(sample.n_columns(), rows()), rows())
 }
 
-/// Cells and row visits of a search of `n` columns to `depth` with lattices of depth `reach`,
-/// given the number of rows with each number of columns for which they are visited.
+/// Cells and row visits of a search over `n` columns to `depth` with lattices of depth `reach`,
+/// given the number of rows by the number of columns for which they are visited.
 pub fn work(visited: &[usize], n: usize, depth: usize, reach: usize) -> (f64, f64) {
-    // Columns already split on are gone from the lattices below.
+    // Columns that were split on are missing in the lattices below.
     let above = depth - reach;
     let columns = n.saturating_sub(above);
     let lattices: f64 = (0..above).map(|k| 2.0 * (n - k) as f64).product();

@@ -1,19 +1,19 @@
-//! Positions of the values of itemsets.
+//! Positions of the values of itemsets in the tables.
 //!
-//! An itemset of size m is its sorted columns. Its first m − 1 columns are its prefix and
-//! name a row of the tables of level m; the last one is the lane within the row. Rows hold
-//! only the lanes beyond the prefix, plus padding for a vector that runs over the end.
+//! An itemset of size m is a sorted list of columns. Its first m − 1 columns are its prefix and
+//! determine a row of the tables of level m; the last column is the lane within the row. Rows only
+//! contain the lanes beyond the prefix, plus padding for a vector that exceeds the end.
 
-/// Deepest tree of one lattice.
+/// Depth of the deepest tree of one lattice.
 pub const MAX_DEPTH: usize = 5;
 
-/// Longest prefix: the columns of a leaf of the deepest tree but the lane.
+/// Length of the longest prefix: the columns of a leaf of the deepest tree, without the lane.
 pub const PREFIX: usize = MAX_DEPTH - 1;
 
-/// Sign patterns of the longest prefix; also the most leaves of a child of the root.
+/// Number of sign patterns of the longest prefix; also the most leaves of a child of the root.
 pub const PATTERNS: usize = 1 << PREFIX;
 
-/// Lanes of padding behind every row: no vector overruns its row by more.
+/// Lanes of padding behind every row, which no vector exceeds.
 pub const PAD: usize = 8;
 
 /// Row positions of the levels below the deepest.
@@ -22,8 +22,7 @@ pub struct Geometry {
     /// Number of columns.
     pub n: usize,
     totals: [usize; PREFIX],
-    /// Starts of the rows of level 3 for every first column, and of those of level 4 for every
-    /// pair.
+    /// Start of the rows of level 3 for every first column, and of level 4 for every pair.
     triples: Vec<usize>,
     quadruples: Vec<usize>,
 }
@@ -35,7 +34,7 @@ pub struct Row {
     pub start: usize,
     /// First lane.
     pub first: usize,
-    /// Stored lanes, padding included.
+    /// Number of stored lanes, including padding.
     pub len: usize,
 }
 
@@ -58,24 +57,24 @@ impl Geometry {
         geometry
     }
 
-    /// Positions of level `m`, all rows together.
+    /// Number of positions of level `m`, for all rows together.
     #[inline(always)]
     pub fn total(&self, m: usize) -> usize {
         self.totals[m - 1]
     }
 
-    /// Positions of the rows whose prefixes differ in the last column, which goes from `first` to
-    /// `end`.
+    /// Number of positions of the rows whose prefixes differ only in the last column, for columns
+    /// `first..end`.
     #[inline(always)]
     fn run(&self, first: usize, end: usize) -> usize {
         let rows = end - first;
         rows * (self.n + PAD - first) - rows * (rows + 1) / 2
     }
 
-    /// Positions of level `m` of `n` columns, without laying it out; `usize::MAX` where there are
-    /// more, which no memory has room for.
+    /// Number of positions of level `m` for `n` columns, without a layout; `usize::MAX` if there
+    /// are more, which fit into no memory.
     pub fn positions(n: usize, m: usize) -> usize {
-        // For 2³² columns the quadruples are less than 2¹²⁸ before they are divided by 24.
+        // For 2³² columns there are fewer than 2¹²⁸ quadruples before the division by 24.
         let n = n as u128;
         let below = |k: u128| n.saturating_sub(k);
         let pairs = n * below(1) / 2;
@@ -95,7 +94,7 @@ impl Geometry {
         f * self.n - f * (f + 1) / 2 + (g - f - 1)
     }
 
-    /// Position of the first row of level `m`, which is two at least, whose prefix begins with `f`.
+    /// Position of the first row of level `m` ≥ 2 whose prefix begins with `f`.
     pub fn begin(&self, m: usize, f: usize) -> usize {
         match m {
             2 => self.run(0, f),
@@ -122,7 +121,7 @@ impl Geometry {
         !self.quadruples.is_empty()
     }
 
-    /// Position of the first row whose prefix is these columns and one more.
+    /// Position of the first row whose prefix consists of these columns and one more.
     #[inline(always)]
     pub fn base(&self, prefix: &[usize]) -> usize {
         match *prefix {
@@ -133,7 +132,8 @@ impl Geometry {
         }
     }
 
-    /// The row whose prefix is that of a base, beyond which columns begin with `first`, and `column`.
+    /// The row for a base, and `column` as the last one of the prefix; the columns beyond the base
+    /// begin with `first`.
     #[inline(always)]
     pub fn row_beside(&self, base: usize, first: usize, column: usize) -> Row {
         let start = base + self.run(first, column);
@@ -141,21 +141,21 @@ impl Geometry {
     }
 }
 
-/// Best split of every itemset of a level below the root:
-/// `[row start · slots · patterns + (slot · patterns + pattern) · row length + lane]`.
+/// Best split of every itemset of a level below the root: `[row start · slots · patterns + (slot ·
+/// patterns + pattern) · row length + lane]`.
 #[derive(Clone, Debug, Default)]
 pub struct Best<R>(pub Vec<R>);
 
 impl<R> Best<R> {
-    /// Whether the table of level `m` has all entries of a row, with all lanes of `n` columns and
-    /// their padding.
+    /// Whether the table of level `m` contains all entries of a row, with all lanes of `n` columns
+    /// and their padding.
     #[inline(always)]
     pub fn has_row(&self, row: Row, slots: usize, m: usize, n: usize) -> bool {
         has_row(self.0.len(), row, slots, m, n)
     }
 }
 
-/// Whether a table of level `m` with so many entries has those of a row, with all lanes of `n`
+/// Whether a table of level `m` with `len` entries contains those of a row, with all lanes of `n`
 /// columns and their padding.
 #[inline(always)]
 pub fn has_row(len: usize, row: Row, slots: usize, m: usize, n: usize) -> bool {

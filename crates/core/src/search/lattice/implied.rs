@@ -1,9 +1,10 @@
 //! Columns that imply others, as the thresholds of a number and the levels of a category do.
 //!
-//! If one of the four sign patterns of two columns holds no row, two others are cells of one column
-//! alone, and only the last is a cell that needs both. A tree gains nothing by asking both questions
-//! where one answers the other. So the level of the leaves offers no such trees, and the best splits
-//! of cells that repeat those of fewer columns are copied from the lattice of one level less.
+//! If one of the four sign patterns of two columns contains no row, two of the others are cells of
+//! one column alone, and only the last is a cell that needs both. A tree gains nothing by asking
+//! both questions if one determines the other. So the level of the leaves does not offer such
+//! trees, and the best splits of cells that repeat those of fewer columns are copied from a lattice
+//! with one level less.
 
 use super::accumulate::Rows;
 use super::geometry::{Best, Geometry, MAX_DEPTH, PREFIX, best_at};
@@ -11,26 +12,26 @@ use crate::search::{Monitor, Stop};
 use crate::simd::{LaneInt, LaneReal};
 use std::sync::{LazyLock, OnceLock};
 
-/// A set of sign patterns of a prefix.
+/// A set of sign patterns of a prefix, as bits.
 pub type Patterns = u16;
 
-/// How two columns go together: 0 if every sign pattern holds rows, otherwise 1 + the empty pattern,
-/// with the sign of the first column in the lowest bit.
+/// How two columns are related: 0 if every sign pattern contains rows, otherwise 1 + the empty
+/// pattern, whose lowest bit is the sign of the first column.
 type Relation = u8;
 
 /// Number of relations.
 const RELATIONS: usize = 5;
 
-/// Pairs of columns of the longest prefix.
+/// Number of pairs of columns in the longest prefix.
 const PAIRS: u32 = (PREFIX * (PREFIX - 1) / 2) as u32;
 
-/// What is known of a cell of some columns.
+/// What is known about a cell.
 #[derive(Clone, Copy, PartialEq)]
 enum Cell {
     Empty,
-    /// The rows of the cell without this column are the same.
+    /// Without this column the cell has the same rows.
     Without(usize),
-    /// No column of it can be left out.
+    /// None of its columns can be left out.
     Own,
 }
 
@@ -39,14 +40,14 @@ fn cell_of_two(relation: Relation, signs: usize) -> Cell {
     let Some(empty) = relation.checked_sub(1) else { return Cell::Own };
     match signs ^ empty as usize {
         0b00 => Cell::Empty,
-        // The first column has the sign that settles the second, or the other way round.
+        // One column has the sign that determines the other.
         0b10 => Cell::Without(1),
         0b01 => Cell::Without(0),
         _ => Cell::Own,
     }
 }
 
-/// A split of a cell of a prefix on one of its columns: the sign patterns of its sides, and those of
+/// A split of a prefix's cell on one of its columns: the sign patterns of the sides, and those of
 /// the other columns.
 #[derive(Clone, Copy)]
 pub struct Split {
@@ -56,11 +57,11 @@ pub struct Split {
     pub rest: u8,
 }
 
-/// The cells of a prefix that leaves are needed of, and the splits that have to be offered.
+/// The leaves that are needed for the cells of a prefix, and the splits that have to be offered.
 pub struct Plan {
-    /// What is known of every sign pattern of the prefix.
+    /// What is known about every sign pattern of the prefix.
     known: Vec<Cell>,
-    /// Sign patterns of leaves, as a bitset.
+    /// Sign patterns of the needed leaves, as a bitset.
     pub cells: Patterns,
     /// Sign patterns to be split on the lane.
     pub lane: Vec<u8>,
@@ -68,11 +69,11 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// For columns with these relations.
+    /// The plan for columns with these relations.
     fn new(relation: impl Fn(usize, usize) -> Relation) -> Self {
         let size = PREFIX;
         let pairs = || (0..size).flat_map(|b| (0..b).map(move |a| (a, b)));
-        // The cell of all columns but one.
+        // The cell of all columns except one.
         let cell = |signs: usize, but: usize| {
             let of_pair = |(a, b): (usize, usize)| {
                 let two = signs >> a & 1 | (signs >> b & 1) << 1;
@@ -104,7 +105,7 @@ impl Plan {
         Plan { known, cells, lane, splits }
     }
 
-    /// The plan of a longest prefix with the relations of a code.
+    /// The plan of a longest prefix whose relations have this code.
     fn of(code: usize) -> &'static Plan {
         static PLANS: LazyLock<Vec<OnceLock<Box<Plan>>>> =
             LazyLock::new(|| (0..RELATIONS.pow(PAIRS)).map(|_| OnceLock::new()).collect());
@@ -118,14 +119,15 @@ impl Plan {
 /// The relations of all pairs of columns.
 pub struct Implied {
     n: usize,
-    /// Pairs that go together.
+    /// Number of related pairs.
     related: usize,
     /// `[second · n + first]`
     relations: Vec<Relation>,
 }
 
 impl Implied {
-    /// Those of the columns of these rows; `None` where all go apart. O(columns² · rows / 64).
+    /// The relations of the columns of these rows; `None` if no pair is related. O(columns² · rows
+    /// / 64).
     pub fn of<I: LaneInt>(rows: &Rows<I>, n: usize) -> Option<Implied> {
         let (everything, mut relations, mut related) = (rows.everything(), vec![0; n * n], 0);
         for b in 0..n {
@@ -146,16 +148,16 @@ impl Implied {
         (related > 0).then_some(Implied { n, related, relations })
     }
 
-    /// Whether leaves save more work than the lattice of one level less takes.
+    /// Whether leaving out leaves saves more work than the lattice with one level less takes.
     pub fn pays(&self) -> bool {
         let Implied { n, related, .. } = *self;
-        // A prefix has six pairs, and saves about two fifths if one of them goes together.
+        // A prefix has six pairs, and saves about two fifths if one of them is related.
         let saved = 0.4 * (related * PAIRS as usize) as f64 / (n * (n - 1) / 2) as f64;
         // Prefixes with a plan of their own take longer, too.
         saved > 3.0 * MAX_DEPTH as f64 / (2 * (n - PREFIX)) as f64
     }
 
-    /// What leaves need of a prefix; `None` where none of its columns go together.
+    /// The plan for a prefix; `None` if none of its columns are related.
     #[inline(always)]
     pub fn plan(&self, columns: [usize; PREFIX]) -> Option<&'static Plan> {
         let mut code = 0;
@@ -168,8 +170,8 @@ impl Implied {
         (code > 0).then(|| Plan::of(code))
     }
 
-    /// Copies the best splits of those cells of four columns that are cells of three. They come from
-    /// the first of `slots` slots of `fewer`, a table of three columns. O(cells).
+    /// Copies the best splits of those cells of four columns that are cells of three columns, from
+    /// the first of `slots` slots of `fewer`, a table for three columns. O(cells).
     pub fn fill<R: LaneReal>(
         &self,
         geometry: &Geometry,
@@ -187,7 +189,7 @@ impl Implied {
         Ok(())
     }
 
-    /// The same for the itemsets of three columns and any later one.
+    /// The same for the itemsets of three columns and any later column.
     fn fill_row<R: LaneReal>(
         &self,
         geometry: &Geometry,
@@ -199,7 +201,7 @@ impl Implied {
         let plan = |lane: usize| self.plan([f, g, k, lane]);
         let mut lane = k + 1;
         while lane < self.n {
-            // Neighbours mostly go together with the others in the same way.
+            // Neighbouring lanes mostly have the same relations.
             let of_lane = plan(lane);
             let same = |other| match (plan(other), of_lane) {
                 (Some(a), Some(b)) => std::ptr::eq(a, b),
@@ -230,7 +232,7 @@ impl Implied {
     }
 }
 
-/// The patterns of a set.
+/// The patterns in a set.
 #[inline(always)]
 pub fn bits(mut patterns: Patterns) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -240,7 +242,7 @@ pub fn bits(mut patterns: Patterns) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Signs of all columns but one.
+/// The signs of all columns except one.
 fn without(signs: usize, column: usize) -> usize {
     let low = (1 << column) - 1;
     signs & low | signs >> 1 & !low

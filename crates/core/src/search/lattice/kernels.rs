@@ -1,7 +1,7 @@
 //! The passes over the lattice, compiled once per instruction set.
 //!
 //! Work is handed out by the runs of the first two columns of the prefix, so any number of threads
-//! shares a level and its tables.
+//! can share a level and its tables.
 
 use super::above::Above;
 use super::accumulate::Rows;
@@ -18,26 +18,27 @@ use crate::simd::{Backend, FloatLanes, Job, LaneInt, Lanes, Whole, with_token};
 use crate::task::LaneTask;
 use std::marker::PhantomData;
 
-/// Memory that one thread owns.
+/// Memory of one thread.
 pub struct Worker<I> {
     views: [View<I>; MAX_DEPTH],
-    /// Rows that each column of a run adds, and which run that is.
+    /// The rows that each column of a run adds, and the number of that run.
     added: (usize, Vec<Rows<I>>),
-    /// For prefixes of four columns, rows where the first is true, and which column that is.
+    /// For prefixes of four columns: the rows where the first column is true, and that column.
     one: (usize, Rows<I>),
-    /// The same for the first two.
+    /// For prefixes of four columns: the rows where the first two columns are true, and these
+    /// columns.
     two: ((usize, usize), Rows<I>),
     running: Running<I>,
 }
 
 impl<I: LaneInt> Worker<I> {
-    /// Bytes of its copies of rows.
+    /// Bytes of the copies of rows.
     pub fn row_bytes(&self) -> usize {
         let rows = self.added.1.iter().chain([&self.one.1, &self.two.1]);
         rows.map(Rows::bytes).sum::<usize>() + self.running.row_bytes()
     }
 
-    /// Entries of the sums that others build on.
+    /// Number of entries of the running sums.
     pub fn running_entries(&self) -> usize {
         self.running.entries()
     }
@@ -56,14 +57,14 @@ impl<I: LaneInt> Default for Worker<I> {
 }
 
 impl<I: LaneInt> Worker<I> {
-    /// Makes ready for a problem.
+    /// Prepares for a problem.
     pub fn begin(&mut self, sums: &Sums<I>) {
         self.views.iter_mut().for_each(|view| view.begin(sums));
         self.one.0 = usize::MAX;
         self.two.0 = (usize::MAX, usize::MAX);
     }
 
-    /// Picks out the rows that every column of a run adds.
+    /// Copies the rows that every column of a run adds.
     fn pick(&mut self, rows: &Rows<I>, run: usize, visits: impl Iterator<Item = Visit>) {
         let (picked, added) = &mut self.added;
         if *picked != run {
@@ -77,7 +78,7 @@ impl<I: LaneInt> Worker<I> {
         }
     }
 
-    /// Picks out the rows where two columns are true.
+    /// Copies the rows where two columns are true.
     fn restrict_twice(&mut self, rows: &Rows<I>, f: usize, g: usize) {
         let (of_one, one) = &mut self.one;
         if *of_one != f {
@@ -92,43 +93,43 @@ impl<I: LaneInt> Worker<I> {
     }
 }
 
-/// State that all threads share during a pass over the itemsets of a level.
+/// What all threads share during a pass over the itemsets of a level.
 pub struct Pass<'a, I> {
-    /// The rows, and the levels above.
+    /// The rows, and the sums of the levels above.
     pub sums: &'a Sums<I>,
     /// Size of the itemsets.
     pub size: usize,
-    /// Whether the sums of these are not known yet.
+    /// Whether their sums still have to be counted.
     pub counts: bool,
     /// All rows, as a bitset.
     pub everything: &'a [u64],
     /// Hands out work.
     pub tickets: Tickets<'a>,
-    /// When to stop.
+    /// Stops the pass.
     pub monitor: &'a Monitor<'a>,
 }
 
-/// State that all threads share while they evaluate the cells of the itemsets of a level.
+/// What all threads share while they evaluate the cells of the itemsets of a level.
 pub struct Shared<'a, I, R> {
     /// The lattice.
     pub problem: &'a Problem<I, R>,
-    /// Best splits of the itemsets, where they are not leaves.
+    /// Best splits of the itemsets, unless they are leaves.
     pub below: &'a Best<R>,
     pub pass: Pass<'a, I>,
 }
 
-/// A table that threads fill in disjoint places.
+/// A table that threads fill at disjoint positions.
 pub struct SumsOut<'a, I> {
     table: *mut I,
     len: usize,
     only: PhantomData<&'a mut [I]>,
 }
 
-// SAFETY: tickets hand every row of the table to exactly one thread.
+// SAFETY: tickets assign every row of the table to exactly one thread.
 unsafe impl<I: Send> Sync for SumsOut<'_, I> {}
 
 impl<'a, I> SumsOut<'a, I> {
-    /// Fills this table.
+    /// Fills the given table.
     pub fn new(table: &'a mut [I]) -> Self {
         SumsOut { table: table.as_mut_ptr(), len: table.len(), only: PhantomData }
     }
@@ -136,14 +137,15 @@ impl<'a, I> SumsOut<'a, I> {
     /// Writes a row.
     ///
     /// # Safety
-    /// No other thread writes here.
+    ///
+    /// No other thread may write to it.
     unsafe fn write(&self, at: usize, row: &[I])
     where
         I: Copy,
     {
         assert!(at <= self.len && row.len() <= self.len - at);
-        // SAFETY: it is in the table, which only threads that share `self` may touch, and of
-        // these no other does.
+        // SAFETY: the row is in the table, to which only threads that share `self` have access, and
+        // no other thread writes to this row.
         unsafe { self.table.add(at).copy_from_nonoverlapping(row.as_ptr(), row.len()) }
     }
 }
@@ -151,7 +153,7 @@ impl<'a, I> SumsOut<'a, I> {
 /// Sums of positive itemsets on one thread.
 pub type SumsPass<I> =
     fn(Backend, &Pass<'_, I>, &SumsOut<'_, I>, &mut Worker<I>) -> Result<(), Stop>;
-/// Work on the cells of itemsets on one thread.
+/// Evaluates the cells of itemsets on one thread.
 pub type CellsOf<'a, I, R> =
     dyn Fn(&Shared<'_, I, R>, &mut Worker<I>, &mut Above<R>) -> Result<(), Stop> + Sync + 'a;
 type LossesPass<T, I, R> =
@@ -166,7 +168,7 @@ pub struct Passes<T, I, R> {
 }
 
 impl<T: LaneTask> Passes<T, u16, Whole> {
-    /// In short width, for a task whose leaves cost the least of their channels.
+    /// Short width, for a task in which a leaf costs the least of its channels.
     pub fn short() -> Self {
         Passes {
             sums: |backend, pass, out, worker| {
@@ -182,7 +184,7 @@ impl<T: LaneTask> Passes<T, u16, Whole> {
 }
 
 impl<T: LaneTask> Passes<T, i32, f32> {
-    /// In single width.
+    /// Single width.
     pub fn single() -> Self {
         Passes {
             sums: |backend, pass, out, worker| {
@@ -195,7 +197,7 @@ impl<T: LaneTask> Passes<T, i32, f32> {
 }
 
 impl<T: LaneTask> Passes<T, i64, f64> {
-    /// In double width.
+    /// Double width.
     pub fn double() -> Self {
         Passes {
             sums: fill_double,
@@ -215,10 +217,10 @@ pub fn fill_double(
     with_token!(backend, token => token.double().run(Sweep { pass, kernel, worker }))
 }
 
-/// Work of a pass on the itemsets of a level.
+/// The work of a pass on the itemsets of a level.
 pub trait Kernel<L: Lanes> {
-    /// Those of `prefix ∪ {lane}` for all lanes beyond the prefix of `M − 1` columns, which has `P`
-    /// sign patterns: `last` holds their positive sums where the pass counts them.
+    /// Handles the itemsets `prefix ∪ {lane}` for all lanes beyond the prefix of `M − 1` columns,
+    /// which has `P` sign patterns. If the pass counts, `last` contains their positive sums.
     fn prefix<const M: usize, const P: usize, const COUNTS: bool>(
         &mut self,
         lanes: L,
@@ -226,10 +228,10 @@ pub trait Kernel<L: Lanes> {
         last: Last<L::I>,
     ) -> Result<(), Stop>;
 
-    /// After the prefixes of the same first two columns.
+    /// Called after the prefixes with the same first two columns.
     fn release(&mut self) {}
 
-    /// After the last prefix.
+    /// Called after the last prefix.
     fn end<const M: usize, const P: usize, const COUNTS: bool>(
         &mut self,
         _lanes: L,
@@ -238,7 +240,7 @@ pub trait Kernel<L: Lanes> {
     }
 }
 
-/// Keeps the sums of all positive itemsets of a size.
+/// Stores the sums of all positive itemsets of a size.
 struct Keep<'a, 'b, I> {
     pass: &'a Pass<'b, I>,
     out: &'a SumsOut<'b, I>,
@@ -263,14 +265,14 @@ impl<L: Lanes> Kernel<L> for Keep<'_, '_, L::I> {
                 }
             };
             let from = &from[..geometry.n - row.first];
-            // SAFETY: the row belongs to this prefix, which only this thread was given.
+            // SAFETY: the row belongs to this prefix, which was assigned to this thread only.
             unsafe { self.out.write(c * geometry.total(M) + row.start, from) };
         }
         Ok(())
     }
 }
 
-/// The cells of all itemsets of a size, with the leaf losses of a task.
+/// Evaluates the cells of all itemsets of a size with the leaf losses of a task.
 fn losses<L: FloatLanes<Half: FloatLanes>, T: LaneTask>(
     task: &T,
     lanes: L,
@@ -291,8 +293,7 @@ fn losses<L: FloatLanes<Half: FloatLanes>, T: LaneTask>(
     }
 }
 
-/// The cells of all itemsets of a size, where a leaf costs the least of its channels; the last
-/// channel costs `more` on top.
+/// The same if a leaf costs the least of its channels; the last channel costs `more` in addition.
 fn least_losses<L: Lanes>(
     lanes: L,
     more: i64,
@@ -305,16 +306,16 @@ fn least_losses<L: Lanes>(
     lanes.run(Sweep { pass: &shared.pass, kernel, worker })
 }
 
-/// Leaves that a thread evaluates before it adds them to the count that all threads share.
+/// Number of leaves that a thread evaluates before it adds them to the shared count.
 const COUNTED_TOGETHER: u64 = 1 << 16;
 
-/// Evaluates leaf losses where it meets cells: the same for all tasks but for prices of questions.
+/// Evaluates the leaf losses of cells. Without prices of questions it is the same for all tasks.
 struct WithLosses<'a, 'b, L: Lanes, S, const PRICED: bool> {
     shared: &'a Shared<'a, L::I, L::R>,
     above: &'a mut Above<'b, L::R>,
-    /// In whole vectors, and in those for tails.
+    /// Losses in whole vectors, and in narrower ones for tails.
     losses: S,
-    /// Leaves that are not counted yet.
+    /// Evaluated leaves that are not yet counted.
     evaluated: u64,
 }
 
@@ -384,10 +385,11 @@ impl<L: Lanes, K: Kernel<L>> Job<L> for Sweep<'_, '_, L::I, K> {
     }
 }
 
-/// All itemsets of size `M`, whose sums are counted on the way, or known.
+/// Visits all itemsets of size `M`, whose sums are counted on the way or known.
 ///
-/// If two columns of a prefix are of one run, the one with more rows changes no sum: it is that of a
-/// shorter prefix. Otherwise only the rows are visited that each column adds along its run.
+/// If two columns of a prefix belong to one run, the one with more rows does not change a sum,
+/// which is that of a shorter prefix. Otherwise only the rows that each column adds along its run
+/// are visited.
 #[inline(always)]
 fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const COUNTS: bool>(
     lanes: L,
@@ -439,7 +441,7 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const COUNTS: b
                 let [_, one, two, three, four] = views;
                 sums.extend::<L, 1>(lanes, one, g, two);
                 let (run, added) = (runs[b], if picks { &added[at] } else { rows });
-                // Of two columns of one run, the one with more rows changes no sum.
+                // Of two columns of one run, the one with more rows does not change a sum.
                 let known = |shorter: &[usize]| sums.geometry.row(shorter);
                 match (M, COUNTS) {
                     (3, _) => prefix!(
@@ -518,7 +520,7 @@ mod tests {
     use crate::task::Statistics;
     use crate::task::accuracy::Accuracy;
 
-    /// Six numbers, each below four or five thresholds, and labels; columns in this order.
+    /// Six numbers with four or five thresholds each, and labels; columns in this order.
     fn instance(n_rows: usize, order: impl Fn(usize) -> usize) -> (Accuracy, Sample) {
         let mut state = 11u64;
         let mut random = |n: u64| {
@@ -539,11 +541,11 @@ mod tests {
         (task, sample)
     }
 
-    /// Sums along runs are those over the rows of every column, whatever neighbours it has.
+    /// Sums along runs equal the sums over the rows of every column, for any neighbours.
     #[test]
     fn the_order_of_columns_changes_no_cost() {
         for (n_rows, deepest) in [(80, 5), (700, 5), (2500, 5), (9000, 4)] {
-            // Thresholds of a number are neighbours, or never are.
+            // The thresholds of a number are neighbours in one instance and never in the other.
             let nested = instance(n_rows, |k| k % 6 * 5 - (k % 6).saturating_sub(3) + k / 6);
             let apart = instance(n_rows, |k| k);
             for depth in 2..=deepest {

@@ -1,5 +1,5 @@
-//! Leaf losses: all that a task adds to the passes over the lattice, and all that is compiled for
-//! each task.
+//! Leaf losses: all that a task contributes to the passes over the lattice, and the only part that
+//! is compiled for each task.
 
 use super::geometry::PATTERNS;
 use super::implied::{Patterns, bits};
@@ -7,8 +7,8 @@ use crate::simd::{FloatLanes, Job, LaneInt, Lanes};
 use crate::task::LaneTask;
 use std::mem::MaybeUninit;
 
-/// Takes the statistics of cells where the column of the lane is true, by channel and pattern of
-/// the prefix, and those of the prefix itself, and writes the losses of some patterns.
+/// Takes the statistics of cells where the column of the lane is true (by channel and pattern of
+/// the prefix) and those of the prefix itself, and writes the losses of some patterns.
 type Write<'a, L> = dyn Fn(
         &[<L as Lanes>::Int],
         &[[<L as Lanes>::I; PATTERNS]],
@@ -20,7 +20,7 @@ type Write<'a, L> = dyn Fn(
 pub struct LossOf<'a, L: Lanes>(Box<Write<'a, L>>);
 
 impl<'a, L: FloatLanes> LossOf<'a, L> {
-    /// With sums divided by `2^shift[channel]`.
+    /// The losses for sums divided by `2^shift[channel]`.
     pub fn new<T: LaneTask>(task: &'a T, lanes: L, shift: &[u32]) -> Self {
         let constants = task.lane_constants(lanes, shift);
         LossOf(Box::new(move |yes, both, out, which| {
@@ -29,14 +29,15 @@ impl<'a, L: FloatLanes> LossOf<'a, L> {
     }
 }
 
-/// The losses of leaves, as the kernels ask for them.
+/// The losses of leaves, as the kernels need them.
 ///
 /// # Safety
-/// Whoever implements it writes all losses that are asked for.
+///
+/// An implementation must write all requested losses.
 pub unsafe trait Losses<L: Lanes> {
     /// Writes the losses of a block of cells, where the column of the lane is true and where it is
-    /// false, for the patterns `which` of the prefix. `yes` are the statistics where it is true,
-    /// `[channel · patterns + pattern]`, and `both` those of the prefix.
+    /// false, for the patterns `which` of the prefix. `yes` contains the statistics where the
+    /// column is true, `[channel · patterns + pattern]`, and `both` those of the prefix.
     fn write(
         &self,
         lanes: L,
@@ -47,7 +48,7 @@ pub unsafe trait Losses<L: Lanes> {
     );
 }
 
-// SAFETY: `LeafLosses` writes them.
+// SAFETY: `LeafLosses` writes them all.
 unsafe impl<L: Lanes> Losses<L> for LossOf<'_, L> {
     #[inline(always)]
     fn write(
@@ -62,8 +63,8 @@ unsafe impl<L: Lanes> Losses<L> for LossOf<'_, L> {
     }
 }
 
-/// The least of the channels, with an addition to the last one. This is the same for all tasks, so it
-/// is compiled into the kernels.
+/// The least of the channels, with an amount added to the last one. This is the same for all tasks,
+/// so it is compiled into the kernels.
 pub struct LeastChannel<L: Lanes>(L::Int);
 
 impl<L: Lanes> LeastChannel<L> {
@@ -72,7 +73,7 @@ impl<L: Lanes> LeastChannel<L> {
     }
 }
 
-// SAFETY: every pattern that is not passed over is written.
+// SAFETY: every requested pattern is written.
 unsafe impl<L: Lanes> Losses<L> for LeastChannel<L> {
     #[inline(always)]
     fn write(
@@ -116,7 +117,7 @@ impl<L: FloatLanes, T: LaneTask> Job<L> for LeafLosses<'_, L, T> {
     #[inline(always)]
     fn run(self, lanes: L) {
         let LeafLosses { task, constants, yes, both, out, which } = self;
-        // A number that most tasks know when they are compiled.
+        // A number that is known at compile time for most tasks.
         let (patterns, channels) = (out.len(), task.loss_channels());
         assert!(patterns <= PATTERNS && both.len() == channels);
         assert!(yes.len() == channels * patterns);

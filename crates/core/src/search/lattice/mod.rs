@@ -1,11 +1,11 @@
-//! The itemset lattice: the best tree of depth at most five without a search.
+//! The itemset lattice: finds the best tree of depth at most five without a search.
 //!
-//! Every leaf of such a tree is a sign pattern of at most five columns. The lattice sums
-//! the statistics of every positive itemset once, evaluates every cell once, and passes
-//! the best splits from level to level: work C(F, d)·2^d leaf losses, O(C(F, d−1)·rows/2^d)
-//! row visits. Lanes compute in fixed point and f32 (or f64); [`refine`] then recomputes
-//! in exact arithmetic every branch within the proven error bound of the best, so that the
-//! result is exact and the same on every backend and number of threads.
+//! Every leaf of such a tree is a sign pattern of at most five columns. The lattice sums the
+//! statistics of every positive itemset once, evaluates every cell once, and passes the best splits
+//! from level to level. The work is C(F, d)·2^d leaf losses and O(C(F, d−1)·rows/2^d) row visits.
+//! Lanes compute in fixed point and f32 (or f64). Then [`refine`] recomputes every branch within
+//! the proven error bound of the best in exact arithmetic, so the result is exact and the same on
+//! every backend and number of threads.
 
 pub(super) mod above;
 pub(super) mod accumulate;
@@ -50,15 +50,16 @@ use sums::Sums;
 use tables::Width;
 use tickets::Tickets;
 
-/// Whether a task with so many channels that cost something fits the kernels.
+/// Whether the kernels support a task with this many channels that have a cost.
 pub fn fits_channels(channels: usize) -> bool {
     channels < MAX_CHANNELS
 }
 
-/// The minima that leaves have to be checked for: fewer rows than events need no check.
+/// The minima that leaves have to be checked for. If a leaf has enough events, it has at least as
+/// many rows.
 fn counted<T: LaneTask>(settings: &Settings) -> Smallest {
     let Smallest { rows, events } = settings.limits.smallest();
-    // With prices a test that parts nothing is not idle: it may make others cheaper.
+    // With prices, a test that does not split the rows may still make other tests cheaper.
     let any = if T::PRICED { 0 } else { 1 };
     Smallest { rows: if rows > any.max(events) { rows } else { 0 }, events }
 }
@@ -69,7 +70,7 @@ pub fn channels<T: LaneTask>(task: &T, settings: &Settings) -> usize {
     task.channels() + 1 + usize::from(rows > 0 && events > 0)
 }
 
-/// Best trees in exact costs, by lanes of this precision.
+/// Best trees with exact costs, found by lanes of this precision.
 pub fn solve<T: LaneTask>(
     task: &T,
     sample: &Sample,
@@ -101,20 +102,20 @@ pub fn solve<T: LaneTask>(
     })
 }
 
-/// Cells up to which double lanes take less than a search among near ties.
+/// Up to this many cells, double lanes take less time than distinguishing near ties.
 const FEW_CELLS: usize = 1 << 20;
 
-/// If the error is larger than the losses of this many rows, single lanes leave many near ties among
-/// columns of noise. Double lanes are then faster, unless cells take most of the time: a vector holds
-/// only half as many of them.
+/// If the error exceeds the losses of this many rows, single lanes leave many near ties among
+/// columns of noise. Double lanes are then faster, unless most of the time goes into cells, because
+/// a vector holds only half as many of them.
 const ROWS_OF_NEAR_TIES: f64 = 3.0;
 
-/// Rows from which on exact sums are faster if double lanes leave near ties, too.
+/// From this many rows on, exact sums are faster if double lanes leave near ties, too.
 const MANY_ROWS: usize = 1 << 13;
 
-/// Short lanes if all sums and losses fit into them. Otherwise single lanes, unless their proven
-/// error is too large to distinguish trees, or double lanes have no error and cost little more; exact
-/// sums of many rows where double lanes do not distinguish them either.
+/// Chooses short lanes if all sums and losses fit into them. Otherwise single lanes, unless their
+/// proven error is too large to distinguish trees, or double lanes have no error and cost little
+/// more. Exact sums are used for many rows if double lanes do not distinguish trees, either.
 pub fn choose_precision<T: LaneTask>(
     task: &T,
     sample: &Sample,
@@ -152,7 +153,7 @@ pub fn choose_precision<T: LaneTask>(
         return Precision::Double;
     }
     let (double, scale, _) = error(false, f64::ROUNDOFF, f64::LN_ERROR);
-    // Trees that give most rows the same labels cost the same, however small the error is.
+    // Trees that give most rows the same labels have the same cost, so a small error does not help.
     let ties = near_ties(double, scale) || (T::ONE_SHIFT && double > 0.0);
     if many && ties && mostly_visits() {
         Precision::Exact
@@ -163,10 +164,10 @@ pub fn choose_precision<T: LaneTask>(
     }
 }
 
-/// Whether short lanes hold all sums of rows, and the losses of all trees.
+/// Whether short lanes can hold all sums of rows and the losses of all trees.
 fn fits_short<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &Settings) -> bool {
     let Some(ShortLanes { lift, price, last }) = task.short() else { return false };
-    // The greatest number is infinity.
+    // The largest number stands for infinity.
     let most = (u16::MAX_SUM - 1).saturating_sub(price.saturating_mul((1 << depth) - 1));
     let sums = sample.total.iter().copied().max().unwrap_or(0).saturating_add(last);
     if sums > most >> lift.min(63) {
@@ -176,7 +177,8 @@ fn fits_short<T: LaneTask>(task: &T, sample: &Sample, depth: usize, settings: &S
     [rows_of(size), events_of(size), rows, events].into_iter().all(|count| count < u16::MAX_SUM)
 }
 
-/// Low bits each channel drops so that the sum of any rows, rounded row by row, fits the lanes.
+/// Number of low bits that each channel drops so that the sum over any rows, rounded row by row,
+/// fits into the lanes.
 fn shifts<T: LaneTask>(task: &T, single: bool, sample: &Sample) -> Vec<u32> {
     shifts_of(task, single, &sample.sums)
 }
@@ -196,7 +198,7 @@ pub fn shifts_of<T: LaneTask>(task: &T, single: bool, records: &[i64]) -> Vec<u3
     let needed = |t: i64| if t <= most { 0 } else { (1..63).find(|&s| fits(t, s)).unwrap_or(63) };
     let mut shift: Vec<u32> = largest.into_iter().map(|[p, n]| needed(p.max(n))).collect();
     if T::ONE_SHIFT {
-        // Counts are small, and stay as they are.
+        // Counts are small and remain unchanged.
         let costly = &mut shift[..task.loss_channels()];
         costly.fill(costly.iter().copied().max().unwrap_or(0));
     }
@@ -210,13 +212,13 @@ struct Lattice<'a, T> {
     query: Query<'a>,
     settings: &'a Settings,
     precision: Precision,
-    /// Bytes that its tables leave.
+    /// Bytes that remain for refinement.
     room: usize,
     monitor: &'a Monitor<'a>,
 }
 
 impl<T: LaneTask> Lattice<'_, T> {
-    /// Runs all phases, on a thread for each of the tables, and refines.
+    /// Runs all phases, with one thread for each of the tables, and refines the result.
     fn solve<'t, I: LaneInt, R: LaneReal>(
         &self,
         tables: impl Iterator<Item = &'t mut Width<I, R>>,
@@ -236,7 +238,7 @@ impl<T: LaneTask> Lattice<'_, T> {
         solved
     }
 
-    /// Input of the kernels, in the memory of other sums.
+    /// Input of the kernels, which reuses the memory of other sums.
     fn problem<I: LaneInt, R: LaneReal>(&self, sums: Sums<I>) -> Problem<I, R> {
         let Lattice { task, sample, query, settings, precision, .. } = *self;
         let units = match task.short() {
@@ -245,7 +247,7 @@ impl<T: LaneTask> Lattice<'_, T> {
         };
         let least = (counted::<T>(settings), task.minima());
         let problem = problem(sample, query, units, least, sums);
-        // With prices a question that parts nothing may make others cheaper.
+        // With prices, a question that does not split the rows may make others cheaper.
         let switch = settings.switches.implied;
         let may_imply = !T::PRICED && problem.depth == MAX_DEPTH && switch != Some(false);
         let of_rows = || {
@@ -267,8 +269,8 @@ fn unit<T: LaneTask, I, R>(task: &T, problem: &Problem<I, R>) -> f64 {
     task.lane_unit(&problem.shift) / (1u64 << problem.lift) as f64
 }
 
-/// Input of the kernels from the rows, which drop these bits of every channel or gain so many, in
-/// the memory of other sums. Leaves have at least so many rows and events, and so much of the last
+/// Input of the kernels from the rows, in the memory of other sums. Every channel drops `shift`
+/// bits or is shifted up by `lift` bits. Leaves have a minimum of rows and events, and of the last
 /// channels, which are counts.
 pub(super) fn problem<I: LaneInt, R: LaneReal>(
     sample: &Sample,
@@ -297,8 +299,8 @@ pub(super) fn problem<I: LaneInt, R: LaneReal>(
     problem
 }
 
-/// Runs all phases: fills the sums of the problem, and finds the best splits of every level in the
-/// tables of the first thread.
+/// Runs all phases: computes the sums of the problem, and finds the best splits of every level in
+/// the tables of the first thread.
 pub(super) fn run<I: LaneInt, R: LaneReal>(
     problem: &mut Problem<I, R>,
     backend: Backend,
@@ -328,7 +330,7 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
         let (problem, sums) = (&*problem, &problem.sums);
         let geometry = &sums.geometry;
         let tickets = Tickets::new(level, &sums.runs, workers.len());
-        // Picking out the rows of a column takes longer than a wait.
+        // Copying the rows of a column takes longer than waiting.
         let tickets = if level == 3 && counts { tickets } else { tickets.apart() };
         let everything = &everything[..];
         let pass = Pass { sums, size: level, counts, everything, tickets, monitor };
@@ -345,7 +347,8 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
         })
     };
     if problem.implied.is_some() {
-        // Cells of a column less, as leaves; their table is free until their level comes.
+        // Cells with one column less, as leaves; their table is not used until their level is
+        // reached.
         pass_over(PREFIX, true, best)?;
     }
     for level in (1..=depth).rev() {
@@ -360,8 +363,8 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
     Ok(())
 }
 
-/// Error bound in lane units of trees of this depth on rows with these statistics: the task's, with
-/// that of adding prices.
+/// Error bound in lane units for trees of this depth on rows with these statistics: that of the
+/// task, plus that of adding prices.
 fn lane_error<T: LaneTask, I: LaneInt, R: LaneReal>(
     task: &T,
     problem: &Problem<I, R>,
@@ -380,12 +383,12 @@ fn lane_error<T: LaneTask, I: LaneInt, R: LaneReal>(
     }
 }
 
-/// An exact statistic as the lanes see it.
+/// An exact statistic in the units of the lanes.
 pub(super) fn lane_value(exact: i64, shift: u32) -> i64 {
     if shift == 0 { exact } else { (exact + (1 << (shift - 1))) >> shift }
 }
 
-/// Takes over the rows of a sample, and what they count beyond the channels of the task.
+/// Takes the rows of a sample, with the counts that are not channels of the task.
 fn fill_rows<I: LaneInt, R>(
     problem: &mut Problem<I, R>,
     sample: &Sample,
@@ -409,7 +412,7 @@ fn fill_rows<I: LaneInt, R>(
     }
     sums.channels = sample.channels + further.len();
     sums.geometry = Geometry::new(sample.n_columns(), (*depth).min(PREFIX));
-    // Totals of what the lanes add, not of the exact statistics: differences stay exact.
+    // Totals of what the lanes add, not of the exact statistics, so that differences are exact.
     let mut totals = vec![0i64; sums.channels];
     let size = (sample.n_rows(), sample.n_columns(), sample.words());
     sums.rows.fill(

@@ -2,21 +2,21 @@
 
 use crate::simd::{LaneReal, Lanes};
 
-/// Price of testing each column per unit of the last channel: alone, and below another one.
-/// Rows have room for a vector behind the last column.
+/// Price of testing each column per unit of the last channel: alone, and below another column. Rows
+/// have room for a vector behind the last column.
 #[derive(Clone, Debug, Default)]
 pub struct Rates<R> {
     stride: usize,
     alone: Vec<R>,
-    /// `[column][other]`: of `column` below `other`.
+    /// `[column][other]`: the price of `column` below `other`.
     below: Vec<R>,
-    /// `[other][column]`
+    /// The same by `[other][column]`.
     above: Vec<R>,
 }
 
 impl<R: LaneReal> Rates<R> {
-    /// Rates of columns with these prices `alone`; `related` are (column, other, price of `column`
-    /// below `other`) where that is another.
+    /// Prices of the columns `alone`, and `related` as (column, other, price of `column` below
+    /// `other`) for pairs where that is different.
     pub fn new(alone: &[R], related: impl Iterator<Item = (usize, usize, R)>) -> Self {
         let (n, stride) = (alone.len(), alone.len() + 16);
         let mut rates = Rates {
@@ -37,13 +37,13 @@ impl<R: LaneReal> Rates<R> {
         rates
     }
 
-    /// Price of `column` below all of the `others`.
+    /// Price of `column` below all `others`.
     fn of(&self, column: usize, others: impl Iterator<Item = usize>) -> R {
         let below = others.map(|other| self.below[column * self.stride + other]);
         below.fold(self.alone[column], |least, rate| if rate < least { rate } else { least })
     }
 
-    /// Prices of the lanes' columns alone, or below `other`.
+    /// Prices of the lanes' columns, alone or below `other`.
     #[inline(always)]
     pub fn of_lanes<L: Lanes<R = R>, const PRICED: bool>(
         &self,
@@ -58,7 +58,7 @@ impl<R: LaneReal> Rates<R> {
         }
     }
 
-    /// Prices of column `i` of a prefix below the others and each lane's column.
+    /// Prices of column `i` of a prefix below the other columns and each lane's column.
     #[inline(always)]
     pub fn of_prefix<L: Lanes<R = R>, const PRICED: bool>(
         &self,

@@ -1,10 +1,10 @@
-//! From approximate tables to the exact best tree.
+//! Turns approximate tables into the exact best tree.
 //!
-//! Every table entry is within ε of the exact value of the same subproblem, because each
-//! tree's lane total is within ε of its exact cost (`LaneTask::lane_error`). So the exact
-//! optimum of a node is among the splits whose lane value is within 2ε of the least; only
-//! these are descended into, in exact integer costs. Ties go to fewer leaves, then to the
-//! first column, so the tree does not depend on backend or threads.
+//! Every table entry is within ε of the exact value of the same subproblem, because each tree's
+//! lane total is within ε of its exact cost (`LaneTask::lane_error`). So the exact optimum of a
+//! node is among the splits whose lane value is within 2ε of the least. Only these are followed,
+//! with exact integer costs. Ties go to fewer leaves, then to the first column, so the tree does
+//! not depend on the backend or the number of threads.
 
 use super::combine::Problem;
 use super::geometry::{Best, MAX_DEPTH, PREFIX, best_at};
@@ -17,15 +17,15 @@ use crate::task::{LaneError, LaneTask, Task};
 use crate::tree::Tree;
 use rustc_hash::FxHashMap;
 
-/// Question to a lattice.
+/// What a lattice is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
     /// Most levels.
     pub depth: usize,
-    /// Numbers of leaves (`[usize::MAX]`: as many as the depth allows), for each of which the best
-    /// tree is wanted.
+    /// Numbers of leaves for each of which the best tree is searched (`[usize::MAX]`: as many as
+    /// the depth allows).
     pub budgets: &'a [usize],
-    /// With one budget, what costs as much or more need not be found, only be bounded by it.
+    /// With one budget: trees that cost this much or more need not be found, only bounded.
     pub cutoff: i64,
 }
 
@@ -35,7 +35,7 @@ impl Query<'_> {
         self.budgets.iter().copied().max().unwrap_or(1)
     }
 
-    /// Levels of a lattice over these rows.
+    /// Number of levels of a lattice over these rows.
     pub fn levels(&self, sample: &Sample) -> usize {
         let splits = self.leaves().saturating_sub(1);
         self.depth.min(sample.n_columns()).min(MAX_DEPTH).min(splits)
@@ -43,7 +43,7 @@ impl Query<'_> {
 }
 
 impl Query<'static> {
-    /// For trees that the depth alone limits.
+    /// For trees that only the depth limits.
     pub fn full(depth: usize, cutoff: i64) -> Self {
         Query { depth, budgets: &[usize::MAX], cutoff }
     }
@@ -52,14 +52,15 @@ impl Query<'static> {
 /// Result of a lattice.
 #[derive(Clone, Debug)]
 pub struct Solved {
-    /// The exact best tree for each budget, or the leaf where that only had to be bounded.
+    /// The exact best tree for each budget, or the leaf if the tree only had to be bounded.
     pub found: Vec<Found>,
-    /// No tree costs less; what `found` costs unless that only had to be bounded.
+    /// Lower bound on the cost of every tree: the cost of `found`, unless that only had to be
+    /// bounded.
     pub lower: Vec<i64>,
     /// Approximate best cost with each column at the root, without the price that every split has;
     /// empty for trees of depth 0 or 1.
     pub root_values: Vec<f64>,
-    /// How far these may be from the costs; 0 if they are exact.
+    /// Largest difference of these values from the costs; 0 if they are exact.
     pub slack: f64,
 }
 
@@ -68,32 +69,32 @@ pub struct Solved {
 struct RefinedNode {
     cost: i64,
     leaves: u32,
-    /// Column, `LEAF` for none, and the subtrees where it is true and false.
+    /// Column (`LEAF` for none), and the subtrees where it is true and where it is false.
     column: u32,
     sides: [u32; 2],
 }
 
-/// No column, or no subtree: a leaf.
+/// No column, and no subtree: a leaf.
 const LEAF: u32 = u32::MAX;
 
-/// Bytes of a subtree with its place in the memo, while both are moved to twice their room.
+/// Bytes of a subtree and its entry in the memo, while both tables are moved to twice their size.
 const SUBTREE: usize = 3 * size_of::<RefinedNode>() + 4 * size_of::<(u128, u32)>();
 
-/// A split as the lanes see it.
+/// A split with its lane values.
 struct Candidate {
-    /// With its price and both sides.
+    /// Value of both sides, with the price.
     value: f64,
-    /// The side where the column is false.
+    /// Value of the side where the column is false.
     of_no: f64,
     column: usize,
-    /// Leaves of the sides where it is true and false.
+    /// Number of leaves of the sides where the column is true and where it is false.
     shares: (usize, usize),
 }
 
 /// Columns and required values, ascending in column; unused places are zero.
 type Literals = [(usize, bool); MAX_DEPTH];
 
-/// Literals and how many of them are used.
+/// Literals, and the number of places in use.
 type Itemset = (Literals, usize);
 
 struct Refiner<'a, T, I, R> {
@@ -103,18 +104,18 @@ struct Refiner<'a, T, I, R> {
     best: &'a [Best<R>; MAX_DEPTH],
     /// Cost units per lane unit.
     unit: f64,
-    /// How far lane values of any cell may be from costs.
+    /// Largest difference between lane values of any cell and costs.
     error: LaneError,
     monitor: &'a Monitor<'a>,
     arena: Vec<RefinedNode>,
     /// Subtrees by itemset and budget.
     memo: FxHashMap<u128, u32>,
-    /// Most subtrees of the memo.
+    /// Most subtrees in the memo.
     room: usize,
 }
 
-/// The exact best tree for each leaf budget; or for one budget, where no tree costs less than
-/// the cutoff or than the leaf, the leaf. Subtrees are remembered in `room` bytes.
+/// The exact best tree for each leaf budget. With one budget, it is the leaf if no tree costs less
+/// than the cutoff or the leaf. Subtrees are remembered in `room` bytes.
 #[allow(clippy::too_many_arguments)]
 pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
     task: &T,
@@ -162,10 +163,10 @@ pub fn refine<T: LaneTask, I: LaneInt, R: LaneReal>(
 }
 
 impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
-    /// How far lane values of trees on these rows of a cell may be from costs.
+    /// Largest difference between lane values and costs for trees on these rows of a cell.
     fn error_of(&self, rows: &[u32], depth: usize) -> LaneError {
         match self.error {
-            // Fewer rows and fewer leaves have less that is rounded.
+            // Fewer rows and fewer leaves have a smaller rounding error.
             LaneError::Fixed(most) if most > 0.0 && depth < self.problem.depth => {
                 let records = rows.iter().flat_map(|&r| self.sample.statistics(r as usize));
                 let records: Vec<i64> = records.copied().collect();
@@ -177,17 +178,17 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         }
     }
 
-    /// Costs of trees on a cell that costs `leaf` as a leaf may be in either order where their
-    /// lane values, which are off by `error`, differ by no more than this; 0 if lanes are exact.
+    /// Largest difference of lane values with an `error` for which trees on a cell with this cost
+    /// as a leaf may be in either order; 0 if lanes are exact.
     fn slack(&self, error: LaneError, leaf: i64) -> f64 {
         match error.of(leaf as f64 / self.unit) {
             0.0 => 0.0,
-            // Exact costs are themselves rounded, by half a unit per leaf and price.
+            // Exact costs are rounded, too, by half a unit per leaf and price.
             error => 2.0 * error * self.unit + 64.0,
         }
     }
 
-    /// Exact best tree on the rows of an itemset with at most `budget` leaves.
+    /// The exact best tree on the rows of an itemset with at most `budget` leaves.
     fn exact(&mut self, itemset: Itemset, rows: &[u32], budget: usize) -> Result<u32, Stop> {
         let remaining = self.problem.depth - itemset.1;
         let budget = budget.min(1 << remaining);
@@ -219,7 +220,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         Ok(place)
     }
 
-    /// Best of `leaf` and one split into two leaves.
+    /// The best of `leaf` and one split into two leaves.
     fn best_last_split(
         &self,
         itemset: Itemset,
@@ -263,7 +264,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         best
     }
 
-    /// Best of `leaf` and a split with subtrees, descending only where lanes allow.
+    /// The best of `leaf` and a split with subtrees; only follows splits that the lane values
+    /// allow.
     fn best_split(
         &mut self,
         itemset: Itemset,
@@ -276,7 +278,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let n = self.sample.n_columns();
         let task = self.task;
         let price = task.split_price();
-        // Children are given all their depth allows, or the ways of sharing the budget.
+        // Children get all that their depth allows, or all ways of sharing the budget.
         let depth = self.problem.depth - itemset.1;
         let child_most = 1usize << (depth - 1);
         let shares: Vec<(usize, usize)> = if self.problem.unlimited {
@@ -299,7 +301,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             }
         }
         let error = self.error_of(rows, depth);
-        // Leaves that cost nothing do so in the lanes, too: trees of them differ by whole prices.
+        // Leaves with a cost of 0 have a cost of 0 in the lanes, too, so trees of such leaves
+        // differ by whole prices.
         let pure = self.task.lane_pure(error.of(leaf.cost as f64 / self.unit)) * self.unit;
         let as_few = least + 0.5 * price as f64;
         if as_few < pure {
@@ -312,7 +315,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         if slack == 0.0 && best.cost as f64 <= least {
             return Ok(best);
         }
-        // By value, and by column where that is the same: good trees leave out others.
+        // By value, then by column: good trees rule out others.
         candidates.sort_by(|one, other| one.value.total_cmp(&other.value));
         for Candidate { value, of_no, column: c, shares } in candidates {
             if value > bound.min(best.cost as f64 + error) || value.is_infinite() {
@@ -350,7 +353,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                     break;
                 }
             } else if self.memo.len() == remembered {
-                // Nothing refers to what was found.
+                // Nothing refers to the subtrees that were found.
                 self.arena.truncate(subtrees);
             }
         }
@@ -371,7 +374,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         columns.map(|c| side(c, true) + side(c, false) + price(c)).collect()
     }
 
-    /// Price of column `c` on the rows of an itemset, whose statistics are `sums`.
+    /// Price of column `c` on the rows of an itemset whose statistics are `sums`.
     fn feature_price(&self, itemset: Itemset, c: usize, sums: &[i64]) -> i64 {
         if !T::PRICED {
             return 0;
@@ -412,8 +415,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         leaf.min(split)
     }
 
-    /// Statistics of an itemset from the lane sums, by inclusion–exclusion; nothing where these
-    /// have too few rows or events.
+    /// Statistics of an itemset from the lane sums, by inclusion–exclusion; `None` if it has too
+    /// few rows or events.
     fn lane_cell(&self, literals: &[(usize, bool)]) -> Option<Vec<i64>> {
         let problem = self.problem;
         let mut sums = vec![0i64; problem.sums.channels];
@@ -482,14 +485,14 @@ fn uses(itemset: Itemset, column: usize) -> bool {
     itemset.0[..itemset.1].iter().any(|&(c, _)| c == column)
 }
 
-/// An itemset and a budget as one number: lattices have less than 2^23 columns, and complete
-/// trees of their depth less than 2^8 leaves.
+/// An itemset and a budget as one number: lattices have fewer than 2^23 columns, and complete trees
+/// of their depth fewer than 2^8 leaves.
 fn packed((literals, size): Itemset, budget: usize) -> u128 {
     let literal = |&(c, value): &(usize, bool)| 2 * c as u128 + u128::from(value) + 1;
     literals[..size].iter().fold(budget as u128, |key, of| key << 24 | literal(of))
 }
 
-/// The itemset with one more literal, kept ascending.
+/// The itemset with one more literal, in ascending order.
 fn with(itemset: Itemset, column: usize, value: bool) -> Itemset {
     let (mut literals, size) = itemset;
     let at = literals[..size].partition_point(|&(c, _)| c < column);

@@ -1,4 +1,4 @@
-//! Sums over the rows of prefixes, from those of prefixes before them.
+//! Sums over the rows of prefixes, built from those of earlier prefixes.
 
 use super::accumulate::{Picked, Rows, SPARE_LANES};
 use super::geometry::Row;
@@ -8,8 +8,8 @@ use super::sums::{Last, Sums};
 use crate::simd::{LaneInt, Lanes, Vector};
 use std::ops::Range;
 
-/// Words of a bitset over rows from which on the rows of a column are copied before they are visited
-/// for every further column.
+/// Bitsets over rows with at least this many words are copied as rows before these are visited for
+/// every further column.
 const MANY_WORDS: usize = 8;
 
 /// Whether sums along the runs of two columns of itemsets of size `m`, and of three, take less time
@@ -23,8 +23,8 @@ pub fn pays(m: usize, n_rows: usize) -> [bool; 2] {
     many.map(|many| n_rows >= many)
 }
 
-/// Entries per channel of sums along the runs of one column, of two and of three, in passes over
-/// itemsets of size `m` or less over `n` columns.
+/// Entries per channel of the sums along the runs of one, two and three columns, in passes over
+/// itemsets of size at most `m` over `n` columns.
 pub fn entries(m: usize, n_rows: usize, n: usize, longest: usize) -> [usize; 3] {
     if longest < 2 || m < 3 {
         return [n + SPARE_LANES, 0, 0];
@@ -34,35 +34,36 @@ pub fn entries(m: usize, n_rows: usize, n: usize, longest: usize) -> [usize; 3] 
     tables.map(|tables| tables * (n + SPARE_LANES))
 }
 
-/// Most copies of the rows that a thread makes at a time. A column is true in half of the rows at
-/// most. So are all columns of a run together, where each has only the rows that it adds.
+/// Most copies of the rows that a thread makes at a time. A column is true in at most half of the
+/// rows. The same holds for all columns of a run together, because each only has the rows that it
+/// adds.
 pub fn copies(n_rows: usize) -> usize {
     let [_, third] = pays(4, n_rows);
     if third { 2 } else { 2 + LONGEST / 2 }
 }
 
-/// Sums that are kept for the next prefix, which adds its rows to them.
+/// Sums that are kept for the next prefix, which adds its own rows.
 #[derive(Default)]
 pub struct Running<I> {
-    /// Columns, with those that a vector may reach beyond.
+    /// Columns, including those behind the last that a vector may reach.
     stride: usize,
     n: usize,
     /// Entries of all channels.
     each: usize,
-    /// Along the run of the last column of a prefix, over rows that the columns before add.
+    /// Along the run of the last column of a prefix, over rows that the earlier columns add.
     last: Vec<I>,
-    /// Along the run of the column before, too, for every last column.
+    /// Also along the run of the column before, for every last column.
     second: Vec<I>,
-    /// Along the run of the column before that, too, for every place in the run of the second and
-    /// every last column.
+    /// Also along the run of the column before that, for every position in the run of the second
+    /// and every last column.
     third: Vec<I>,
-    /// Rows that the second column adds: a bitset, or themselves where they are many.
+    /// Rows that the second column adds: a bitset, or copies if there are many.
     added: Vec<u64>,
     few: Rows<I>,
 }
 
 impl<I: LaneInt> Running<I> {
-    /// Makes ready for itemsets of size `m`.
+    /// Prepares for itemsets of size `m`.
     pub fn begin(&mut self, sums: &Sums<I>, m: usize) {
         let n = sums.geometry.n;
         (self.n, self.stride, self.each) = (n, n + SPARE_LANES, sums.channels * (n + SPARE_LANES));
@@ -71,14 +72,14 @@ impl<I: LaneInt> Running<I> {
         for (table, entries) in
             [&mut self.last, &mut self.second, &mut self.third].into_iter().zip(entries)
         {
-            // What is read was written before.
+            // Everything that is read was written before.
             if table.len() < entries * sums.channels {
                 refill(table, entries * sums.channels, I::default());
             }
         }
     }
 
-    /// Entries of the sums.
+    /// Number of entries of the sums.
     pub fn entries(&self) -> usize {
         self.last.capacity() + self.second.capacity() + self.third.capacity()
     }
@@ -96,8 +97,8 @@ impl<I: LaneInt> Running<I> {
         Last::Counted(&self.last, self.stride)
     }
 
-    /// Sums over the rows of two columns, `g` of this run, along the runs of both. `rows` are those
-    /// that `f` adds.
+    /// Sums over the rows of two columns, of which `g` belongs to this run, along the runs of both.
+    /// `rows` are those that `f` adds.
     #[inline(always)]
     pub fn beside_one<L: Lanes<I = I>>(
         &mut self,
@@ -118,8 +119,8 @@ impl<I: LaneInt> Running<I> {
         Last::Counted(sums, *stride)
     }
 
-    /// The same for two columns and every one of the later runs, `then(column, sums)`, after columns
-    /// with which the sums are those of a shorter prefix.
+    /// The same for two columns and each of the later runs, as `then(column, sums)`, after the
+    /// columns for which the sums are those of a shorter prefix.
     #[inline(always)]
     pub fn beside_two<L: Lanes<I = I>, E>(
         &mut self,
@@ -174,7 +175,7 @@ impl<I: LaneInt> Running<I> {
     }
 }
 
-/// Adds lanes `first..n` of every channel to those along a run, or begins it with them.
+/// Adds lanes `first..n` of every channel to the sums along a run, or starts the sums with them.
 #[inline(always)]
 fn along<L: Lanes>(
     lanes: L,

@@ -1,9 +1,9 @@
-//! Runs: neighbouring columns whose rows are nested, as those of the thresholds of a number are.
+//! Runs: neighbouring columns whose rows are nested, like those of the thresholds of a number.
 //!
-//! The sums of such a column are those of the next smaller one plus those of the rows that it adds.
-//! So a row is visited once for a number, not once for every threshold that it meets.
+//! The sums of such a column are those of the next smaller column plus those of the rows that it
+//! adds. So a row is visited once per number, and not once for every threshold that it satisfies.
 
-/// Most columns of a run, for sums are kept for every one of them.
+/// Most columns of a run, because sums are kept for each of them.
 pub const LONGEST: usize = 8;
 
 /// Columns `first..end`.
@@ -15,24 +15,24 @@ pub struct Run {
     rises: bool,
 }
 
-/// A column of a run in its turn.
+/// One step along a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
     pub column: usize,
-    /// The column before it, whose rows are all among those of this one.
+    /// The previous column, whose rows are all among those of this one.
     pub inner: Option<usize>,
-    /// Which of so many columns this is.
+    /// Position of this column in the run.
     pub at: usize,
     pub of: usize,
 }
 
 impl Visit {
-    /// A column by itself.
+    /// A column without a run.
     pub fn alone(column: usize) -> Self {
         Visit { column, inner: None, at: 0, of: 1 }
     }
 
-    /// Along its run, or else by itself.
+    /// The step along its run, or the column without a run.
     #[inline(always)]
     pub fn along(self, its_run: bool) -> Self {
         if its_run { self } else { Visit::alone(self.column) }
@@ -46,7 +46,7 @@ impl Run {
         self.end - self.first
     }
 
-    /// The columns, from the one with the fewest rows to that with the most.
+    /// The columns, from the one with the fewest rows to the one with the most.
     #[inline(always)]
     pub fn visits(self) -> impl Iterator<Item = Visit> {
         let column = move |i: usize| if self.rises { self.first + i } else { self.end - 1 - i };
@@ -58,22 +58,22 @@ impl Run {
         })
     }
 
-    /// First lane beyond a column, or beyond those that are visited after it.
+    /// First lane beyond a column, or beyond the columns that are visited after it.
     #[inline(always)]
     pub fn first_lane(self, column: usize) -> usize {
         1 + if self.rises { column } else { self.first }
     }
 
-    /// The column of the two that has fewer rows: those where both are true.
+    /// The column of the two with fewer rows, which are the rows where both are true.
     #[inline(always)]
     pub fn both(self, a: usize, b: usize) -> usize {
         if self.rises { a.min(b) } else { a.max(b) }
     }
 }
 
-/// All columns in runs, those without nested neighbours by themselves; O(rows · columns / 64).
+/// All columns in runs; columns without nested neighbours are alone. O(rows · columns / 64).
 pub fn runs_of<'a>(n_columns: usize, rows: impl Iterator<Item = &'a [u64]>) -> Vec<Run> {
-    // Columns that are true in a row where the next one is not, and the other way round.
+    // Whether a column is true in some row where the next one is not, and the reverse.
     let mut beyond = vec![[0u64; 2]; n_columns.div_ceil(64)];
     for row in rows {
         for (w, beyond) in beyond.iter_mut().enumerate() {
@@ -97,9 +97,9 @@ pub fn runs_of<'a>(n_columns: usize, rows: impl Iterator<Item = &'a [u64]>) -> V
     runs
 }
 
-/// Number of rows by the number of runs in which any of their columns is true.
+/// Number of rows by the number of runs that have a true column in the row.
 pub fn true_runs<'a>(runs: &[Run], rows: impl Iterator<Item = &'a [u64]>) -> Vec<usize> {
-    // Columns that have all rows of the one before, and of the one after.
+    // Columns that contain all rows of the previous one, and of the next one.
     let words = runs.last().map_or(0, |run| run.end.div_ceil(64));
     let mut outer = vec![[0u64; 2]; words];
     for (run, visit) in runs.iter().flat_map(|run| run.visits().map(move |visit| (run, visit))) {
@@ -118,7 +118,7 @@ pub fn true_runs<'a>(runs: &[Run], rows: impl Iterator<Item = &'a [u64]>) -> Vec
     numbers
 }
 
-/// Answers of the columns before and after those of a word.
+/// Values of the columns before and after those of a word.
 fn neighbours(row: &[u64], w: usize) -> [u64; 2] {
     let before = if w > 0 { row[w - 1] >> 63 } else { 0 };
     let after = if w + 1 < row.len() { row[w + 1] << 63 } else { 0 };
@@ -129,8 +129,8 @@ fn neighbours(row: &[u64], w: usize) -> [u64; 2] {
 mod tests {
     use super::*;
 
-    /// Rows of two unrelated columns, 63 in three groups of equal ones, each within the next, and
-    /// five nested columns.
+    /// Rows of two unrelated columns, 63 columns in three groups of equal ones, each group within
+    /// the next, and five nested columns.
     fn rows() -> (Vec<[u64; 2]>, usize) {
         let below = |c: usize, r: u64| match c {
             0 => r % 7 == 1,

@@ -1,5 +1,5 @@
-//! Sums of positive itemsets, and where the kernels find those of the subsets of a prefix: what
-//! a lattice holds whatever the task.
+//! Sums of positive itemsets, and the positions of those of the subsets of a prefix: the part of a
+//! lattice that is the same for all tasks.
 
 use super::accumulate::Rows;
 use super::geometry::{Geometry, MAX_DEPTH, PAD, PATTERNS, PREFIX, Row};
@@ -8,7 +8,7 @@ use crate::simd::{Job, LaneInt, Lanes, prefetch};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// The rows, and sums over those where all columns of an itemset are true.
+/// The rows, and the sums over those in which all columns of an itemset are true.
 #[derive(Clone, Debug, Default)]
 pub struct Sums<I> {
     pub geometry: Geometry,
@@ -16,14 +16,14 @@ pub struct Sums<I> {
     pub rows: Rows<I>,
     /// The columns, in runs.
     pub runs: Vec<Run>,
-    /// All rows, per channel.
+    /// Sum over all rows, per channel.
     pub totals: Vec<I>,
     /// `[level − 1][channel · total + position]`
     pub levels: [Vec<I>; PREFIX],
 }
 
 impl<I: LaneInt> Sums<I> {
-    /// Sum of channel `c` over the rows where all of `itemset` is true.
+    /// Sum of channel `c` over the rows in which all columns of `itemset` are true.
     pub fn positive(&self, c: usize, itemset: &[usize]) -> I {
         match itemset.split_last() {
             None => self.totals[c],
@@ -48,7 +48,8 @@ impl<I: LaneInt> Sums<I> {
     }
 }
 
-/// See [`Sums::extend`]: in a function of its own, as it is the same for all tasks.
+/// See [`Sums::extend`]. It is compiled as a separate function, because it is the same for all
+/// tasks.
 struct Extend<'a, I, const SIZE: usize> {
     sums: &'a Sums<I>,
     shorter: &'a View<I>,
@@ -75,13 +76,13 @@ impl<L: Lanes, const SIZE: usize> Job<L> for Extend<'_, L::I, SIZE> {
         for s in 0..half {
             let row = before.rows[s];
             at[s] = row.start + (column - row.first);
-            // The rows of the longest prefix are the caller's scratch.
+            // The rows of the longest prefix are in the caller's scratch.
             if SIZE + 1 < PREFIX || s + 1 < half {
                 prefix.rows[s + half] = geometry.row_beside(before.bases[s], row.first, column);
             }
         }
         if SIZE + 1 < PREFIX {
-            // Two columns and a third are a prefix only where there are itemsets of four.
+            // Two columns and a third form a prefix only if there are itemsets of four.
             prefix.bases[half] = geometry.base(&[column]);
             for bit in 0..if geometry.has_quadruples() { SIZE } else { 0 } {
                 prefix.bases[half | 1 << bit] = geometry.base(&[before.columns[bit], column]);
@@ -89,7 +90,7 @@ impl<L: Lanes, const SIZE: usize> Job<L> for Extend<'_, L::I, SIZE> {
         }
         let cells = view.cells.iter_mut().zip(&shorter.cells);
         for (c, (cells, shorter)) in cells.enumerate() {
-            // Sums where a subset and the column are true, then by sign pattern.
+            // Sums where a subset and the column are true; later, sums by sign pattern.
             let mut with = [L::I::default(); PATTERNS];
             for s in 0..half {
                 let size = s.count_ones() as usize;
@@ -110,13 +111,14 @@ impl<L: Lanes, const SIZE: usize> Job<L> for Extend<'_, L::I, SIZE> {
     }
 }
 
-/// A prefix of columns, and for every subset of these where the itemsets `subset ∪ {lane}` live.
+/// A prefix of columns, and for every subset of these the position of the itemsets `subset ∪
+/// {lane}`.
 #[derive(Clone, Debug, Default)]
 pub struct Prefix {
     pub size: usize,
     pub columns: [usize; PREFIX],
     pub rows: [Row; PATTERNS],
-    /// Where the rows of every subset and one more column begin.
+    /// Position of the rows of every subset and one more column.
     pub bases: [usize; PATTERNS],
 }
 
@@ -128,7 +130,7 @@ impl Prefix {
     }
 }
 
-/// A prefix, and what the statistics of every sign pattern of it sum to.
+/// A prefix, and the sums of the statistics for each of its sign patterns.
 #[derive(Clone, Debug, Default)]
 pub struct View<I> {
     pub prefix: Prefix,
@@ -137,7 +139,7 @@ pub struct View<I> {
 }
 
 impl<I: LaneInt> View<I> {
-    /// Makes it the empty prefix.
+    /// Makes this the empty prefix.
     pub fn begin(&mut self, sums: &Sums<I>) {
         self.prefix = Prefix { rows: [sums.geometry.row(&[]); PATTERNS], ..Prefix::default() };
         self.cells.clear();
@@ -149,31 +151,31 @@ impl<I: LaneInt> View<I> {
     }
 }
 
-/// The sums of `prefix ∪ {lane}` on the level that a pass counts.
+/// The sums of `prefix ∪ {lane}`, on the level that a pass counts.
 #[derive(Clone, Copy)]
 pub enum Last<'a, I> {
     /// `[channel · stride + lane]`, and the stride.
     Counted(&'a [I], usize),
-    /// Those of a shorter prefix.
+    /// The sums of a shorter prefix.
     Known(Row),
 }
 
 /// For every subset of a prefix, the sums of `subset ∪ {lane}`.
 pub struct Source<'a, I, const P: usize> {
-    /// Where lane 0 of the first channel is, or would be.
+    /// Address of lane 0 of the first channel. It may lie before the start of the row.
     begin: [*const I; P],
-    /// From one channel to the next, by the size of the subset.
+    /// Distance from one channel to the next, by the size of the subset.
     stride: [usize; MAX_DEPTH],
     channels: usize,
-    /// The lanes that all of them have.
+    /// First lane that all of them contain.
     first: usize,
     end: usize,
     only: PhantomData<&'a [I]>,
 }
 
 impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
-    /// For a prefix with `P` sign patterns; on the level of the leaves with the sums of the prefix
-    /// itself, `[channel · stride + lane]`.
+    /// For a prefix with `P` sign patterns. On the level of the leaves, `last` contains the sums of
+    /// the prefix itself, `[channel · stride + lane]`.
     #[inline(always)]
     pub fn new(sums: &'a Sums<I>, view: &View<I>, last: Option<Last<'a, I>>) -> Self {
         let (channels, first, end) = (sums.channels, view.prefix.first(), sums.geometry.n + PAD);
@@ -183,7 +185,7 @@ impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
             let (table, total) = (&sums.levels[level], sums.geometry.total(level + 1));
             debug_assert!(row.first <= first && end <= row.first + row.len);
             debug_assert!(row.start + row.len <= total && channels * total <= table.len());
-            // Those of the next prefix follow, and are mostly not at hand.
+            // The sums of the next prefix follow, and are mostly not in the cache.
             if P > 4 && 2 << size == P {
                 for c in 0..channels.min(4) {
                     prefetch(table.as_ptr().wrapping_add(row.start + row.len + c * total));
@@ -216,11 +218,11 @@ impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
         h: usize,
     ) -> [L::Int; P] {
         assert!(c < self.channels && self.first <= h && h + L::N <= self.end);
-        // SAFETY: these lanes of the channel, as asserted.
+        // SAFETY: the channel has these lanes, as asserted.
         unsafe { self.cells_at::<L, M>(lanes, c, h) }
     }
 
-    /// The same of every one of the first channels, as many as `cells` has room for.
+    /// The same for the first channels, as many as `cells` has room for.
     #[inline(always)]
     pub fn all_cells<'b, L: Lanes<I = I>, const M: usize>(
         &self,
@@ -230,17 +232,18 @@ impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
     ) -> &'b [[L::Int; P]] {
         assert!(cells.len() <= self.channels && self.first <= h && h + L::N <= self.end);
         for (c, cells) in cells.iter_mut().enumerate() {
-            // SAFETY: these lanes of the channel, as asserted.
+            // SAFETY: the channel has these lanes, as asserted.
             cells.write(unsafe { self.cells_at::<L, M>(lanes, c, h) });
         }
-        // SAFETY: all were written.
+        // SAFETY: all entries were written.
         unsafe { std::slice::from_raw_parts(cells.as_ptr().cast::<[L::Int; P]>(), cells.len()) }
     }
 
-    /// The cells of lanes `h` and up of channel `c`.
+    /// The cells of channel `c` from lane `h` on.
     ///
     /// # Safety
-    /// There are such lanes.
+    ///
+    /// The channel must have these lanes.
     #[inline(always)]
     unsafe fn cells_at<L: Lanes<I = I>, const M: usize>(
         &self,
@@ -252,9 +255,10 @@ impl<'a, I: LaneInt, const P: usize> Source<'a, I, P> {
         let mut cell = [lanes.splat(I::default()); P];
         for s in 0..P {
             let at = self.begin[s].wrapping_add(from[s.count_ones() as usize]);
-            // SAFETY: rows are of the geometry, which lays every row with its padding within the
-            // tables of its level (a check per prefix would cost a few per cent; tests have it),
-            // and the sums of the prefix itself were seen to have these lanes of every channel.
+            // SAFETY: rows come from the geometry, which places every row with its padding within
+            // the tables of its level (checking every prefix would cost a few per cent; tests check
+            // it), and the sums of the prefix itself were checked to have these lanes of every
+            // channel.
             cell[s] = unsafe { lanes.load_at(std::slice::from_raw_parts(at, L::N), 0) };
         }
         for bit in 0..M - 1 {

@@ -1,8 +1,8 @@
-//! Memory of the tables of a lattice, and its reuse from one lattice to the next.
+//! Memory for the tables of lattices, which is reused from one lattice to the next.
 //!
-//! Memory that is freed and asked for again stays with the allocator of the thread that had it,
-//! where no limit counts it. So a search keeps one set of tables for every thread to its end,
-//! whether threads share a lattice or each has its own.
+//! Memory that is freed and allocated again remains with the allocator of its thread, where no
+//! limit counts it. So a search keeps one set of tables per thread until its end, whether threads
+//! share a lattice or each has its own.
 
 use super::budgets::slots;
 use super::geometry::{Best, Geometry, MAX_DEPTH, PREFIX};
@@ -16,11 +16,11 @@ use crate::search::Precision;
 use crate::simd::{LaneInt, LaneReal, Whole};
 use std::sync::{Mutex, MutexGuard};
 
-/// Dimensions that decide how much memory a lattice takes, besides its rows.
+/// Dimensions that determine the memory of a lattice, in addition to its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     pub depth: usize,
-    /// Most leaves; `usize::MAX` where the depth alone limits them.
+    /// Most leaves; `usize::MAX` if only the depth limits them.
     pub leaves: usize,
     pub channels: usize,
     pub n_threads: usize,
@@ -35,14 +35,15 @@ impl Extent {
         (0..self.n_threads).map(of_thread).fold(0, usize::saturating_add)
     }
 
-    /// Bytes of the rows of a lattice: a record and two bits per column each, and a bitset of rows.
+    /// Bytes of the rows of a lattice: for each row a record and two bits per column, and bitsets
+    /// of rows.
     pub fn row_bytes(self, sample: &Sample) -> usize {
         let record = (self.channels * element(self.precision)).next_multiple_of(8);
         sample.n_rows() * (record + 2 * sample.n_columns().div_ceil(64) * 8 + 1)
     }
 
-    /// Sizes of the tables of one thread. The first has those that all share; every other one may
-    /// copy the rows.
+    /// Sizes of the tables of one thread. The first thread has the tables that all share; any other
+    /// may copy the rows.
     fn sizes(self, sample: &Sample, thread: usize) -> Sizes {
         let (depth, n, slots) = (self.depth, sample.n_columns(), slots(self.depth, self.leaves));
         let positions = |m: usize| if m > 0 { Geometry::positions(n, m) } else { 1 };
@@ -55,7 +56,7 @@ impl Extent {
             sums: std::array::from_fn(|m| of_level(m + 1, shared(self.channels))),
             best: std::array::from_fn(|m| of_level(m, shared(slots[m] << m))),
             running: running.iter().sum::<usize>().saturating_mul(self.channels),
-            // Every copy has a word per column at least.
+            // Every copy has at least one word per column.
             rows: self.row_bytes(sample) * copies + 2 * LONGEST * 8 * (n + 2),
         }
     }
@@ -70,7 +71,7 @@ fn element(precision: Precision) -> usize {
     }
 }
 
-/// Entries of tables, and bytes of rows.
+/// Number of entries of tables, and bytes of rows.
 struct Sizes {
     sums: [usize; PREFIX],
     best: [usize; MAX_DEPTH],
@@ -81,7 +82,7 @@ struct Sizes {
 impl Sizes {
     fn bytes(&self, element: usize) -> usize {
         let entries = self.sums.iter().chain(&self.best).chain([&self.running]).copied();
-        // A size beyond what a word counts is larger than every limit.
+        // A size that does not fit into a word exceeds every limit.
         let entries = entries.fold(0, usize::saturating_add);
         entries.saturating_mul(element).saturating_add(self.rows)
     }
@@ -105,7 +106,7 @@ pub struct Tables {
     pub double: Width<i64, f64>,
 }
 
-/// Tables of one width.
+/// Tables for lanes of one width.
 pub struct Width<I, R> {
     pub sums: Sums<I>,
     pub best: [Best<R>; MAX_DEPTH],
@@ -130,7 +131,7 @@ impl<I: LaneInt, R: LaneReal> Width<I, R> {
 }
 
 impl Tables {
-    /// Bytes in use, and once there is room for these sizes of a width.
+    /// Bytes in use, once there is also room for these sizes of a width.
     fn bytes(&self, more: Option<(Precision, &Sizes)>) -> usize {
         let of_width = |precision: Precision, held: Sizes| match more {
             Some((of, more)) if of == precision => held.or(more).bytes(element(precision)),
@@ -142,10 +143,10 @@ impl Tables {
     }
 }
 
-/// As many tables as threads were at lattices at a time.
+/// A set of tables for each thread that worked on a lattice at the same time.
 pub struct Pool {
     idle: Mutex<Vec<Box<Tables>>>,
-    /// Bytes that all of them may take.
+    /// Most bytes of all sets together.
     most: usize,
 }
 
@@ -162,17 +163,17 @@ impl Pool {
         Pool { idle: Mutex::default(), most }
     }
 
-    /// Bytes of tables that no search is in.
+    /// Bytes of tables that no search uses.
     pub fn held(&self) -> usize {
         self.idle().iter().map(|tables| tables.bytes(None)).sum()
     }
 
-    /// Gives the memory of these back.
+    /// Frees these tables.
     pub fn clear(&self) {
         self.idle().clear();
     }
 
-    /// So many bytes of it.
+    /// Takes this many bytes of the pool.
     pub fn share(&self, most: usize) -> Share<'_> {
         Share { pool: self, most }
     }
@@ -181,7 +182,7 @@ impl Pool {
         self.idle.lock().expect("no panic while locked")
     }
 
-    /// Tables of so many threads; the others are given back where there is no room for them.
+    /// The tables of `n_threads` threads; other tables are freed if there is no room for them.
     fn take(&self, n_threads: usize, most: usize) -> Vec<Box<Tables>> {
         let mut idle = self.idle();
         idle.sort_by_key(|tables| tables.bytes(None));
@@ -198,7 +199,7 @@ impl Pool {
 }
 
 impl Share<'_> {
-    /// Has a lattice solved, in the tables of its threads and with the bytes that these leave.
+    /// Has a lattice solved in the tables of its threads, with the bytes that remain.
     pub fn lend<V>(
         self,
         extent: Extent,
@@ -211,7 +212,7 @@ impl Share<'_> {
             bytes += tables.bytes(Some((extent.precision, &extent.sizes(sample, thread))));
         }
         if bytes > self.most {
-            // They were for lattices of other shapes.
+            // The tables were for lattices of other shapes.
             tables.iter_mut().for_each(|tables| **tables = Tables::default());
             bytes = extent.bytes(sample);
         }
@@ -231,7 +232,7 @@ mod tests {
     use crate::task::Statistics;
     use crate::task::accuracy::Accuracy;
 
-    /// Labels and columns that no rule explains.
+    /// Random labels and columns.
     fn instance(n_rows: usize, n_columns: usize) -> (Accuracy, Sample) {
         let mut state = 7u64;
         let mut bit = || {
@@ -246,7 +247,8 @@ mod tests {
         (task, sample)
     }
 
-    /// Solves one lattice in the tables of a pool; what it finds, and what it was said to take.
+    /// Solves one lattice in the tables of a pool; returns the result, and the memory that was
+    /// forecast.
     fn solved(
         pool: &Pool,
         (task, sample): &(Accuracy, Sample),
@@ -290,7 +292,7 @@ mod tests {
     #[test]
     fn a_lattice_beyond_all_memory_is_not_small() {
         for n_columns in [50_000, 90_000] {
-            // Wide enough that all columns differ.
+            // Enough rows that all columns differ.
             let (_, sample) = instance(40, n_columns);
             assert_eq!(sample.n_columns(), n_columns);
             for (precision, leaves) in [Precision::Single, Precision::Double]
@@ -319,7 +321,7 @@ mod tests {
             let of = |pool: &Pool, room| solved(pool, instance, shape, n_threads, precision, room);
             let (cost, said) = of(&pool, room);
             assert_eq!(cost, of(&Pool::new(usize::MAX), usize::MAX / 2).0);
-            // More than there is room for is given to those who ask all the same.
+            // More than the limit is used only if the caller asked for it anyway.
             assert!(pool.held() <= (2000 << 10).max(room + said), "{turn}");
         }
     }

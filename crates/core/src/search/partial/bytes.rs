@@ -1,13 +1,13 @@
-//! Tables as bytes, to be sent, kept and added up elsewhere.
+//! Converts tables to bytes, to be sent, stored and added up elsewhere.
 
 use super::{Shape, Table};
 use crate::error::Error;
 
-/// First bytes of every table, and the version of what follows.
+/// First bytes of every table, with the version of the format.
 const MAGIC: &[u8; 8] = b"bcsums01";
 
 impl Table {
-    /// Version, shape, sums, and a checksum of all of it; little-endian.
+    /// Version, shape, sums, and a checksum over everything; little-endian.
     pub fn to_bytes(&self) -> Vec<u8> {
         let Shape { n_features, depth, channels, flipped, task } = &self.shape;
         let mut bytes = Vec::with_capacity(self.shape.bytes() + flipped.len() + 64);
@@ -24,10 +24,11 @@ impl Table {
         bytes
     }
 
-    /// A table from its bytes.
+    /// Reads a table from its bytes.
     ///
     /// # Errors
-    /// For bytes of another version, that are cut short or were changed.
+    ///
+    /// For bytes of another version, and for bytes that were truncated or changed.
     pub fn from_bytes(bytes: &[u8]) -> Result<Table, Error> {
         let wrong = |reason: &str| Error::invalid("bytes", reason);
         let damaged = || wrong("are damaged");
@@ -68,7 +69,7 @@ impl Table {
     }
 }
 
-/// FNV-1a over words of eight bytes: a guard against damage, not against intent.
+/// FNV-1a over words of eight bytes. It detects damage, not forgery.
 pub fn checksum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks();
     let mut last = [0; 8];

@@ -2,14 +2,14 @@
 
 use super::{MOST_DEPTH, Table};
 
-/// Sign patterns of the largest itemsets.
+/// Number of sign patterns of the largest itemsets.
 pub(super) const PATTERNS: usize = 1 << MOST_DEPTH;
 
-/// Takes an itemset and the sums of its cells, `[pattern][channel]`: bit i of a pattern is the value of
-/// the i-th column.
+/// Receives an itemset and the sums of its cells, `[pattern][channel]`; bit i of a pattern is the
+/// value of the i-th column.
 pub(super) type Visit<'a> = dyn FnMut(&[usize], &[Vec<i64>]) + 'a;
 
-/// Visits every itemset of so many columns.
+/// Visits every itemset of `size` columns.
 pub(super) fn for_each(table: &Table, size: usize, visit: &mut Visit) {
     let mut cells = vec![vec![0; table.shape.width()]; 1 << size];
     let mut itemset = Vec::with_capacity(size);
@@ -35,7 +35,7 @@ fn descend(
     }
 }
 
-/// Sums of all cells of an itemset, its columns ascending.
+/// Sums of all cells of an itemset, whose columns are ascending.
 pub(super) fn fill(table: &Table, itemset: &[usize], cells: &mut [Vec<i64>]) {
     let mut subset = [0; MOST_DEPTH];
     for (pattern, cell) in cells.iter_mut().enumerate() {
@@ -48,7 +48,7 @@ pub(super) fn fill(table: &Table, itemset: &[usize], cells: &mut [Vec<i64>]) {
         }
         cell.copy_from_slice(table.of(&subset[..size]));
     }
-    // The rows left are those in which the columns of the pattern are true and no others.
+    // What remains are the rows in which exactly the columns of the pattern are true.
     for bit in 0..itemset.len() {
         for pattern in 0..cells.len() {
             if pattern >> bit & 1 == 0 {
@@ -59,7 +59,7 @@ pub(super) fn fill(table: &Table, itemset: &[usize], cells: &mut [Vec<i64>]) {
     }
 }
 
-/// Sums of the rows that have these values, in columns in any order.
+/// Sums of the rows with these values, in columns in any order.
 pub(super) fn of_literals(table: &Table, literals: &[(usize, bool)]) -> Vec<i64> {
     let mut sorted = literals.to_vec();
     sorted.sort_unstable();

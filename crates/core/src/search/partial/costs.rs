@@ -1,9 +1,9 @@
-//! Best costs of the cells of a table, exactly.
+//! Exact best costs of the cells of a table.
 //!
-//! Every cell of an itemset is evaluated once, from the deepest level to the root. Leaving out one
-//! column pairs the cells of an itemset: two of them are the sides of a split of the smaller one.
-//! Costs are kept for every number of leaves, so that of equally good trees the one with the fewest
-//! leaves is found, and then the one with the first column, as a lattice does.
+//! Every cell of an itemset is evaluated once, from the deepest level up to the root. Leaving out
+//! one column pairs the cells of an itemset; the two cells of a pair are the sides of a split of
+//! the smaller itemset. Costs are stored for every number of leaves. Of equally good trees, the one
+//! with the fewest leaves is found, and then the one with the first column, as in a lattice.
 
 use super::cells::{PATTERNS, for_each, of_literals};
 use super::{MOST_DEPTH, Table};
@@ -13,26 +13,26 @@ use crate::search::{Monitor, Stop};
 use crate::task::LaneTask;
 use crate::tree::Tree;
 
-/// More than any tree costs, with room for a sum of three.
+/// More than the cost of any tree, with room for a sum of three.
 const NONE: i64 = i64::MAX / 4;
 
-/// Cells between two looks at the clock.
+/// Number of cells between two checks of the clock.
 const CELLS_PER_CHECK: u64 = 1 << 14;
 
-/// Best costs of all cells, up to a depth.
+/// Best costs of all cells, up to a given depth.
 pub(in crate::search) struct Costs<'a, T> {
     task: &'a T,
     table: &'a Table,
-    /// Columns of the table, and the features tested above.
+    /// Columns of the table, and the features that are tested above.
     columns: &'a [Column],
     tested: &'a [usize],
     depth: usize,
     smallest: Smallest,
-    /// `[size][(rank, pattern, leaves − 1)]` for itemsets that are above the deepest.
+    /// `[size][(rank, pattern, leaves − 1)]`, for itemsets above the deepest level.
     values: Vec<Vec<i64>>,
 }
 
-/// Cost and leaves of a tree, and the leaves of the true side; ordered as trees are.
+/// Cost and leaves of a tree, and the leaves of its true side; ordered in the same way as trees.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RootSplit {
     cost: i64,
@@ -41,7 +41,7 @@ struct RootSplit {
 }
 
 impl<'a, T: LaneTask> Costs<'a, T> {
-    /// For trees over these columns, below the features that were tested already.
+    /// For trees over these columns, below features that were tested already.
     pub fn new(
         task: &'a T,
         table: &'a Table,
@@ -59,7 +59,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         Ok(costs)
     }
 
-    /// Most leaves of a tree on a cell of so many columns.
+    /// Most leaves of a tree on a cell of this many columns.
     fn most(&self, size: usize) -> usize {
         1 << (self.depth - size)
     }
@@ -77,7 +77,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         ((self.table.itemsets.rank(itemset) << size) + pattern) << (self.depth - size)
     }
 
-    /// Price of testing a column on the rows of a cell with these sums, below others.
+    /// Price of testing a column on the rows of a cell with these sums, below other columns.
     fn price(&self, column: usize, others: &[usize], sums: impl FnOnce() -> Vec<i64>) -> i64 {
         let price = self.task.split_price();
         if !T::PRICED {
@@ -89,8 +89,8 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         price + self.task.feature_price(feature(&column), &tested, &sums()[..self.task.channels()])
     }
 
-    /// Evaluates the cells of all itemsets of a size as leaves, and offers pairs of them as splits to
-    /// those with one column less.
+    /// Evaluates the cells of all itemsets of a size as leaves, and offers pairs of them as splits
+    /// to the itemsets with one column less.
     fn level(&mut self, size: usize, monitor: &Monitor) -> Result<(), Stop> {
         let (most, mut checked, mut stop) = (self.most(size), 0, None);
         let mut own = vec![NONE; most << size];
@@ -121,7 +121,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         stop.map_or(Ok(()), Err)
     }
 
-    /// Splits of the itemset without one of its columns, on that column.
+    /// Offers splits of the itemset without one of its columns, on that column.
     fn offer(&mut self, itemset: &[usize], left_out: usize, cells: &[Vec<i64>], own: &[i64]) {
         let (size, most) = (itemset.len(), self.most(itemset.len()));
         let mut smaller = [0; MOST_DEPTH];
@@ -150,7 +150,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         }
     }
 
-    /// The cheapest tree of at most so many leaves: of equal ones the smallest.
+    /// The cheapest tree with at most this many leaves; the smallest of equally good ones.
     pub fn best(&self, most_leaves: usize) -> Found {
         let (cost, leaves) = self.least(most_leaves);
         if cost == NONE {
@@ -159,15 +159,16 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         Found { cost, tree: self.tree(&mut Vec::new(), leaves, cost) }
     }
 
-    /// Least cost of the trees of at most so many leaves, and the leaves of the smallest that has it.
+    /// Least cost of trees with at most this many leaves, and the number of leaves of the smallest
+    /// such tree.
     pub fn least(&self, most_leaves: usize) -> (i64, usize) {
         let of_root = &self.values[0][..most_leaves.min(self.most(0))];
         let costs = of_root.iter().enumerate().map(|(at, &cost)| (cost, at + 1));
         costs.min().expect("a leaf at least")
     }
 
-    /// Cost of the best tree of at most so many leaves with each column at the root, without the price
-    /// that every split has; infinite where there is none.
+    /// For each column, the cost of the best tree with it at the root and at most this many leaves,
+    /// without the price that every split has; infinite if there is none.
     pub fn root_values(&self, most_leaves: usize) -> Vec<f64> {
         let price = self.task.split_price();
         let value = |split: RootSplit| (split.cost - price) as f64;
@@ -175,8 +176,8 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         columns.map(|c| self.root_split(c, most_leaves).map_or(f64::INFINITY, value)).collect()
     }
 
-    /// The best tree of at most so many leaves with a column at the root, if there is one: of equally
-    /// good ones the smallest.
+    /// The best tree with a column at the root and at most this many leaves, if there is one; the
+    /// smallest of equally good ones.
     pub fn best_below(&self, column: usize, most_leaves: usize) -> Option<Found> {
         let RootSplit { cost, leaves, of_yes } = self.root_split(column, most_leaves)?;
         let below = |value: bool, leaves: usize| {
@@ -188,7 +189,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         Some(Found { cost, tree: Tree::on(self.columns[column], [&no, &yes]) })
     }
 
-    /// How the best tree with a column at the root shares its leaves.
+    /// How the best tree with a column at the root divides its leaves.
     fn root_split(&self, column: usize, most_leaves: usize) -> Option<RootSplit> {
         let price = self.price(column, &[], || self.table.of(&[]).to_vec());
         let [yes, no] = [true, false].map(|value| self.costs_of(&[(column, value)]));
@@ -204,7 +205,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         best
     }
 
-    /// A tree of so many leaves and of this cost on the rows that have these values.
+    /// A tree with this number of leaves and this cost on the rows with these values.
     fn tree(&self, literals: &mut Vec<(usize, bool)>, leaves: usize, cost: i64) -> Tree {
         if leaves == 1 {
             return Tree::leaf();
@@ -239,7 +240,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         unreachable!("the cost is that of a split")
     }
 
-    /// Costs of the trees of every number of leaves on the rows that have these values.
+    /// Costs of the trees with each number of leaves on the rows with these values.
     fn costs_of(&self, literals: &[(usize, bool)]) -> Vec<i64> {
         let size = literals.len();
         if size == self.depth {

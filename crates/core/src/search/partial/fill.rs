@@ -1,4 +1,4 @@
-//! Adding rows to a table, by the kernels that fill the levels of a lattice.
+//! Adds rows to a table, with the kernels that also fill the levels of a lattice.
 
 use super::{Shape, Table};
 use crate::data::BinaryMatrix;
@@ -13,20 +13,20 @@ use crate::search::lattice::tickets::Tickets;
 use crate::search::{Monitor, Stop};
 use crate::simd::Backend;
 
-/// Rows that are summed at a time: few enough to stay in the cache, and enough that the tables are
-/// rarely touched.
+/// Number of rows that are summed at a time: few enough to stay in the cache, and enough that the
+/// tables are rarely touched.
 pub(in crate::search) const BLOCK: usize = 1 << 16;
 
-/// Statistics of one row of every record.
+/// Statistics of one row of each record.
 #[derive(Clone, Copy)]
 pub struct Records<'a> {
     /// `[record][channel]`.
     pub statistics: &'a [i64],
-    /// Whether the event of its rows was observed; empty where there are none.
+    /// Whether the event of its rows was observed; empty if there are no events.
     pub events: &'a [bool],
-    /// Channels per record.
+    /// Number of channels per record.
     pub channels: usize,
-    /// Rows of every record; one each where there are none.
+    /// Number of rows of every record; `None` if each record is one row.
     pub counts: Option<&'a [i64]>,
 }
 
@@ -37,14 +37,14 @@ impl Records<'_> {
     }
 }
 
-/// Rows to sum up, of so many channels but for the two that count.
+/// Rows to sum up, with this number of channels in addition to the two that count.
 pub(in crate::search) struct Block<'a, R, W> {
     pub n_rows: usize,
-    /// Words per row.
+    /// Number of words per row.
     pub words: usize,
     /// Packed columns of a row.
     pub row: R,
-    /// Writes the statistics of a row, and its numbers of rows and of events.
+    /// Writes the statistics of a row, and its numbers of rows and events.
     pub write: W,
     pub backend: Backend,
     pub monitor: &'a Monitor<'a>,
@@ -59,12 +59,13 @@ pub struct Adder {
 }
 
 impl Adder {
-    /// Adds rows: their features, and the record that each is a row of. O(rows · C(k, d)) for k
-    /// columns that are true in a row.
+    /// Adds rows, given by their features and the record that each belongs to. O(rows · C(k, d))
+    /// for k columns that are true in a row.
     ///
     /// # Errors
-    /// For a record that does not exist. After a stop the table may hold some of the rows: it is of
-    /// no further use.
+    ///
+    /// For a record that does not exist. After a stop the table may contain some of the rows and
+    /// must not be used.
     pub fn add(
         &mut self,
         table: &mut Table,
@@ -107,7 +108,7 @@ impl Adder {
         Ok(Ok(()))
     }
 
-    /// Bytes beside the table.
+    /// Bytes in addition to the table.
     pub(in crate::search) fn bytes(shape: &Shape) -> usize {
         let positions = (1..=shape.depth).map(|m| Geometry::positions(shape.n_features, m));
         let per_row = 8 * (shape.width() + 2 * shape.n_features.div_ceil(64)) + 1;
@@ -150,7 +151,7 @@ impl Adder {
         Ok(())
     }
 
-    /// Adds what was summed up last to a table.
+    /// Adds the last sums to a table.
     pub(in crate::search) fn pour(&self, table: &mut Table) {
         let Adder { sums, totals, .. } = self;
         let Table { shape, itemsets, sums: into } = table;
@@ -175,7 +176,7 @@ impl Adder {
     }
 }
 
-/// Every ascending choice of so many columns.
+/// Visits every ascending choice of `size` columns.
 fn for_each_prefix(n: usize, size: usize, visit: &mut dyn FnMut(&[usize])) {
     fn descend(n: usize, size: usize, prefix: &mut Vec<usize>, visit: &mut dyn FnMut(&[usize])) {
         if prefix.len() == size {

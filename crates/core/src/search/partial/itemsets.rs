@@ -1,11 +1,11 @@
 //! Positions of the sums of itemsets.
 //!
 //! Itemsets are ordered by their size, and those of one size by their largest column, then the
-//! next: the rank of a < b < c is C(a, 1) + C(b, 2) + C(c, 3).
+//! second largest, and so on: the rank of a < b < c is C(a, 1) + C(b, 2) + C(c, 3).
 
 use super::MOST_DEPTH;
 
-/// Positions of all itemsets of at most so many columns.
+/// Positions of all itemsets with at most `depth` columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Itemsets {
     /// `[size − 1][column]`: binomial coefficients C(column, size).
@@ -26,7 +26,7 @@ impl Itemsets {
         Itemsets { ranks: ranks.collect(), first }
     }
 
-    /// Number of itemsets, without laying them out; `usize::MAX` where there are more.
+    /// Number of itemsets, without a layout; `usize::MAX` if there are more.
     pub fn count(n_columns: usize, depth: usize) -> usize {
         (0..=depth).map(|size| choose(n_columns, size)).fold(0, usize::saturating_add)
     }
@@ -36,7 +36,7 @@ impl Itemsets {
         self.first[MOST_DEPTH + 1]
     }
 
-    /// Position of an itemset, its columns ascending.
+    /// Position of an itemset, whose columns are ascending.
     #[inline(always)]
     pub fn position(&self, itemset: &[usize]) -> usize {
         let ranks = itemset.iter().zip(&self.ranks).map(|(&column, ranks)| ranks[column]);
@@ -55,12 +55,12 @@ impl Itemsets {
     }
 }
 
-/// The binomial coefficient, `usize::MAX` where it is larger; `k` is small.
+/// The binomial coefficient, or `usize::MAX` if it is larger; `k` is small.
 fn choose(n: usize, k: usize) -> usize {
     let mut value = 1u128;
     for i in 0..k {
-        // For 2³² columns and five places the product is less than 2¹⁶⁰ only after division, which
-        // leaves no remainder at any step.
+        // For 2³² columns and five positions the product is below 2¹⁶⁰ only after division, which
+        // has no remainder at any step.
         value = value.saturating_mul(n.saturating_sub(i) as u128) / (i as u128 + 1);
         if value > usize::MAX as u128 {
             return usize::MAX;

@@ -1,12 +1,13 @@
-//! Trees from sums over parts of the rows, for tables that are never in memory as a whole.
+//! Trees from sums over parts of the rows, for tables that do not fit into memory.
 //!
-//! Every leaf of a tree of depth d is a sign pattern of at most d columns, whose statistics follow by
-//! inclusion and exclusion from those of the rows where all columns of an itemset are true. These
-//! sums are integers: those of the parts, added up in any order, are those of the whole, and a tree
-//! found from them is the tree of the whole table. See docs/maths/partial-sums.md.
+//! Every leaf of a tree of depth d is a sign pattern of at most d columns. Its statistics follow by
+//! inclusion–exclusion from those of the rows in which all columns of an itemset are true. These
+//! sums are integers, so the sums of the parts, added in any order, are those of the whole, and a
+//! tree found from them is the tree of the whole table. See docs/maths/partial-sums.md.
 //!
-//! [`Table`] holds the sums, [`fill`] adds rows to them with the kernels of the lattice,
-//! [`costs`] evaluates all cells, and [`search`] finds the best tree in exact costs, which [`certify`] turns into a solution.
+//! [`Table`] stores the sums, [`fill`] adds rows to them with the kernels of the lattice, [`costs`]
+//! evaluates all cells, and [`search`] finds the best tree with exact costs, which [`certify`]
+//! turns into a solution.
 
 mod bytes;
 mod cells;
@@ -26,19 +27,20 @@ use itemsets::Itemsets;
 /// Deepest tree whose sums fit a table.
 pub const MOST_DEPTH: usize = lattice::PREFIX;
 
-/// Channels beyond those of the task: numbers of rows, and of rows with an event.
+/// Channels in addition to those of the task: the number of rows, and of rows with an event.
 const COUNTS: usize = 2;
 
-/// Purpose of a table: tables add up if it is the same.
+/// What a table is for. Only tables for the same purpose can be added up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Binary features.
     pub n_features: usize,
-    /// Columns of the largest itemsets, and the depth of the deepest tree.
+    /// Number of columns of the largest itemsets, and the depth of the deepest tree.
     pub depth: usize,
     /// Channels of the task.
     pub channels: usize,
-    /// Features that are held negated. Rows cost less to add the fewer columns are true.
+    /// Features that are stored negated. The fewer columns are true, the less work it is to add a
+    /// row.
     pub flipped: Vec<bool>,
     /// Identifies the task and its records.
     pub task: u64,
@@ -49,15 +51,17 @@ pub struct Shape {
 pub struct Table {
     shape: Shape,
     itemsets: Itemsets,
-    /// `[itemset][channel]`; the last two channels are the numbers of rows and of events.
+    /// `[itemset][channel]`; the last two channels are the number of rows and of events.
     sums: Vec<i64>,
 }
 
 impl Shape {
-    /// Refuses what no table is made for.
+    /// Rejects shapes that no table can have.
     ///
     /// # Errors
-    /// For a depth of 0 or more than [`MOST_DEPTH`], and for flips of another number of features.
+    ///
+    /// For a depth of 0 or more than [`MOST_DEPTH`], and if `flipped` has another number of
+    /// features.
     pub fn check(&self) -> Result<(), Error> {
         if !(1..=MOST_DEPTH).contains(&self.depth) {
             let reason = format!("{} is not between 1 and {MOST_DEPTH}", self.depth);
@@ -71,7 +75,7 @@ impl Shape {
         Ok(())
     }
 
-    /// Bytes of a table; `usize::MAX` where there are more.
+    /// Bytes of a table; `usize::MAX` if there are more.
     pub fn bytes(&self) -> usize {
         let per_itemset = 8 * (self.channels + COUNTS);
         Itemsets::count(self.n_features, self.depth).saturating_mul(per_itemset)
@@ -87,7 +91,8 @@ impl Table {
     /// A table without rows.
     ///
     /// # Errors
-    /// As [`Shape::check`]; where the table would not fit into `memory_limit` bytes.
+    ///
+    /// As [`Shape::check`], and if the table does not fit into `memory_limit` bytes.
     pub fn new(shape: Shape, memory_limit: Option<usize>) -> Result<Table, Error> {
         shape.check()?;
         let bytes = shape.bytes();
@@ -112,17 +117,17 @@ impl Table {
         Ok(Table { shape, itemsets, sums })
     }
 
-    /// Its purpose.
+    /// What the table is for.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Rows added.
+    /// Number of rows added.
     pub fn n_rows(&self) -> i64 {
         self.sums[self.shape.channels]
     }
 
-    /// Sums of an itemset, its columns ascending.
+    /// Sums of an itemset, whose columns are ascending.
     fn of(&self, itemset: &[usize]) -> &[i64] {
         let width = self.shape.width();
         &self.sums[self.itemsets.position(itemset) * width..][..width]
@@ -151,8 +156,8 @@ impl Table {
         Ok(())
     }
 
-    /// The cell with the fewest rows, but for empty ones, among those of as many features as
-    /// the table holds: the rows, and the features with the values asked for.
+    /// The non-empty cell with the fewest rows, among the cells of as many features as the table
+    /// supports: its number of rows, and its features with their values.
     pub fn smallest_cell(&self) -> Option<(i64, Vec<(usize, bool)>)> {
         let mut smallest: Option<(i64, Vec<(usize, bool)>)> = None;
         let size = self.shape.depth.min(self.shape.n_features);

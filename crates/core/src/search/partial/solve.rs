@@ -14,20 +14,20 @@ use crate::search::{Checked, Monitor, Settings, Solution, Status, Stop, too_wide
 use crate::task::{LaneTask, Placed, ScalarTask};
 use crate::tree::Tree;
 
-/// The best tree is taken to lose at least this share of what all rows lose in one leaf.
+/// The best tree is assumed to lose at least this share of the loss of all rows in one leaf.
 const ROOM: f64 = 1.0 / 64.0;
 
-/// Below every cost, with room to add prices.
+/// A bound below every cost, with room for prices.
 const NOTHING: i64 = i64::MIN / 8;
 
-/// Rows of every record in every leaf of a tree, leaves counted in preorder.
+/// Number of rows of each record in each leaf of a tree; leaves are counted in preorder.
 #[derive(Clone, Debug, Default)]
 pub struct Leaves {
-    /// Record of each entry.
+    /// The record of each entry.
     pub record: Vec<usize>,
-    /// Its leaf.
+    /// The leaf of each entry.
     pub leaf: Vec<usize>,
-    /// Rows of the record in the leaf.
+    /// Number of rows of the record in the leaf.
     pub count: Vec<i64>,
 }
 
@@ -38,7 +38,7 @@ pub struct Found {
     pub tree: Tree,
     cost: i64,
     lower: i64,
-    /// Least cost of the trees of fewer leaves; `i64::MAX` where there are none.
+    /// Least cost of trees with fewer leaves; `i64::MAX` if there are none.
     fewer: i64,
     stop: Option<Stop>,
     nodes: u64,
@@ -47,7 +47,8 @@ pub struct Found {
 /// The best tree for a task over the rows of a table.
 ///
 /// # Errors
-/// If the table does not hold the rows of the records, and for limits that no tree keeps.
+///
+/// If the table does not contain the rows of the records, and for limits that no tree satisfies.
 pub fn search<T: LaneTask>(
     task: &T,
     table: &Table,
@@ -65,7 +66,7 @@ pub fn search<T: LaneTask>(
     let mut best = Best { cost: leaf, tree: Tree::leaf() };
     let (mut stop, mut lower, mut fewer) = (None, leaf, i64::MAX);
     let deepest = limits.max_depth.min(table.shape.n_features);
-    // Shallower tables take little, and are there when a limit ends the deepest.
+    // Smaller depths take little time, and their trees remain if a limit ends the deepest.
     for depth in 1..=deepest {
         let of = (&columns[..], &[][..]);
         match Costs::new(task, table, of, depth, limits.smallest(), monitor) {
@@ -85,12 +86,14 @@ pub fn search<T: LaneTask>(
     Ok(Found { tree, cost, lower, fewer, stop, nodes: monitor.nodes() })
 }
 
-/// The result with its certificate. The objective is that of the rows in the leaves of the
-/// tree; where these were not counted it is that of the sums, right to the resolution of the task.
+/// The result with its certificate. The objective is computed from the rows in the leaves of the
+/// tree. If these were not counted, it comes from the sums, and is right to within the resolution
+/// of the task.
 ///
 /// # Errors
-/// If the values span too wide a range for a certificate, or the sums alone give an objective
-/// that is too small beside what they resolve.
+///
+/// If the values span too wide a range for a certificate, or if the sums alone do not resolve the
+/// objective.
 pub fn certify<T: LaneTask>(
     task: &T,
     table: &Table,
@@ -104,7 +107,7 @@ pub fn certify<T: LaneTask>(
     let Found { tree, cost, lower, fewer, stop, nodes } = found.clone();
     monitor.count(nodes);
     let by_cost = || {
-        // The search charges rounded penalties; the objective has the penalties themselves.
+        // The search charges rounded penalties, whereas the objective contains the exact penalties.
         let (splits, least) = (tree.n_leaves() as i64 - 1, task.least_objective(tree.n_leaves()));
         let loss = task.objective_of_cost(cost - task.split_price() * splits);
         Measured::plain((loss + (least - task.least_objective(1))).max(least))
@@ -127,10 +130,11 @@ pub fn certify<T: LaneTask>(
     let search = Search::new(&scale, &settings, monitor, (cost, tree), lower);
     let mut solution = search.finish(stop, about);
     let perfect = task.least_objective(n_leaves);
-    // The objective of sums alone may hide a loss that they do not resolve.
+    // The objective from sums alone may hide a loss that the sums do not resolve.
     let fits = leaves.is_some() && n_leaves > 1 && measured.meets(perfect);
     if solution.status == Status::Unresolved && fits {
-        // Trees of as many leaves pay as much for them, and those of fewer are bounded by the table.
+        // Trees with the same number of leaves pay the same penalty, and trees with fewer leaves
+        // are bounded by the table.
         let lower = perfect.min(scale.bound(fewer));
         solution = certified(solution, measured, lower, &settings, monitor);
     }
@@ -148,7 +152,7 @@ pub fn certify<T: LaneTask>(
     Ok(solution)
 }
 
-/// The error for sums that give an objective to within `gap` only.
+/// The error for sums that give an objective only to within `gap`.
 fn too_coarse((name, range): (&'static str, String), objective: f64, gap: f64) -> Error {
     let reason = format!(
         "give the objective {objective:e} to within {gap:.1e} only, too little for a certificate; \
@@ -157,10 +161,10 @@ fn too_coarse((name, range): (&'static str, String), objective: f64, gap: f64) -
     Error::invalid("sums", reason)
 }
 
-/// Whether sums of this resolution are fine enough to give this objective without the rows of the
-/// leaves. If splits cost something, the resolution must be small beside the objective. If they are
-/// free, it must be small beside the loss of all rows in one leaf, and a smaller loss may be taken
-/// for none. A single leaf that is perfect needs no resolution.
+/// Whether sums with this resolution are fine enough to give this objective without the rows of the
+/// leaves. If splits cost something, the resolution must be small compared with the objective. If
+/// they are free, it must be small compared with the loss of all rows in one leaf, and a smaller
+/// loss may be taken for none. A single leaf that is perfect needs no resolution.
 fn resolves<T: LaneTask>(task: &T, records: Records, objective: f64, resolution: f64) -> bool {
     if resolution == 0.0 {
         return true;
@@ -172,8 +176,9 @@ fn resolves<T: LaneTask>(task: &T, records: Records, objective: f64, resolution:
     root.meets(task.least_objective(1)) || error.meets(0.0)
 }
 
-/// The task in the finest units, if in its own units the sums of so many rows may not resolve the best
-/// tree. Otherwise the units of a lattice stay, so that the same trees are equally good as there.
+/// The task in the finest units, if sums over so many rows may not resolve the best tree in its own
+/// units. Otherwise the units of a lattice are kept, so that the same trees are equally good as
+/// there.
 pub fn finest<T: LaneTask>(task: &T, counts: Option<&[i64]>, max_leaves: usize) -> Option<T> {
     let n_records = task.statistics().len() / task.channels().max(1);
     let Measured { objective, magnitude } = of_one_leaf(task, n_records, counts);
@@ -195,7 +200,7 @@ fn of_one_leaf<T: ScalarTask>(task: &T, n_records: usize, counts: Option<&[i64]>
     task.objective(Placed::counted(&record, &vec![0; n_records], &count, 1))
 }
 
-/// Settings whose limits are possible for the rows of a table.
+/// The settings, after checking their limits against the rows of a table.
 fn checked(table: &Table, settings: &Settings) -> Result<Checked, Error> {
     let (counts, depth) = (&table.of(&[])[table.shape.channels..], settings.limits.max_depth);
     if depth > table.shape.depth {
@@ -205,7 +210,7 @@ fn checked(table: &Table, settings: &Settings) -> Result<Checked, Error> {
     settings.checked(counts[0] as usize, counts[1] as usize)
 }
 
-/// Refuses a table that does not hold every row of the records once.
+/// Rejects a table that does not contain every row of the records exactly once.
 fn check_rows(table: &Table, records: Records) -> Result<(), Error> {
     let count = |record: usize| records.counts.map_or(1, |counts| counts[record]);
     let n_rows: i64 = (0..records.n_records()).map(count).sum();

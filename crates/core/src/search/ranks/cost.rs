@@ -1,21 +1,21 @@
-//! Costs of trees and, beside them, of those whose leaves may be of any size.
+//! Costs of trees, paired with costs of trees whose leaves may have any size.
 
 use crate::search::nodes::Cost;
 use std::cmp::Ordering;
 
-/// A cost, or a bound, of the trees that are allowed, and a bound on the cost of all trees of the same
-/// depth and number of leaves, however few rows their leaves have. Only the latter is true of more
-/// rows as well. Costs are compared by the former.
+/// A cost, or a bound, for the allowed trees, and a bound for all trees with the same depth and
+/// number of leaves, whose leaves may have any number of rows. Only the latter also holds for nodes
+/// with more rows. Costs are compared by the former.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
-    /// Cost of the trees that are allowed.
+    /// Cost of the allowed trees.
     pub value: i64,
-    /// No tree costs less; never above `value`.
+    /// Lower bound for all trees; never above `value`.
     pub free: i64,
 }
 
 impl Pair {
-    /// A bound on all trees, or a cost that no tree is below.
+    /// The same bound, or cost of a best tree, for both kinds of trees.
     pub fn of(value: i64) -> Pair {
         Pair { value, free: value }
     }

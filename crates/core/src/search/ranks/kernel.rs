@@ -1,10 +1,9 @@
-//! The best splits of both sides of many root thresholds at once.
+//! Finds the best splits of both sides of many root thresholds at once.
 //!
-//! A lane is a threshold of the root. One pass over the rows in the order of a column adds, in every
-//! lane, the rows on its left side up to each threshold of that column; what is up to the threshold
-//! but not on the left side is on the right one. So a pass evaluates every split of both sides of all
-//! lanes. Runs of thresholds that cannot hold the best split are left out; see
-//! docs/maths/thresholds.md.
+//! A lane is a threshold of the root. One pass over the rows in the order of a column sums, in
+//! every lane, the rows on its left side up to each threshold of that column; the other rows up to
+//! the threshold are on the right side. So a pass evaluates every split of both sides in all lanes.
+//! Runs of thresholds that cannot contain the best split are skipped; see docs/maths/thresholds.md.
 
 use super::losses::{Losses, States};
 use super::rows::{Cuts, Rows, Table};
@@ -12,33 +11,33 @@ use crate::data::rows_of;
 use crate::simd::{FloatLanes, Job, LaneInt, LaneReal, Vector};
 use std::ops::Range;
 
-/// Most lanes of any backend.
+/// Largest number of lanes of any backend.
 pub const LANES: usize = 16;
 
-/// Columns with fewer thresholds are evaluated whole.
+/// Columns with fewer thresholds than this are evaluated completely.
 const LEAST_RUNS: usize = 80;
 
-/// Thresholds whose sums are evaluated together, which fit into the fastest cache.
+/// Number of thresholds whose sums are evaluated together; these fit into the fastest cache.
 const TOGETHER: usize = 64;
 
 /// Most numbers per row: labels, groups, rows and events.
 const MOST: usize = 66;
 
-/// Rows of a node as lanes add them.
+/// Rows of a node in the form that lanes add up.
 #[derive(Debug, Default)]
 pub struct Scan<I> {
-    /// Numbers per row: the channels, and where leaves have minima the rows and events.
+    /// Numbers per row: the channels, and, if leaves have minima, the rows and events.
     width: usize,
-    /// `[column][place][number]`, in the order of the column.
+    /// `[column][position][number]`, in the order of the column.
     records: Vec<I>,
-    /// Sums of the rows not above each threshold, `[threshold][number]`.
+    /// Sums of the rows up to each threshold, `[threshold][number]`.
     pub below: Vec<I>,
     /// Sums of all rows.
     pub total: Vec<I>,
 }
 
 impl<I: LaneInt> Scan<I> {
-    /// Fills the sums of these rows, whose numbers are `lanes[row]`; O(rows · columns).
+    /// Computes the sums of these rows, whose numbers are `lanes[row]`; O(rows · columns).
     pub fn fill(&mut self, lanes: &[I], width: usize, table: &Table, rows: &Rows, cuts: &Cuts) {
         self.width = width;
         self.records.clear();
@@ -66,16 +65,16 @@ impl<I: LaneInt> Scan<I> {
     }
 }
 
-/// Least lane losses of a batch.
+/// The least lane losses of a batch.
 #[derive(Debug, Default)]
 pub struct Minima<R> {
-    /// The sides as leaves: left, right.
+    /// The sides as leaves: left, then right.
     pub leaf: [[R; LANES]; 2],
-    /// No split of the side loses less, whatever the sizes of its leaves.
+    /// Lower bound on the splits of the side, for leaves of any size.
     pub free: [[R; LANES]; 2],
-    /// Least loss of the splits into two leaves that are allowed.
+    /// Least loss of the allowed splits into two leaves.
     pub best: [[R; LANES]; 2],
-    /// The same by column, `[column][side][lane]`.
+    /// The same for each column, `[column][side][lane]`.
     pub columns: Vec<[[R; LANES]; 2]>,
 }
 
@@ -83,25 +82,25 @@ pub struct Minima<R> {
 #[derive(Debug, Default)]
 pub struct Scratch<I, R> {
     runs: Vec<Run>,
-    /// Sums at the begin of each run, `[run][number][lane]`.
+    /// Sums at the start of each run, `[run][number][lane]`.
     begins: Vec<I>,
-    /// Bounds of both sides, `[run][side][lane]`.
+    /// Bounds for both sides, `[run][side][lane]`.
     bounds: Vec<R>,
     /// Sums of both sides, `[side][number][lane]`.
     whole: Vec<I>,
-    /// Sums of the column so far, `[number][lane]`.
+    /// Sums of the current column up to the last threshold, `[number][lane]`.
     sums: Vec<I>,
-    /// Sums at thresholds that are evaluated together, `[threshold][number][lane]`.
+    /// Sums at the thresholds that are evaluated together, `[threshold][number][lane]`.
     left: Vec<I>,
-    /// All rows at these, `[threshold][number]`.
+    /// Sums of all rows up to these thresholds, `[threshold][number]`.
     below: Vec<I>,
     losses: Vec<R>,
     between: Vec<R>,
-    /// Least sums of the last numbers in a leaf.
+    /// Minimum sums of the last numbers in a leaf.
     minima: Vec<I>,
 }
 
-/// Thresholds of a column without the last, which was evaluated.
+/// Thresholds of a column, except the last, which was evaluated.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     column: usize,
@@ -116,13 +115,13 @@ pub struct Batch<'a, I, R> {
     pub rows: &'a Rows,
     pub cuts: &'a Cuts,
     pub n_columns: usize,
-    /// By row, the lanes whose left side it is on.
+    /// For each row, the lanes whose left side contains it.
     pub mask: &'a [u16],
     /// The threshold of each lane.
     pub lanes: &'a [usize],
-    /// Least sums of the last numbers in a leaf.
+    /// Minimum sums of the last numbers in a leaf.
     pub minima: &'a [i64],
-    /// Splits that lose so little more than the best are evaluated, too.
+    /// Splits whose loss exceeds the best by less than this are evaluated, too.
     pub margin: f64,
     pub scratch: &'a mut Scratch<I, R>,
     pub out: &'a mut Minima<R>,
@@ -137,29 +136,29 @@ impl<L: FloatLanes> Job<L> for Batch<'_, L::I, L::R> {
     }
 }
 
-/// Adds the rows of a column, and keeps the sums at the last threshold of every run.
+/// Sums the rows of a column, and stores the sums at the last threshold of every run.
 struct Gather<'a, I> {
     /// Rows and their numbers, in the order of the column.
     order: &'a [u32],
     records: &'a [I],
     mask: &'a [u16],
-    /// Rows that are not above each threshold, and their sums, `[threshold][number]`.
+    /// Number of rows up to each threshold, and their sums, `[threshold][number]`.
     ends: &'a [u32],
     all: &'a [I],
-    /// Thresholds of a run.
+    /// Number of thresholds in a run.
     size: usize,
-    /// Rows before the first.
+    /// Number of rows before the first threshold.
     place: usize,
     width: usize,
-    /// Sums before the first, then up to the last, `[number][lane]`.
+    /// Sums before the first threshold, afterwards up to the last, `[number][lane]`.
     sums: &'a mut [I],
-    /// Sums at the last threshold of every run, `[run][number][lane]`, and of all rows.
+    /// Sums at the last threshold of every run, `[run][number][lane]`, and those of all rows.
     left: &'a mut [I],
     below: &'a mut [I],
 }
 
 impl<I: LaneInt> Gather<'_, I> {
-    /// With a width that is known when this is compiled, the sums stay in registers.
+    /// If the width is known at compile time, the sums stay in registers.
     #[inline(always)]
     fn of_width<L: FloatLanes<I = I>, const W: usize>(self, lanes: L) {
         let width = if W < MOST { W } else { self.width };
@@ -205,7 +204,7 @@ impl<L: FloatLanes> Job<L> for Gather<'_, L::I> {
     }
 }
 
-/// Least losses so far of both sides: of all splits, and of those that are allowed.
+/// Least losses of both sides so far: of all splits, and of the allowed ones.
 #[derive(Clone, Copy)]
 struct Least<V> {
     free: [V; 2],
@@ -229,7 +228,7 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
         scratch.bounds.clear();
         scratch.whole.clear();
         scratch.minima.clear();
-        // One more than are evaluated: what is before them.
+        // One more than are evaluated, for the sums before them.
         let most = TOGETHER + 1;
         scratch.sums.resize(width * L::N, L::I::default());
         scratch.left.resize(most * width * L::N, L::I::default());
@@ -251,8 +250,8 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
         Pass { batch, lanes, width, scratch }
     }
 
-    /// Goes on with the sums of column `k` to the last of these thresholds, and keeps those at the end
-    /// of every run of `size`, from `slot` on.
+    /// Continues the sums of column `k` to the last of these thresholds, and stores those at the
+    /// end of every run of `size` from `slot` on.
     #[inline(always)]
     fn gather(&mut self, k: usize, cuts: Range<usize>, size: usize, slot: usize) {
         let Batch { scan, rows, cuts: all, mask, .. } = &self.batch;
@@ -275,7 +274,7 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
         });
     }
 
-    /// Evaluates `n` thresholds whose sums were kept, but for those before `first`.
+    /// Evaluates `n` thresholds whose sums were stored, except those before `first`.
     #[inline(always)]
     fn evaluate(&mut self, first: usize, n: usize, least: &mut Least<L::Real>) {
         let (width, lanes) = (self.width, self.lanes);
@@ -303,7 +302,7 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
         }
     }
 
-    /// Evaluates thresholds one by one, going on with the sums before them.
+    /// Evaluates thresholds one by one, continuing the sums before them.
     #[inline(always)]
     fn each(&mut self, k: usize, cuts: Range<usize>, least: &mut Least<L::Real>) {
         let mut next = cuts.start;
@@ -323,7 +322,7 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
         let mut next = cuts.start;
         while next < cuts.end {
             let end = (next + TOGETHER * size).min(cuts.end);
-            // Sums before the first run, whose loss is that of one leaf or of the run before.
+            // Sums before the first run, whose loss is that of one leaf or of the previous run.
             self.scratch.left[..width * L::N].copy_from_slice(&self.scratch.sums);
             for v in 0..width {
                 self.scratch.below[v] = match next == cuts.start {
@@ -347,7 +346,8 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
         }
     }
 
-    /// Evaluates a threshold above which there are few rows: the sums are those of all less these.
+    /// Evaluates a threshold with few rows above it: their sums are subtracted from those of all
+    /// rows.
     #[inline(always)]
     fn evaluate_from_above(&mut self, k: usize, cut: usize, least: &mut Least<L::Real>) {
         let Batch { scan, rows, cuts, mask, .. } = &self.batch;
@@ -449,7 +449,7 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
     }
 }
 
-/// Thresholds of a run of which only the last is evaluated at first; 0 for all.
+/// Number of thresholds in a run, of which only the last is evaluated at first; 0 to evaluate all.
 fn run_length(n_cuts: usize) -> usize {
     if n_cuts < LEAST_RUNS {
         return 0;
@@ -457,7 +457,7 @@ fn run_length(n_cuts: usize) -> usize {
     ((0.6 * (n_cuts as f64).sqrt()) as usize + 8).min(128)
 }
 
-/// Rows and events of a size.
+/// Number of rows and events of a size.
 pub fn counts_of(size: i64) -> [i64; 2] {
     [rows_of(size), size >> 32]
 }

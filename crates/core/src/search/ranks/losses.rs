@@ -1,4 +1,4 @@
-//! Lane losses of splits: all of the kernel that is compiled for each task.
+//! Lane losses of splits: the only part of the kernel that is compiled for each task.
 
 use crate::simd::{Backend, FloatLanes, Job, Lanes, Vector, with_token};
 use crate::task::Swept;
@@ -8,41 +8,41 @@ const MOST: usize = 32;
 
 /// Sums of one column at some of its thresholds.
 pub struct States<'a, I> {
-    /// How many thresholds.
+    /// Number of thresholds.
     pub n: usize,
-    /// Lanes of the backend.
+    /// Number of lanes of the backend.
     pub lanes: usize,
-    /// Numbers per row, of which the first are the channels of the task.
+    /// Numbers per row; the first ones are the channels of the task.
     pub width: usize,
     /// Sums of the rows on the left side, `[threshold][number][lane]`.
     pub left: &'a [I],
     /// Sums of all rows of the node up to the threshold, `[threshold][number]`.
     pub below: &'a [I],
-    /// Sums of all rows of both sides, `[side][number][lane]`.
+    /// Sums of all rows on both sides, `[side][number][lane]`.
     pub whole: &'a [I],
 }
 
 /// The losses of a task in lanes.
 pub trait Losses<I, R>: Sync {
-    /// Loss of both sides as leaves, `[side][lane]`.
+    /// Losses of both sides as leaves, `[side][lane]`.
     fn leaves(&self, states: &States<I>, out: &mut [R]);
 
-    /// Loss of the splits of both sides, `[threshold][side][lane]`.
+    /// Losses of the splits of both sides, `[threshold][side][lane]`.
     fn splits(&self, states: &States<I>, out: &mut [R]);
 
-    /// Lower bounds on the losses of splits between a threshold and the next,
-    /// `[threshold][side][lane]`, given the loss of these themselves.
+    /// Lower bounds on the losses of the splits between each threshold and the next,
+    /// `[threshold][side][lane]`, given the losses at these thresholds.
     fn between(&self, states: &States<I>, losses: &[R], out: &mut [R]);
 }
 
-/// Those of a task with statistics that lanes have shifted.
+/// The losses of a task, for statistics that were shifted for the lanes.
 pub struct OfTask<'a, T> {
     pub task: &'a T,
     pub shift: &'a [u32],
     pub backend: Backend,
 }
 
-/// Quantities to compute.
+/// What to compute.
 #[derive(Clone, Copy)]
 enum What<'a, R> {
     Leaves,
@@ -93,10 +93,10 @@ impl<L: FloatLanes, T: Swept> Job<L> for Evaluate<'_, T, L::I, L::R> {
     fn run(self, lanes: L) {
         let Evaluate { task, shift, states, what, out } = self;
         let constants = task.lane_constants(lanes, shift);
-        // A number that most tasks know when they are compiled.
+        // A number that is known at compile time for most tasks.
         let n = task.loss_channels();
         assert!(n <= MOST && n <= states.width && states.lanes == L::N);
-        // No closures: they would not be compiled for the instruction set.
+        // No closures, because they would not be compiled for the instruction set.
         match what {
             What::Leaves => {
                 for side in 0..2 {

@@ -1,9 +1,9 @@
-//! Search over every threshold of columns of ranks.
+//! Search over all thresholds of columns of ranks.
 //!
-//! [`rows`] holds a node's rows in the order of every column, [`nodes`] gives the branch and bound its
-//! nodes: intervals of thresholds are bisected, best first. Trees of two levels are found at once:
-//! [`pairs`] chooses thresholds of the root, and [`kernel`] evaluates many at a time, with the
-//! [`losses`] of the task. See docs/maths/thresholds.md.
+//! [`rows`] stores the rows of a node in the order of every column, and [`nodes`] provides the
+//! nodes of the branch and bound: intervals of thresholds, which are bisected, best first. Trees of
+//! two levels are found at once: [`pairs`] chooses thresholds of the root, and [`kernel`] evaluates
+//! many of them at a time with the [`losses`] of the task. See docs/maths/thresholds.md.
 
 mod cost;
 mod kernel;
@@ -31,19 +31,19 @@ use nodes::{RankNode, RankNodes};
 use rows::Table;
 use std::borrow::Cow;
 
-/// Work of a search in costs of 128 bits, which tries thresholds one by one, of a minute or two.
+/// Most work of a search with 128-bit costs, which tries thresholds one by one; a minute or two.
 const SHORT_WORK: f64 = (1u64 << 28) as f64;
 
-/// Share of the total that single lanes may be off by.
+/// Largest error of single lanes, as a share of the total.
 const BLURRED: f64 = 1e-3;
 
-/// Rows as the lanes add them.
+/// Rows in the form that lanes add up.
 enum Width {
     Single(Vec<i32>),
     Double(Vec<i64>),
 }
 
-/// Data in the form that searches share.
+/// Data in the form that all searches share.
 struct Problem<'a, T> {
     task: &'a T,
     matrix: &'a RankMatrix,
@@ -52,23 +52,23 @@ struct Problem<'a, T> {
     table: Table,
     memo: Option<Memo<Pair, i32>>,
     width: Width,
-    /// Low bits that lanes drop of every channel.
+    /// Number of low bits that lanes drop, per channel.
     shift: Vec<u32>,
     /// Cost units per lane unit.
     unit: f64,
-    /// Lane losses of trees of two leaves are off by less, in lane units.
+    /// Upper bound on the error of lane losses of trees with two leaves, in lane units.
     error: f64,
     /// See [`Swept::least_error`].
     least_error: f64,
-    /// Price of a split with what tells trees of equal cost apart.
+    /// Price of a split, including the part that breaks ties.
     price: i64,
-    /// The part of it that only orders equal trees.
+    /// The part of the price that only orders trees of equal cost.
     tie: i64,
-    /// The most by which rounding raises the cost of fewer rows above that of more.
+    /// The most by which rounding can raise the cost of fewer rows above that of more rows.
     slack: i64,
     smallest: Smallest,
-    /// Least sums of the last numbers of a leaf: of counts, rows and events. Empty where any rows may
-    /// be a leaf.
+    /// Minimum sums of the last numbers in a leaf: counts, rows and events. Empty if leaves may
+    /// have any size.
     minima: Vec<i64>,
 }
 
@@ -80,7 +80,7 @@ impl<'a, T: Swept> Problem<'a, T> {
         monitor: &'a Monitor<'a>,
     ) -> Self {
         let table = Table::new(task, matrix);
-        // Rows without weight change no sum.
+        // Rows without weight do not change a sum.
         let (weighed, costly) =
             (table.sums.chunks_exact(table.channels.max(1)), task.loss_channels());
         let weighed: Vec<i64> = weighed
@@ -143,30 +143,30 @@ impl<'a, T: Swept> Problem<'a, T> {
         !self.minima.is_empty()
     }
 
-    /// Whether rows of this size and with these sums may be a leaf.
+    /// Whether rows with this size and these sums may form a leaf.
     fn allows_sums(&self, sums: &[i64], size: i64) -> bool {
         self.task.allows_leaf(self.smallest, size, sums)
     }
 
-    /// Whether these rows may be a leaf.
+    /// Whether these rows may form a leaf.
     fn allows(&self, rows: &rows::Rows) -> bool {
         self.allows_sums(&rows.total, rows.size)
     }
 
-    /// A search over the nodes of these data.
+    /// A branch and bound over the nodes of these data.
     fn branch(&self) -> Branch<'_, RankNodes<'_, T>> {
         Branch { nodes: RankNodes::new(self), memo: self.memo.as_ref(), monitor: self.monitor }
     }
 }
 
-/// Statistics of all rows.
+/// Sums of the statistics over all rows.
 fn sum(table: &Table) -> Vec<i64> {
     let mut total = vec![0; table.channels];
     table.sums.chunks_exact(table.channels.max(1)).for_each(|row| rows::add(&mut total, row));
     total
 }
 
-/// Records of the rows in lanes, with rows and events where these are counted.
+/// Records of the rows for the lanes, with rows and events if leaves have a minimum.
 fn lanes_of<I: LaneInt>(table: &Table, shift: &[u32], limited: bool) -> Vec<I> {
     let mut lanes = Vec::new();
     for (record, &size) in table.sums.chunks_exact(table.channels).zip(&table.sizes) {
@@ -179,10 +179,12 @@ fn lanes_of<I: LaneInt>(table: &Table, shift: &[u32], limited: bool) -> Vec<I> {
     lanes
 }
 
-/// The best tree for `task` over all thresholds of the ranks, or on a limit the best found and a bound.
+/// The best tree for `task` over all thresholds of the ranks, or, after a limit, the best tree
+/// found and a bound.
 ///
 /// # Errors
-/// If no numbers of the search resolve the optimum, for values that span too wide a range.
+///
+/// If no numbers resolve the optimum because the values span too wide a range.
 pub fn over_thresholds<T: Swept>(
     task: &T,
     matrix: &RankMatrix,
@@ -197,7 +199,7 @@ pub fn over_thresholds<T: Swept>(
     resolved(&search, task, settings, monitor, first)
 }
 
-/// The search over every threshold.
+/// The search over all thresholds.
 struct OverThresholds<'a, T> {
     task: &'a T,
     matrix: &'a RankMatrix,
@@ -231,8 +233,8 @@ fn measured(task: &impl Swept, matrix: &RankMatrix, tree: &Tree) -> Measured {
     task.objective(Placed::rows(&leaf_of, tree.n_leaves()))
 }
 
-/// One search by a task that stands for the one given; where a tree is known only for those that
-/// are enough better to matter.
+/// One search, by the given task or one with the same objective. If a tree is known, finds only
+/// trees that are better by enough to matter.
 fn solve_once<T: Swept>(
     (task, given): (&T, &T),
     matrix: &RankMatrix,
@@ -271,11 +273,11 @@ fn solve_once<T: Swept>(
             if matches!(problem.width, Width::Single(_)) { "single" } else { "double" }
         ),
     };
-    // A search that has ended has proven its tree, whatever comes after.
+    // A search that has ended has proven its tree, so later stops do not matter.
     search.finish(stop, about)
 }
 
-/// Shallow trees first, then all.
+/// Searches shallow trees first, then all trees.
 fn run<T: Swept>(
     problem: &Problem<T>,
     search: &mut Search<Pair>,
@@ -287,19 +289,19 @@ fn run<T: Swept>(
         return Ok(());
     }
     for depth in 1..allowed.depth.min(3) {
-        // Its tree is there when a limit ends the search.
+        // Its tree remains if a limit ends the search.
         search.at_root(branch, root, allowed.at_most(depth, usize::MAX), false)?;
     }
     search.at_root(branch, root, allowed, true)
 }
 
-/// Costs as objectives.
+/// Converts costs to objectives.
 struct RankScale<'a, T> {
     problem: &'a Problem<'a, T>,
     given: &'a T,
     /// Offset from which costs are counted.
     floor: i64,
-    /// Most splits of a tree that may be best.
+    /// Most splits of a tree that may be optimal.
     splits: i64,
     rounds_prices: bool,
     resolution: f64,
@@ -334,7 +336,7 @@ impl<'a, T: Swept> RankScale<'a, T> {
         leaves + (tree.n_leaves() as i64 - 1) * price - self.floor
     }
 
-    /// Most that what tells trees of equal cost apart may add to a cost of so many splits.
+    /// The most that tie prices may add to the cost of a tree with this number of splits.
     fn ties(&self, splits: i64) -> i64 {
         let rounded = if self.rounds_prices { splits / 2 + 1 } else { 0 };
         (self.problem.tie.max(0) * splits).saturating_add(rounded)

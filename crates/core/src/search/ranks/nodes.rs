@@ -1,4 +1,4 @@
-//! Nodes over ranks: intervals of thresholds, bisected best first.
+//! Nodes over ranks: intervals of thresholds, which are bisected, best first.
 
 use super::Problem;
 use super::cost::Pair;
@@ -17,29 +17,30 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock};
 
-/// Mark of a best tree that is a leaf, in the place of the question at its root.
+/// Stands for a leaf where otherwise the question at the root of a best tree is stored.
 pub const LEAF: i32 = -1;
 
-/// Rows, and what they cost as a leaf.
+/// Rows, and their cost as a leaf.
 #[derive(Clone, Debug, Default)]
 pub struct RankNode {
     /// The rows.
     pub rows: Rows,
-    /// Cost as a leaf, counted from the floor of the rows, were it allowed.
+    /// Cost as a leaf, even if a leaf is not allowed, counted from the floor of the rows.
     pub any_leaf: i64,
-    /// Proofs for some of these rows, and so for all.
+    /// Proofs for a subset of these rows, which hold for these rows, too.
     pub before: Option<Arc<Proofs>>,
-    /// Proofs from the search of the node.
+    /// Proofs from the search of this node.
     pub found: OnceLock<Arc<Proofs>>,
 }
 
 /// The nodes of one problem, for one thread.
 pub struct RankNodes<'a, T> {
     pub problem: &'a Problem<'a, T>,
-    /// Finds trees of two levels.
+    /// Finds trees with two levels.
     pub solver: Solver,
     pool: Vec<[RankNode; 2]>,
-    /// Proofs for the sides that were given back last: those of the question to learn of.
+    /// Proofs for the sides that were returned last, which belong to the question in
+    /// [`Nodes::learn`].
     proofs: [Option<Arc<Proofs>>; 2],
 }
 
@@ -48,18 +49,19 @@ pub struct OpenRankNode {
     pub cuts: Cuts,
 }
 
-/// Thresholds strictly between two of one column, of which the one in the middle is next.
+/// The thresholds strictly between two thresholds of one column. The middle one is tried next.
 #[derive(Clone, Debug)]
 pub struct RankSplit {
     pub column: usize,
-    /// Numbers of the thresholds in the node: before the first, of the next, behind the last.
+    /// Numbers, within the node, of the threshold before the first, of the next one, and of the one
+    /// after the last.
     pub cuts: [usize; 3],
-    /// Largest rank on the true side.
+    /// Largest rank on the true side of the next threshold.
     pub rank: u32,
-    /// Lower bounds on the trees of the false and the true side.
+    /// Lower bounds on the trees of its false and its true side.
     pub sides: [i64; 2],
     pub bound: i64,
-    /// Further proofs for the sides at the ends of the interval.
+    /// Proofs for the sides at the ends of the interval.
     pub proofs: [Option<Arc<Proofs>>; 2],
 }
 
@@ -75,7 +77,7 @@ impl Bounded<Pair> for RankSplit {
 }
 
 impl RankSplit {
-    /// The interval of the thresholds from `first` to before `end`; none if there are none.
+    /// The interval of the thresholds `first..end`; `None` if it is empty.
     pub fn between(
         (column, cuts): (usize, &Cuts),
         (first, end): (usize, usize),
@@ -91,7 +93,7 @@ impl RankSplit {
         Some(RankSplit { column, cuts, rank, sides, bound, proofs: [None, None] })
     }
 
-    /// Thresholds that remain before and behind this one, given the proofs for its sides.
+    /// The intervals before and after this threshold, given the proofs for its sides.
     pub fn rest(
         self,
         cuts: &Cuts,
@@ -119,7 +121,7 @@ impl RankSplit {
     }
 }
 
-/// Intervals by bound, then by place.
+/// Intervals, ordered by bound and then by position.
 struct Waiting(RankSplit);
 
 impl Waiting {
@@ -148,15 +150,15 @@ impl Ord for Waiting {
     }
 }
 
-/// The intervals that are left.
+/// The remaining intervals.
 pub struct RankQueue {
     waiting: BinaryHeap<Reverse<Waiting>>,
-    /// Thresholds in all, and in intervals that are left.
+    /// Number of all thresholds, and of those in the remaining intervals.
     thresholds: [usize; 2],
 }
 
 impl RankQueue {
-    /// A queue of so many thresholds, in these intervals.
+    /// A queue for `n_cuts` thresholds in these intervals.
     pub fn new(n_cuts: usize, splits: Vec<RankSplit>) -> Self {
         let mut queue = RankQueue { waiting: BinaryHeap::new(), thresholds: [n_cuts, 0] };
         splits.into_iter().for_each(|split| queue.push(Some(split)));
@@ -172,7 +174,7 @@ impl RankQueue {
 }
 
 impl Pending<OpenRankNode, RankSplit, Pair> for RankQueue {
-    /// Questions have the numbers of their thresholds in the node.
+    /// The number of a question is that of its threshold in the node.
     fn next(&mut self, _open: &OpenRankNode) -> Option<(usize, RankSplit)> {
         let Reverse(Waiting(split)) = self.waiting.pop()?;
         self.thresholds[1] -= split.cuts[2] - split.cuts[0];
@@ -194,23 +196,23 @@ impl<'a, T: Swept> RankNodes<'a, T> {
         RankNodes { problem, solver, pool, proofs: [None, None] }
     }
 
-    /// A node of these rows.
+    /// The node of these rows.
     pub fn node(&self, rows: Rows, before: Option<Arc<Proofs>>) -> RankNode {
         let any_leaf = self.problem.task.leaf_cost(&rows.total) - rows.floor;
         RankNode { rows, any_leaf, before, found: OnceLock::new() }
     }
 
-    /// Cost as a leaf; [`i64::MAX`] where it may not be one.
+    /// Cost as a leaf; [`i64::MAX`] if a leaf is not allowed.
     pub fn leaf_cost(&self, node: &RankNode) -> i64 {
         if self.problem.allows(&node.rows) { node.any_leaf } else { i64::MAX }
     }
 
-    /// No tree costs less: neither the leaf nor any with a split.
+    /// A lower bound on the leaf and on all trees with a split.
     pub fn least(&self, node: &RankNode) -> i64 {
         node.any_leaf.min(self.problem.price) - self.problem.slack
     }
 
-    /// The node's intervals, one for each column.
+    /// The intervals of the node, one for each column.
     pub fn intervals(&self, node: &RankNode) -> (OpenRankNode, Vec<RankSplit>) {
         let Problem { table, price, slack, .. } = self.problem;
         let mut cuts = Cuts::default();
@@ -223,7 +225,7 @@ impl<'a, T: Swept> RankNodes<'a, T> {
         (OpenRankNode { cuts }, splits)
     }
 
-    /// Number of a question for the caller.
+    /// Number of a question in the numbering of the caller.
     pub fn question(&self, k: usize, rank: u32) -> usize {
         self.problem.matrix.question(self.problem.table.columns[k], rank)
     }
@@ -244,7 +246,7 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         Known::exact(Pair { value: self.leaf_cost(node), free: node.any_leaf }, LEAF)
     }
 
-    /// Splits that do not pay are of no use to trees with leaves of any size, either.
+    /// A split that does not pay is useless for trees with leaves of any size, too.
     fn useful(&self, node: &RankNode, allowed: Allowed) -> Allowed {
         let Problem { price, slack, .. } = *self.problem;
         let mut leaves = node.rows.count.max(1);
@@ -316,8 +318,8 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         usize::from(sides[1].rows.count >= sides[0].rows.count)
     }
 
-    /// The true side bounds the thresholds behind, the false side those before: enough to leave them
-    /// out, if possible.
+    /// The true side bounds the thresholds after this one, and the false side those before it. The
+    /// cut is what would rule them out.
     fn reach(&self, split: &RankSplit, side: usize, cut: Pair) -> Option<Pair> {
         let [first, next, end] = split.cuts;
         let others = if side == 1 { next + 1 < end } else { first < next };
@@ -325,7 +327,7 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         others.then(|| cut.minus(Pair::of(price + split.sides[1 - side] - slack)))
     }
 
-    /// A proof for a side holds, whatever the sizes of leaves, for all sides with more rows.
+    /// A proof for a side holds, for leaves of any size, for all sides with more rows.
     fn learn(
         &self,
         _node: &RankNode,
@@ -379,7 +381,7 @@ impl<T: Swept> Rooted for RankNodes<'_, T> {
     }
 }
 
-/// A question, of whose sides nothing is known.
+/// A question without any knowledge about its sides.
 pub fn split_on<T: Swept>(nodes: &RankNodes<T>, question: usize) -> RankSplit {
     let Problem { matrix, table, slack, price, .. } = nodes.problem;
     let (column, rank) = matrix.place(question);

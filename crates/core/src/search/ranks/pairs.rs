@@ -1,5 +1,5 @@
-//! Best trees of two levels: which thresholds of the root to evaluate, and what their values say of the
-//! others.
+//! Best trees with two levels: chooses which thresholds of the root to evaluate, and what their
+//! values imply for the others.
 
 use super::cost::Pair;
 use super::kernel::{Batch, LANES, Minima, Scan, Scratch};
@@ -14,19 +14,19 @@ use crate::simd::{Backend, LaneInt, LaneReal, with_token};
 use crate::task::Swept;
 use std::sync::Arc;
 
-/// Thresholds that an interval offers in a round, at least.
+/// Smallest number of thresholds that an interval offers in a round.
 const OFFERED: usize = 3;
 
-/// Below every cost, with room to add such bounds.
+/// A bound below every cost, with room for sums of such bounds.
 const NOTHING: i64 = i64::MIN / 16;
 
-/// Finds trees of two levels, on one thread.
+/// Finds trees with two levels, on one thread.
 pub struct Solver {
     cuts: Cuts,
     bench: Bench,
 }
 
-/// Buffers by width.
+/// Buffers for each width of lanes.
 #[expect(clippy::large_enum_variant, reason = "there is one per thread")]
 enum Bench {
     Single(Buffers<i32, f32>),
@@ -39,12 +39,12 @@ struct Buffers<I, R> {
     minima: Minima<R>,
     scratch: Scratch<I, R>,
     mask: Vec<u16>,
-    /// Floors of the rows not above each threshold.
+    /// Floors of the rows up to each threshold.
     floors: Vec<i64>,
     proofs: Vec<Proof>,
 }
 
-/// Least sum of both sides where the tree may have so many leaves.
+/// Least sum of both sides, if the tree may have this number of leaves.
 fn least(left: Side, right: Side, leaves: usize) -> i64 {
     let any = |side: Side| side[0].min(side[1]);
     match leaves {
@@ -54,13 +54,13 @@ fn least(left: Side, right: Side, leaves: usize) -> i64 {
     }
 }
 
-/// A bound less so much; what is not allowed stays so.
+/// A bound minus an amount; the cost of what is not allowed stays the same.
 fn lowered(bound: i64, by: i64) -> i64 {
     if bound == i64::MAX { bound } else { bound - by }
 }
 
-/// Thresholds from `first` to before `end`, of one column, and bounds on the left sides of those from
-/// `first` on and on the right sides of those before `end`.
+/// Thresholds `first..end` of one column, with bounds on the left sides from `first` on and on the
+/// right sides before `end`.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     column: usize,
@@ -71,7 +71,7 @@ struct Interval {
     bound: i64,
 }
 
-/// A threshold of the root to be evaluated, and what came of it.
+/// A threshold of the root to be evaluated, and the result.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
     interval: usize,
@@ -79,18 +79,18 @@ struct Lane {
     sides: Option<[Side; 2]>,
 }
 
-/// Result of a search for a tree of two levels: the first of equally good trees.
+/// Result of a search for a tree with two levels: the first of equally good trees.
 struct Found {
-    /// Cost of the best tree, or what trees must cost less than.
+    /// Cost of the best tree, or the cost that trees must be below.
     limit: i64,
     /// Question at the root of the best tree.
     best: Option<i32>,
-    /// No tree whose leaves may be of any size costs less.
+    /// Lower bound on trees whose leaves may have any size.
     free: i64,
 }
 
 impl Found {
-    /// Whether a tree with this question, or a later one, that costs no less than `bound` may come
+    /// Whether a tree with this or a later question, whose cost is at least `bound`, may come
     /// before the best one.
     fn wants(&self, bound: i64, question: usize) -> bool {
         bound < self.limit
@@ -108,7 +108,8 @@ impl Solver {
         Solver { cuts: Cuts::default(), bench }
     }
 
-    /// Least cost of the trees of at most two levels, if below `cut`, and the first question with it.
+    /// Least cost of trees with at most two levels if it is below `cut`, and the first question
+    /// that attains it.
     pub fn solve<T: Swept>(
         &mut self,
         problem: &Problem<T>,
@@ -177,7 +178,7 @@ fn lanes_of<L: crate::simd::Lanes>(_: L) -> usize {
 
 type Run<I, R> = fn(Backend, Batch<'_, I, R>);
 
-/// The best single split, all costs exact.
+/// The best single split, with exact costs.
 fn one_level<T: Swept>(problem: &Problem<T>, node: &RankNode, cuts: &Cuts, found: &mut Found) {
     let Problem { task, table, price, .. } = problem;
     let rows = &node.rows;
@@ -209,7 +210,7 @@ fn question<T: Swept>(problem: &Problem<T>, k: usize, rank: u32) -> usize {
     problem.matrix.question(problem.table.columns[k], rank)
 }
 
-/// A search for one node.
+/// The search for one node.
 struct Pass<'a, 'p, T, I, R> {
     problem: &'a Problem<'p, T>,
     node: &'a RankNode,
@@ -218,7 +219,7 @@ struct Pass<'a, 'p, T, I, R> {
     lanes: &'a [I],
     run: Run<I, R>,
     losses: &'a dyn Losses<I, R>,
-    /// Lanes of the backend.
+    /// Number of lanes of the backend.
     n: usize,
     leaves: usize,
 }
@@ -264,13 +265,13 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
             open = self.rest(&open, &lanes, found);
         }
         let proofs = Proofs::new(std::mem::take(&mut buffers.proofs), before);
-        // One of the searches for other numbers of leaves is enough.
+        // The proofs of one search suffice, whichever number of leaves it was for.
         let _ = node.found.set(Arc::new(proofs));
         Ok(())
     }
 
-    /// The thresholds of a column that may be better than what was found, by what is known of fewer
-    /// rows.
+    /// The thresholds of a column that may be better than the best tree, judged by what is known
+    /// about fewer rows.
     fn begin(
         &self,
         column: usize,
@@ -344,8 +345,9 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         }
     }
 
-    /// A few thresholds of every interval, evenly spaced, those of the best first. Intervals that follow
-    /// from other rows may be many, and share those of a column by their width.
+    /// Offers a few thresholds of every interval, evenly spaced, those of the best intervals first.
+    /// Intervals that follow from other rows may be many; they share those of a column by their
+    /// width.
     fn offer(&self, open: &[Interval], by_width: bool, lanes: &mut Vec<Lane>) {
         lanes.clear();
         let mut of_column = vec![(0usize, 0usize); self.problem.table.n_columns()];
@@ -362,7 +364,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
             };
             let share = share.min(n);
             for x in 0..share {
-                // Every one of them.
+                // All of them.
                 let place = if share == n { x } else { (x + 1) * (n + 1) / (share + 1) - 1 };
                 lanes.push(Lane { interval: at, cut: interval.first + place, sides: None });
             }
@@ -380,7 +382,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
     ) {
         let Pass { problem, node, cuts, .. } = self;
         let (rows, price) = (&node.rows, problem.price);
-        // Lanes of one column side by side, their thresholds ascending.
+        // Lanes of one column are adjacent, with ascending thresholds.
         let mut batch: Vec<usize> = batch.to_vec();
         batch.sort_by_key(|&lane| lanes[lane].cut);
         let column = |lane: &Lane| open[lane.interval].column;
@@ -447,7 +449,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         }
     }
 
-    /// Lower bound of costs whose lane loss is this.
+    /// Lower bound on costs with this lane loss.
     fn lower(&self, loss: R) -> i64 {
         let loss = loss.to_f64();
         if loss == f64::INFINITY {
@@ -455,10 +457,10 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         }
         let Problem { unit, error, .. } = *self.problem;
         if error == 0.0 {
-            // Whole numbers.
+            // The losses are whole numbers.
             return (loss * unit) as i64;
         }
-        // Costs are rounded, too: by less than eight units for each of two leaves.
+        // Costs are rounded, too, by less than eight units for each of two leaves.
         let cost = ((loss - error) * unit).floor() as i64;
         cost.max(NOTHING) - 16 * self.problem.task.cost_rounding()
     }
@@ -475,7 +477,8 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         (width - minima.len()..).zip(minima).all(enough)
     }
 
-    /// The lanes whose left side each row is on; lanes of one column are side by side, ascending.
+    /// For each row, the lanes whose left side contains it; lanes of one column are adjacent and
+    /// ascending.
     fn fill_mask(&self, lanes: impl Iterator<Item = (usize, usize)>, mask: &mut [u16]) {
         let lanes: Vec<(usize, usize)> = lanes.collect();
         let mut first = 0;
@@ -485,7 +488,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
             let order = self.node.rows.in_order(column);
             let mut at = 0;
             for l in first..=first + n {
-                // Those of the lanes whose thresholds are not below.
+                // The lanes with this or a higher threshold.
                 let bits = ((1u32 << (first + n)) - (1u32 << l)) as u16;
                 let end =
                     if l < first + n { self.cuts.below[lanes[l].1] as usize } else { order.len() };
@@ -499,8 +502,8 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         }
     }
 
-    /// Least cost of a side of a lane as a leaf and with one split, by exact costs: of the columns that
-    /// may have the best split.
+    /// Least exact cost of a side of a lane as a leaf and with one split, over the columns that may
+    /// have the best split.
     fn exactly(
         &self,
         lane: usize,
@@ -554,7 +557,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
         [leaf, split.plus(*price)]
     }
 
-    /// The thresholds that are left between those that were evaluated.
+    /// The thresholds that remain between the evaluated ones.
     fn rest(&self, open: &[Interval], lanes: &[Lane], found: &Found) -> Vec<Interval> {
         let mut rest = Vec::new();
         let mut lanes = lanes.iter().peekable();

@@ -1,12 +1,13 @@
-//! Proofs of a search for trees of two levels, which hold for nodes with more rows.
+//! Proofs from a search for trees with two levels, which also hold for nodes with more rows.
 
-/// Lower bounds on the trees of a side: a leaf, and trees with one split, its price included.
+/// Lower bounds on the trees of a side: on a leaf, and on trees with one split, including its
+/// price.
 pub type Side = [i64; 2];
 
-/// Proofs of a node's search for its sides: they hold for nodes with more rows as well.
+/// Proofs for the sides of a node from its search. They also hold for nodes with more rows.
 #[derive(Clone, Debug, Default)]
 pub struct Proofs {
-    /// By column and rank.
+    /// Sorted by column and rank.
     all: Vec<Proof>,
 }
 
@@ -26,7 +27,8 @@ impl Proof {
 }
 
 impl Proofs {
-    /// With those from before. A side has more rows at a higher rank, its other one at a lower.
+    /// Combines these with earlier proofs. A side has more rows at a higher rank, and the other
+    /// side at a lower rank.
     pub fn new(mut all: Vec<Proof>, before: Option<&Proofs>) -> Proofs {
         if let Some(before) = before {
             all.extend_from_slice(&before.all);
@@ -60,7 +62,7 @@ impl Proofs {
     }
 }
 
-/// The greater bounds of two.
+/// The larger of two bounds.
 pub fn greater(a: Side, b: Side) -> Side {
     [a[0].max(b[0]), a[1].max(b[1])]
 }

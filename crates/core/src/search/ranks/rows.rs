@@ -4,27 +4,28 @@ use crate::data::{RankMatrix, random_number, size};
 use crate::task::LaneTask;
 use rustc_hash::FxHashSet;
 
-/// Distinct rows over the columns worth splitting on.
+/// Distinct rows over the columns that are worth splitting on.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Columns of the caller, ascending: none is constant, equal to another or its reverse.
+    /// Columns of the caller, ascending. None is constant, equal to another or the reverse of
+    /// another.
     pub columns: Vec<usize>,
     /// Ranks of the distinct rows, `[column][row]`.
     ranks: Vec<u32>,
-    /// Distinct rows.
+    /// Number of distinct rows.
     pub n_rows: usize,
-    /// Statistics per row.
+    /// Number of statistics per row.
     pub channels: usize,
     /// `[row][channel]`, summed over equal rows.
     pub sums: Vec<i64>,
-    /// Rows of the caller and those with an event, as one number; see [`size`].
+    /// Number of the caller's rows and events, in one integer; see [`size`].
     pub sizes: Vec<i64>,
-    /// Cost of every row as a part, rounded down: costs are counted from the sum of these.
+    /// Cost of every row as a part, rounded down. Costs are counted from the sum of these.
     pub floors: Vec<i64>,
 }
 
 impl Table {
-    /// Merges equal rows, by their ranks in all columns; O(rows · columns · log rows).
+    /// Merges rows with equal ranks in all columns; O(rows · columns · log rows).
     pub fn new<T: LaneTask>(task: &T, matrix: &RankMatrix) -> Self {
         let (channels, statistics, events) = (task.channels(), task.statistics(), task.events());
         let columns = useful_columns(matrix);
@@ -95,7 +96,7 @@ impl Table {
     }
 }
 
-/// Columns that part rows, the first of those that part them alike.
+/// Columns that split the rows; of columns with the same splits, the first.
 fn useful_columns(matrix: &RankMatrix) -> Vec<usize> {
     let mut seen = FxHashSet::default();
     let mut useful = Vec::new();
@@ -106,7 +107,7 @@ fn useful_columns(matrix: &RankMatrix) -> Vec<usize> {
         if least == most {
             continue;
         }
-        // The one of a column and its reverse that begins lower.
+        // Of a column and its reverse, the one that starts lower.
         let sign = ranks.iter().map(|&r| (r - least).cmp(&(most - r))).find(|sign| sign.is_ne());
         let reversed = sign == Some(std::cmp::Ordering::Greater);
         let oriented = |&r: &u32| if reversed { most - r } else { r - least };
@@ -120,17 +121,17 @@ fn useful_columns(matrix: &RankMatrix) -> Vec<usize> {
 /// Rows of a node.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
-    /// How many distinct ones.
+    /// Number of distinct rows.
     pub count: usize,
-    /// The rows in the order of each column, `[column][place]`.
+    /// The rows in the order of each column, `[column][position]`.
     order: Vec<u32>,
-    /// Their statistics.
+    /// Sums of their statistics.
     pub total: Vec<i64>,
-    /// Rows of the caller and events, see [`size`].
+    /// Number of the caller's rows and events, see [`size`].
     pub size: i64,
-    /// Sum of what they cost as parts.
+    /// Sum of their costs as parts.
     pub floor: i64,
-    /// Identifies them.
+    /// Identifies the rows.
     pub hash: u128,
 }
 
@@ -160,7 +161,7 @@ impl Rows {
         let [no, yes] = sides;
         (no.count, yes.count) = (self.count - n_yes, n_yes);
         let n_columns = self.order.len() / self.count.max(1);
-        // One more, for the row that is written where it does not belong.
+        // One more entry, for the row that is written to the wrong side.
         no.order.resize(n_columns * no.count + 1, 0);
         yes.order.resize(n_columns * yes.count + 1, 0);
         let (mut at_no, mut at_yes) = (0, 0);
@@ -183,19 +184,19 @@ impl Rows {
     }
 }
 
-/// The thresholds that part the rows of a node.
+/// The thresholds that split the rows of a node.
 #[derive(Clone, Debug, Default)]
 pub struct Cuts {
-    /// First threshold of each column, and the number of all.
+    /// First threshold of each column, followed by the number of all thresholds.
     first: Vec<u32>,
-    /// Rows that are not above, of each.
+    /// For each threshold, the number of rows up to it.
     pub below: Vec<u32>,
-    /// Largest rank that is not above, of each.
+    /// For each threshold, the largest rank up to it.
     pub rank: Vec<u32>,
 }
 
 impl Cuts {
-    /// Fills the thresholds of these rows; O(rows · columns).
+    /// Computes the thresholds for these rows; O(rows · columns).
     pub fn fill(&mut self, table: &Table, rows: &Rows) {
         self.first.clear();
         self.below.clear();

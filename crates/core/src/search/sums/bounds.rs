@@ -1,29 +1,29 @@
-//! Lower bounds on the trees of a node, from its rows without a search.
+//! Lower bounds on the trees of a node that need no search, only its rows.
 
 use crate::data::{Sample, column_bitsets};
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::LaneTask;
 
-/// Below every cost, with room to add such bounds.
+/// A bound below every cost, with room for sums of such bounds.
 const NOTHING: i64 = i64::MIN / 8;
 
-/// Rows between two looks at the clock.
+/// Number of rows between two checks of the clock.
 const ROWS_PER_CHECK: usize = 1 << 14;
 
-/// Bounds from the costs of single rows.
+/// Computes bounds from the costs of single rows.
 pub struct RowBounds<'a, T> {
     task: &'a T,
     enabled: bool,
-    /// Whether any rows may be a leaf.
+    /// Whether leaves may have any size.
     any_leaves: bool,
-    /// Cost of each distinct row as a part, rounded down: no tree separates them further.
+    /// Cost of each distinct row as a part, rounded down; no tree separates these rows further.
     row_costs: Vec<i64>,
-    /// The most each distinct row can cost in any leaf, if the task says so.
+    /// The most that each distinct row can cost in any leaf, if the task can tell.
     worst_costs: Option<Vec<i64>>,
 }
 
 impl<'a, T: LaneTask> RowBounds<'a, T> {
-    /// Prepares for `sample`, whose rows all nodes' rows come from.
+    /// Prepares for `sample`, from which the rows of all nodes come.
     pub fn new(task: &'a T, sample: &Sample, settings: &Settings) -> Self {
         let rows = || (0..sample.n_rows()).map(|r| sample.statistics(r));
         RowBounds {
@@ -35,7 +35,8 @@ impl<'a, T: LaneTask> RowBounds<'a, T> {
         }
     }
 
-    /// Cost of the finest partition of a node's rows: below any tree's (equivalent points).
+    /// Cost of the finest partition of a node's rows, a lower bound for every tree (equivalent
+    /// points).
     pub fn finest(&self, sample: &Sample) -> i64 {
         if self.enabled {
             sample.ids.iter().map(|&r| self.row_costs[r as usize]).sum()
@@ -49,16 +50,16 @@ impl<'a, T: LaneTask> RowBounds<'a, T> {
         self.row_costs[id as usize]
     }
 
-    /// Bounds on the best trees of both sides of every split, `[column][value]`: the side's
-    /// leaf, or its finest partition, one more split and the cheapest test (look-ahead);
-    /// `i64::MAX` when the tree of the other side, put in the place of the split, costs no
-    /// more than the split (leaf support). O(rows · columns · channels).
+    /// Bounds on the best trees of both sides of every split, `[column][value]`. A side costs at
+    /// least its leaf, or its finest partition plus one more split and the cheapest test
+    /// (look-ahead). The bound is `i64::MAX` if the tree of the other side would cost no more in
+    /// the place of the split (leaf support). O(rows · columns · channels).
     pub fn sides(&self, sample: &Sample, monitor: &Monitor) -> Result<Vec<[i64; 2]>, Stop> {
         let n = sample.n_columns();
         if !self.enabled {
             return Ok(vec![[NOTHING; 2]; n]);
         }
-        // Sums over the rows in which each column is true: statistics, finest, worst.
+        // Sums over the rows in which each column is true: statistics, cost as parts, worst cost.
         let (channels, width) = (sample.channels, sample.channels + 2);
         let (mut yes, mut all) = (vec![0i64; n * width], vec![0i64; width]);
         let mut record = vec![0i64; width];
@@ -97,14 +98,15 @@ impl<'a, T: LaneTask> RowBounds<'a, T> {
         sides.collect()
     }
 
-    /// How much more the best tree with column `c` at its root may cost than the one with each
-    /// other column there, at most: the rows that change sides may cost their worst, not what
-    /// they cost alone (similar support). Nothing for tasks without a worst cost, and where a
-    /// leaf must keep rows. O(rows · columns).
+    /// For every other column, an upper bound on how much more the best tree with column `c` at its
+    /// root may cost than the best tree with that column. The rows that change sides may cost their
+    /// worst instead of what they cost alone (similar support). `None` for tasks without a worst
+    /// cost, and if leaves need a minimum of rows. O(rows · columns).
     pub fn exchange(&self, sample: &Sample, c: usize) -> Option<Vec<i64>> {
         let worst = self.worst_costs.as_ref().filter(|_| self.enabled && self.any_leaves)?;
         let (mut all, mut of_c) = (0i64, 0i64);
-        // Over the rows in which each column is true: of all, and of those with `c`.
+        // Sums over the rows in which each column is true: all of them, and those where `c` is
+        // true, too.
         let mut sums = vec![[0i64; 2]; sample.n_columns()];
         for r in 0..sample.n_rows() {
             let id = sample.ids[r] as usize;
@@ -123,15 +125,15 @@ impl<'a, T: LaneTask> RowBounds<'a, T> {
     }
 }
 
-/// Which tests part the sides of a split, to find the cheapest.
+/// Finds the cheapest test that splits a side.
 struct Tests<'a, T> {
     task: &'a T,
     sample: &'a Sample,
-    /// `[column][words]`, over the rows.
+    /// Columns as bitsets over the rows, `[column][words]`.
     bits: Vec<u64>,
     words: usize,
     ones: Vec<usize>,
-    /// Columns, cheapest first: prices are in the same order for all rows.
+    /// Columns from cheap to expensive; the order of prices is the same for all rows.
     ascending: Vec<usize>,
 }
 
@@ -150,7 +152,7 @@ impl<'a, T: LaneTask> Tests<'a, T> {
         Tests { task, sample, bits, words, ones, ascending }
     }
 
-    /// Whether column `other` parts the rows in which column `c` has this value.
+    /// Whether column `other` splits the rows in which column `c` has this value.
     fn part(&self, c: usize, value: bool, other: usize) -> bool {
         let column = |c: usize| self.bits[c * self.words..][..self.words].iter();
         let both: usize =
@@ -163,8 +165,8 @@ impl<'a, T: LaneTask> Tests<'a, T> {
         0 < inside && inside < rows
     }
 
-    /// Least price of a test that parts the rows in which column `c` has this value, whose
-    /// statistics are `sums`; `i64::MAX` if there is none.
+    /// Smallest price of a test that splits the rows in which column `c` has this value, whose
+    /// statistics are `sums`; `i64::MAX` if there is no such test.
     fn cheapest(&self, c: usize, value: bool, sums: &[i64]) -> i64 {
         let feature = self.sample.columns[c].feature;
         let tested: Vec<usize> = self.sample.tested.iter().copied().chain([feature]).collect();

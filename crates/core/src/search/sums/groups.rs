@@ -1,21 +1,21 @@
-//! Bound from the best division of the rows into groups of any kind (k-partition).
+//! A bound from the best division of the rows into groups of any kind (k-partition).
 //!
-//! The leaves of a tree divide the rows into groups that follow from the columns; no such
-//! division costs less than the best of all divisions into as many groups. Where groups are
-//! runs in the order of a number ([`Superadditive::rank`]) dynamic programming finds it. The
-//! bound is weak, but it needs no search; docs/maths/branch.md.
+//! The leaves of a tree divide the rows into groups that follow from the columns. This costs at
+//! least as much as the best of all divisions into as many groups. If groups are runs in the order
+//! of a number ([`Superadditive::rank`]), dynamic programming finds that division. The bound is
+//! weak, but needs no search; see docs/maths/branch.md.
 
 use crate::data::Sample;
 use crate::task::Superadditive;
 
-/// Most rows to divide; the others are counted as leaves of their own.
+/// Most rows to divide; further rows are counted as separate leaves.
 pub const MOST_ROWS: usize = 2048;
 
-/// Most groups; with more the bound is hardly above the finest partition.
+/// Most groups. With more groups the bound is hardly better than the finest partition.
 pub const MOST_GROUPS: usize = 256;
 
-/// Least cost of the rows in at most `most_leaves` groups, or a lower bound on it; prices are
-/// left out. O(groups · rows · log rows).
+/// Least cost of the rows in at most `most_leaves` groups, or a lower bound on it, without prices.
+/// O(groups · rows · log rows).
 pub fn bound<T: Superadditive>(
     task: &T,
     sample: &Sample,
@@ -47,7 +47,7 @@ pub fn bound<T: Superadditive>(
         runs.best(&least, &mut next, k + 1..rows.len() + 1, k..rows.len());
         std::mem::swap(&mut least, &mut next);
     }
-    // Rounding of every group, in the costs compared and in the sum.
+    // Rounding of every group, both in the costs that are compared and in the sum.
     let slack = 4 * groups as i64 * task.cost_rounding();
     Some(least[rows.len()].saturating_add(alone) - slack)
 }
@@ -56,7 +56,7 @@ pub fn bound<T: Superadditive>(
 struct Runs<'a, T> {
     task: &'a T,
     channels: usize,
-    /// Over the first rows, `[rows][channel]`.
+    /// Sums over the first rows, `[rows][channel]`.
     prefix: Vec<i64>,
 }
 
@@ -72,7 +72,7 @@ impl<'a, T: Superadditive> Runs<'a, T> {
         Runs { task, channels, prefix }
     }
 
-    /// Cost of the rows from `start` to `end` as one group.
+    /// Cost of the rows `start..end` as one group.
     fn cost(&self, start: usize, end: usize) -> i64 {
         if start == end {
             return 0;
@@ -85,8 +85,9 @@ impl<'a, T: Superadditive> Runs<'a, T> {
         self.task.part_cost(&sums[..self.channels])
     }
 
-    /// Fills `next[end]` with the least of `least[start]` and a group from there: the best
-    /// start grows with the end (a Monge cost), so halves are solved apart.
+    /// Fills `next[end]` with the minimum over `start` of `least[start]` plus the cost of a group
+    /// from there. The best start grows with the end (a Monge cost), so the two halves can be
+    /// solved separately.
     fn best(
         &self,
         least: &[i64],

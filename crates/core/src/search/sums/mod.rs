@@ -1,9 +1,9 @@
 //! Search for tasks whose leaf costs are functions of sums over the rows.
 //!
-//! [`nodes`] gives the branch and bound its nodes, with bounds from single rows ([`bounds`]), from
-//! groups of rows ([`groups`]) and from one question's sides for others ([`subsets`]). [`start`]
-//! grows first trees, [`plan`] sets forecasts against limits, [`solve`](mod@solve) does one after
-//! the other. See docs/maths/branch.md.
+//! [`nodes`] provides the nodes of the branch and bound, with bounds from single rows ([`bounds`]),
+//! from groups of rows ([`groups`]) and, from the sides of one question, for those of others
+//! ([`subsets`]). [`start`] grows first trees, [`plan`] compares forecasts with limits, and
+//! [`solve`](mod@solve) runs all steps. See docs/maths/branch.md.
 
 mod bounds;
 mod groups;
@@ -33,7 +33,7 @@ use bounds::RowBounds;
 use nodes::SumNodes;
 use std::sync::Arc;
 
-/// Data in the form that searches share.
+/// Data in the form that all searches share.
 pub struct Problem<'a, T> {
     task: &'a T,
     monitor: &'a Monitor<'a>,
@@ -43,7 +43,7 @@ pub struct Problem<'a, T> {
 }
 
 impl<'a, T: LaneTask> Problem<'a, T> {
-    /// For nodes whose rows are among those of `sample`.
+    /// Prepares for nodes whose rows come from `sample`.
     fn new(task: &'a T, sample: &Sample, settings: &Settings, monitor: &'a Monitor<'a>) -> Self {
         let bounds = RowBounds::new(task, sample, settings);
         let memo = settings.switches.cache.then(|| Memo::new(settings.memo_bytes()));
@@ -51,7 +51,7 @@ impl<'a, T: LaneTask> Problem<'a, T> {
         Problem { task, monitor, bounds, memo, tables }
     }
 
-    /// A search over the nodes of these data.
+    /// A branch and bound over the nodes of these data.
     fn branch(&self, settings: &Settings) -> Branch<'_, SumNodes<'_, T>> {
         let nodes = SumNodes::new(self, settings);
         Branch { nodes, memo: self.memo.as_ref(), monitor: self.monitor }
@@ -61,7 +61,8 @@ impl<'a, T: LaneTask> Problem<'a, T> {
 /// The rows of a search.
 ///
 /// # Errors
-/// For more channels than a lattice has.
+///
+/// If a lattice does not support this number of channels.
 fn sample<T: LaneTask>(task: &T, features: &BinaryMatrix) -> Result<Sample, Error> {
     if !lattice::fits_channels(task.loss_channels()) {
         return Err(Error::invalid("y", "too many classes for this search (32 at most)"));
@@ -75,37 +76,37 @@ pub(crate) fn distinct_rows<T: LaneTask>(task: &T, features: &BinaryMatrix) -> S
     Sample::with_kinds(features, statistics, channels, &task.kinds(), task.events())
 }
 
-/// Costs as objectives.
+/// Converts costs to objectives.
 pub(super) struct SumScale<'a, T> {
     task: &'a T,
-    /// Objective of a tree, from the rows.
+    /// Objective of a tree, computed from the rows.
     measure: &'a (dyn Fn(&Tree) -> Measured + Sync),
-    /// Most that ties may have added to the cost of a tree that may be best.
+    /// The most that tie prices may add to the cost of a tree that may be optimal.
     ties: i64,
     /// Whether prices that order trees exactly are rounded, by up to half a unit each.
     rounds_prices: bool,
     /// See [`ScalarTask::resolution`](crate::task::ScalarTask::resolution).
     resolution: f64,
     allowed: Allowed,
-    /// Objective of a cost of 0, so that it is computed once, and what a unit of cost adds.
+    /// Objective of a cost of 0, which is computed once, and the objective of one unit of cost.
     at_no_cost: f64,
 }
 
 impl<'a, T: LaneTask> SumScale<'a, T> {
-    /// `total` sums the statistics of all rows.
+    /// `total` contains the sums of the statistics over all rows.
     pub fn new(
         task: &'a T,
         measure: &'a (dyn Fn(&Tree) -> Measured + Sync),
         total: &[i64],
         allowed: Allowed,
     ) -> Self {
-        // Most splits of any tree that may be best.
+        // Most splits of a tree that may be optimal.
         let by_price = match task.split_price() {
             ..=0 => i64::MAX,
             price => task.leaf_cost(total) / price,
         };
         let by_leaves = i64::try_from(allowed.leaves).unwrap_or(i64::MAX) - 1;
-        // Tasks that charge more than the price promise trees of few leaves.
+        // Tasks that charge more than the price promise trees with few leaves.
         let splits = by_price.min(by_leaves);
         let resolution = task.resolution(allowed);
         let rounds_prices = resolution == 0.0 && task.split_price() > 0;
@@ -120,7 +121,7 @@ impl<'a, T: LaneTask> SumScale<'a, T> {
 }
 
 impl<T: LaneTask> SumScale<'_, T> {
-    /// The objective that no tree is below which costs no less than `lower`.
+    /// A lower bound on the objective of trees that cost at least `lower`.
     fn lowered(&self, lower: i64, resolution: f64) -> f64 {
         let value = self.task.objective_of_cost(lower.saturating_sub(self.ties));
         let evaluated = EVALUATED * self.task.addends(value, self.at_no_cost);

@@ -1,4 +1,4 @@
-//! Trees near the best one, and other questions in the place of those of a tree.
+//! Trees near the best one, and alternatives to the questions of a tree.
 
 use super::nodes::SumSplit;
 use super::solve::{cost, measured};
@@ -16,11 +16,11 @@ use crate::task::{FreeQuestions, ScalarTask, Statistics};
 use crate::tree::Tree;
 use std::sync::Arc;
 
-/// All trees whose objective is within `slack`, and what is certified, of the best one's, at most
-/// `limit`, by leaves.
+/// At most `limit` trees whose objective is within `slack`, plus the certified difference, of the
+/// best one's, by leaves.
 ///
-/// Columns that split a node's rows in the same way count once, by the first of them. When a
-/// limit ends the search or the enumeration, only the best tree is returned.
+/// Columns that split a node's rows in the same way count once, as the first of them. If a limit
+/// ends the search or the enumeration, only the best tree is returned.
 pub fn near_optimal<T: FreeQuestions>(
     task: &T,
     features: &BinaryMatrix,
@@ -50,9 +50,9 @@ pub fn near_optimal<T: FreeQuestions>(
         }));
     }
     let rows = sample(task, features)?;
-    // Ties are told apart by a price, of either sign, that is none.
+    // The price that breaks ties, which may be negative, is not part of the objective.
     let ties = task.ties(allowed.leaves.min(rows.n_rows())).saturating_abs();
-    // So far below the largest number that no difference of costs leads beyond it.
+    // Far enough below the largest number that no difference of costs overflows.
     let above =
         (((tolerance + 2.0 * resolution) / task.unit_value()) as i64).min(i64::MAX >> 2) + ties + 1;
     let cut = cost(task, features, &first.tree) + above;
@@ -63,8 +63,8 @@ pub fn near_optimal<T: FreeQuestions>(
     Ok(near::near_optimal(&mut branch, &root, allowed, first, &nearness, objective))
 }
 
-/// For every split of `tree` and every question that could stand there, the best whole tree with
-/// the same nodes above and beside it; and why the list is not complete, if it is not.
+/// For every split of `tree` and every question that could replace it, the best whole tree with the
+/// other nodes above and beside it unchanged. Also the reason why the list is incomplete, if it is.
 ///
 /// `settings` limit the whole trees.
 pub fn alternatives<T: FreeQuestions>(
@@ -139,14 +139,13 @@ pub fn alternatives<T: FreeQuestions>(
     Ok((found, None))
 }
 
-/// Whether the resolution, by which each of two trees may be off, exceeds the difference that is
-/// certified.
+/// Whether the resolution, which applies to each of two trees, exceeds the certified difference.
 fn is_coarse(task: &impl ScalarTask, settings: &Settings, magnitude: f64) -> bool {
     2.0 * task.resolution(settings.limits.allowed()) > MEET * magnitude
 }
 
-/// The task in wide costs, where its own do not resolve trees like this one, or none that is better
-/// than a single leaf where this one is without loss.
+/// The task in wide costs, if its own costs do not distinguish trees like this one, or, for a tree
+/// without loss, trees better than a single leaf.
 fn resolving<'a, T: FreeQuestions>(
     task: &'a T,
     features: &BinaryMatrix,
@@ -160,16 +159,16 @@ fn resolving<'a, T: FreeQuestions>(
     if coarse { task.wide(of_tree.objective.max(resolution)) } else { None }
 }
 
-/// A node of a tree, and the limits of what may stand there.
+/// A node of a tree, and the limits on what may replace it.
 struct Place<'a> {
     tree: &'a Tree,
     node: usize,
-    /// Which rows of all have events, if leaves need a minimum of them.
+    /// Which rows of the whole sample have events, if leaves need a minimum of events.
     events: &'a [bool],
     allowed: Allowed,
 }
 
-/// The best tree with each feature at its root, or with one alone.
+/// The best tree with each feature, or with one feature only, at its root.
 fn below<T: FreeQuestions>(
     task: &T,
     features: &BinaryMatrix,
@@ -229,7 +228,7 @@ fn rows_at(task: &(impl Statistics + ?Sized), features: &BinaryMatrix, place: &P
     Sample::with_kinds(&features.take(&rows), &statistics, channels, &[], &events)
 }
 
-/// Hands on the best tree with each question at the root that is wanted and whose sides can be
+/// Calls `found` with the best tree for each requested question at the root whose sides can be
 /// leaves.
 fn with_each_root<N: Listed<Subtree = Arc<Tree>>>(
     branch: &mut Branch<N>,

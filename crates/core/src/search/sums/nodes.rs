@@ -1,5 +1,5 @@
-//! Nodes of a task whose leaf costs are functions of sums: a lattice solves those with few levels
-//! left, all others are split by every column.
+//! Nodes of a task whose leaf costs are functions of sums. Nodes with few levels left are solved by
+//! a lattice; others are split by every column.
 
 use super::Problem;
 use super::start::SumGrower;
@@ -18,30 +18,30 @@ use crate::tree::Tree;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// Look-ahead of the order of columns.
+/// Depth of the lattice whose best trees order the columns of a node.
 const LOOK_AHEAD: usize = 3;
 
-/// Depth of the lattices that only bound.
+/// Depth of lattices that only give bounds.
 const RELAXED_DEPTH: usize = 4;
 
-/// Below every cost, with room to add such bounds.
+/// A bound below every cost, with room for sums of such bounds.
 const NOTHING: i64 = i64::MIN / 8;
 
 /// The nodes of one problem, for one thread.
 pub struct SumNodes<'a, T> {
     pub problem: &'a Problem<'a, T>,
-    /// Settings of the search, whose lattices may run on fewer threads.
+    /// Settings of the search. Its lattices may run on fewer threads.
     pub settings: Settings,
-    /// Bytes that a lattice of this thread may take at most.
+    /// Most bytes that a lattice of this thread may use.
     share: usize,
-    /// Whether a lattice at the root answers for all numbers of leaves, not for one.
+    /// Whether a lattice at the root solves all numbers of leaves instead of one.
     pub all_sizes: bool,
 }
 
-/// Rows, and what is known of them without a search.
+/// Rows, and what is known about them without a search.
 pub struct SumNode {
     pub sample: Sample,
-    /// Cost as a leaf; `i64::MAX` with too few rows or events.
+    /// Cost as a leaf; `i64::MAX` if there are too few rows or events.
     leaf: i64,
     /// Cost of the finest partition.
     finest: i64,
@@ -49,17 +49,17 @@ pub struct SumNode {
     rows: u128,
 }
 
-/// Values that all columns of a node share.
+/// Values that belong to all columns of a node.
 pub struct OpenSumNode {
     prices: Vec<i64>,
-    /// Questions for whose sides the bounds of another's sides hold.
+    /// Questions whose sides contain, or are contained in, those of others.
     subsets: Option<Subsets>,
 }
 
-/// Columns in the order in which they are tried, and their bounds.
+/// Columns in the order in which they are tried, with their bounds.
 pub struct SumQueue {
     order: Vec<usize>,
-    /// Bound at each place of the order; `i64::MAX` if it was taken.
+    /// Bound at each position of the order; `i64::MAX` once it was taken.
     open: Vec<i64>,
     /// Bounds on the trees of both sides, `[column][value]`.
     sides: Vec<[i64; 2]>,
@@ -83,14 +83,14 @@ impl Bounded<i64> for SumSplit {
 }
 
 impl Pending<OpenSumNode, SumSplit, i64> for SumQueue {
-    /// Equally good questions are told apart by their columns, as a lattice does.
+    /// Equally good questions are ordered by their columns, as in a lattice.
     fn next(&mut self, open: &OpenSumNode) -> Option<(usize, SumSplit)> {
         let SumQueue { order, open: bounds, sides, next } = self;
         if *next == order.len() {
             return None;
         }
         if let Some(subsets) = open.subsets.as_ref().filter(|_| *next % 2 == 1) {
-            // The question that holds the bound down, an even one among several.
+            // The question with the lowest bound; of several, the most balanced one.
             let rank = |&k: &usize| (bounds[k], Reverse(subsets.ones(order[k])));
             let least = (*next..order.len()).min_by_key(rank).expect("not empty");
             order[*next..=least].rotate_right(1);
@@ -117,7 +117,7 @@ fn add(sides: [i64; 2], price: i64) -> i64 {
 }
 
 impl SumNode {
-    /// Cost of the finest partition, which no tree is below.
+    /// Cost of the finest partition, a lower bound for every tree.
     pub fn floor(&self) -> i64 {
         self.finest
     }
@@ -129,7 +129,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         SumNodes { problem, settings, share, all_sizes: false }
     }
 
-    /// A node of these rows.
+    /// The node of these rows.
     pub fn node(&self, sample: Sample) -> SumNode {
         let Problem { task, bounds, .. } = self.problem;
         let smallest = self.settings.limits.smallest();
@@ -138,7 +138,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         SumNode { leaf, finest: bounds.finest(&sample), rows: sample.key(), sample }
     }
 
-    /// Deepest lattice on these rows for so many leaves that the memory limit allows.
+    /// Deepest lattice on these rows, for this number of leaves, that the memory limit allows.
     pub fn lattice_depth(&self, sample: &Sample, leaves: usize) -> usize {
         let (settings, room) = (&self.settings, self.room());
         let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
@@ -147,7 +147,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         (1..=deepest).rev().find(fits).unwrap_or(0)
     }
 
-    /// Lattices on these rows, by depth and threads; O(rows).
+    /// Size of lattices on these rows, by depth and threads; O(rows).
     fn extent(&self, sample: &Sample, leaves: usize) -> impl Fn(usize, usize) -> Extent {
         let (task, settings) = (self.problem.task, &self.settings);
         let deepest = settings.switches.lattice_depth.clamp(1, lattice::MAX_DEPTH);
@@ -156,18 +156,18 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         move |depth, n_threads| Extent { depth, leaves, channels, n_threads, precision }
     }
 
-    /// Bytes that the nodes met leave to a lattice.
+    /// Bytes that the memo leaves to a lattice.
     fn room(&self) -> usize {
         let used = self.problem.memo.as_ref().map_or(0, branch::MemoOf::<Self>::bytes);
         self.settings.bytes().saturating_sub(used).min(self.share)
     }
 
-    /// The best trees of one lattice.
+    /// Finds best trees by one lattice.
     pub fn lattice(&self, sample: &Sample, query: Query) -> Result<lattice::Solved, Stop> {
         self.lattice_of(self.problem.task, sample, query, &self.settings)
     }
 
-    /// The lattice of another task on the same rows, or with other settings.
+    /// As [`lattice`](Self::lattice), for another task on the same rows, or with other settings.
     fn lattice_of<U: LaneTask>(
         &self,
         task: &U,
@@ -225,7 +225,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         }))
     }
 
-    /// Greedy tree that chooses each split by the best tree of so many levels below it.
+    /// A greedy tree that chooses each split by the best tree with this number of levels below it.
     pub fn dive(&self, sample: &Sample, depth: usize, levels: usize) -> Result<Found, Stop> {
         let reach = depth.min(levels).min(self.lattice_depth(sample, usize::MAX).max(1));
         let solved = self.lattice(sample, Query::full(reach, i64::MAX))?;
@@ -242,8 +242,9 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         Ok(if cost < near.cost { far() } else { near })
     }
 
-    /// Whether two nodes a level lower for each of `open` columns take less than a lattice, which
-    /// is (n − depth + 1) / depth such pairs; next to small ones, preparing nodes counts.
+    /// Whether solving two nodes, one level lower, for each of the `open` columns takes less time
+    /// than a lattice, which corresponds to (n − depth + 1) / depth such pairs. If lattices are
+    /// small, the preparation of nodes counts, too.
     fn few(open: usize, depth: usize, n_columns: usize) -> bool {
         let effort = if depth > LOOK_AHEAD { 1 } else { 4 };
         effort * open * depth <= n_columns - depth
@@ -260,7 +261,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         sample.columns.iter().map(|column| price.saturating_add(test(column.feature))).collect()
     }
 
-    /// Whether the bounds of one question's sides hold for the sides of others.
+    /// Whether bounds for the sides of one question are also used for the sides of others.
     fn hands_on(&self) -> bool {
         let any_leaves = self.settings.limits.any_leaves() || self.settings.switches.relax_leaves;
         let free = any_leaves && self.problem.task.minima().is_empty();
@@ -274,7 +275,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         Subsets::new(sample, |id| self.problem.bounds.row_cost(id), slack)
     }
 
-    /// Bound on the trees whose leaves may be of any size.
+    /// Bound on trees whose leaves may have any size.
     fn any_leaves(&self, node: &SumNode, allowed: Allowed) -> Result<i64, Stop> {
         let sample = &node.sample;
         let budget = allowed.budget();
@@ -285,12 +286,13 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
             s.min_leaf = 1;
             s.min_events = 0;
         });
-        // Nothing needs to be found, only bounded.
+        // Nothing has to be found, only bounded.
         let query = Query { depth: allowed.depth, budgets: &[budget], cutoff: i64::MIN };
         Ok(self.lattice_of(self.problem.task, sample, query, settings)?.lower[0])
     }
 
-    /// Bounds on trees of any depth from one lattice: of all, and with each column at the root.
+    /// Bounds from one lattice on trees of any depth: on all trees, and on those with each column
+    /// at the root.
     fn relaxed(&self, sample: &Sample, reach: usize) -> Result<Option<(i64, Vec<i64>)>, Stop> {
         let task = self.problem.task;
         let bounded = self.settings.switches.equivalent_points && task.split_price() > 0;
@@ -313,7 +315,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         Ok(Some((solved.lower[0], columns)))
     }
 
-    /// Bounds on all trees with each column at the root, also those that a better one rules out.
+    /// Bounds on trees with each column at the root, including columns that a better one rules out.
     fn column_bounds(&self, sample: &Sample, allowed: Allowed) -> Result<Vec<i64>, Stop> {
         let Allowed { depth, .. } = allowed.at_most(sample.n_columns(), usize::MAX);
         if depth < 2 {
@@ -330,11 +332,11 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         Ok(vec![NOTHING; sample.n_columns()])
     }
 
-    /// Columns by the value of the best shallow tree with each at the root.
+    /// Columns, ordered by the value of the best shallow tree with each at the root.
     fn order(&self, sample: &Sample, reach: usize) -> Result<Vec<usize>, Stop> {
         let query = Query::full(reach.min(LOOK_AHEAD), i64::MIN);
         let mut order: Vec<usize> = (0..sample.n_columns()).collect();
-        // Only the values are wanted.
+        // Only the values are needed.
         let values = self.lattice(sample, query)?.root_values;
         if !values.is_empty() {
             order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -357,7 +359,7 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         Known::exact(node.leaf, Arc::new(Tree::leaf()))
     }
 
-    /// No more splits than columns, or than could pay for themselves.
+    /// At most as many splits as there are columns, or as could pay for themselves.
     fn useful(&self, node: &SumNode, allowed: Allowed) -> Allowed {
         let mut depth = node.sample.n_columns();
         let price = self.problem.task.split_price();
@@ -453,8 +455,8 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         split.sides[side]
     }
 
-    /// The true side has fewer rows, and may already rule the column out. With prices the other
-    /// may sooner, for its tests cost more.
+    /// The true side has fewer rows and may already rule out the column. With prices, the false
+    /// side may do so sooner, because its tests cost more.
     fn first_side(&self, _sides: &[SumNode; 2]) -> usize {
         usize::from(!T::PRICED)
     }
@@ -500,7 +502,7 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
                 *bound = (*bound).max(add(sides[c], open.prices[c]));
             }
         }
-        // A tree with another column at its root has a similar one with this column there.
+        // A tree with another column at its root has a similar tree with this column at the root.
         let similar = below.known.value;
         if !allowed.is_full() || bounds.iter().all(|&bound| bound >= similar) {
             return;
@@ -522,7 +524,8 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
 }
 
 impl<T: LaneTask> Rooted for SumNodes<'_, T> {
-    /// None where a switch lets threads share the cells of lattices that have enough.
+    /// No workers if a switch lets threads share the cells of lattices, and these have enough
+    /// cells.
     fn workers(&self, node: &SumNode, allowed: Allowed) -> Vec<Self> {
         let (sample, settings) = (&node.sample, &self.settings);
         let reach = self.lattice_depth(sample, allowed.budget()).min(allowed.depth - 1);
@@ -569,7 +572,7 @@ impl<T: LaneTask> Listed for SumNodes<'_, T> {
 }
 
 impl<T: LaneTask> Problem<'_, T> {
-    /// Whether a tree costs no more than the finest partition of the rows, but for ties.
+    /// Whether a tree costs no more than the finest partition of the rows, except for tie prices.
     pub fn is_finest(&self, node: &SumNode, cost: i64, tree: &Tree) -> bool {
         let ties = self.task.ties(tree.n_leaves());
         cost < i64::MAX && cost - ties <= node.finest

@@ -1,4 +1,4 @@
-//! Plan of a search: what it can afford before it begins, and how it uses its time.
+//! Plans a search: which steps to run before it, and how to use a limited time.
 
 use super::groups;
 use crate::data::Sample;
@@ -6,42 +6,43 @@ use crate::search::forecast::Work;
 use crate::search::{Monitor, Settings};
 use crate::task::LaneTask;
 
-/// Seconds below which nobody waits for a search.
+/// Searches that take fewer seconds than this are not waited for.
 const SHORT: f64 = 0.3;
 
-/// Seconds below which a search is hardly ever stopped.
+/// Searches that take fewer seconds than this are hardly ever stopped.
 const INSTANT: f64 = 0.1;
 
-/// Seconds from which a search is likely to be watched and stopped.
+/// Searches that take more seconds than this are likely to be watched and stopped.
 const LONG: f64 = 10.0;
 
-/// Seconds that the bound by groups takes per row and group, and the share of the search it is
-/// worth.
+/// Seconds per row and group that the bound by groups takes, and the share of the search that it
+/// may use.
 const BOUND: (f64, f64) = (3e-7, 0.01);
 
-/// Share of the search that looking at shallower trees first may take.
+/// Share of the search that may be spent on shallower trees first.
 const SHARE: f64 = 0.02;
 
-/// Share of a time limit that a first tree may take.
+/// Share of a time limit that may be spent on a first tree.
 const START: f64 = 0.2;
 
-/// Share of a time limit that may go into a depth of unknown use.
+/// Share of a time limit that may be spent on a depth whose benefit is unknown.
 const UNKNOWN: f64 = 0.02;
 
-/// Forecasts of one search, set against its limits.
+/// Compares the forecasts of a search with its limits.
 pub struct Plan<'a, T> {
     work: Work<'a, T>,
     monitor: &'a Monitor<'a>,
     max_depth: usize,
-    /// Seconds to search to the full depth on one thread if nothing can be left out: what is
-    /// tried before a search, and with it the tree, does not depend on threads.
+    /// Seconds for a search to the full depth on one thread, without pruning. Because it ignores
+    /// the number of threads, the steps before a search, and therefore the tree, do not depend on
+    /// threads.
     seconds: f64,
-    /// Whether prices leave out more than a forecast can know.
+    /// Whether prices prune more than a forecast can predict.
     priced: bool,
 }
 
 impl<'a, T: LaneTask> Plan<'a, T> {
-    /// For trees up to `max_depth`.
+    /// A plan for trees up to `max_depth`.
     pub fn new(
         task: &'a T,
         sample: &'a Sample,
@@ -60,17 +61,17 @@ impl<'a, T: LaneTask> Plan<'a, T> {
         self.seconds > 0.5 * self.monitor.remaining()
     }
 
-    /// Whether the search is over before anything but a limit could stop it.
+    /// Whether the search ends before anything but a limit could stop it.
     pub fn is_instant(&self) -> bool {
         self.seconds < INSTANT && !self.is_pressed()
     }
 
-    /// Whether the search will be watched: a limit presses, or it is long.
+    /// Whether the search is likely to be watched: a limit is near, or it takes long.
     fn is_long(&self) -> bool {
         !self.priced && (self.is_pressed() || self.seconds > LONG)
     }
 
-    /// Whether to bound the search before it begins.
+    /// Whether to compute a bound before the search.
     pub fn affords_bound(&self) -> bool {
         let (each, share) = BOUND;
         let n_rows = self.work.n_rows().min(groups::MOST_ROWS);
@@ -79,7 +80,7 @@ impl<'a, T: LaneTask> Plan<'a, T> {
         seconds < share * self.seconds.min(20.0 * self.monitor.remaining())
     }
 
-    /// Whether to look at all trees of this depth before the search to the full one.
+    /// Whether to search all trees of this depth before those of the full depth.
     pub fn affords(&self, depth: usize) -> bool {
         let seconds = self.work.on_threads(depth, 1).seconds;
         match (self.is_pressed(), self.priced) {
@@ -92,12 +93,13 @@ impl<'a, T: LaneTask> Plan<'a, T> {
         }
     }
 
-    /// Levels at the bottom of a greedy tree that may be searched exactly; 0 for none.
+    /// Number of levels at the bottom of a greedy tree that may be searched exactly; 0 for none.
     pub fn exact_levels(&self) -> usize {
         self.deepest(|depth| if depth < self.max_depth { 1 } else { usize::MAX })
     }
 
-    /// Look-ahead of a dive that leaves most of the time to the search; 0 for no dive.
+    /// Number of levels that a dive looks ahead, which leaves most of the time to the search; 0 for
+    /// no dive.
     pub fn look_ahead(&self) -> usize {
         self.deepest(|depth| match self.max_depth {
             most if depth + 1 < most => most - depth + 1,
@@ -105,7 +107,7 @@ impl<'a, T: LaneTask> Plan<'a, T> {
         })
     }
 
-    /// Three or two levels, where so many lattices of them are a small part of the search.
+    /// Three or two levels, if this many lattices of them are a small part of the search.
     fn deepest(&self, lattices: impl Fn(usize) -> usize) -> usize {
         let affords = |depth: &usize| {
             let seconds = lattices(*depth) as f64 * self.work.on_threads(*depth, 1).seconds;
@@ -114,8 +116,8 @@ impl<'a, T: LaneTask> Plan<'a, T> {
         [3, 2].into_iter().find(affords).unwrap_or(0)
     }
 
-    /// Settings of the search: where one lattice would not end in time, its first questions are
-    /// taken one by one, so that what is proven of them counts.
+    /// Settings of the search. If one lattice would not finish in time, its first questions are
+    /// searched one by one, so that what is proven about them counts.
     pub fn settings(&self, settings: &Settings) -> Settings {
         let mut settings = settings.clone();
         settings.switches.relax_leaves |= self.is_long();
@@ -126,7 +128,7 @@ impl<'a, T: LaneTask> Plan<'a, T> {
         settings
     }
 
-    /// Reports to the monitor what to expect.
+    /// Passes the forecast on to the monitor.
     pub fn announce(&self) {
         let work = self.work.to_depth(self.max_depth);
         self.monitor.expect(work.seconds, work.cells);

@@ -1,4 +1,4 @@
-//! Trees with a promising question at the root, before all questions are tried.
+//! Searches trees with a promising question at the root before all questions are tried.
 
 use super::nodes::{SumNode, SumNodes};
 use crate::search::Stop;
@@ -9,22 +9,24 @@ use crate::task::LaneTask;
 use crate::tree::Tree;
 use std::sync::Mutex;
 
-/// Lattices of more effort are shared by all threads: with a column each, one of them would go on
-/// long after another has ended the probe.
+/// Lattices with more effort than this are shared by all threads. With one column per thread, a
+/// thread would continue long after another has ended the probe.
 const SHARED: f64 = (1u64 << 25) as f64;
 
 /// State that the threads of a probe share.
 struct Shared {
     best: Found,
-    /// Which column of the order the best tree begins with, counted from 1; 0 if it was known.
+    /// Position in the order of the column at the root of the best tree, counted from 1; 0 if the
+    /// tree was known before.
     place: usize,
-    /// How many columns threads took.
+    /// Number of columns that threads have taken.
     taken: usize,
     end: Result<(), Stop>,
 }
 
-/// Best tree with one of the first few columns of `order` at its root, or `best`; the first one that
-/// attains the cost of the finest partition ends the probe. The same on any number of threads.
+/// The best tree among `best` and those with one of the first few columns of `order` at the root.
+/// The first tree that attains the cost of the finest partition ends the probe. The result does not
+/// depend on the number of threads.
 pub fn probe<T: LaneTask>(
     branch: &mut Branch<SumNodes<T>>,
     root: &SumNode,
@@ -33,7 +35,8 @@ pub fn probe<T: LaneTask>(
     best: Found,
 ) -> Result<Found, Stop> {
     let (sample, problem) = (&root.sample, branch.nodes.problem);
-    // Two lattices of half the rows each: about a fifth of a lattice one level deeper.
+    // Two lattices with half the rows each take about a fifth of the time of a lattice one level
+    // deeper.
     let few = &order[..(order.len() / 20).max(1).min(order.len())];
     let is_finest = |found: &Found| problem.is_finest(root, found.cost, &found.tree);
     let key = |found: &Found, place| match is_finest(found) {
@@ -41,7 +44,7 @@ pub fn probe<T: LaneTask>(
         false => (found.cost, place),
     };
     let prices = branch.nodes.prices(sample);
-    // Without prices of columns no search is shorter for a better tree, unless it is perfect.
+    // Without prices of columns, a better tree does not shorten the search, unless it is perfect.
     let ties = problem.task.ties(full_leaves(depth));
     let useful = if T::PRICED { i64::MAX } else { root.floor().plus(ties).plus(1) };
     let shared = Mutex::new(Shared { best, place: 0, taken: 0, end: Ok(()) });
@@ -67,7 +70,7 @@ pub fn probe<T: LaneTask>(
             }
         }
     };
-    // Two lattices of half the rows take about as long as one of all rows.
+    // Two lattices with half of the rows take about as long as one with all rows.
     let effort = lattice::effort(sample, depth - 1);
     let of_all = || few.len() as f64 * effort;
     let n_threads = lattice::useful_threads(of_all, &branch.nodes.settings);
@@ -80,7 +83,7 @@ pub fn probe<T: LaneTask>(
     end.map(|()| best)
 }
 
-/// Best tree with this column, of this price, at its root, unless it costs as much as `cut`.
+/// The best tree with this column at its root, whose price is given, unless it costs `cut` or more.
 fn with_root<T: LaneTask>(
     branch: &mut Branch<SumNodes<T>>,
     root: &SumNode,
@@ -91,7 +94,8 @@ fn with_root<T: LaneTask>(
     let sample = &root.sample;
     let sides = [false, true].map(|value| branch.nodes.node(sample.restrict(column, value)));
     let to_gain = |value: usize| branch.nodes.leaf(&sides[value]).value - sides[value].floor();
-    // The side that is harder to settle comes first: it may show that the other does not matter.
+    // Search the side that is harder to solve first, because it may show that the other does not
+    // matter.
     let first = usize::from(to_gain(1) > to_gain(0));
     let one = stepwise(branch, &sides[first], depth - 1)?;
     if one.cost.plus(sides[1 - first].floor()) >= cut {
@@ -104,7 +108,8 @@ fn with_root<T: LaneTask>(
     Ok((cost < cut).then(|| Found { cost, tree: tree() }))
 }
 
-/// Best tree, by ever deeper lattices until one attains the cost of the finest partition.
+/// The best tree, found by increasingly deep lattices until one attains the cost of the finest
+/// partition.
 fn stepwise<T: LaneTask>(
     branch: &mut Branch<SumNodes<T>>,
     node: &SumNode,

@@ -1,4 +1,5 @@
-//! From rows and a task to a certified tree: first trees, shallow ones, then all.
+//! Turns rows and a task into a tree with a certificate: first trees, then shallow trees, then all
+//! trees.
 
 use super::nodes::SumNode;
 use super::plan::Plan;
@@ -18,11 +19,12 @@ use crate::task::{LaneTask, Placed};
 use crate::tree::Tree;
 use std::borrow::Cow;
 
-/// The best tree for `task` over `features`, or on a limit the best found and a bound. Where the
-/// numbers of the search do not resolve the optimum it is done again with finer ones.
+/// The best tree for `task` over `features`, or, after a limit, the best tree found and a bound. If
+/// the numbers of the search do not resolve the optimum, the search is repeated with finer ones.
 ///
 /// # Errors
-/// If no numbers do, for values that span too wide a range.
+///
+/// If no numbers resolve it because the values span too wide a range.
 pub fn solve<T: LaneTask>(
     task: &T,
     features: &BinaryMatrix,
@@ -34,7 +36,7 @@ pub fn solve<T: LaneTask>(
     resolved(&search, task, settings, monitor, first)
 }
 
-/// The search over the answers to questions.
+/// The search over binary features.
 struct OverQuestions<'a, T> {
     task: &'a T,
     features: &'a BinaryMatrix,
@@ -60,7 +62,7 @@ impl<T: LaneTask> SolvedAgain<T> for OverQuestions<'_, T> {
     }
 }
 
-/// Objective of a tree, prices of questions included.
+/// Objective of a tree, including the prices of questions.
 pub(super) fn measured<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) -> Measured {
     let leaf_of = tree.partition(features);
     let rows = Placed::rows(&leaf_of, tree.n_leaves());
@@ -70,8 +72,8 @@ pub(super) fn measured<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tr
     Measured { objective: objective + tests, magnitude: magnitude + tests }
 }
 
-/// One search by a task that stands for the one given; where a tree is known only for those that
-/// are enough better to matter.
+/// One search, by the given task or one with the same objective. If a tree is known, finds only
+/// trees that are better by enough to matter.
 fn solve_once<T: LaneTask>(
     (task, given): (&T, &T),
     features: &BinaryMatrix,
@@ -98,7 +100,8 @@ fn solve_once<T: LaneTask>(
     };
     let root = SumNodes::new(&problem, settings).node(rows);
     let lower = root.floor().min(best.0);
-    // Whether there is a dive depends on how fast the lanes are: its tree gives way to the search's.
+    // Whether there is a dive depends on the speed of the lanes, so the tree of the search replaces
+    // its tree in a tie.
     let mut search = Search::new(&scale, settings, monitor, best, lower);
     if let Some(known) = &known {
         search = search.after(known).keeping_the_first();
@@ -109,13 +112,14 @@ fn solve_once<T: LaneTask>(
     Ok(run.search.finish(stop, about))
 }
 
-/// The best tree with at most k leaves for k = 1, 2, …, from one search; each with its own
-/// bound and status.
+/// The best tree with at most k leaves for k = 1, 2, …, from one search; each with its own bound
+/// and status.
 ///
-/// The numbers of leaves end at `settings.limits.max_leaves`, at what the depth allows, or at the
+/// k ends at `settings.limits.max_leaves`, at the most leaves that the depth allows, or at the
 /// number of distinct rows.
 ///
 /// # Errors
+///
 /// As [`solve`].
 pub fn solve_path<T: LaneTask>(
     task: &T,
@@ -127,7 +131,7 @@ pub fn solve_path<T: LaneTask>(
     let mut end: Vec<Solution> = Vec::with_capacity(path.len());
     for (k, mut found) in path.into_iter().enumerate() {
         if found.status == Status::Unresolved {
-            // The best tree of more leaves is no worse than that of fewer.
+            // The best tree with more leaves is no worse than that with fewer.
             if let Some(smaller) = end.last().filter(|last| last.objective < found.objective) {
                 (found.tree, found.objective) = (smaller.tree.clone(), smaller.objective);
             }
@@ -162,13 +166,13 @@ fn path_once<T: LaneTask>(
     path[0].close();
     let mut branch = problem.branch(settings);
     branch.nodes.all_sizes = true;
-    // Trees of k leaves have depth k − 1 at most: shallow lattices prove the first entries,
-    // and are there when a limit ends the deeper search.
+    // Trees with k leaves have depth at most k − 1. Shallow lattices prove the first entries, which
+    // remain if a limit ends the deeper search.
     let shallow =
         (1..settings.limits.max_depth.min(lattice::MAX_DEPTH)).take_while(|&d| d + 1 < most);
     let mut stop = None;
     for depth in shallow.chain([settings.limits.max_depth]) {
-        // The largest first: with it a lattice solves all others.
+        // The largest number of leaves first: its lattice also solves all others.
         for (k, search) in path.iter_mut().enumerate().map(|(at, s)| (at + 1, s)).rev() {
             let last = k <= depth + 1 || depth == settings.limits.max_depth;
             if !search.is_closed() && stop.is_none() {
@@ -195,7 +199,7 @@ pub(super) fn cost<T: LaneTask>(task: &T, features: &BinaryMatrix, tree: &Tree) 
     })
 }
 
-/// Description that solutions carry.
+/// The description that solutions carry.
 fn about<T: LaneTask>(task: &T, rows: &Sample, settings: &Settings) -> About {
     let depth = settings.limits.max_depth.min(lattice::MAX_DEPTH);
     let precision = lattice::choose_precision(task, rows, depth, settings);
@@ -203,7 +207,7 @@ fn about<T: LaneTask>(task: &T, rows: &Sample, settings: &Settings) -> About {
     About { n_distinct_rows: rows.n_rows(), n_columns: rows.n_columns(), kernel }
 }
 
-/// A search for one size.
+/// A search for one number of leaves.
 struct Run<'a, T> {
     problem: &'a Problem<'a, T>,
     settings: &'a Settings,
@@ -212,7 +216,7 @@ struct Run<'a, T> {
 }
 
 impl<'a, T: LaneTask> Run<'a, T> {
-    /// A greedy tree first, or last where nobody is likely to stop the search; then the search.
+    /// Runs the greedy tree first, or last if the search is unlikely to be stopped, and the search.
     fn improve(&mut self) -> Result<(), Stop> {
         let Run { problem, settings, root, .. } = *self;
         let Problem { task, monitor, .. } = *problem;
@@ -243,7 +247,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
         }
         self.offer(greedy(0));
         let exact = plan.exact_levels().min(nodes.lattice_depth(sample, usize::MAX));
-        // The fewer levels are done even where the more would not be in time.
+        // Fewer levels are searched even if more would not finish in time.
         for levels in 2..=exact {
             self.offer(greedy(levels));
         }
@@ -255,8 +259,8 @@ impl<'a, T: LaneTask> Run<'a, T> {
         self.in_order(allowed, &plan)
     }
 
-    /// Shallow trees and a dive where they are nearly free, all trees of less depth where a limit
-    /// is near, then the search.
+    /// Searches shallow trees and a dive if they are nearly free, all trees of smaller depth if a
+    /// limit is near, then the full depth.
     fn in_order(&mut self, allowed: Allowed, plan: &Plan<T>) -> Result<(), Stop> {
         let Run { problem, settings, root, .. } = *self;
         let mut branch = problem.branch(settings);
@@ -267,7 +271,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
                 return Ok(());
             }
         }
-        // A short search of few levels is over before a dive pays.
+        // A short search with few levels ends before a dive pays off.
         let pays = allowed.depth > 4 || !plan.is_instant();
         let levels = if pays { plan.look_ahead() } else { 0 };
         if levels > 0 && allowed.is_full() {
@@ -287,8 +291,8 @@ impl<'a, T: LaneTask> Run<'a, T> {
         self.search.at_root(&mut branch, root, allowed, true)
     }
 
-    /// Lattices of trees of less depth while one of few leaves may be as good as any; the depth
-    /// from which on none was solved. Closes the search where one is.
+    /// Runs lattices for smaller depths while a tree with few leaves may be as good as any. Returns
+    /// the first depth that was not solved; closes the search if a tree is proven optimal.
     fn few_leaves(
         &mut self,
         branch: &mut Branch<SumNodes<T>>,
@@ -297,18 +301,18 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let Run { problem, root, .. } = *self;
         let (single_leaf, floor) = (branch.nodes.leaf(root).value, self.search.lower);
         let mut order: Vec<usize> = Vec::new();
-        // The greedy tree aside, whose leaves are not few and which says nothing of a depth.
+        // Ignores the greedy tree, which may have many leaves and tells nothing about a depth.
         let mut best = Found { cost: single_leaf, tree: Tree::leaf() };
         let (gap_of_leaf, mut gap_before) = ((single_leaf - floor) as f64, f64::INFINITY);
         let deepest = if problem.task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };
         for depth in 2..=allowed.depth.min(deepest) {
-            // Deeper ones pay for themselves only when the trivial bound is within reach, or
-            // where prices rule out most columns once a good tree is known.
+            // Deeper lattices only pay off if the trivial bound is within reach, or if prices rule
+            // out most columns once a good tree is known.
             let gap = (best.cost - floor) as f64;
             if depth > 2 && gap > 0.25 * gap_of_leaf && !T::PRICED {
                 return Ok(depth);
             }
-            // Nor is one more level likely to close a gap that the last one did not even halve.
+            // Another level is unlikely to close a gap that the last one did not even halve.
             let closing = gap < 0.5 * gap_before || T::PRICED;
             gap_before = gap;
             if depth > 3 && allowed.is_full() && closing {
@@ -338,8 +342,8 @@ impl<'a, T: LaneTask> Run<'a, T> {
         Ok(allowed.depth.min(deepest) + 1)
     }
 
-    /// Takes a tree of few leaves if it is better, and then whether it attains the cost of the
-    /// finest partition, which proves the best tree.
+    /// Takes a tree with few leaves if it is better. Returns whether the best tree attains the cost
+    /// of the finest partition, which proves it optimal.
     fn settles(&mut self, tree: &Found) -> bool {
         self.offer(tree.clone());
         let finest = self.problem.is_finest(self.root, tree.cost, &tree.tree);
@@ -349,7 +353,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
         finest
     }
 
-    /// Whether the best tree attains the cost of the finest partition, which proves it.
+    /// Whether the best tree attains the cost of the finest partition, which proves it optimal.
     fn is_settled(&mut self) -> bool {
         let (cost, tree) = &self.search.best;
         let finest = self.problem.is_finest(self.root, *cost, tree);

@@ -1,4 +1,4 @@
-//! Greedy splits of rows whose costs are functions of sums.
+//! Greedy splits for tasks whose costs are functions of sums.
 
 use super::nodes::SumNodes;
 use crate::data::Sample;
@@ -8,16 +8,16 @@ use crate::search::lattice::Query;
 use crate::search::nodes::{Cost, Found};
 use crate::task::LaneTask;
 
-/// Rows between two looks at the clock.
+/// Number of rows between two checks of the clock.
 const ROWS_PER_CHECK: usize = 1 << 14;
 
 /// Rows to be split.
 pub struct GrownRows {
     rows: Vec<u32>,
-    /// Statistics and size of all of them.
+    /// Statistics and size of all rows.
     all: Vec<i64>,
-    /// The same of each column, over the rows where it is true; empty until they are
-    /// asked for.
+    /// Statistics and size for each column, over the rows where it is true; empty until they are
+    /// needed.
     yes: Vec<i64>,
     tested: Vec<usize>,
 }
@@ -29,7 +29,7 @@ pub struct SumGrower<'a, 'b, T> {
 }
 
 impl<T: LaneTask> SumGrower<'_, '_, T> {
-    /// All rows.
+    /// The root of a greedy tree.
     pub fn root(&self) -> GrownRows {
         let sample = self.sample;
         let mut all = sample.total.clone();
@@ -38,14 +38,14 @@ impl<T: LaneTask> SumGrower<'_, '_, T> {
         GrownRows { rows, all, yes: Vec::new(), tested: sample.tested.clone() }
     }
 
-    /// Cost of rows with these statistics and this size as a leaf; `i64::MAX` of too few.
+    /// Cost of rows with these statistics and this size as a leaf; `i64::MAX` if there are too few.
     fn cost(&self, sums: &[i64]) -> i64 {
         let (size, sums) = sums.split_last().expect("a size");
         let (smallest, task) = (self.search.settings.limits.smallest(), self.search.problem.task);
         if task.allows_leaf(smallest, *size, sums) { task.leaf_cost(sums) } else { i64::MAX }
     }
 
-    /// Every column as a split into two leaves; one that is not allowed costs `i64::MAX`.
+    /// Every column as a split into two leaves; a split that is not allowed costs `i64::MAX`.
     fn splits(&self, node: &GrownRows) -> Vec<BestOf<Self>> {
         let (sample, task) = (self.sample, self.search.problem.task);
         let (width, channels) = (sample.channels + 1, sample.channels);
@@ -65,7 +65,7 @@ impl<T: LaneTask> SumGrower<'_, '_, T> {
         node.yes.chunks_exact(width).enumerate().map(split).collect()
     }
 
-    /// Cost of all rows split by each column into two leaves.
+    /// For each column, the cost of all rows split into two leaves.
     pub fn costs(&self) -> Result<Vec<i64>, Stop> {
         let mut root = self.root();
         root.yes = self.column_sums(&root.rows)?;
@@ -112,7 +112,7 @@ impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
             node.yes = self.column_sums(&node.rows)?;
         }
         let allowed = self.splits(node).into_iter().filter(|split| split.cost < i64::MAX);
-        // The first of equally good ones.
+        // The first of equally good splits.
         Ok(allowed.min_by_key(|split| split.cost))
     }
 
@@ -131,7 +131,7 @@ impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
             rows.into_iter().partition(|&r| sample.get(r as usize, column));
         let mut sums = [Vec::new(), Vec::new()];
         if again {
-            // Sums of the smaller side; those of the other are what is left.
+            // Sums of the smaller side; the other side is the difference.
             let fewer = if rows_yes.len() <= rows_no.len() { &rows_yes } else { &rows_no };
             let of_fewer = self.column_sums(fewer)?;
             let mut of_more = yes;
@@ -149,7 +149,7 @@ impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
         ])
     }
 
-    /// By one lattice.
+    /// From one lattice.
     fn exact(&mut self, node: &GrownRows, levels: usize) -> Result<Found, Stop> {
         let part = self.sample.of_rows(&node.rows, node.tested.clone());
         let query = Query::full(levels, self.leaf(node));
@@ -167,7 +167,7 @@ mod tests {
     use crate::task::accuracy::Accuracy;
     use crate::task::{Placed, ScalarTask, Statistics};
 
-    /// The greedy tree of at most these leaves and its number of errors.
+    /// The greedy tree with at most this many leaves, and its number of errors.
     fn errors(labels: &[usize], bytes: &[u8], depth: usize, most: usize) -> (usize, i64) {
         errors_near(labels, bytes, depth, most, 0)
     }
@@ -207,8 +207,8 @@ mod tests {
 
     #[test]
     fn the_last_levels_are_exact_where_asked_for() {
-        // The first column decides which of two pairs of others has the parity; a greedy split on
-        // any of them gains nothing, and the last column draws it away.
+        // The first column determines which of two pairs of other columns has the parity. A greedy
+        // split on any of them gains nothing, and the last column misleads it.
         let rows = 0..64usize;
         let bit = |r: usize, i: usize| (r >> i & 1) as u8;
         let label = |r: usize| {
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_budget_keeps_the_cheapest_subtree() {
-        // The label is the first column, but for one row that the two others tell.
+        // The label is the first column, except for one row that the two others identify.
         let bytes: Vec<u8> = (0..8u8).flat_map(|r| [r & 1, r >> 1 & 1, r >> 2]).collect();
         let labels: Vec<usize> = (0..8).map(|r| usize::from(r & 1 == 1 && r != 7)).collect();
         assert_eq!(errors(&labels, &bytes, 3, usize::MAX), (4, 0));

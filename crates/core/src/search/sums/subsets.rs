@@ -1,29 +1,30 @@
-//! Bounds that the sides of one question hand on to others.
+//! Bounds that carry over from the sides of one question to those of others.
 //!
-//! If the rows A are among the rows B, the best tree on B costs at least as much as the best
-//! on A and the finest partition of the rows of B that are not in A: restricted to A it is a
-//! tree on A, and refining never raises a cost (docs/maths/branch.md). Thresholds of one column
-//! are nested, levels of a category lie outside each other, so one question bounds many.
+//! If the rows A are among the rows B, the best tree on B costs at least as much as the best tree
+//! on A plus the finest partition of the rows of B that are not in A: restricted to A it is a tree
+//! on A, and refining never increases a cost (docs/maths/branch.md). Thresholds of one column are
+//! nested, and levels of a category are disjoint, so one question bounds many others.
 
 use crate::data::{Sample, column_bitsets};
 
 /// The sides of all questions of a node.
 pub struct Subsets {
-    /// Rows in which each column is true, `[column][words]`.
+    /// Rows in which each column is true, as bitsets `[column][words]`.
     bits: Vec<u64>,
     words: usize,
-    /// Mask of the last word.
+    /// Mask for the last word.
     last: u64,
     /// Cost of the finest partition of either side, `[column][value]`.
     finest: Vec<[i64; 2]>,
-    /// Number of rows of the true side.
+    /// Number of rows on the true side.
     ones: Vec<u32>,
     /// The most that rounding takes from a bound.
     slack: i64,
 }
 
 impl Subsets {
-    /// The subsets of a node whose distinct rows cost `row_cost(row)` alone; O(rows · columns).
+    /// The sides of the questions of a node whose distinct rows cost `row_cost(row)` alone; O(rows
+    /// · columns).
     pub fn new(sample: &Sample, row_cost: impl Fn(u32) -> i64, slack: i64) -> Self {
         let (n_rows, n) = (sample.n_rows(), sample.n_columns());
         let mut bits = Vec::new();
@@ -49,13 +50,13 @@ impl Subsets {
         }
     }
 
-    /// Rows in which a column is true.
+    /// Number of rows in which a column is true.
     pub fn ones(&self, column: usize) -> u32 {
         self.ones[column]
     }
 
-    /// Raises the bounds `sides[column][value]`, given that every tree allowed on the rows in
-    /// which column `c` is `value` costs `lower` at least; O(rows · columns) bit operations.
+    /// Raises the bounds `sides[column][value]`, given that every allowed tree on the rows in which
+    /// column `c` is `value` costs at least `lower`; O(rows · columns) bit operations.
     pub fn hand_on(&self, c: usize, value: bool, lower: i64, sides: &mut [[i64; 2]]) {
         let own = lower.saturating_sub(self.finest[c][usize::from(value)] + self.slack);
         for (other, bounds) in sides.iter_mut().enumerate() {
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn nested_sides_hand_on_and_others_do_not() {
-        // Columns: r < 20, r < 30, r % 2, over 70 rows, each distinct by further columns.
+        // Columns r < 20, r < 30 and r % 2 over 70 rows, which further columns make distinct.
         let bytes: Vec<u8> = (0..70u8)
             .flat_map(|r| {
                 let own = (0..7).map(move |b| r >> b & 1);
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(subsets.ones(column(0)), 20);
         let mut sides = vec![[0i64; 2]; sample.n_columns()];
         subsets.hand_on(column(0), true, 120, &mut sides);
-        // 100 above the finest partition of its own rows, less the slack, and 30 rows.
+        // 100 above the finest partition of its own rows, minus the slack, plus 30 rows.
         assert_eq!(sides[column(1)], [0, 128]);
         assert_eq!(sides[column(2)], [0, 0]);
         subsets.hand_on(column(1), false, 140, &mut sides);

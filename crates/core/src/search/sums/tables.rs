@@ -1,9 +1,9 @@
 //! Lattices from exact sums.
 //!
-//! Exact sums of all itemsets take one pass over the rows; the cells are then evaluated one by one, and
-//! no row is read again. Lanes are faster for the best tree alone, unless they cannot separate its cost
-//! from many others: every near tie takes further passes over rows. For the best tree with each column
-//! at the root, lanes would need several lattices per column.
+//! The exact sums of all itemsets take one pass over the rows. Then the cells are evaluated one by
+//! one, and no row is read again. Lanes are faster for finding the best tree, unless they cannot
+//! separate its cost from many others, because every near tie takes further passes over rows. To
+//! find the best tree with each column at the root, lanes would need several lattices per column.
 
 use crate::data::{Sample, events_of, rows_of};
 use crate::search::lattice::{self, Query, Solved, mostly_visits};
@@ -16,11 +16,12 @@ use crate::task::LaneTask;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Visits of rows per cell of a lattice from which on exact sums are faster for the best tree with each
-/// column at the root.
+/// Number of row visits per cell of a lattice from which exact sums are faster for finding the best
+/// tree with each column at the root.
 const VISITS_PER_CELL: f64 = 2.0;
 
-/// The best trees of a lattice of at most `MOST_DEPTH` levels, if exact sums fit into `room` bytes.
+/// The best trees of a lattice with at most `MOST_DEPTH` levels, if exact sums fit into `room`
+/// bytes.
 pub fn solve<T: LaneTask>(
     task: &T,
     sample: &Sample,
@@ -36,8 +37,8 @@ pub fn solve<T: LaneTask>(
     })
 }
 
-/// The best tree with each column at the root, `None` where no tree has it there, if exact sums save
-/// visits of rows and fit into `room` bytes.
+/// The best tree with each column at the root (`None` if there is none), if exact sums save row
+/// visits and fit into `room` bytes.
 pub fn each_root<T: LaneTask>(
     task: &T,
     sample: &Sample,
@@ -58,7 +59,7 @@ pub fn each_root<T: LaneTask>(
     })
 }
 
-/// What `ask` makes of the costs of all cells, if exact sums fit into `room` bytes.
+/// Calls `ask` with the costs of all cells, if exact sums fit into `room` bytes.
 fn with_costs<T: LaneTask, V>(
     task: &T,
     sample: &Sample,
@@ -77,7 +78,7 @@ fn with_costs<T: LaneTask, V>(
     };
     let n_blocks = sample.n_rows().div_ceil(BLOCK);
     let n_threads = settings.threads().min(n_blocks);
-    // The costs of the cells take less than the memory of a thread.
+    // The costs of the cells need less memory than a thread does.
     let each = Adder::bytes(&shape);
     if shape.bytes().saturating_add(each.saturating_mul(n_threads)) > room {
         return Ok(None);

@@ -1,7 +1,7 @@
-//! Search in costs of 128 bits, where 64-bit sums do not resolve the best tree.
+//! Search with costs of 128 bits, for data whose best tree 64-bit sums do not resolve.
 //!
-//! It begins with a tree that another search found, and has no lattices: slower, for data of wide
-//! range only. The branch and bound is that of all searches.
+//! It starts with a tree from another search, and has no lattices, so it is slower and only used
+//! for data of wide range. The branch and bound is the same as in other searches.
 
 mod nodes;
 
@@ -23,7 +23,7 @@ use crate::tree::Tree;
 /// Objective of a tree.
 type Objective<'a> = dyn Fn(&Tree) -> Measured + Sync + 'a;
 
-/// Costs as objectives.
+/// Converts costs to objectives.
 struct WideScale<'a> {
     task: &'a dyn Wide,
     objective: &'a Objective<'a>,
@@ -36,7 +36,7 @@ impl Scale<i128> for WideScale<'_> {
         (self.objective)(tree)
     }
 
-    /// Costs are rounded down: no tree's objective is below that of its cost.
+    /// Costs are rounded down, so the objective of a tree is at least that of its cost.
     fn bound(&self, lower: i128) -> f64 {
         let value = self.task.objective_of_cost(lower.saturating_sub(self.lost).max(0));
         value - EVALUATED * self.task.addends(value)
@@ -46,16 +46,18 @@ impl Scale<i128> for WideScale<'_> {
 /// The distinct rows with the digits of the task.
 ///
 /// # Errors
-/// For more rows than digits can be summed over.
+///
+/// If digits cannot be summed over this many rows.
 pub fn sample(task: &dyn Wide, features: &BinaryMatrix) -> Result<Sample, Error> {
     check_rows(features)?;
     let (statistics, channels) = (task.statistics(), task.channels());
     Ok(Sample::with_kinds(features, statistics, channels, &task.kinds(), &[]))
 }
 
-/// Whether sums over so many rows fit.
+/// Checks that sums over this many rows fit.
 ///
 /// # Errors
+///
 /// If they do not.
 pub fn check_rows(features: &BinaryMatrix) -> Result<(), Error> {
     if features.n_rows() >= MOST_ROWS {
@@ -64,7 +66,7 @@ pub fn check_rows(features: &BinaryMatrix) -> Result<(), Error> {
     Ok(())
 }
 
-/// Result of a search over the nodes of these rows, beginning at their root.
+/// Runs a search over the nodes of these rows, and returns its result.
 pub fn with_branch<R>(
     task: &dyn Wide,
     sample: Sample,
@@ -78,7 +80,8 @@ pub fn with_branch<R>(
     search(&mut Branch { nodes, memo: memo.as_ref(), monitor }, &root)
 }
 
-/// A solution whose objective and bound meet, if the task has such costs, unless a limit passed.
+/// A solution whose objective and bound meet, if the task has such costs, unless a limit was
+/// reached.
 pub fn resolved(
     task: &impl ScalarTask,
     objective: &Objective,
@@ -89,7 +92,7 @@ pub fn resolved(
 ) -> Result<Solution, Error> {
     let mut before = f64::INFINITY;
     while found.status == Status::Unresolved && found.objective < before {
-        // The known tree gives the unit: a better one may need a smaller.
+        // The known tree determines the unit; a better tree may need a smaller one.
         before = found.objective;
         let Some(wide) = task.wide(before) else { break };
         found = solve(&*wide, objective, features, settings, monitor, found)?;
@@ -97,7 +100,7 @@ pub fn resolved(
     Ok(found)
 }
 
-/// The best tree, where a search of less resolution found one.
+/// The best tree, given the tree that a search of lower resolution found.
 fn solve(
     task: &dyn Wide,
     objective: &Objective,
@@ -109,7 +112,7 @@ fn solve(
     let sample = sample(task, features)?;
     let allowed = settings.limits.allowed();
     let leaves = allowed.leaves.min(sample.n_rows());
-    // A tree of the same cost may be a unit better per leaf and price.
+    // A tree with the same cost may be better by a unit per leaf and price.
     let scale = WideScale { task, objective, lost: 3 * leaves as i128 };
     let best = (cost(task, features, &known.tree), known.tree.clone());
     let mut search = Search::new(&scale, settings, monitor, best, 0).after(&known);

@@ -1,4 +1,4 @@
-//! Nodes whose costs are summed in 128 bits: every column splits them in turn.
+//! Nodes with costs of 128 bits, which are split by every column in turn.
 
 use crate::data::{Sample, Smallest};
 use crate::search::branch::Branch;
@@ -31,11 +31,11 @@ pub struct WideNodes<'a> {
     monitor: &'a Monitor<'a>,
     smallest: Smallest,
     price: i128,
-    /// Cost of each distinct row as a leaf: no tree separates them further.
+    /// Cost of each distinct row as a leaf; no tree separates these rows further.
     row_costs: Arc<[i128]>,
 }
 
-/// Rows, and what is known of them without a search.
+/// Rows, and what is known about them without a search.
 pub struct WideNode {
     pub sample: Sample,
     leaf: i128,
@@ -60,7 +60,7 @@ impl Bounded<i128> for WideSplit {
 }
 
 impl<'a> WideNodes<'a> {
-    /// For nodes whose rows are among those of `sample`.
+    /// Prepares for nodes whose rows come from `sample`.
     pub fn new(
         task: &'a dyn Wide,
         sample: &Sample,
@@ -72,7 +72,7 @@ impl<'a> WideNodes<'a> {
         WideNodes { task, monitor, smallest, price, row_costs: row_costs.collect() }
     }
 
-    /// A node of these rows.
+    /// The node of these rows.
     pub fn node(&self, sample: Sample) -> WideNode {
         let leaf = self.leaf_of(&sample.total, sample.total_size());
         let of_row = |&id: &u32| self.row_costs[id as usize];
@@ -85,7 +85,7 @@ impl<'a> WideNodes<'a> {
         if allowed { self.task.leaf_cost(sums) } else { i128::MOST }
     }
 
-    /// All columns, with the bounds that sums over both sides give. O(rows · columns).
+    /// All columns, with the bounds that follow from the sums over both sides. O(rows · columns).
     fn splits(&self, sample: &Sample) -> Vec<WideSplit> {
         let (n, channels) = (sample.n_columns(), sample.channels);
         let mut yes = vec![0i64; n * channels];
@@ -117,7 +117,7 @@ impl<'a> WideNodes<'a> {
             let price = self.price.plus(test);
             let finest = [all.minus(finest[column]), finest[column]];
             let side = |side: usize| leaves[side].lesser(finest[side].plus(self.price));
-            // A side that may not be a leaf has no tree.
+            // A side that is too small for a leaf is too small for a tree.
             let allowed = leaves.iter().all(|&leaf| leaf < i128::MOST);
             let bound = if allowed { side(0).plus(side(1)).plus(price) } else { i128::MOST };
             WideSplit { column, price, bound, leaves }
@@ -140,7 +140,7 @@ impl Nodes for WideNodes<'_> {
         Known::exact(node.leaf, Arc::new(Tree::leaf()))
     }
 
-    /// No more splits than columns, or than could pay for themselves.
+    /// At most as many splits as there are columns, or as could pay for themselves.
     fn useful(&self, node: &WideNode, allowed: Allowed) -> Allowed {
         let mut depth = node.sample.n_columns();
         if self.price > 0 && node.leaf < i128::MOST {

@@ -1,17 +1,17 @@
-//! The best non-increasing curve for a Brier loss, by pooling adjacent violators.
+//! The non-increasing curve with the least Brier loss, by pooling adjacent violators.
 
 /// Pooled pieces of a curve, in the order of time.
 ///
-/// A piece with curve value s loses s²·p + (1 − s)²·q, least at s = q/(p + q). Where the
-/// pieces' own minimisers rise they are pooled (Barlow, Bartholomew, Bremner, Brunk 1972);
-/// amortised O(1) per piece.
+/// A piece with the curve value s loses s²·p + (1 − s)²·q, which is least at s = q/(p + q).
+/// Neighbouring pieces whose minimisers increase are pooled (Barlow, Bartholomew, Bremner, Brunk
+/// 1972). Amortised O(1) per piece.
 #[derive(Clone, Debug, Default)]
 pub struct Fit {
     pieces: Vec<[f64; 2]>,
 }
 
 impl Fit {
-    /// Forgets all pieces.
+    /// Removes all pieces.
     pub fn clear(&mut self) {
         self.pieces.clear();
     }
@@ -23,7 +23,7 @@ impl Fit {
             return;
         }
         let mut last = [p, q];
-        // q/(p+q) of the new piece above that of the one before.
+        // While q/(p+q) of the new piece is above that of the previous one.
         while let Some(&[p, q]) = self.pieces.last() {
             if last[1] * p <= q * last[0] {
                 break;

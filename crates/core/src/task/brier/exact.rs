@@ -1,28 +1,28 @@
-//! The loss of a leaf, relative to itself as good as f64 allows, whatever the weights.
+//! The loss of a leaf with the full relative precision of f64, for any weights.
 
 use super::antitonic::Fit;
 use crate::precise::Precise;
 use crate::survival::timeline::{Code, Timeline};
 use crate::task::curve::LeafCurve;
 
-/// Rows of a leaf that leave at the same time.
+/// The rows of a leaf that leave at one time.
 struct Leaving {
     time: usize,
     events: f64,
     /// Weight at risk at that time.
     at_risk: Precise,
-    /// Weight at risk that has no event then.
+    /// Weight at risk without an event at that time.
     survive: Precise,
     /// Weight at risk afterwards.
     beyond: Precise,
 }
 
-/// Times that rows of a leaf leave at, the last first; `rows` are (place in time, weight) in the
-/// order of time. O(rows).
+/// The times at which rows of a leaf leave, last first. `rows` are (position in time, weight) in
+/// the order of time. O(rows).
 ///
-/// Weights at risk are sums from the end, so that nothing cancels.
+/// Weights at risk are summed from the end, so nothing cancels.
 fn leaving(rows: &[(Code, f64)]) -> Vec<Leaving> {
-    // Nothing changes where nobody with a weight leaves.
+    // Times at which only rows without weight leave change nothing.
     let weighs = |same: &&[(Code, f64)]| same.iter().any(|row| row.1 > 0.0);
     let mut times: Vec<Leaving> = Vec::new();
     let mut beyond = Precise::default();
@@ -37,8 +37,8 @@ fn leaving(rows: &[(Code, f64)]) -> Vec<Leaving> {
     times
 }
 
-/// Loss of a leaf per unit of weight of all rows; `rows` are (place in time, weight) in the order
-/// of time. O(rows).
+/// Loss of a leaf per unit of weight of all rows. `rows` are (position in time, weight) in the
+/// order of time. O(rows).
 pub fn leaf_loss(timeline: &Timeline, curve: LeafCurve, rows: &[(Code, f64)]) -> f64 {
     let times = leaving(rows);
     let (mut survival, mut happened) = (Precise::from(1.0), Precise::default());
@@ -66,7 +66,8 @@ pub fn leaf_loss(timeline: &Timeline, curve: LeafCurve, rows: &[(Code, f64)]) ->
     loss / timeline.total_weight()
 }
 
-/// Restricted mean of a leaf's Kaplan–Meier curve, as a share of the horizon; `rows` as above.
+/// Restricted mean of a leaf's Kaplan–Meier curve, as a share of the horizon. `rows` are as in
+/// [`leaf_loss`].
 pub fn restricted_mean(timeline: &Timeline, horizon: f64, rows: &[(Code, f64)]) -> f64 {
     let (mut survival, mut mean) = (Precise::from(1.0), Precise::default());
     let mut since = 0.0;

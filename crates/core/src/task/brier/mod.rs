@@ -1,8 +1,8 @@
-//! Integrated Brier score of survival trees, weighted by the inverse of the censoring
-//! distribution (Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024).
+//! Integrated Brier score of survival trees, weighted by the inverse probability of censoring
+//! (Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees", AISTATS 2024).
 //!
-//! A curve task: a leaf's loss is not a function of summed statistics, it needs the rows of
-//! the leaf in the order of time. See docs/maths/brier.md.
+//! This is a curve task: the loss of a leaf is not a function of summed statistics, but needs the
+//! rows of the leaf in the order of time. See docs/maths/brier.md.
 
 pub mod antitonic;
 pub mod exact;
@@ -39,15 +39,16 @@ impl Brier {
         Ok(Brier { leaf_penalty, curve, timeline, reference })
     }
 
-    /// Loss of a leaf, per unit of weight of all rows, straight from the rows; O(rows of all leaves).
+    /// Loss of a leaf per unit of weight of all rows, computed from its rows; O(rows of all
+    /// leaves).
     pub fn leaf_loss(&self, rows: &[usize]) -> f64 {
         let mut own = vec![1; self.timeline.n_rows()];
         rows.iter().for_each(|&row| own[row] = 0);
         exact::leaf_loss(&self.timeline, self.curve, &self.leaves(&own, 2)[0])
     }
 
-    /// Rows with a weight of every leaf in the order of time: place in time, weight. `leaf_of[row]`
-    /// is in `0..n_leaves`.
+    /// For every leaf, its rows with positive weight in the order of time, as (position in time,
+    /// weight). `leaf_of[row]` is in `0..n_leaves`.
     pub fn leaves(&self, leaf_of: &[usize], n_leaves: usize) -> Vec<Vec<(Code, f64)>> {
         let mut leaves = vec![Vec::new(); n_leaves];
         for row in self.timeline.order.iter().map(|&row| row as usize) {

@@ -1,4 +1,4 @@
-//! The least label of a leaf in lanes, and what lanes can be off by.
+//! The cheapest label of a leaf in lanes, and the error of lanes.
 
 use super::{LabelCosts, Price, RowCosts};
 use crate::simd::{FloatLanes, LaneInt, LaneReal};
@@ -6,19 +6,20 @@ use crate::task::{LaneError, LaneTask, ScalarTask, ShortLanes, Statistics, Swept
 
 impl LaneTask for LabelCosts {
     fn relaxed(&self) -> Option<Self> {
-        // One more label: the finest partition of a leaf's rows, and a split (rounded down).
+        // The additional label stands for the finest partition of a leaf's rows and one split
+        // (rounded down).
         let (n_labels, last_label) = (self.n_labels + 1, self.price.charged >> self.up);
         let roomy = self.max_lane_sum(true) > 2 * last_label && !self.fine;
-        // The one more channel would be behind the counts.
+        // The additional channel would come after the counts.
         let roomy = roomy && self.minima().is_empty();
         roomy.then(|| LabelCosts { n_labels, last_label, ..self.clone() })
     }
 
     fn short(&self) -> Option<ShortLanes> {
         let Price { charged, grain, bits, .. } = self.price;
-        // Costs and the price are multiples of this.
+        // Costs and prices are multiples of this unit.
         let unit = grain - bits;
-        // Lanes that gain bits would gain them in counts, too.
+        // If lanes shifted sums up, they would shift the counts, too.
         let exact = self.price.is_exact() && self.minima().is_empty();
         exact.then(|| ShortLanes {
             lift: self.up - unit,
@@ -27,12 +28,12 @@ impl LaneTask for LabelCosts {
         })
     }
 
-    /// The least of the labels so far.
+    /// The cheapest of the labels so far.
     type State<L: FloatLanes> = L::Int;
     type Constants<L: FloatLanes> = ();
 
     fn max_lane_sum(&self, single: bool) -> i64 {
-        // Room for `last_label`.
+        // Leaves room for `last_label`.
         if single { i32::MAX_SUM / 2 } else { i64::MAX_SUM / 2 }
     }
 
@@ -54,11 +55,12 @@ impl LaneTask for LabelCosts {
         if shift.iter().all(|&s| s == 0) {
             return error;
         }
-        // Fine units are for cuts just below the best cost: single lanes would look at all ties.
+        // Fine units are used for cuts just below the best cost; single lanes would have to look at
+        // all ties.
         if !self.fine || self.last_label > 0 || roundoff > f64::from(f32::EPSILON) / 4.0 {
             return LaneError::Fixed(f64::INFINITY);
         }
-        // Half a lane unit for every row, whichever label it is charged.
+        // Half a lane unit for every row, whichever label it is charged for.
         let n_rows = (rows.len() / self.channels()) as f64;
         let total = rows.iter().step_by(self.channels()).sum::<i64>() as f64;
         let total = total / (1u64 << shift[0]) as f64 + n_rows;
@@ -95,9 +97,10 @@ impl LaneTask for LabelCosts {
 }
 
 impl Swept for LabelCosts {
-    /// One part has the label k, the other j: with k = j the rows cost what they cost as a leaf with
-    /// that label, otherwise the least in the box is at the corner that is lowest in channel k and
-    /// highest in channel j. Classes are counted by their own weights, of which the box is smaller.
+    /// One part has label k, the other label j. If k = j, the cost is that of the rows as a leaf
+    /// with that label. Otherwise the minimum over the box is at the corner that is lowest in
+    /// channel k and highest in channel j. Classes are counted by their own weights, which makes
+    /// the box smaller.
     #[inline(always)]
     fn lane_least<L: FloatLanes>(
         &self,
@@ -109,7 +112,7 @@ impl Swept for LabelCosts {
     ) -> L::Real {
         let most = lanes.splat(L::I::from_i64(L::I::MAX_SUM / 2));
         let classes = self.n_labels > 2 && matches!(self.source.rows, RowCosts::Classes { .. });
-        // Bounds of the part within the box, and of the other.
+        // Bounds of the part within the box, and of the other part.
         let (low, high) = if classes { (to, from) } else { (from, to) };
         let (mut same, mut least, mut second) = (most, most, most);
         for (k, &whole) in whole.iter().enumerate() {
@@ -120,7 +123,7 @@ impl Swept for LabelCosts {
         }
         let mut different = L::to_real(most);
         for (k, &whole) in whole.iter().enumerate() {
-            // The least of the other labels.
+            // The cheapest of the other labels.
             let other = whole - high[k];
             let (one, two) = (L::to_real(low[k] + least), L::to_real(low[k] + second));
             different = L::min_real(different, L::if_less(least, other, one, two));
@@ -138,7 +141,7 @@ impl Swept for LabelCosts {
 
     fn least_error(&self, rows: &[i64], shift: &[u32], roundoff: f64, _: f64) -> f64 {
         let total = rows.iter().sum::<i64>() as f64 / (1u64 << shift[0]) as f64;
-        // Whole numbers of single lanes are exact, and two labels take no share.
+        // Whole numbers are exact in single lanes, and two labels need no shares.
         let exact = self.n_labels == 2 && total < 0.5 / roundoff;
         if exact { 0.0 } else { 4.0 * roundoff * total }
     }

@@ -1,8 +1,8 @@
-//! The cheapest label of a leaf, for any cost of giving a row a label.
+//! The cheapest label of a leaf, for any costs of giving a label to a row.
 //!
-//! A leaf's cost is min over labels k of Σ cost[i][k], one channel per label. Accuracy,
-//! balanced accuracy, cost matrices, per-instance costs and policies are all of this form
-//! and share these lanes; each has a file of its own that says what its costs are.
+//! The cost of a leaf is the minimum over labels k of Σ cost[i][k], with one channel per label.
+//! Accuracy, balanced accuracy, cost matrices, costs per row and policies all have this form and
+//! share these lanes. Each has a file that defines its costs.
 
 mod lanes;
 mod units;
@@ -23,22 +23,22 @@ use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use units::FINE_BITS;
 
-/// Totals of whole costs that leave double lanes room for fractions of a unit.
+/// Bits of the total of whole costs, which leave double lanes room for fractions of a unit.
 pub(super) const MAX_TOTAL_BITS: u32 = 44;
 
-/// Least contribution of a cost to the mean for which means of costs keep their digits.
+/// Smallest contribution of a cost to the mean for which means of costs keep their digits.
 const LEAST_COST: f64 = 1e-290;
 
 /// Costs of the caller's rows.
 #[derive(Clone, Debug)]
 enum RowCosts {
-    /// A row of this class costs its weight unless the leaf has its label.
+    /// A row of this class costs its weight unless its leaf has the same label.
     Classes { class: Vec<usize>, weight: Vec<f64> },
     /// `[row][label]`, weights included.
     Matrix(Vec<f64>),
 }
 
-/// Source of a task: costs over 2^`outward`, and the limits of trees.
+/// The input of a task: costs divided by 2^`outward`, and the limits of trees.
 #[derive(Clone, Debug)]
 struct Source {
     rows: RowCosts,
@@ -49,34 +49,37 @@ struct Source {
     total_weight: f64,
     penalty: f64,
     max_leaves: usize,
-    /// Whether the costs of tests are whole, or there are none.
+    /// Whether the costs of tests are whole numbers (or zero).
     whole_tests: bool,
-    /// Rewards whose shortfalls the costs are, and the most that rounding them changes for any
-    /// tree.
+    /// The rewards, if costs are their shortfalls, and the largest change of any tree by rounding
+    /// them.
     rewards: Option<(Rewards, f64)>,
-    /// Of which every leaf has a minimum of rows.
+    /// Groups with a minimum number of rows in every leaf.
     groups: Groups,
 }
 
-/// A task of label costs: one channel per label, a leaf takes the cheapest; then those of the groups.
+/// A task of label costs: one channel per label, of which a leaf takes the cheapest, followed by
+/// the channels of the groups.
 #[derive(Clone, Debug)]
 pub struct LabelCosts {
     source: Source,
-    /// `source.n_labels`, and one more in the task of bounds; see [`relaxed`](super::LaneTask::relaxed).
+    /// `source.n_labels`, plus one in the task that gives bounds; see
+    /// [`relaxed`](super::LaneTask::relaxed).
     n_labels: usize,
     statistics: Vec<i64>,
-    /// Costs are statistics shifted left to leave room for fractional prices.
+    /// Costs are statistics shifted left, which leaves room for fractional prices.
     up: u32,
     scale: f64,
     price: Price,
-    /// The most that rounding the rows' costs changes for any tree, in cost units.
+    /// Largest change of any tree by rounding the rows' costs, in cost units.
     off: f64,
-    /// The most that it changes a cost, as a share of it, and what rounded prices change for any tree.
+    /// Largest relative change of a cost by rounding, and the change of any tree by rounded prices.
     off_each: f64,
     off_prices: f64,
     /// Whether lanes drop bits.
     fine: bool,
-    /// Added to the last label of every leaf: for bounds, which see [`relaxed`](super::LaneTask::relaxed).
+    /// Amount added to the last label of every leaf in the task that gives bounds; see
+    /// [`relaxed`](super::LaneTask::relaxed).
     last_label: i64,
 }
 
@@ -110,8 +113,8 @@ impl LabelCosts {
         }))
     }
 
-    /// `costs[row][label]` of giving a row a label, none negative; the objective is the mean
-    /// cost per unit of weight. O(rows · labels).
+    /// `costs[row][label]` is the non-negative cost of giving a row a label. The objective is the
+    /// mean cost per unit of weight. O(rows · labels).
     pub fn of_costs<'a>(
         costs: &[f64],
         n_labels: usize,
@@ -122,7 +125,7 @@ impl LabelCosts {
         LabelCosts::with_tests(costs, n_labels, weights.into(), leaf_penalty, max_leaves, None)
     }
 
-    /// As [`LabelCosts::of_costs`], beside the costs of tests.
+    /// As [`LabelCosts::of_costs`], in combination with costs of tests.
     pub(super) fn with_tests(
         costs: &[f64],
         n_labels: usize,
@@ -142,7 +145,7 @@ impl LabelCosts {
         let weights = given.with(weights.as_deref());
         let total_weight = weights.total(n)?;
         let weight = |row: usize| weights.of(row);
-        // Neither what is summed nor its part of the objective may leave the normal numbers.
+        // Sums and their parts of the objective must stay in the range of normal numbers.
         let is_lost = |value: f64, weight: f64| {
             let summed = times_power(value, -outward) * weight;
             let lost = || {
@@ -184,8 +187,8 @@ impl LabelCosts {
         }))
     }
 
-    /// `rewards[row][label]` of giving a row a label, of any sign; the objective is the penalties of
-    /// the leaves minus the mean reward per unit of weight. O(rows · labels).
+    /// `rewards[row][label]` is the reward, of any sign, for giving a row a label. The objective is
+    /// the penalties of the leaves minus the mean reward per unit of weight. O(rows · labels).
     pub fn of_rewards<'a>(
         rewards: &[f64],
         n_labels: usize,
@@ -210,14 +213,14 @@ impl LabelCosts {
         }))
     }
 
-    /// The same with a minimum of rows of every group in every leaf.
+    /// The same with a minimum number of rows of every group in every leaf.
     pub fn within(mut self, groups: Groups) -> Self {
         self.statistics = groups.behind(self.statistics, self.n_labels);
         self.source.groups = groups;
         self
     }
 
-    /// Rows of every record.
+    /// Number of rows of every record.
     pub(super) fn counts(&self) -> &Counts {
         &self.source.counts
     }
@@ -227,18 +230,18 @@ impl LabelCosts {
         self.scale
     }
 
-    /// Most splits of a tree that may be best.
+    /// Most splits of a tree that may be optimal.
     fn splits(&self) -> f64 {
         self.price.affordable.min(self.source.max_leaves as f64)
     }
 
-    /// No tree of this cost in the units of the search, or a larger one, costs less: its rows and the
-    /// prices of its splits.
+    /// A lower bound on the rows' costs and split prices of any tree whose cost in the units of the
+    /// search is at least `cost`.
     pub fn least_total(&self, cost: f64) -> f64 {
         times_power((cost - self.off) / self.scale, self.source.outward)
     }
 
-    /// Power of two that costs were divided by.
+    /// Exponent of the power of two that costs were divided by.
     pub(super) fn outward(&self) -> i32 {
         self.source.outward
     }
@@ -274,32 +277,32 @@ impl LabelCosts {
         (1i64 << self.up) as f64
     }
 
-    /// The most that rounding the rows' costs changes for any tree, in cost units.
+    /// Largest change of any tree by rounding the rows' costs, in cost units.
     pub(super) fn off(&self) -> f64 {
         self.off
     }
 
-    /// The most that a tree of less than this objective charges its rows; a bit more, for the rounding
-    /// of this very number.
+    /// Upper bound on the rows' costs of a tree with an objective below this, with a margin for the
+    /// rounding of the bound itself.
     fn charged_by(&self, known: f64) -> f64 {
         let Source { outward, total_weight, penalty, .. } = self.source;
         times_power(known - penalty, -outward) * total_weight * (1.0 + 1e-9)
     }
 
-    /// So many units of cost in all as a part of the objective.
+    /// A total in cost units as a part of the objective.
     fn mean_of(&self, units: f64) -> f64 {
         mean_times_power(units / self.scale, self.source.total_weight, self.source.outward)
     }
 
-    /// Cost units that all costs are to be multiples of, those of tests too.
+    /// Number of cost units that all costs, including those of tests, are multiples of.
     pub(super) fn grain(&self) -> f64 {
         (1i64 << self.price.grain) as f64
     }
 
-    /// Error of lanes that drop no bits, if costs are multiples of the `grain`: none where every
-    /// value that can win has a mantissa to hold it. Elsewhere sums round, relative to the best
-    /// tree of a cell: the leaf, then on each level both sides, the price of the split and that
-    /// of the test.
+    /// Error of lanes that drop no bits, if costs are multiples of the `grain`. There is no error
+    /// if the mantissa can hold every value that may win. Otherwise sums are rounded, relative to
+    /// the best tree of a cell: the leaf, and on each level both sides, the price of the split and
+    /// that of the test.
     pub(super) fn relative_error(
         &self,
         max_leaves: usize,
@@ -330,7 +333,7 @@ impl ScalarTask for LabelCosts {
         others.iter().copied().fold(last + self.last_label, i64::min) << self.up
     }
 
-    /// The least of functions that are linear.
+    /// The minimum of linear functions.
     fn concave_cost(&self, sums: &[i64]) -> Option<f64> {
         Some(self.leaf_cost(sums) as f64)
     }
@@ -419,7 +422,7 @@ impl ScalarTask for LabelCosts {
         self.mean_of(self.off)
     }
 
-    /// The costs that a tree charges are moved by a share of themselves.
+    /// Rounding changes the costs of a tree by a relative amount.
     fn resolution_below(&self, allowed: Allowed, known: f64) -> f64 {
         if self.source.rewards.is_some() {
             return self.resolution(allowed);
@@ -430,7 +433,7 @@ impl ScalarTask for LabelCosts {
     }
 
     fn finer(&self, known: f64) -> Option<Self> {
-        // No tree that is as good charges a row more than this above its least cost.
+        // A tree that is as good never charges a row more than this above its least cost.
         let cap = match &self.source.rewards {
             None => self.charged_by(known),
             Some((rewards, _)) => rewards.most_short(known),
@@ -494,7 +497,7 @@ mod tests {
         let task = LabelCosts::of_costs(&costs, 3, Some(&[1.0, 2.0][..]), 0.25, 4).unwrap();
         let sums: Vec<i64> =
             (0..3).map(|k| task.statistics()[k] + task.statistics()[3 + k]).collect();
-        // Labels cost 2, 2 and 6, for a weight of 3.
+        // The labels cost 2, 2 and 6, for a weight of 3.
         assert!((task.objective_of_cost(task.leaf_cost(&sums)) - (2.0 / 3.0 + 0.25)).abs() < 1e-15);
         assert!(
             (task.objective(Placed::rows(&[0, 0], 1)).objective - (2.0 / 3.0 + 0.25)).abs() < 1e-15
@@ -504,7 +507,7 @@ mod tests {
 
     #[test]
     fn a_tree_of_small_loss_is_off_by_a_share_of_it() {
-        // Nearly all of the weight is of rows that a good tree charges nothing.
+        // Nearly all of the weight belongs to rows that cost nothing in a good tree.
         let weights: Vec<f64> =
             (0..40).map(|i| if i < 4 { 0.1 } else { f64::from(i) / 3.0 }).collect();
         let labels: Vec<usize> = (0..40).map(|i| i % 2).collect();
@@ -517,7 +520,7 @@ mod tests {
             4,
         )
         .unwrap();
-        // Leaves by label, but for some of the first rows.
+        // Leaves follow the labels, except for some of the first rows.
         for wrong in 1..4 {
             let leaf_of: Vec<usize> =
                 (0..40).map(|i| if i < wrong { 1 - i % 2 } else { i % 2 }).collect();

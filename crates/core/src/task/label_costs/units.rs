@@ -1,4 +1,4 @@
-//! Label costs as whole numbers: how fine, and what rounding moves.
+//! Label costs as whole numbers: their units, and the changes by rounding.
 
 use super::{LabelCosts, MAX_TOTAL_BITS, RowCosts, Source};
 use crate::task::fixed::{Fixed, times_power};
@@ -7,12 +7,12 @@ use crate::task::split_price::Price;
 /// Bits of the total of fractional costs: enough to distinguish trees with few leaves.
 const ROUNDED_BITS: u32 = 51;
 
-/// Bits of a total from which lanes drop some.
+/// Bits of a total if lanes drop some of them.
 pub(super) const FINE_BITS: u32 = 55;
 
 impl Source {
-    /// Costs of every row for every label, and the most that rounding them moves any tree: totals of
-    /// so many bits, where no row costs more than `cap` above its least cost.
+    /// Costs of every row for every label, and the largest change of any tree by rounding. Totals
+    /// have `bits` bits, and no row costs more than `cap` above its least cost.
     fn in_fixed_point(&self, bits: u32, cap: f64) -> (Fixed, f64) {
         let (n_labels, counts) = (self.n_labels, &self.counts);
         let fixed = |values: &[f64], width: usize| {
@@ -53,7 +53,7 @@ impl Source {
                     costs
                 };
                 let fixed = fixed(costs, n_labels);
-                // A row is charged one of its labels.
+                // A row is charged for exactly one label.
                 let scale = fixed.scale();
                 let off = |(&v, &c): (&i64, &f64)| (v as f64 - c * scale).abs();
                 let rows = fixed.values.chunks_exact(n_labels).zip(costs.chunks_exact(n_labels));
@@ -71,13 +71,14 @@ impl Source {
 }
 
 impl LabelCosts {
-    /// The usual units: whole costs as they are, others so fine as double lanes hold them exactly.
+    /// The usual units: whole costs are kept, other costs are as fine as double lanes can hold
+    /// exactly.
     pub(super) fn prepare(source: Source) -> Self {
         let fractions = source.max_leaves.clamp(1, 1 << 7).next_power_of_two().ilog2();
         LabelCosts::in_units(source, ROUNDED_BITS - fractions, f64::INFINITY)
     }
 
-    /// Totals of so many bits, where no row costs more than `cap` above its least cost.
+    /// Totals have `bits` bits, and no row costs more than `cap` above its least cost.
     pub(super) fn in_units(source: Source, bits: u32, cap: f64) -> Self {
         let (n_labels, counts) = (source.n_labels, &source.counts);
         let (fixed, moved) = source.in_fixed_point(bits, cap);
@@ -91,7 +92,7 @@ impl LabelCosts {
         let up = 54u32.saturating_sub((most as f64).log2().ceil() as u32);
         let penalty = times_power(source.penalty, -source.outward);
         let price = penalty * source.total_weight * fixed.scale();
-        // Prices may be rounded if statistics are.
+        // If statistics are rounded, prices may be rounded, too.
         let price = if fixed.whole { price } else { price.round() };
         let grains = if fixed.whole && !source.whole_tests { 1..=up } else { up..=up };
         let price = Price::new(price, up, grains, single_leaf, source.max_leaves);

@@ -1,4 +1,4 @@
-//! The loss of the likelihood in lanes, and what lanes can be off by.
+//! The loss of the likelihood in lanes, and the error of lanes.
 
 use super::Likelihood;
 use crate::simd::{FloatLanes, LaneInt, LaneReal};
@@ -6,8 +6,8 @@ use crate::task::fixed::power_of_two;
 use crate::task::{LaneError, LaneTask, Swept};
 
 impl Swept for Likelihood {
-    /// The events of one end with the hazard of the other. Parts that are not empty have a unit of
-    /// hazard at least.
+    /// The events of one end with the hazard of the other. Non-empty parts have at least one unit
+    /// of hazard.
     #[inline(always)]
     fn lane_least<L: FloatLanes>(
         &self,
@@ -17,7 +17,7 @@ impl Swept for Likelihood {
         to: &[L::Int],
         whole: &[L::Int],
     ) -> L::Real {
-        // Without closures, which would not be compiled for the instruction set.
+        // No closures, because they would not be compiled for the instruction set.
         let one = lanes.splat(L::I::from_i64(1));
         let part = self.lane_loss(lanes, *constants, [from[0], L::max(to[1], one)]);
         let rest = [whole[0] - from[0], L::max(whole[1] - to[1], one)];
@@ -37,7 +37,7 @@ impl Swept for Likelihood {
             (sum + 2.0 * prior[c]) * unit + rounded
         };
         let (events, hazard) = (most(0), most(1));
-        // A corner has an event or that of the prior, and a unit of hazard at least.
+        // A corner has at least one event, or that of the prior, and one unit of hazard.
         let least = match self.prior > 0.0 {
             true => (prior[0] * power_of_two(-(shift[0] as i32))).min(1.0),
             false => 1.0,
@@ -50,8 +50,8 @@ impl Swept for Likelihood {
     }
 }
 
-/// Roundings relative to the loss in a complete tree with this many leaves, of depth d: four in a leaf
-/// and 2d − 3 in sums.
+/// Number of roundings relative to the loss in a complete tree of depth d with this many leaves:
+/// four in a leaf and 2d − 3 in sums.
 pub fn operations(max_leaves: usize) -> f64 {
     f64::from(2 * max_leaves.ilog2() + 1)
 }
@@ -64,7 +64,8 @@ pub const CORNER_OPERATIONS: f64 = 6.0;
 pub struct Constants<R> {
     /// ln(ES₀/HS₀)
     baseline: R,
-    /// Events and hazard of the prior, and what the baseline is not to charge on its events.
+    /// Events and hazard of the prior, and the baseline's charge for its events, which is
+    /// subtracted again.
     prior: [R; 3],
 }
 
@@ -98,15 +99,17 @@ impl LaneTask for Likelihood {
                 least_ratio = least_ratio.min(hazard / events);
             }
         }
-        // R bounds |ln| of any leaf's hazard ratio to the whole sample.
+        // R bounds the absolute logarithm of the hazard ratio between any leaf and the whole
+        // sample.
         if e_total == 0.0 && self.prior == 0.0 {
             return LaneError::Fixed(0.0);
         }
         let baseline = (self.total[0] as f64 * e_unit) / (self.total[1] as f64 * h_unit);
         let [prior_events, prior_hazard] = [self.prior()[0] * e_unit, self.prior()[1] * h_unit];
         let (mut largest, mut smallest) = (h_total / least_events, least_ratio);
-        // Roundings per event: `operations` relative to the loss, and three relative to the logarithm
-        // that `lane_constants` gives. The prior adds its events to every leaf, and eleven roundings.
+        // Roundings per event: `operations` relative to the loss, and three relative to the
+        // logarithm from `lane_constants`. A prior adds its events to every leaf, and eleven
+        // roundings.
         let (mut events, mut operations) = (e_total, operations(max_leaves));
         if self.prior > 0.0 {
             largest = (h_total + prior_hazard) / prior_events;
@@ -124,7 +127,7 @@ impl LaneTask for Likelihood {
             if least_hazard < 4.0 {
                 return LaneError::Fixed(f64::INFINITY);
             }
-            // Events that were rounded too may each be half a unit more.
+            // Rounded events may each be half a unit larger.
             let more = if shift[0] > 0 { 0.5 } else { 0.0 };
             let records = records.map(|(e, h)| (e + more, h, 1.0));
             if self.prior > 0.0 {
@@ -173,23 +176,23 @@ impl LaneTask for Likelihood {
         state: [L::Int; 2],
     ) -> L::Real {
         let (events, hazard) = (L::to_real(state[0]), L::to_real(state[1]));
-        // The same for all leaves, so that the test costs nothing.
+        // The condition is the same for all leaves, so it costs nothing.
         if self.prior == 0.0 {
             return events * L::ln_ratio(hazard, events, baseline);
         }
         let (events, hazard) = (events + prior[0], hazard + prior[1]);
-        // The baseline is charged on the events of the rows only.
+        // The baseline is charged only for the events of the rows.
         events * L::ln_ratio(hazard, events, baseline) + prior[2]
     }
 }
 
-/// Bound on what rounding every row's hazard to a multiple of `unit` does to the summed
-/// loss of any partition into `leaves`, for (events, hazard, number of rows) of at least 4 units.
+/// Bound on the change of the summed loss of any partition into `leaves` if every row's hazard is
+/// rounded to a multiple of `unit`, for (events, hazard, number of rows) with hazards of at least 4
+/// units.
 ///
-/// A leaf of m rows has its hazard off by at most m·unit/2 and its loss by at most
-/// (8/7)·ES·m·(unit/2)/HS. With b = max(events/κ, 1), ES·m ≤ κ(Σ b)²; the subset with the
-/// largest (Σ b)²/(Σ h) is a prefix in the order of h/b. Also m/HS ≤ 1/min h, and
-/// ES/HS ≤ max events/h.
+/// The hazard of a leaf with m rows changes by at most m·unit/2, and its loss by at most
+/// (8/7)·ES·m·(unit/2)/HS. With b = max(events/κ, 1), ES·m ≤ κ(Σ b)². The subset with the largest
+/// (Σ b)²/(Σ h) is a prefix in the order of h/b. Also m/HS ≤ 1/min h, and ES/HS ≤ max events/h.
 pub(super) fn rounding_error(
     records: impl Iterator<Item = (f64, f64, f64)> + Clone,
     unit: f64,
@@ -205,8 +208,9 @@ pub(super) fn rounding_error(
         }
     }
     let kappa = f64::max(events / f64::max(n, 1.0), f64::MIN_POSITIVE);
-    // Records by the first bits of h/b: within a group h is at least b times its least ratio, and
-    // what is convex in how many of them belong to the prefix is largest at an end.
+    // Groups records by the first bits of h/b. Within a group h is at least b times the smallest
+    // ratio, and an expression that is convex in the number of its records in the prefix is largest
+    // at an end.
     let of_events = |e: f64| if e > kappa { e / kappa } else { 1.0 };
     const DROPPED: u32 = 46;
     let group = |ratio: f64| ratio.to_bits() >> DROPPED;

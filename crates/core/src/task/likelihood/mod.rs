@@ -1,13 +1,13 @@
 //! Survival likelihood (SurTree, Huisman et al. 2024; LeBlanc & Crowley 1992).
 //!
-//! A leaf's survival is exp(−θΛ(t)) with Λ the Nelson–Aalen estimate of the whole sample
-//! and θ = ES/HS, ES the events and HS = ΣΛ(t_i) of the leaf. Its loss is
-//! NLHS − ES·ln(ES/HS), NLHS = −Σ δ_i ln Λ(t_i); NLHS sums to a constant over leaves, so
-//! the search minimises Σ ES·ln(HS/ES), here relative to the single leaf:
-//! cost = ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
+//! The survival curve of a leaf is exp(−θΛ(t)), where Λ is the Nelson–Aalen estimate of the whole
+//! sample and θ = ES/HS, with ES the events and HS = ΣΛ(t_i) of the leaf. Its loss is NLHS −
+//! ES·ln(ES/HS) with NLHS = −Σ δ_i ln Λ(t_i). NLHS sums to a constant over the leaves, so the
+//! search minimises Σ ES·ln(HS/ES), here relative to a single leaf: cost =
+//! ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
 //!
-//! Nothing here knows a time: a row is a record of events and hazard. Counts with exposure are such
-//! records, and the loss is then half their Poisson deviance. Smoothed events are counts whose
+//! Times do not appear here: a row is a record of events and hazard. Counts with exposure are such
+//! records, too; the loss is then half their Poisson deviance. Smoothed events are counts whose
 //! exposure is the hazard.
 
 mod lanes;
@@ -26,28 +26,28 @@ use crate::search::{Allowed, Measured};
 use crate::survival::{Observations, baseline_hazard};
 use lanes::rounding_error;
 
-/// Bits of a channel's total: as precise as 64-bit sums allow. Lanes drop what they cannot
+/// Bits of a channel's total, as many as 64-bit sums allow. Lanes drop the bits that they cannot
 /// hold.
 const TOTAL_BITS: u32 = 61;
 
-/// Largest price of a split: more than two trees differ by.
+/// Largest price of a split, more than the difference of any two trees.
 pub(super) const MOST_PRICE: i64 = 1 << 56;
 
-/// More than the logarithms of ratios of 64-bit sums, and of their scales, come to.
+/// An upper bound on the logarithms of ratios of 64-bit sums and of their scales.
 const LOGARITHMS: f64 = 256.0;
 
 /// Most pseudo-events of a prior.
 pub const MOST_PRIOR: f64 = 1e9;
 
-/// The likelihood task of a sample: channels are events and summed hazard.
+/// The likelihood task of a sample. The channels are the events and the summed hazard.
 #[derive(Clone, Debug)]
 pub struct Likelihood {
     statistics: Vec<i64>,
     /// Whether the event of each row was observed; empty for counts.
     event: Vec<bool>,
-    /// Name of what the user gave, for messages.
+    /// Name of the user's array, for messages.
     source: &'static str,
-    /// Pseudo-events at θ = 1 of every leaf.
+    /// Pseudo-events at θ = 1 that are added to every leaf.
     prior: f64,
     events_scale: f64,
     hazard_scale: f64,
@@ -57,27 +57,27 @@ pub struct Likelihood {
     scale: f64,
     weight: f64,
     penalty: f64,
-    /// The most that rounding the events changes the summed loss of any tree, and the hazards that
-    /// of one of so many leaves at most.
+    /// Largest change of any tree's summed loss by rounding the events, and, for trees with the
+    /// most leaves, by rounding the hazards.
     off: [f64; 2],
     /// Objective of a single leaf.
     single_leaf: f64,
-    /// No less than the terms of the objective of any tree, without their signs and penalties.
+    /// Upper bound on the sum of the absolute terms of any tree's objective, without penalties.
     terms: f64,
-    /// Per record, as reals and weighted: events, hazard, and the log-likelihood of the saturated
-    /// model, −e·ln(h/e).
+    /// Real, weighted values of each record: events, hazard, and the log-likelihood of the
+    /// saturated model, −e·ln(h/e).
     rows: Vec<[f64; 3]>,
     counts: Counts,
 }
 
-/// Rows as the likelihood counts them.
+/// Input of the likelihood.
 struct Records<'a> {
     /// Events of each row.
     events: &'a [f64],
     /// Hazard that each was exposed to.
     hazard: &'a [f64],
     weights: Weights<'a>,
-    /// Rows whose event was observed.
+    /// Whether the event of each row was observed.
     observed: &'a [bool],
     source: &'static str,
 }
@@ -88,14 +88,15 @@ impl Likelihood {
         Likelihood::with_prior(obs, 0.0, leaf_penalty)
     }
 
-    /// As [`Likelihood::new`], where a leaf's hazard ratio has a prior of so many pseudo-events
-    /// at one.
+    /// As [`Likelihood::new`], with a prior of `prior` pseudo-events that pulls the hazard ratio of
+    /// every leaf towards one.
     pub fn with_prior(obs: &Observations, prior: f64, leaf_penalty: f64) -> Result<Self, Error> {
         Likelihood::of_smoothed(obs, None, prior, leaf_penalty)
     }
 
-    /// As [`Likelihood::with_prior`], where leaves are judged by `smoothed` events if there are
-    /// any. Hazards, and the fewest events of a leaf, are of the observed ones.
+    /// As [`Likelihood::with_prior`], but if `smoothed` events are given, the loss of leaves is
+    /// computed from them. Hazards and the minimum number of events of a leaf use the observed
+    /// events.
     pub fn of_smoothed(
         obs: &Observations,
         smoothed: Option<&[f64]>,
@@ -121,8 +122,8 @@ impl Likelihood {
         Ok(task)
     }
 
-    /// The events of one of several causes, whose loss counts `importance` times; each still over
-    /// its own weight, see [`within`](Self::within).
+    /// The events of one of several causes, whose loss is multiplied by `importance`. It is still
+    /// divided by its own weight, see [`within`](Self::within).
     pub(super) fn of_cause(obs: &Observations, importance: f64, prior: f64) -> Result<Self, Error> {
         check_prior(prior)?;
         let weights: Vec<f64> = (0..obs.len()).map(|i| importance * obs.weight(i)).collect();
@@ -136,8 +137,8 @@ impl Likelihood {
         Likelihood::prepare(&records, importance * prior, 0.0)
     }
 
-    /// The same loss as a part of an objective over another weight and with a price of leaves, in
-    /// units of costs that are no finer.
+    /// The same loss as part of an objective with another weight and price of a leaf, in cost units
+    /// that are no finer.
     pub(super) fn within(mut self, weight: f64, scale: f64, leaf_penalty: f64) -> Self {
         self.terms *= self.weight / weight;
         (self.weight, self.scale, self.penalty) = (weight, scale, leaf_penalty);
@@ -161,7 +162,7 @@ impl Likelihood {
         self.leaf_cost(&self.total)
     }
 
-    /// Half the Poisson deviance of `counts` given `exposure`, 1 each where there is none: a leaf
+    /// Half the Poisson deviance of `counts` given `exposure`, or an exposure of 1 each: every leaf
     /// has one rate per unit of exposure.
     pub fn of_counts<'a>(
         counts: &[f64],
@@ -212,11 +213,11 @@ impl Likelihood {
         let (events, mut hazards) = (fixed(0), fixed(1));
         let mut statistics = Vec::with_capacity(2 * n);
         for ((hazard, &events), row) in hazards.values.iter_mut().zip(&events.values).zip(&rows) {
-            // No row with weight is without hazard, however light.
+            // A row with weight keeps some hazard, however small it is.
             *hazard = (*hazard).max(i64::from(row[1] > 0.0));
             statistics.extend_from_slice(&[events, *hazard]);
         }
-        // Without any event every leaf costs 0, whatever the rate of the whole is said to be.
+        // Without any event every leaf costs 0, for any rate of the whole sample.
         let of_all = |fixed: &Fixed| {
             let records = fixed.values.iter().enumerate();
             records.map(|(i, &v)| v * weights.count(i) as i64).sum::<i64>()
@@ -229,10 +230,11 @@ impl Likelihood {
             let rows = rows.iter().enumerate().filter(|(_, r)| r[1] > 0.0);
             rows.map(|(i, r)| (r[0], r[1], weights.count(i)))
         };
-        // Rows of less than four units of hazard may weigh anything: what their events can cost.
+        // Rounding may change rows of less than four units of hazard by any share: their error is
+        // all that their events can cost.
         let is_heavy = |hazard: f64| hazards.whole || hazard >= 4.0 * unit;
         let heavy = || records().filter(|r| is_heavy(r.1));
-        // A prior keeps the rate of a leaf, by which its hazard is charged, no lower than 1.
+        // With a prior, the rate at which the hazard of a leaf is charged is at least 1.
         let least_rate = if prior > 0.0 { 1.0 } else { 0.0 };
         let of_hazards = if hazards.whole {
             0.0
@@ -249,7 +251,7 @@ impl Likelihood {
         }
         let light = records().filter(|r| !is_heavy(r.1));
         let of_light = light.map(|r| r.2 * (r.0 * LOGARITHMS + unit * rate)).sum::<f64>();
-        // The derivative by the events is ln(H/E) − 1: at most the logarithm of the largest ratio.
+        // The derivative by the events is ln(H/E) − 1, at most the logarithm of the largest ratio.
         let range = (hazards.total / lightest).ln().abs().max(least.ln().abs()) + 2.0;
         let of_events =
             if events.moved > 0.0 { events.moved / events.scale() * range } else { 0.0 };
@@ -258,8 +260,8 @@ impl Likelihood {
         let saturated = weights.sum(rows.iter().map(|r| r[2].abs()));
         let fitted = if range.is_finite() { events_total * range } else { 0.0 };
         let terms = (saturated + fitted + events_total) / weight;
-        // |cost| ≤ 64·ES₀ in all (hazard ratios stay within e^±64), with a prior HS₀ more, and what
-        // the baseline charges; 2^54 leaves room for the prices of every split.
+        // |cost| ≤ 64·ES₀ in total (hazard ratios stay within e^±64); a prior adds HS₀, and the
+        // baseline adds its charge. 2^54 leaves room for the prices of all splits.
         let hazard_total = total[1] as f64 / hazards.scale();
         let most = if prior > 0.0 {
             let baseline = (events_total / hazard_total).ln();
@@ -320,8 +322,8 @@ impl Likelihood {
         [self.prior * self.events_scale, self.prior * self.hazard_scale]
     }
 
-    /// The least events or hazard of a row, in units, of those that units round; infinite where
-    /// these are exact.
+    /// The smallest events or hazard, in units, among the rows that were rounded; infinite if
+    /// nothing was rounded.
     pub(super) fn lightest(&self) -> f64 {
         let scales = [self.events_scale, self.hazard_scale];
         let rows = self.statistics.chunks_exact(2).zip(&self.rows);
@@ -332,7 +334,7 @@ impl Likelihood {
         rows.map(of_row).fold(f64::INFINITY, f64::min)
     }
 
-    /// Objective of rows given as (record, leaf, number of rows).
+    /// Objective of rows that are given as (record, leaf, number of rows).
     fn measured(
         &self,
         rows: impl Iterator<Item = (usize, usize, f64)>,
@@ -357,16 +359,17 @@ impl Likelihood {
             };
             loss.add(nlhs);
             loss.add(fitted);
-            // The terms of the log-likelihood: NLHS, ES · ln θ, and θ · HS, which is ES.
+            // The terms of the log-likelihood: NLHS, ES · ln θ, and θ · HS, which equals ES.
             magnitude += (nlhs.abs() + fitted.abs() + events) / self.weight;
         }
-        // Logarithms are rounded, and no loss is below 0.
+        // Logarithms are rounded, but no loss is below 0.
         let loss = loss.value().max(0.0) / self.weight;
         let objective = loss + self.penalty * n_leaves as f64;
         Measured { objective, magnitude }
     }
 
-    /// Hazard ratio of every leaf as it is predicted, from the rows; none without hazard.
+    /// Predicted hazard ratio of every leaf, computed from the rows; `None` for a leaf without
+    /// hazard.
     pub(super) fn hazard_ratios(&self, leaf_of: &[usize], n_leaves: usize) -> Vec<Option<f64>> {
         let mut leaves = vec![[Precise::default(); 2]; n_leaves];
         for (row, &leaf) in self.rows.iter().zip(leaf_of) {
@@ -387,13 +390,14 @@ impl Likelihood {
         (events / self.events_scale / (hazard / self.hazard_scale)).ln()
     }
 
-    /// Whether refining a leaf never raises the cost: a prior is charged on every leaf.
+    /// Whether refining a leaf never increases the cost. It may with a prior, which is charged on
+    /// every leaf.
     pub(super) fn is_superadditive(&self) -> bool {
         self.prior == 0.0
     }
 
-    /// The most that a tree on rows with these sums costs without prices: with a prior what any
-    /// tree costs at θ = 1.
+    /// Upper bound on the cost, without prices, of a best tree on rows with these sums; with a
+    /// prior, the cost of any tree at θ = 1.
     pub(super) fn most_cost(&self, sums: &[i64]) -> i64 {
         if self.is_superadditive() {
             return self.part_cost(sums);
@@ -403,7 +407,7 @@ impl Likelihood {
         ((hazard - events + events * self.baseline()) * self.scale).ceil() as i64
     }
 
-    /// Cost of a leaf with these events and hazard, the prior's term included.
+    /// Cost of a leaf with these events and hazard, including the term of the prior.
     fn cost_under_prior(&self, sums: &[i64]) -> i64 {
         let (events, hazard) =
             (sums[0] as f64 / self.events_scale, sums[1] as f64 / self.hazard_scale);
@@ -412,7 +416,7 @@ impl Likelihood {
     }
 }
 
-/// −(ES + a)·ln((ES + a)/(HS + a)), precise where `a` is large.
+/// −(ES + a)·ln((ES + a)/(HS + a)), precise even for a large `a`.
 fn under_prior(events: f64, hazard: f64, a: f64) -> f64 {
     -(events + a) * ((events - hazard) / (hazard + a)).ln_1p()
 }
@@ -437,7 +441,7 @@ impl ScalarTask for Likelihood {
         if self.prior > 0.0 { self.cost_under_prior(sums) } else { self.part_cost(sums) }
     }
 
-    /// The least over θ of θ(H + a) − (E + a) ln θ, but for terms that are linear.
+    /// The minimum over θ of θ(H + a) − (E + a) ln θ, without linear terms.
     fn concave_cost(&self, sums: &[i64]) -> Option<f64> {
         let endless = self.prior == 0.0 && sums[0] > 0 && sums[1] == 0;
         Some(if endless { f64::NEG_INFINITY } else { self.leaf_cost(sums) as f64 })
@@ -459,7 +463,7 @@ impl ScalarTask for Likelihood {
         self.measured(rows.iter(), rows.n_leaves)
     }
 
-    /// The saturated model fits no worse than any leaf: by the log-sum inequality no loss is
+    /// No leaf fits better than the saturated model, so by the log-sum inequality no loss is
     /// negative.
     fn least_objective(&self, leaves: usize) -> f64 {
         self.penalty * leaves as f64
@@ -470,7 +474,7 @@ impl ScalarTask for Likelihood {
         self.single_leaf + cost as f64 / self.scale / self.weight
     }
 
-    /// Terms of the log-likelihood may be far larger than their sum.
+    /// Terms of the log-likelihood may be much larger than their sum.
     fn addends(&self, value: f64, at_no_cost: f64) -> f64 {
         value.abs() + (value - at_no_cost).abs() + self.terms
     }
@@ -482,7 +486,7 @@ impl ScalarTask for Likelihood {
     }
 
     fn widest(&self) -> (&'static str, String) {
-        // Smoothed events may span any range, the hazards of a sample with weights only.
+        // Smoothed events may span any range, hazards only if the sample has weights.
         let of = usize::from(self.source != "smoothed" || self.off[0] < self.off[1]);
         (self.source, range_of(self.rows.iter().map(|row| row[of]).enumerate()))
     }
@@ -578,10 +582,10 @@ mod tests {
             assert!(
                 (task.objective(Placed::rows(&[0; 5], 1)).objective - loss / 5.0).abs() < 1e-15
             );
-            // Leaves have as many events as were observed.
+            // Leaves count the observed events.
             assert_eq!(task.events(), event);
         }
-        // Without any, no leaf costs anything.
+        // Without any event no leaf costs anything.
         assert_eq!(
             of(&[0.0; 5], 0.0).unwrap().objective(Placed::rows(&[0, 0, 1, 1, 1], 2)).objective,
             0.0

@@ -1,4 +1,4 @@
-//! Splits of a node leaf by leaf, for weights whose range is too wide for one pass.
+//! Computes the splits of a node leaf by leaf, for weights whose range is too wide for one pass.
 
 use super::super::rows::{Exact, Rows, Tables};
 use super::Splits;
@@ -6,7 +6,7 @@ use crate::survival::timeline::Code;
 use crate::task::brier::exact::{leaf_loss, restricted_mean};
 use crate::task::curve::LeafCurve;
 
-/// Places in time and weights of the rows where a column is false, and of those where it is true.
+/// Position in time and weight of the rows where a column is false, and of those where it is true.
 type Sides = [Vec<(Code, f64)>; 2];
 
 fn divide(rows: &Rows, tables: &Tables, exact: &Exact, column: usize, sides: &mut Sides) {
@@ -18,7 +18,7 @@ fn divide(rows: &Rows, tables: &Tables, exact: &Exact, column: usize, sides: &mu
     }
 }
 
-/// Losses of the two sides of a split, the false one first; O(rows).
+/// Losses of the two sides of a split, false side first; O(rows).
 pub fn split(
     rows: &Rows,
     tables: &Tables,
@@ -31,8 +31,8 @@ pub fn split(
     sides.map(|rows| leaf_loss(&exact.timeline, curve, &rows))
 }
 
-/// Losses of all single splits, and restricted means where they are wanted, but no counts and no
-/// floors; O(rows · columns).
+/// Losses of all single splits, and their restricted means if needed, without counts and floors;
+/// O(rows · columns).
 pub(super) fn all_splits(
     rows: &Rows,
     tables: &Tables,

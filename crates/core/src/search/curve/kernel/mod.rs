@@ -1,4 +1,5 @@
-//! All single splits of a node in one pass over its rows, lanes = columns, both sides at once.
+//! Evaluates all splits of a node in one pass over its rows; lanes are columns, and both sides are
+//! computed together.
 
 pub mod exact;
 mod source;
@@ -12,21 +13,21 @@ use crate::task::brier::passes::{self, Sides, Source, lane_bits};
 use crate::task::curve::LeafCurve;
 use source::{Collect, Count, CountColumns, FromRows, FromRuns, Listed, NodeRows, Runs};
 
-/// Leaf losses of the two sides of the splits on some columns: all that leave enough rows on
-/// either side, and maybe others.
+/// Leaf losses of the two sides of splits on some columns. These include all columns that leave
+/// enough rows on either side.
 #[derive(Clone, Debug, Default)]
 pub struct Splits {
-    /// The columns, ascending; what follows is in this order, and padded.
+    /// The columns, ascending. The other vectors have the same order, and are padded.
     pub columns: Vec<usize>,
     /// Loss of the rows where the column is true, as one leaf.
     pub yes: Vec<f64>,
-    /// Loss of the rows where it is false.
+    /// Loss of the rows where the column is false, as one leaf.
     pub no: Vec<f64>,
-    /// Number of the caller's rows where it is true.
+    /// Number of the caller's rows where the column is true.
     pub count: Vec<f64>,
-    /// Part of the node's floor where it is true.
+    /// Part of the node's floor where the column is true.
     pub floor: Vec<f64>,
-    /// Restricted means of both sides, as shares of the horizon; empty without one.
+    /// Restricted means of both sides, as shares of the horizon; empty if there is none.
     pub means: [Vec<f64>; 2],
     scratch: Scratch,
 }
@@ -37,17 +38,17 @@ struct Scratch {
     ids: Vec<u32>,
     bits: Vec<u64>,
     before: Vec<u32>,
-    /// All columns of the node, for its children.
+    /// Counts of all columns of the node, which its children use.
     runs: Runs,
-    /// The lanes that are kept.
+    /// Counts of the columns that are kept.
     narrow: Runs,
     fits: Vec<Fit>,
 }
 
-/// The node that a node is a side of.
+/// The node above, and the other side of its split.
 #[derive(Clone, Copy, Debug)]
 pub struct Parent<'a> {
-    /// Its splits.
+    /// Splits of the node above.
     pub splits: &'a Splits,
     /// The other side.
     pub sibling: &'a Rows,
@@ -60,7 +61,7 @@ pub struct Kernel {
     pub backend: Backend,
     /// Curve of the leaves.
     pub curve: LeafCurve,
-    /// Fewest of the caller's rows on either side of a split.
+    /// Minimum number of the caller's rows on either side of a split.
     pub min_leaf: usize,
 }
 
@@ -75,9 +76,10 @@ impl Kernel {
         tables.times.leaf(self.curve, rows)
     }
 
-    /// Losses of all single splits; O(rows · columns). Parts of the floor only where asked for.
+    /// Losses of all single splits; O(rows · columns). Parts of the floor are only computed on
+    /// request.
     ///
-    /// `parent` saves the larger side of a split from being counted anew.
+    /// With `parent`, the larger side of a split need not be counted again.
     pub fn splits(
         &self,
         rows: &Rows,
@@ -87,7 +89,7 @@ impl Kernel {
         out: &mut Splits,
     ) {
         let n_columns = tables.columns.len();
-        // Vectors are stored whole.
+        // Whole vectors are written.
         let padded = n_columns.next_multiple_of(64);
         for values in [&mut out.yes, &mut out.no, &mut out.count, &mut out.floor] {
             values.resize(padded, 0.0);
@@ -200,7 +202,7 @@ fn all_splits<L: RowLanes>(
     out.scratch = scratch;
 }
 
-/// Lanes with at least `least` of `all` rows on either side, of at most 64.
+/// Of at most 64 lanes, those with at least `least` of `all` rows on either side.
 struct Enough<'a> {
     totals: &'a [u16],
     all: usize,
@@ -217,7 +219,7 @@ impl<L: RowLanes> Job<L> for Enough<'_> {
         if 2 * least > all {
             return out;
         }
-        // All rows are no more than 16 bits count.
+        // The total number of rows fits into 16 bits.
         let (least, most) = (least as u16, (all - least) as u16);
         for (group, totals) in totals.chunks_exact(L::COUNTERS).enumerate() {
             let enough = L::between(lanes.load_all(totals), least, most);
@@ -233,17 +235,17 @@ struct Pass<'a> {
     node: NodeRows<'a>,
     first: usize,
     curve: LeafCurve,
-    /// The rows in runs, where they were counted.
+    /// The counted rows, if they were counted.
     counted: Option<&'a Runs>,
-    /// Weight of every lane, where it was counted; it is then the number of rows.
+    /// Weight of every lane if it was counted; it then equals the number of rows.
     totals: Option<&'a [u16]>,
-    /// The rows, where floors or counts are to be added up.
+    /// The rows, if floors or counts are to be summed.
     mask: Option<&'a [u64]>,
-    /// Columns that have a lane, up to 64 columns.
+    /// Columns that have a lane, of up to 64 columns.
     kept: u64,
 }
 
-/// Splits on the lanes `first..first + V·N`.
+/// Computes the splits of the lanes `first..first + V·N`.
 fn one_pass<L: RowLanes, const V: usize>(
     lanes: L,
     pass: Pass,
@@ -266,7 +268,7 @@ fn one_pass<L: RowLanes, const V: usize>(
     }
 }
 
-/// Keeps some of at most 64 lanes.
+/// Keeps some of at most 64 lanes of counts.
 struct NarrowRuns<'a> {
     keep: u64,
     runs: &'a Runs,
@@ -289,7 +291,7 @@ impl<L: RowLanes> Job<L> for NarrowRuns<'_> {
     }
 }
 
-/// As [`NarrowRuns`], for the bits of rows.
+/// Keeps some of at most 64 lanes in the bits of rows.
 struct NarrowRows<'a> {
     keep: u64,
     bits: &'a mut [u64],
@@ -306,7 +308,7 @@ impl<L: RowLanes> Job<L> for NarrowRows<'_> {
     }
 }
 
-/// Counts of the caller's rows and parts of the floor.
+/// Sums the counts of the caller's rows and the parts of the floor.
 struct AddUp<'a, const V: usize> {
     pass: Pass<'a>,
     mask: &'a [u64],
@@ -346,7 +348,7 @@ impl<L: RowLanes, const V: usize> Job<L> for AddUp<'_, V> {
     }
 }
 
-/// The losses on both sides, and where they are wanted the restricted `MEANS`.
+/// Computes the losses on both sides, and with `MEANS` the restricted means.
 struct Walk<'a, const V: usize, S, const MEANS: bool> {
     source: S,
     pass: Pass<'a>,

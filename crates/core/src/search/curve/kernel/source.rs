@@ -1,4 +1,4 @@
-//! Sources of the rows in a pass over a node: one by one, or counted in runs.
+//! The rows of a pass over a node, read one by one or counted in runs.
 
 use super::super::rows::{Rows, Tables};
 use crate::simd::{Job, RowLanes, Vector};
@@ -13,13 +13,13 @@ pub(super) struct Runs {
     pub(super) lanes: usize,
     /// Weight of each code.
     pub(super) weight: Vec<u16>,
-    /// Those with a weight.
+    /// Codes with a positive weight.
     pub(super) codes: Vec<Code>,
-    /// Weight of each lane, of use only where it fits.
+    /// Weight of each lane; only meaningful if it fits.
     pub(super) totals: Vec<u16>,
 }
 
-/// Lists the rows and their bits.
+/// Lists the rows of a node and their bits.
 pub(super) struct Collect<'a> {
     pub(super) rows: &'a Rows,
     pub(super) tables: &'a Tables,
@@ -30,13 +30,13 @@ pub(super) struct Collect<'a> {
 }
 
 impl<L: RowLanes> Job<L> for Collect<'_> {
-    /// Number of rows, and the columns that have both values among the first 64.
+    /// Number of rows, and those of the first 64 columns that have both values.
     type Output = (usize, u64);
 
     #[inline(always)]
     fn run(self, lanes: L) -> (usize, u64) {
         let Collect { rows, tables, ids, bits, before } = self;
-        // Never shorter, so that only what is new is cleared.
+        // The buffer never shrinks, so that only new entries are cleared.
         ids.resize(ids.len().max(64 * rows.mask.len() + 16), 0);
         before.clear();
         let mut n = 0;
@@ -69,7 +69,7 @@ impl<L: RowLanes> Job<L> for Collect<'_> {
 #[derive(Clone, Copy)]
 pub(super) struct NodeRows<'a> {
     pub(super) ids: &'a [u32],
-    /// Lanes of each row, in as many words as in the tables.
+    /// Lanes of each row, in as many words as the tables use.
     pub(super) bits: &'a [u64],
     pub(super) n_lanes: usize,
     /// Number of the caller's rows.
@@ -85,7 +85,7 @@ impl NodeRows<'_> {
     }
 }
 
-/// Rows to count.
+/// The rows to count.
 #[derive(Clone, Copy)]
 pub(super) struct Listed<'a> {
     pub(super) node: NodeRows<'a>,
@@ -104,7 +104,7 @@ impl Listed<'_> {
         self.before[word] as usize + below.count_ones() as usize
     }
 
-    /// Weight in each lane from `first` on, and of all, of the rows from `start` to `stop`.
+    /// Weight in each lane from `first` on, and in total, of the rows from `start` to `stop`.
     #[inline(always)]
     fn count<L: RowLanes, const V: usize>(
         &self,
@@ -126,7 +126,7 @@ impl Listed<'_> {
     }
 }
 
-/// Sums the weights of every lane, in whole numbers.
+/// Sums the weights of every lane as whole numbers.
 pub(super) struct CountColumns<'a, const V: usize> {
     pub(super) listed: Listed<'a>,
     pub(super) runs: &'a mut Runs,
@@ -147,8 +147,8 @@ impl<L: RowLanes, const V: usize> Job<L> for CountColumns<'_, V> {
     }
 }
 
-/// Sums the weights of every run, in whole numbers; where the parent's are given the rows are
-/// those of the sibling, and the rest is what is wanted.
+/// Sums the weights of every run as whole numbers. If the counts of the parent are given, the rows
+/// are those of the sibling, and the result is the difference.
 pub(super) struct Count<'a, const V: usize> {
     pub(super) listed: Listed<'a>,
     pub(super) parent: Option<&'a Runs>,
@@ -206,7 +206,7 @@ fn store<L: RowLanes, const V: usize>(to: &mut [u16], counts: &[L::Counts; V]) {
     }
 }
 
-/// From the rows.
+/// Reads the rows one by one.
 #[derive(Clone, Copy)]
 pub(super) struct FromRows<'a> {
     pub(super) node: NodeRows<'a>,
@@ -235,7 +235,7 @@ impl<L: RowLanes, const V: usize> Source<L, V> for FromRows<'_> {
     }
 }
 
-/// From counted runs.
+/// Reads counted runs.
 #[derive(Clone, Copy)]
 pub(super) struct FromRuns<'a> {
     pub(super) runs: &'a Runs,

@@ -1,4 +1,4 @@
-//! Losses of many leaves in one pass over the rows, in the order of time: a lane is a split, and
+//! Losses of many leaves in one pass over the rows, in the order of time. A lane is a split, which
 //! has a leaf on either side. See docs/maths/brier.md.
 
 mod side;
@@ -9,21 +9,21 @@ use crate::survival::timeline::{Code, Timeline};
 use crate::task::curve::{BLOCK, LeafCurve};
 use side::{Side, Step, Stretch};
 
-/// What losses need to know of every time.
+/// What losses depend on at every time.
 #[derive(Debug)]
 pub struct Times {
-    /// The time to the end, normalised.
+    /// Time until the end, normalised.
     plain: Vec<f64>,
-    /// Integral of 1/G up to it, normalised.
+    /// Integral of 1/G up to the time, normalised.
     censoring: Vec<f64>,
     /// 1/G.
     inverse_censoring: Vec<f64>,
-    /// The share of the horizon after it; empty where no restricted mean is wanted.
+    /// Share of the horizon after the time; empty if restricted means are not needed.
     horizon: Vec<f64>,
 }
 
 impl Times {
-    /// For rows of this total weight, and restricted means up to a horizon.
+    /// For rows of this total weight; restricted means extend to the horizon, if one is given.
     pub fn new(timeline: &Timeline, weight: f64, horizon: Option<f64>) -> Self {
         let (plain, censoring) = timeline.integrals(weight);
         let inverse_censoring = timeline.inverse_censoring.clone();
@@ -31,7 +31,7 @@ impl Times {
         Times { plain, censoring, inverse_censoring, horizon }
     }
 
-    /// Whether restricted means are wanted.
+    /// Whether restricted means are computed.
     pub fn has_horizon(&self) -> bool {
         !self.horizon.is_empty()
     }
@@ -76,7 +76,7 @@ impl Times {
         let (mut n, mut v): (f64, f64) = (rows.clone().map(|row| row.1).sum(), 0.0);
         let (mut survival, mut ratio, mut loss) = (1.0, 1.0 / n.max(1.0), 0.0);
         let rest = |k: usize| self.horizon.get(k).copied().unwrap_or(0.0);
-        // Nobody has left before the first time.
+        // Before the first time all rows are at risk.
         let (mut last, mut mean) = (0, self.horizon.first().map_or(0.0, |rest| 1.0 - rest));
         for (code, weight) in rows {
             let k = (code / 2) as usize;
@@ -105,14 +105,14 @@ impl Times {
     }
 }
 
-/// Runs of rows with equal [`Code`], one after the other.
+/// Runs of rows with equal [`Code`], in the order of time.
 pub trait Source<L: RowLanes, const V: usize> {
-    /// Code, total weight, and weight of the true side of every lane, of the next run.
+    /// The code of the next run, its total weight, and the weight of the true side of every lane.
     fn next(&mut self, lanes: L) -> Option<(Code, f64, [L::Real; V])>;
 }
 
-/// Where a pass writes: losses and, where they are wanted, restricted means of the false and of the
-/// true side of every lane.
+/// Output of a pass: the losses of the false and of the true side of every lane, and their
+/// restricted means if these are needed.
 pub struct Sides<'a> {
     /// Losses.
     pub losses: [&'a mut [f64]; 2],
@@ -136,8 +136,8 @@ pub fn weigh<L: RowLanes, const V: usize>(
     (at_risk, weight)
 }
 
-/// Writes what both sides of every lane lose, and where they are wanted their restricted `MEANS`;
-/// `weight` is that of the true sides, and of all rows. O(rows).
+/// Writes the losses of both sides of every lane, and with `MEANS` their restricted means. `weight`
+/// is the weight of the true sides and of all rows. O(rows).
 #[inline(always)]
 pub fn losses<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
     lanes: L,
@@ -170,19 +170,19 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
     for v in 0..V {
         others[v] = splat(weight) - at_risk[v];
     }
-    // Nobody has left before the first time.
+    // Before the first time all rows are at risk.
     let mut rest = if MEANS { times.horizon[0] } else { 1.0 };
     let mut yes = Side::<L, V>::new(lanes, at_risk, 1.0 - rest);
     let mut no = Side::<L, V>::new(lanes, others, 1.0 - rest);
     let mut ours = Stretch { at_risk, integral: zero, events: zero };
     let mut all = Stretch { at_risk: weight, integral: 0.0, events: 0.0 };
-    // Sums of many censorings are sums of blocks, so that few roundings add up.
+    // Many censorings are summed in blocks, so that few roundings accumulate.
     let (mut blocks, mut of_blocks) = (zero, 0.0);
-    // The tables have one length, so one check covers all of them.
+    // The slices have the same length, so one check covers all of them.
     let n = times.plain.len();
     let (plain, censoring) = (&times.plain[..n], &times.censoring[..n]);
     let inverse_censoring = &times.inverse_censoring[..n];
-    // Integrals up to the last run, and to the last event.
+    // Integrals up to the previous run, and up to the previous event.
     let (mut censoring_before, mut plain_before, mut n_censored) = (censoring[0], plain[0], 0);
     loop {
         let run = runs.next(lanes);
@@ -256,7 +256,7 @@ fn walk<L: RowLanes, const V: usize, S: Source<L, V>, const MEANS: bool>(
     }
 }
 
-/// The losses of the fitted curves: every run ends a piece on either side of every column.
+/// Losses of the best curves: every run ends a piece on either side of every column.
 #[inline(always)]
 fn fit<L: RowLanes, const V: usize, S: Source<L, V>>(
     lanes: L,

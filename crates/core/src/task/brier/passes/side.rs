@@ -1,4 +1,4 @@
-//! The Kaplan–Meier loss on either side of the splits, from event to event.
+//! The Kaplan–Meier loss on one side of the splits, from event to event.
 
 use crate::simd::RowLanes;
 
@@ -11,12 +11,12 @@ pub(super) struct Side<L: RowLanes, const V: usize> {
     ratio: [L::Real; V],
     happened: [L::Real; V],
     pub(super) loss: [L::Real; V],
-    /// Restricted mean, as a share of the horizon; only where it is asked for.
+    /// Restricted mean, as a share of the horizon; only computed if needed.
     pub(super) mean: [L::Real; V],
 }
 
-/// Values that all lanes share between two events of the node: the time between them, 1/G at the
-/// second, and the share of the horizon.
+/// Values between two events of the node that are the same for all lanes: the time between the
+/// events, 1/G at the second one, and the share of the horizon.
 #[derive(Clone, Copy)]
 pub(super) struct Step<L: RowLanes> {
     pub(super) plain: L::Real,
@@ -25,20 +25,20 @@ pub(super) struct Step<L: RowLanes> {
     pub(super) any_censored: bool,
 }
 
-/// Weights from one event of the node to the next.
+/// Weights between one event of the node and the next.
 #[derive(Clone, Copy)]
 pub(super) struct Stretch<T> {
-    /// At risk before the second event.
+    /// Weight at risk before the second event.
     pub(super) at_risk: T,
-    /// Weight at risk over G, integrated. All terms are positive, so that a side and the rest of
-    /// the node are off by a share of what the node can lose.
+    /// Integral of the weight at risk over G. All terms are positive, so the errors of a side and
+    /// of the rest of the node are relative to what the node can lose.
     pub(super) integral: T,
-    /// Events at the second of the two times.
+    /// Events at the second time.
     pub(super) events: T,
 }
 
 impl<L: RowLanes, const V: usize> Side<L, V> {
-    /// Before any event; `mean` of the horizon lies before the first time.
+    /// The state before any event; the share `mean` of the horizon lies before the first time.
     #[inline(always)]
     pub(super) fn new(lanes: L, at_risk: [L::Real; V], mean: f64) -> Self {
         let (zero, one) = (lanes.splat_real(0.0), lanes.splat_real(1.0));
@@ -50,7 +50,7 @@ impl<L: RowLanes, const V: usize> Side<L, V> {
         Side { survival: [one; V], ratio, happened: [zero; V], loss: [zero; V], mean }
     }
 
-    /// Integrates up to the next event, and takes it in.
+    /// Integrates up to the next event, then applies it.
     #[inline(always)]
     pub(super) fn advance<const MEANS: bool>(
         &mut self,
