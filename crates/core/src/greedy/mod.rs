@@ -63,7 +63,7 @@ trait Criterion {
     /// if no split of the node can gain anything.
     fn enter(&mut self, rows: &[u32], path: &[usize]) -> bool;
 
-    /// [`size`](fn@size) of a row.
+    /// [`size`](fn@crate::data::size) of a row.
     fn size(&self, row: u32) -> i64;
 
     /// Offers the thresholds of the current node, or those that may be the best: by column, then
@@ -142,7 +142,7 @@ struct Group<'a> {
     columns: &'a Columns<'a>,
     rows: Range<usize>,
     smallest: Smallest,
-    /// Total [`size`](fn@size) of the rows.
+    /// Total [`size`](fn@crate::data::size) of the rows.
     total: i64,
 }
 

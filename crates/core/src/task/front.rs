@@ -123,7 +123,7 @@ pub trait FrontTask<const K: usize>: Task<Cost = [i64; K]> {
         true
     }
 
-    /// As [`ScalarTask::widest`].
+    /// As [`ScalarTask::widest`](super::ScalarTask::widest).
     fn widest(&self) -> (&'static str, String) {
         ("sample_weight", "the weights".into())
     }

@@ -1,6 +1,6 @@
 //! The cheapest label of a leaf, for any costs of giving a label to a row.
 //!
-//! The cost of a leaf is the minimum over labels k of Σ cost[i][k], with one channel per label.
+//! The cost of a leaf is the minimum over labels k of `Σ cost[i][k]`, with one channel per label.
 //! Accuracy, balanced accuracy, cost matrices, costs per row and policies all have this form and
 //! share these lanes. Each has a file that defines its costs.
 
