@@ -85,7 +85,7 @@ def unmasked(values: Any, label: str) -> Any:
 
 
 def transposed(matrix: NDArray[Any]) -> NDArray[Any]:
-    """Transpose in C order; by blocks of rows, since a large one at once misses every cache."""
+    """Transpose in C order, by blocks of rows; a large array at once would miss every cache."""
     result = np.empty(matrix.shape[::-1], dtype=matrix.dtype)
     for start in range(0, len(matrix), _BLOCK):
         result[:, start : start + _BLOCK] = matrix[start : start + _BLOCK].T
@@ -100,7 +100,7 @@ def check_names(frame: Any, label: str) -> list[Any]:
     ValueError
         When one occurs twice.
     """
-    # asked of the frame itself: narwhals refuses duplicate names in words of its own
+    # Checked on the frame itself, because narwhals has its own error for duplicate names.
     names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
     repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
     if repeated:

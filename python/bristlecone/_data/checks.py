@@ -1,4 +1,4 @@
-"""Parameters are checked here; what comes by row, in :mod:`bristlecone._data.rows`."""
+"""Checks of parameters; those of arguments by row are in :mod:`bristlecone._data.rows`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 def check_times(times: ArrayLike, *, ascending: bool = False) -> NDArray[np.float64]:
-    """Times as float64 (n_times,), finite and not negative; strictly ascending where asked for.
+    """Times as float64 (n_times,), finite and not negative; strictly ascending on request.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def check_times(times: ArrayLike, *, ascending: bool = False) -> NDArray[np.floa
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value of a file is a finite number (and no boolean)."""
+    """Whether a value from a file is a finite number (and not a boolean)."""
     try:
         return type(value) in (int, float) and math.isfinite(value)
     except OverflowError:  # a whole number beyond the range of float64
@@ -91,7 +91,7 @@ def check_seed(name: str, value: Any) -> None:
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """Threads that ``n_jobs`` asks for: None is one, -1 all, -2 all but one.
+    """Number of threads for ``n_jobs``: None is one, -1 all, -2 all but one.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Sums of weights that do not depend on the order of the rows or on how they are divided."""
+"""Sums of weights that do not depend on the order of the rows or on how these are divided."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Bits of a digit: sums of 2**37 digits fit in 64 bits, and those of a call in doubles.
+# Bits of a digit. Sums of 2**37 digits fit into 64 bits, and those of one call into doubles.
 _BITS = 26
 _MOST_ROWS = 1 << 26
 
 
 class ExactValues:
-    """Numbers that are summed exactly, again and again: float64 >= 0 as digits to base 2**26.
+    """Numbers that are summed exactly and repeatedly: float64 >= 0 as digits to base 2**26.
 
     Every number is Σ digit · 2**(26 j) with at most three digits.
 
@@ -42,7 +42,7 @@ class ExactValues:
             rest = rest - np.ldexp(digit, _BITS * exponent)
             kept = rest > 0
             rows, rest, exponent = rows[kept], rest[kept], exponent[kept] - 1
-        # By exponent the rows that have the digit, None for all of them, and the digits.
+        # For every exponent: the rows that have the digit (None for all), and the digits.
         self._digits: dict[int, tuple[Integers | None, NDArray[np.uint32]]] = {}
         for j, parts in found.items():
             rows, digit = (np.concatenate(of) for of in zip(*parts, strict=True))
@@ -54,7 +54,7 @@ class ExactValues:
             self._digits[j] = None, dense
 
     def sums(self, place: NDArray[np.integer], size: int) -> ExactSums:
-        """Sums of the numbers by the place of each, an integer from 0 to ``size - 1``; O(n)."""
+        """Sums of the numbers by the position of each, an integer from 0 to ``size - 1``; O(n)."""
         digits = {}
         for j, (rows, digit) in self._digits.items():
             at = place if rows is None else place[rows]
@@ -67,10 +67,10 @@ class ExactValues:
 
 
 class ExactSums:
-    """Sums of float64 >= 0 at ``size`` places, as exact sums of their digits to base 2**26.
+    """Sums of float64 >= 0 at ``size`` positions, as exact sums of their digits to base 2**26.
 
-    The digits of each exponent are summed as integers, so sums of parts add up to the very sums of
-    the whole.
+    The digits of each exponent are summed as integers, so the sums of parts add up exactly to the
+    sums of the whole.
 
     Parameters
     ----------
@@ -85,11 +85,11 @@ class ExactSums:
         self.digits: dict[int, Integers] = dict(digits or {})
 
     def at(self, place: NDArray[np.integer]) -> ExactSums:
-        """The sums at these places."""
+        """The sums at these positions."""
         return ExactSums(len(place), {j: digit[place] for j, digit in self.digits.items()})
 
     def plus(self, other: ExactSums, place: NDArray[np.integer]) -> ExactSums:
-        """These sums with those of ``other`` added at distinct places."""
+        """These sums, with those of ``other`` added at distinct positions."""
         digits = dict(self.digits)
         for j, digit in other.digits.items():
             own = digits.get(j)
@@ -99,7 +99,7 @@ class ExactSums:
         return ExactSums(self.size, digits)
 
     def totals(self) -> Floats:
-        """The sums as float64, of the same digits always the same."""
+        """The sums as float64; equal digits always give equal numbers."""
         total = np.zeros(self.size)
         for j in sorted(self.digits):
             total += np.ldexp(self.digits[j].astype(np.float64), _BITS * j)
@@ -109,9 +109,9 @@ class ExactSums:
 def product_sum(values: Floats, times: ArrayLike) -> float:
     """Σ values · times, rounded once.
 
-    Every product is split into its double and the rounding error of that (Dekker, "A
-    floating-point technique for extending the available precision", Numerische Mathematik 18,
-    1971), so whole ``times`` give the very sum of values that are repeated as often.
+    Every product is split into its double and the rounding error (Dekker, "A floating-point
+    technique for extending the available precision", Numerische Mathematik 18, 1971), so whole
+    ``times`` give exactly the sum of values that are repeated as often.
     """
     factor = np.asarray(times, dtype=np.float64)
     product = values * factor

@@ -1,4 +1,4 @@
-"""Data frames: which library those of a user are of, others of that library, and pandas."""
+"""Data frames: the library of a user's frame, and frames of this library and of pandas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def native_frame(columns: Sequence[tuple[str, NDArray[Any]]], backend: str) -> A
 def correctly_rounded() -> dict[str, str]:
     """Options with which ``pandas.read_csv`` rounds numbers correctly.
 
-    pandas does so by default from 3.1 on, and warns of the option.
+    From 3.1 on this is the default of pandas, which warns of the option.
     """
     import pandas as pd
 

@@ -15,11 +15,11 @@ from bristlecone._data.arrays import as_array, unmasked
 from bristlecone._data.rows import check_row_labels, row_count
 from bristlecone.exceptions import InvalidParameterError
 
-# Constraints on the rates of groups, as the engine calls them.
+# Constraints on the rates of groups, by their names in the engine.
 PARITY, EQUAL_OPPORTUNITY = "demographic-parity", "equality-of-opportunity"
 EQUAL_ODDS = "equalized-odds"
 
-# Classes of the rows of every rate that a constraint compares; None for all rows.
+# Class of the rows of every rate that a constraint compares; None for all rows.
 COMPARED: dict[str, tuple[int | None, ...]] = {
     PARITY: (None,),
     EQUAL_OPPORTUNITY: (1,),
@@ -28,7 +28,7 @@ COMPARED: dict[str, tuple[int | None, ...]] = {
 
 
 class Groups(NamedTuple):
-    """Groups: ``values`` in sorted order, ``codes`` int64 (n,) with every row's place in them.
+    """Groups: ``values`` in sorted order, and ``codes`` int64 (n,), every row's position in them.
 
     ``name`` is what messages call them.
     """
@@ -57,7 +57,7 @@ def codes_of(
     if len(array) != n_samples:
         raise ValueError(f"{rows_of} has {n_samples} rows but {name} has {len(array)}")
     if array.dtype.kind == "T":
-        # NumPy's text of variable length, which scikit-learn does not know.
+        # NumPy's text of variable length, which scikit-learn does not support.
         array = np.array(array.tolist())
     if array.dtype.kind in "mM" and np.isnat(array).any():
         raise ValueError(f"{name} is missing in row {int(np.argmax(np.isnat(array)))}")
@@ -78,7 +78,7 @@ def codes_of(
             raise ValueError(f"{name} mixes labels of several types: {names}")
     if array.dtype.kind not in "biuUS":
         check_classification_targets(array)
-    # Looked up, not np.unique's inverse, which sorts all rows.
+    # Searched, because np.unique's inverse would sort all rows.
     classes = np.unique(array)
     return classes, np.searchsorted(classes, array).astype(np.int64)
 
@@ -112,9 +112,9 @@ def check_groups(
     why: str,
     most: int = 2,
 ) -> Groups | None:
-    """Groups of the rows that are kept (None: all), from those given or else a column of ``X``.
+    """Groups of the rows that are kept (None: all), either given or a column of ``X``.
 
-    None when there is neither. Groups without a row that is kept do not count.
+    None if there is neither. Groups without any row that is kept do not count.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def group_confusion(
 def group_rates(constraint: str, confusion: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rates of positive predictions that a constraint compares.
 
-    Shape (n_groups,), or (n_groups, 2) where there are two per group; NaN without a row.
+    Shape (n_groups,), or (n_groups, 2) if there are two rates per group; NaN without a row.
     """
     rates = []
     for of_class in COMPARED[constraint]:

@@ -1,4 +1,4 @@
-"""Numbers as they are written."""
+"""Numbers in the form in which people write them."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ _NUMBER = {
 
 
 def parse_number(text: str, mark: str = ".") -> float | None:
-    """The number that the whole text is, None if it is none."""
+    """The number that the whole text represents; None if it is not a number."""
     return float(text.replace(mark, ".")) if _NUMBER[mark].fullmatch(text) else None

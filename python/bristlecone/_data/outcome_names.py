@@ -1,7 +1,7 @@
-"""Which column of a DataFrame is the event, the time and the entry: by name, never by values.
+"""Finds the event, time and entry columns of a DataFrame by their names, never by their values.
 
-Values cannot say: an indicator of censoring looks like one of events and would turn the outcome
-around. A name is taken only if it can mean one thing.
+Values are ambiguous: an indicator of censoring looks like one of events and would invert the
+outcome. A name is only accepted if it can mean one thing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REVERSED = _words("censored censor censoring cens alive survived")
 LETTERS = {"e": "event", "d": "event", "t": "time"}
 """Names of a single letter; within longer names a letter may mean anything."""
 
-# Words that may stand beside another without changing its meaning.
+# Words that may accompany another without changing its meaning.
 _BESIDE_EVENT = EVENTS | _words("is has had was indicator flag occurred")
 _BESIDE_TIME = TIMES | EVENTS | _words("survival to in until date")
 _BESIDE_ENTRY = ENTRIES | _words("time date")
@@ -47,7 +47,7 @@ _STOPS = frozenset({"stop", "tstop", "exit"})
 
 
 class Columns(NamedTuple):
-    """Names of the columns of an outcome; ``entry`` is None where there is none."""
+    """Names of the columns of an outcome; ``entry`` is None if there is none."""
 
     event: Any
     time: Any

@@ -1,4 +1,4 @@
-"""Right-censored outcomes in the forms users have them, checked once."""
+"""Right-censored outcomes in the usual forms, checked once."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ _ENTRY = "entry"
 
 _DAY = np.timedelta64(1, "D")
 
-# An event column with at most this many codes is taken for competing risks.
+# An event column with at most this many codes is assumed to contain competing risks.
 _MOST_CODES = 10
 
 
 class Survival(NamedTuple):
     """Right-censored outcomes: ``event`` bool (n,), ``time`` float64 (n,), finite, >= 0.
 
-    ``entry`` float64 (n,) is the time from which a row was observed, 0 <= entry < time; None when
-    every row was from the start.
+    ``entry`` float64 (n,) is the time from which a row was observed, 0 <= entry < time; None if
+    every row was observed from the start.
     """
 
     event: NDArray[np.bool_]
@@ -123,9 +123,9 @@ def as_structured(survival: Survival) -> NDArray[np.void]:
 def check_survival(y: Any, name: str = "y", *, entry_allowed: bool = True) -> Survival:
     """Event indicators and times from any form of ``y`` that :func:`outcome` and ``fit`` describe.
 
-    ``name`` is what messages call ``y``. Checked outcomes are taken as they are. The columns of a
-    DataFrame are recognised by their names (outcome_names.py), the fields of a structured array
-    by their types.
+    ``name`` is what messages call ``y``. Checked outcomes are returned unchanged. The columns of a
+    DataFrame are recognised by their names (outcome_names.py), the fields of a structured array by
+    their types.
 
     Raises
     ------
@@ -142,15 +142,15 @@ def check_survival(y: Any, name: str = "y", *, entry_allowed: bool = True) -> Su
 
 
 def delayed(entry: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-    """The times of entry; None where no row enters late."""
+    """The times of entry; None if no row enters late."""
     return entry if entry is not None and entry.any() else None
 
 
 def read_causes(y: Any) -> Survival:
     """Outcomes with several causes: ``event`` is int64, the cause of the event, 0 if censored.
 
-    The forms are those of ``check_survival``. In a structured array the event is the field of
-    integers (or booleans) and the time that of floats; two fields of integers are recognised by
+    Accepts the forms of ``check_survival``. In a structured array the event is the field of
+    integers (or booleans), and the time that of floats; two fields of integers are recognised by
     their names.
 
     Raises
@@ -163,7 +163,7 @@ def read_causes(y: Any) -> Survival:
 
 
 def either_outcome(y: Any) -> Survival:
-    """Outcomes as ``check_survival`` reads them, or else ``read_causes``; the former's errors."""
+    """Outcomes as in ``check_survival`` (with its errors), or else as in ``read_causes``."""
     try:
         return check_survival(y)
     except ValueError:
@@ -173,7 +173,7 @@ def either_outcome(y: Any) -> Survival:
 
 
 def check_causes(y: Any, n_causes: int | None = None) -> Survival:
-    """As ``read_causes`` for a fit, where every cause occurs unless their number is given.
+    """As ``read_causes`` for a fit, in which every cause occurs unless their number is given.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def check_causes(y: Any, n_causes: int | None = None) -> Survival:
                 f"y has an event of cause {cause[row]} in row {row}, but n_causes is {n_causes}"
             )
         return survival
-    # Before a range of them is made: a cause may be of any size.
+    # Checked before the range is made, because a cause may be of any size.
     if found[-1] != found.size:
         unused = next(k for k, code in enumerate(found.tolist(), start=1) if k != code)
         raise ValueError(
@@ -204,7 +204,7 @@ def check_causes(y: Any, n_causes: int | None = None) -> Survival:
 
 
 def is_outcome(values: Any) -> bool:
-    """Whether these are outcomes in a form of ``check_survival``, and no single column."""
+    """Whether these are outcomes in a form of ``check_survival``, and not a single column."""
     if isinstance(values, np.ndarray):
         return bool(values.dtype.names)
     return (
@@ -220,7 +220,7 @@ def as_survival(
     entry: tuple[Any, str] | None = None,
     as_event: AsEvent | None = None,
 ) -> Survival:
-    """Outcomes from columns, each with what messages call it.
+    """Outcomes from columns, each with its name in messages.
 
     ``as_event`` reads the event; by default it has two values.
 
@@ -271,7 +271,7 @@ def _is_pair(y: Any) -> bool:
 
 
 def _is_column(values: Any) -> bool:
-    """Whether it may be a column; two tuples are two rows."""
+    """Whether this may be a column; two tuples are two rows."""
     return not (np.isscalar(values) or isinstance(values, tuple))
 
 
@@ -318,7 +318,7 @@ def _from_columns(
 def _times(
     time: tuple[NDArray[Any], str], entry: tuple[NDArray[Any], str] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Times and entries (or None) of arrays and what messages call them."""
+    """Times and entries (or None) from arrays with their names in messages."""
     if entry is None:
         return _as_time(*time), None
     values, label = _as_dates(*time)
@@ -395,7 +395,7 @@ def _about_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
 
 
 def _as_dates(values: NDArray[Any], label: str) -> tuple[NDArray[Any], str]:
-    """Objects that are all dates or all durations as datetime64 or timedelta64."""
+    """Objects as datetime64 or timedelta64 if all are dates or all are durations."""
     if values.dtype == object and values.size:
         items = values.tolist()
         if all(isinstance(x, datetime.timedelta) for x in items):
@@ -419,7 +419,7 @@ def _without_zone(moment: datetime.date) -> datetime.date:
 def _days_between(
     start: NDArray[Any], start_label: str, stop: NDArray[Any], label: str
 ) -> NDArray[np.float64]:
-    """Days from a date to a later one, with their fractions."""
+    """Days from a date to a later one, including fractions."""
     days = (stop - start) / _DAY
     if (days < 0).any():
         row = int(np.argmax(days < 0))

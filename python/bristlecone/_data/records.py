@@ -1,4 +1,4 @@
-"""Records of a JSON document: declared once, read without trust, refused by the field's name."""
+"""Records of a JSON document: declared once, and read as untrusted input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 NotNegative = Annotated[float, Meta(ge=0.0)]
-# JSON has no other numbers, but dictionaries may.
+# JSON has no such numbers, but dictionaries may contain them.
 Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 
 _AT = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?", re.DOTALL)
@@ -37,11 +37,11 @@ _SAID = {
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A JSON object of these fields: every one is needed, and no other is known."""
+    """A JSON object with exactly these fields."""
 
     @classmethod
     def of(cls: type[Written], value: Any, **more: Any) -> Written:
-        """The record of a value with attributes of these names; ``more`` are given as they are.
+        """The record of a value with attributes of these names; ``more`` are used unchanged.
 
         Raises
         ------
@@ -70,7 +70,7 @@ def read(kind: type[Kind], text: str | bytes) -> Kind:
 
 
 def convert(kind: type[Kind], value: Any) -> Kind:
-    """Value of a declared type from plain values; ModelFormatError as in ``read``."""
+    """Value of a declared type from plain values; raises ModelFormatError as ``read`` does."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -93,7 +93,7 @@ def _told(message: str) -> str:
 
 @contextmanager
 def within(path: str) -> Iterator[None]:
-    """Put the name of the record before the field that an error names."""
+    """Put the name of the record before the field in an error."""
     try:
         yield
     except ModelFormatError as error:
@@ -154,7 +154,7 @@ def matrix(
 
 
 def monotone(values: Sequence[float], name: str, *, low: float, high: float, sign: int) -> Floats:
-    """Numbers within [low, high] that never fall (``sign`` 1) or never rise (-1)."""
+    """Numbers within [low, high] that never decrease (``sign`` 1) or never increase (-1)."""
     found = floats(values, name)
     wrong = (found < low) | (found > high)
     if wrong.any():

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from bristlecone._data.arrays import as_array, check_not_negative, type_name
 from bristlecone.exceptions import InvalidParameterError
 
-# Within these limits no sum, product or ratio of weights overflows or underflows.
+# Within these limits, no sum, product or ratio of weights overflows or underflows.
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
 
 
 class CheckedRows(Protocol):
-    """Rows of a fit, all of positive weight: a named tuple with their outcomes besides."""
+    """Rows of a fit, all of positive weight: a named tuple, to which subclasses add outcomes."""
 
     @property
     def X(self) -> Any:
@@ -48,7 +48,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float6
 
 
 def check_weights(values: Any, name: str, n_samples: int) -> NDArray[np.float64]:
-    """As ``check_sample_weight``, of some rows of a fit, whose weights may all be zero."""
+    """As ``check_sample_weight`` for some rows of a fit, whose weights may all be zero."""
     weight = row_numbers(values, name, n_samples)
     check_not_negative(weight, name, "weights")
     extreme = (weight > _MOST_WEIGHT) | ((weight < _LEAST_WEIGHT) & (weight > 0))
@@ -104,7 +104,7 @@ def check_row_labels(rows: Any, *, of: str = "X", **by_row: Any) -> None:
 
 
 def _indices(values: Any) -> list[Any]:
-    """Index of a pandas object, or those of the two of a pair."""
+    """Index of a pandas object, or the indices of both if it is a pair."""
     if isinstance(values, np.ndarray):
         return []
     if isinstance(values, (tuple, list)):
@@ -132,7 +132,7 @@ def row_count(X: Any) -> int:
 
 
 def take_rows(X: Any, kept: NDArray[np.bool_]) -> Any:
-    """Only the rows where the mask is true, in the container they came in."""
+    """Only the rows where the mask is true, in the original container."""
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True).filter(kept.tolist()).to_native()
     if isinstance(X, (list, tuple)):
@@ -141,5 +141,5 @@ def take_rows(X: Any, kept: NDArray[np.bool_]) -> Any:
 
 
 def _is_only_array_like(X: Any) -> bool:
-    """Whether ``X`` turns into an array but has nothing else of one."""
+    """Whether ``X`` can be turned into an array but has no other property of one."""
     return hasattr(X, "__array__") and not hasattr(X, "shape")

@@ -1,4 +1,4 @@
-"""The rows of a survival fit, checked once; everything behind relies on it."""
+"""The rows of a survival fit, checked once; later steps rely on it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ from bristlecone._data.rows import (
 class TrainingData(NamedTuple):
     """Checked rows of a fit: all of positive weight, at least two, at least one event.
 
-    ``kept`` (one boolean per row given) says which those are; None when all are. ``group`` is 0
-    or 1 per row, of the two values ``groups``, where trees are to be fair to two groups.
-    ``event_free`` is the split that isolates rows without events, if there is one.
-    ``smoothed`` are the events that a search is for, where a teacher has smoothed them. ``cause``
-    is the cause of the event, 0 if censored, where there are competing risks, of ``n_causes``.
-    ``place`` is the position of each time among the distinct times, if it is known; the engine
-    checks it.
+    ``kept`` (one boolean per given row) says which rows these are; None for all. ``group`` is 0 or
+    1 per row, for the two values ``groups``, if trees are to be fair to two groups. ``event_free``
+    is the split that isolates rows without events, if there is one. ``smoothed`` are the events
+    that the search uses, if a teacher has smoothed them. With competing risks, ``cause`` is the
+    cause of the event, 0 if censored, and ``n_causes`` their number. ``place`` is the position of
+    each time among the distinct times, if known; the engine checks it.
     """
 
     X: Any
@@ -47,7 +46,7 @@ class TrainingData(NamedTuple):
 
     @property
     def outcomes(self) -> dict[str, NDArray[Any] | None]:
-        """Outcomes and weights, as tasks of the engine take them."""
+        """Outcomes and weights in the form of the engine's tasks."""
         return {
             "time": self.time,
             "event": self.event,
@@ -60,7 +59,7 @@ class TrainingData(NamedTuple):
 def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
     """Check the rows of a survival fit and leave out those of weight zero.
 
-    The columns of ``X`` are checked by whoever reads them (encoder or estimator).
+    The columns of ``X`` are checked by the encoder or estimator that reads them.
 
     Raises
     ------
@@ -78,7 +77,7 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
     if weight is not None and not weight.all():
         kept = weight > 0
         X, event, time, weight = take_rows(X, kept), event[kept], time[kept], weight[kept]
-        # Without late rows there is no delayed entry, as if the others had not been given.
+        # If no row enters late, continue as if no entry times had been given.
         entry = None if entry is None else delayed(entry[kept])
     if len(event) < 2:
         raise ValueError(
@@ -86,7 +85,7 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
         )
     if not event.any():
         raise ValueError("y has no event: every row is censored")
-    # The times are sorted once for all that a fit does.
+    # The times are sorted once for all steps of a fit.
     place = rank_values(time)[0].astype(np.int64)
     return TrainingData(X, event, time, weight, entry, kept, place=place)
 
@@ -94,7 +93,7 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
 def check_cause_data(
     X: Any, y: Any, sample_weight: Any = None, n_causes: int | None = None
 ) -> TrainingData:
-    """Check the rows of a fit with competing risks; ``event`` is one of any cause.
+    """Check the rows of a fit with competing risks; ``event`` is an event of any cause.
 
     Raises
     ------
@@ -115,7 +114,7 @@ def check_cause_data(
 
 
 def check_row_losses(name: str, losses: Any, data: TrainingData) -> NDArray[np.float64]:
-    """Losses per row as float64, those of the rows kept for the fit.
+    """Losses per row as float64, for the rows that the fit keeps.
 
     Raises
     ------

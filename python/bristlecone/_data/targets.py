@@ -15,19 +15,19 @@ from bristlecone._data.groups import codes_of
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
 from bristlecone.exceptions import InvalidParameterError
 
-# Weighted exposures below this share of the largest, or of 1, have lost digits in doubles.
+# Weighted exposures below this share of the largest, or of 1, lose digits in doubles.
 _LEAST_EXPOSURE = 2.0**-960
 
-# Leaves report the variance of the rates, and squares of larger rates overflow.
+# Leaves report the variance of the rates, and the squares of larger rates overflow.
 _MOST_RATE = 2.0**500
 
 
 class LabelledData(NamedTuple):
     """Checked rows of a fit to labels, all of positive weight.
 
-    ``labels`` int64 (n,) counts in ``classes``; ``kept`` bool says which of the given rows these
-    are, for whatever else was given by row. ``smoothed`` (n, n_classes) are the shares of the
-    classes that a search is for, where a teacher has smoothed them.
+    ``labels`` int64 (n,) are positions in ``classes``. ``kept`` bool says which of the given rows
+    these are, for other arguments with one entry per row. ``smoothed`` (n, n_classes) are the
+    shares of the classes that the search uses, if a teacher has smoothed them.
     """
 
     X: Any
@@ -41,8 +41,8 @@ class LabelledData(NamedTuple):
 class NumericData(NamedTuple):
     """Checked rows of a fit to numbers, all of positive weight; ``kept`` as in LabelledData.
 
-    Counts have an ``exposure`` each, or 1. ``smoothed`` (n,) are the targets that a search is for,
-    where a teacher has smoothed them.
+    Counts have an ``exposure`` each, or 1. ``smoothed`` (n,) are the targets that the search uses,
+    if a teacher has smoothed them.
     """
 
     X: Any
@@ -54,7 +54,7 @@ class NumericData(NamedTuple):
 
     @property
     def sought(self) -> NumericData:
-        """The rows with the targets that a search is for."""
+        """The rows with the targets that the search uses."""
         return self if self.smoothed is None else self._replace(target=self.smoothed, smoothed=None)
 
     @property
@@ -64,7 +64,7 @@ class NumericData(NamedTuple):
 
     @property
     def rate_weight(self) -> NDArray[np.float64] | None:
-        """Weights of the rates: the exposures, weighted; None for one each."""
+        """Weights of the rates: the weighted exposures; None for one each."""
         if self.exposure is None or self.weight is None:
             return self.weight if self.exposure is None else self.exposure
         return self.weight * self.exposure
@@ -73,7 +73,7 @@ class NumericData(NamedTuple):
 class CostlyData(NamedTuple):
     """Checked rows with the cost of every label, float64 (n, n_classes).
 
-    ``smoothed`` are the costs that a search is for, where a teacher has smoothed them.
+    ``smoothed`` are the costs that the search uses, if a teacher has smoothed them.
     """
 
     X: Any
@@ -88,7 +88,7 @@ class GroupedData(NamedTuple):
     """Checked rows with the group of each, int64 (n,).
 
     ``weight`` includes that of the class; ``group_weight`` is the weight of a row in the rate of
-    its group, None where that is ``weight``.
+    its group, None if it equals ``weight``.
     """
 
     X: Any
@@ -103,10 +103,10 @@ class GroupedData(NamedTuple):
 class PolicyData(NamedTuple):
     """Checked rows with the estimated outcome of every treatment, float64 (n, n_treatments).
 
-    ``treatment`` int64 (n,) counts in ``treatments``. ``outcome`` float64 (n,) is what followed;
-    of censored outcomes it is the time, and ``happened`` says whether it is that of an event.
-    ``propensity`` (n,) of the treatment that the row had, and ``predicted_outcomes``, are those
-    that the user gave, if any and if the rewards rest on them.
+    ``treatment`` int64 (n,) are positions in ``treatments``. ``outcome`` float64 (n,) is the
+    observed outcome; if it is censored, it is the time, and ``happened`` says whether it is that of
+    an event. ``propensity`` (n,), of the treatment that the row had, and ``predicted_outcomes`` are
+    those that the user gave, if any, and if the rewards depend on them.
     """
 
     X: Any
@@ -138,8 +138,8 @@ def check_labelled_data(
 ) -> LabelledData:
     """Check the rows of a fit to labels and leave out those of weight zero.
 
-    The classes are those of the rows whose ``sample_weight`` is positive; the weight of a row is
-    that of the row times that of its class.
+    The classes are those of the rows with a positive ``sample_weight``. The weight of a row is its
+    own times that of its class.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def _weighted_by_class(
     kept: NDArray[np.bool_],
     weight: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
-    """Weight of every row times that of its class; 0 where the row's own is."""
+    """Weight of every row times that of its class; 0 if the row's own weight is 0."""
     balanced = isinstance(class_weight, str) and class_weight == "balanced"
     if not isinstance(class_weight, dict) and not balanced:
         raise InvalidParameterError(

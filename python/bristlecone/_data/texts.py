@@ -8,7 +8,7 @@ import numpy as np
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number with so many significant digits, or all before the point; "–" for none."""
+    """A number with this many significant digits, or all before the point; "–" for none."""
     if value is None or not math.isfinite(value):
         return "–"
     if abs(value) < 1e15 and (value == int(value) or abs(value) >= 10.0**digits):
@@ -28,7 +28,7 @@ def percent(share: float, digits: int = 3) -> str:
 
 
 def round_numbers(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers from ``low`` to ``high``, evenly spaced: at most ``most``, where possible."""
+    """Round numbers from ``low`` to ``high``, evenly spaced: at most ``most``, if possible."""
     span = high - low
     if not span > 0 or not math.isfinite(span):
         return [low] if math.isfinite(low) else []

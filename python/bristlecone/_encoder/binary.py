@@ -49,7 +49,7 @@ from bristlecone.exceptions import ColumnWarning, InvalidParameterError, ModelFo
 
 Floats = NDArray[np.float64]
 
-# From so many rows on columns take memory that counts.
+# From this number of rows on, columns take a noticeable amount of memory.
 _MANY_ROWS = 1 << 14
 
 _THRESHOLDS = "quantiles", "midpoints", "kmeans", "ensemble", "all"
@@ -247,11 +247,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         exposure: Floats | None = None,
         whole: bool = False,
     ) -> Callable[[], Encoded] | None:
-        """As ``fit``; returns how to encode the rows, unless rows of weight zero were left out.
+        """As ``fit``. Returns how to encode the rows, unless rows of weight zero were left out.
 
-        The caller need not read them again. ``target`` makes the ``y``, which few columns need;
-        rates may have exposures. Columns of many rows are bins between the thresholds, unless they
-        are to be ``whole``, for other thresholds.
+        The caller then need not read the rows again. ``target`` computes the ``y``, which few
+        columns need; rates may have exposures. Columns with many rows are stored as bins between
+        the thresholds, or ``whole`` if other thresholds will be needed.
         """
         self._check_parameters()
         parameters = self._parameters()

@@ -59,7 +59,7 @@ class Chosen(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A feature that varies, and what is known of it from the counts of its column.
+    """A feature that varies, and what is known about it from the counts of its column.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Candidate(NamedTuple):
 
 
 class _Gaps(NamedTuple):
-    """Gaps between the distinct numbers of a column; ``fill`` stands for its missing values."""
+    """Gaps between the distinct numbers of a column; ``fill`` replaces missing values."""
 
     counts: ValueCounts
     distinct: Floats
@@ -84,7 +84,7 @@ class _Gaps(NamedTuple):
     fill: float | None
 
     def up_to(self) -> tuple[NDArray[np.int64], Floats]:
-        """Rows and weight up to each of the distinct numbers; the last is that of all rows."""
+        """Rows and weight up to each of the distinct numbers; the last entry is the total."""
         rows, weight = self.counts.rows, self.counts.weight
         if self.fill is not None and self.counts.column.missing is not None:
             at = np.count_nonzero(midpoints(self.distinct) < self.fill)
@@ -97,7 +97,7 @@ class _Gaps(NamedTuple):
 def _thresholds(columns: Sequence[_Gaps], least: float) -> list[list[Candidate]]:
     """Thresholds of every column at its gaps, if their support is at least ``least``.
 
-    All columns are computed at once: most have few thresholds.
+    All columns are computed at once, because most have few thresholds.
     """
     if not columns:
         return []
@@ -123,7 +123,7 @@ def _thresholds(columns: Sequence[_Gaps], least: float) -> list[list[Candidate]]
 
 
 def _others(features: Iterable[Feature], counts: ValueCounts) -> list[Candidate]:
-    """The features, without those that hold for all rows or for none, or as an earlier one."""
+    """The features, without those true for all rows or for none, or equal to an earlier one."""
     found: dict[bytes, Candidate] = {}
     for feature in features:
         n_rows, total = counts.n_rows, counts.total_weight
@@ -155,7 +155,7 @@ class ColumnChoice(NamedTuple):
     doubts: list[str]
 
     def binned(self, column: TrainingColumn) -> EncodedColumn:
-        """Numbers as bins between the thresholds, if these are few; other columns as they are."""
+        """Numbers as bins between the thresholds, if there are few; other columns unchanged."""
         if not isinstance(column, RankedColumn):
             return column
         features = [one.feature for one in self.candidates]
@@ -166,7 +166,7 @@ class ColumnChoice(NamedTuple):
 
 
 def has_many_levels(column: TrainingColumn, most: int | None) -> TypeGuard[CategoricalColumn]:
-    """Whether a column has no order and more than ``most`` levels; None means that none has."""
+    """Whether a column is unordered and has more than ``most`` levels; False if that is None."""
     if not isinstance(column, CategoricalColumn) or column.ordered:
         return False
     return most is not None and len(column.levels) > most
@@ -190,10 +190,10 @@ def replacement(
 def without_repeats(
     candidates: Sequence[Candidate], divided: Callable[[Sequence[Feature]], Sequence[Hashable]]
 ) -> list[Candidate]:
-    """Candidates without those that divide the rows as an earlier one does.
+    """Candidates without those that divide the rows in the same way as an earlier one.
 
-    ``divided`` gives the same value for features that divide the rows alike; it is asked if two of
-    them could: if they have as many rows on the smaller side.
+    ``divided`` returns the same value for features that divide the rows in the same way. It is only
+    called if two of them could: if they have the same number of rows on the smaller side.
     """
     if len({one.n_smaller for one in candidates}) == len(candidates):
         return list(candidates)
@@ -213,15 +213,15 @@ def choose_of_columns(
 ) -> list[ColumnChoice]:
     """Choose the features of columns from their counts.
 
-    ``unit`` is the least weight of a row, or 1. ``gaps`` are those of numeric columns, where
-    they are chosen already, and ``risks`` those of levels, None where it was tried to find any.
+    ``unit`` is the smallest weight of a row, or 1. ``gaps`` are those of numeric columns, if they
+    were chosen already. ``risks`` are those of levels; None if there are none.
     """
     fills = [replacement(one.column, parameters.missing, *one.observed) for one in columns]
     least = parameters.min_support - ROUNDING
     numeric = {}
     for place, (counts, fill) in enumerate(zip(columns, fills, strict=True)):
         distinct, total = counts.observed
-        # Columns of numbers without thresholds (an ensemble may have none) may vary.
+        # Columns of numbers without thresholds (as an ensemble may choose) may vary.
         if isinstance(counts.column, RankedColumn) and len(distinct) > 1:
             own = gaps.get(counts.name)
             if own is None:
@@ -243,7 +243,7 @@ def _choose(
     thresholds: list[Candidate] | None,
     risks: Mapping[str, LevelRisks | None],
 ) -> ColumnChoice:
-    """The features of a column; of a numeric one that varies the ``thresholds`` are known."""
+    """The features of a column; if it is numeric and varies, its ``thresholds`` are known."""
     column, own_risks = counts.column, risks.get(counts.name)
     schema = replace(describe(column, fill), n_missing=counts.n_missing)
     varies, candidates = thresholds is not None, thresholds or []
@@ -271,9 +271,9 @@ def _choose(
 
 
 def choose_of_flag(column: NumericColumn) -> ColumnChoice:
-    """As ``choose_of_columns`` of a flag without missing values in rows without weights.
+    """As ``choose_of_columns`` for a flag without missing values in rows without weights.
 
-    Matrices of flags have many columns and little else to do.
+    Matrices of flags have many such columns and little else.
     """
     n, n_true = column.n_rows, int(np.count_nonzero(column.values))
     n_smaller = min(n_true, n - n_true)
@@ -292,8 +292,8 @@ def choose(
 ) -> Chosen:
     """Choose among the candidates of all columns, at most ``max_features``.
 
-    ``divided`` is asked if two of them may divide the rows alike; it gives the same value for those
-    that do.
+    ``divided`` returns the same value for features that divide the rows in the same way. It is only
+    called if two features may do so.
     """
     kept = without_repeats([one for choice in choices for one in choice.candidates], divided)
     features = [candidate.feature for candidate in kept]
@@ -350,7 +350,7 @@ def _features(
     unit: float,
     risks: LevelRisks | None,
 ) -> Iterator[Feature]:
-    """Every feature the column could give, except the thresholds of numbers."""
+    """Every feature that the column could give, except thresholds of numbers."""
     if not len(distinct):
         return
     if isinstance(column, CategoricalColumn):

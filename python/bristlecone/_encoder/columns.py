@@ -14,7 +14,7 @@ from bristlecone import _core
 FEW_ROWS = 1 << 14
 """Rows from which values are hashed if few of them differ."""
 
-# Rows of a sample that shows whether few differ.
+# Size of the sample that shows whether a column has few distinct values.
 _SAMPLE = 1 << 12
 
 Category = str | bool | int | float
@@ -46,7 +46,7 @@ class NumericColumn:
     def of_integers(
         cls, name: str, values: NDArray[Any], missing: NDArray[np.bool_] | None
     ) -> NumericColumn:
-        """Booleans, or integers of any dtype; flags when there is no value but 0 and 1."""
+        """From booleans, or integers of any dtype; flags if all values are 0 or 1."""
         shown = values if missing is None else values[~missing]
         if values.dtype == np.bool_ or not len(shown) or (shown.min() >= 0 and shown.max() <= 1):
             flags = values > 0 if missing is None else (values > 0) & ~missing
@@ -67,12 +67,12 @@ class NumericColumn:
         return self.values.dtype == np.bool_
 
     def at_most(self, value: float | NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether the number of each row is at most so much; False where missing."""
+        """Whether the number of each row is at most ``value``; False if missing."""
         answer: NDArray[np.bool_] = self.values <= value
         return answer
 
     def take(self, rows: NDArray[np.bool_]) -> NumericColumn:
-        """Only the rows where the mask is true."""
+        """The column with only the rows where the mask is true."""
         values = self.values[rows]
         missing = None if self.missing is None else mask_if_any(self.missing[rows])
         if self.integral:
@@ -118,19 +118,19 @@ class CategoricalColumn:
 
     @property
     def missing(self) -> NDArray[np.bool_] | None:
-        """Mask of the missing rows, None when there are none."""
+        """Mask of the missing rows; None if there are none."""
         return mask_if_any(self.codes < 0)
 
     def telling(self) -> tuple[int, Category]:
-        """Row and level that show best that these are no numbers: the first text, or any level."""
+        """Row and level that show best that these are not numbers: the first text, or any level."""
         text = np.array([*(isinstance(level, str) for level in self.levels), False])
         row = int(np.argmax(text[self.codes] if text.any() else self.codes >= 0))
         return row, self.levels[self.codes[row]]
 
     def take(self, rows: NDArray[np.bool_]) -> CategoricalColumn:
-        """Only the rows where the mask is true, and the levels that occur in them.
+        """The column with only the rows where the mask is true, and the levels that occur in them.
 
-        An ordered column keeps all its levels: they have a place in the order without a row.
+        An ordered column keeps all its levels, which have a place in the order even without rows.
         """
         codes = self.codes[rows]
         if self.ordered:
@@ -144,7 +144,7 @@ class CategoricalColumn:
 
 
 class _Ordinal:
-    """A column whose rows are places in an order; flags are none."""
+    """A column whose rows have places in an order, and which is not a flag."""
 
     ranks: NDArray[Any]
 
@@ -161,7 +161,7 @@ class _Ordinal:
 
 @dataclass(frozen=True, eq=False)
 class RankedColumn(_Ordinal):
-    """Numbers of training rows, sorted once: everything that ``fit`` asks follows from the ranks.
+    """Numbers of training rows, sorted once: everything that ``fit`` needs follows from the ranks.
 
     Attributes
     ----------
@@ -181,18 +181,18 @@ class RankedColumn(_Ordinal):
 
     @classmethod
     def of(cls, column: NumericColumn) -> RankedColumn:
-        """Ranks of a column that is no flag; O(n)."""
+        """Ranks of a column that is not a flag; O(n)."""
         ranks, distinct = _ranks_of_few(column.values) or _core.rank_values(column.values)
         return cls(column.name, distinct, ranks, column.missing)
 
     def at_most(self, value: float | NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether the number of each row is at most so much; False where missing."""
+        """Whether the number of each row is at most ``value``; False if missing."""
         return self.ranks < self.distinct.searchsorted(value, side="right").astype(np.uint32)
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedColumn(_Ordinal):
-    """Numbers of training rows once the thresholds of their column are chosen: a byte for each.
+    """Numbers of training rows once the thresholds of their column are chosen: one byte each.
 
     Attributes
     ----------
@@ -224,16 +224,16 @@ class BinnedColumn(_Ordinal):
         return cls(column.name, cuts, ranks, column.missing)
 
     def at_most(self, value: float | NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether the number of each row is at most so much, which is one of the thresholds."""
+        """Whether the number of each row is at most ``value``, which is one of the thresholds."""
         return self.ranks <= self.cuts.searchsorted(value).astype(np.uint8)
 
 
 def _ranks_of_few(
     values: NDArray[np.float64],
 ) -> tuple[NDArray[np.uint32], NDArray[np.float64]] | None:
-    """As ``_core.rank_values`` by hashing, which is ten times as fast where few values differ.
+    """As ``_core.rank_values`` by hashing, which is ten times as fast for few distinct values.
 
-    None for few rows, and where a sample of them has many values.
+    None for few rows, and if a sample of them has many distinct values.
     """
     if len(values) < FEW_ROWS or len(np.unique(values[:: len(values) // _SAMPLE])) > _SAMPLE // 8:
         return None
@@ -258,7 +258,7 @@ EncodedColumn = TrainingColumn | BinnedColumn
 def training_columns(
     columns: Iterable[Column], present: NDArray[np.bool_] | None
 ) -> Iterator[TrainingColumn]:
-    """The columns of the rows that are present, numbers as ranks."""
+    """The columns of the rows that are present, with numbers as ranks."""
     for column in columns:
         own = column if present is None else column.take(present)
         if isinstance(own, NumericColumn) and not own.is_flag:
@@ -268,5 +268,5 @@ def training_columns(
 
 
 def mask_if_any(missing: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-    """The mask of missing rows, None where no row is."""
+    """The mask of missing rows; None if no row is missing."""
     return missing if missing.any() else None

@@ -1,7 +1,7 @@
-"""Distinct values of a column with their rows and weights: all that most features depend on.
+"""Distinct values of a column, with their rows and weights, on which most features depend.
 
-One frame is counted at once; partitions are counted one by one and their counts added, which gives
-the same values, rows and weights to the last bit.
+A single frame is counted at once. Partitions are counted one by one and their counts added, which
+gives exactly the same values, rows and weights.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """A column with one row per distinct value, and what these rows stand for.
+    """A column with one row per distinct value, and the rows that these stand for.
 
     Attributes
     ----------
@@ -73,22 +73,22 @@ class ValueCounts:
 
     @cached_property
     def n_rows(self) -> int:
-        """Rows of the data."""
+        """Number of rows of the data."""
         return int(self.rows.sum())
 
     @cached_property
     def total_weight(self) -> float:
-        """Their weight."""
+        """Total weight of the rows."""
         return float(self.weight.sum())
 
     @property
     def n_missing(self) -> int:
-        """Rows without a value."""
+        """Number of rows without a value."""
         return 0 if self.column.missing is None else int(self.rows[-1])
 
     @property
     def observed(self) -> tuple[NDArray[Any], Floats]:
-        """Distinct values (codes of levels) that are not missing, and their weights."""
+        """Distinct values (codes of levels) without missing ones, and their weights."""
         column, missing = self.column, self.column.missing
         if isinstance(column, RankedColumn):
             return column.distinct, self.weight[: len(column.distinct)]
@@ -100,7 +100,7 @@ class ValueCounts:
 def _distinct(
     column: NumericColumn | CategoricalColumn, found: Integers, is_missing: bool
 ) -> TrainingColumn:
-    """The column with one row per value found, and one without a value."""
+    """The column with one row per distinct value, and one row without a value."""
     if isinstance(column, CategoricalColumn):
         return replace(column, codes=np.append(found, -1) if is_missing else found)
     values, missing = found > 0, None
@@ -124,7 +124,7 @@ class CountedColumn:
 
     name: str
     weighted: bool
-    # Numbers, or levels; None while no value was seen.
+    # Numbers, or levels; None as long as no value was seen.
     _is_numeric: bool | None = None
     _integral: bool = True
     _declared: bool = False
@@ -133,13 +133,13 @@ class CountedColumn:
     _numbers: Floats = field(default_factory=lambda: np.zeros(0))
     _rows: Integers = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     _weights: ExactSums = field(default_factory=lambda: ExactSums(1))
-    # Counts that are not yet merged with those above, and how many distinct numbers they have.
+    # Counts that are not yet merged with those above, and their number of distinct numbers.
     _waiting: list[tuple[Floats, Integers, ExactSums]] = field(default_factory=list)
     _n_waiting: int = 0
 
     @property
     def n_values(self) -> int:
-        """Distinct values that are held, some of them perhaps twice."""
+        """Number of distinct values in memory, some of which may be stored twice."""
         return len(self._numbers) + len(self._levels) + self._n_waiting
 
     def add(self, column: Column, weight: ExactValues | None) -> None:
@@ -189,7 +189,7 @@ class CountedColumn:
             self._take_levels(column, other._rows, other._weights)
 
     def counts(self) -> ValueCounts:
-        """The counts of all partitions, whatever the order in which they came."""
+        """The counts of all partitions, independent of their order."""
         self._settle()
         is_missing = bool(self._rows[-1])
         if self._is_numeric is False:
@@ -237,17 +237,17 @@ class CountedColumn:
     ) -> None:
         self._add_missing(rows, sums)
         if not len(values):
-            return  # without values it is not known what the column has
+            return  # Without values the type of the column is unknown.
         self._check_kind(True)
         self._integral &= integral
         self._waiting.append((values, rows[:-1], sums.at(np.arange(len(values)))))
         self._n_waiting += len(values)
-        # Merged when as much waits as there is, so that every value is merged a few times only.
+        # Merge once as much waits as is merged, so that every value is merged only a few times.
         if self._n_waiting > len(self._numbers):
             self._settle()
 
     def _settle(self) -> None:
-        """Merge the numbers that wait."""
+        """Merge the numbers that are waiting."""
         if not self._waiting:
             return
         parts = [(self._numbers, self._rows[:-1], self._weights), *self._waiting]
@@ -293,7 +293,7 @@ class CountedColumn:
             self._weights = self._weights.plus(sums.at(np.arange(len(codes))), at)
 
     def _grow(self, n_values: int) -> None:
-        """Make room for more levels; the last place is that of missing values."""
+        """Make room for more levels; the last entry stays that of missing values."""
         known = len(self._rows) - 1
         place = np.append(np.arange(known), n_values)
         rows = np.zeros(n_values + 1, dtype=np.int64)
@@ -317,7 +317,7 @@ def _are_flags(values: Floats) -> bool:
 
 
 def _places(column: TrainingColumn) -> tuple[Integers, int]:
-    """Place of every row's value, the last for missing ones, and the number of the others."""
+    """Position of every row's value (the last for missing ones), and the number of the others."""
     if isinstance(column, RankedColumn):
         return column.ranks.astype(np.int64), len(column.distinct)
     if isinstance(column, CategoricalColumn):

@@ -15,15 +15,16 @@ from bristlecone._encoder.features import Feature, sides, tell_apart
 from bristlecone._encoder.ranks import Questions, RankedColumns
 from bristlecone._encoder.thresholds import midpoints, threshold
 
-# Most cuts that are added before others are replaced: so many, or one per so many features. A
-# search to depth five takes about two and a half times as long with a fifth more of them.
+# Largest number of cuts that are added before others are replaced: this number, or one per that
+# many features. A search to depth five takes about two and a half times as long with a fifth more
+# features.
 _LEAST_ROOM, _SHARE = 8, 5
 
 
 class Cut(NamedTuple):
-    """A split of a node: its rows of rank ``below`` or less, and those of ``above`` or more.
+    """A split of a node into its rows of rank ``below`` or less, and those of ``above`` or more.
 
-    ``column`` is a place in the RankedColumns; the node has no rows of a rank in between.
+    ``column`` is a position in the RankedColumns. The node has no rows with a rank in between.
     """
 
     column: int
@@ -38,15 +39,15 @@ def add_cuts(
     holds: NDArray[np.int64],
     cuts: Iterable[Cut],
 ) -> Questions | None:
-    """Give the encoder features that part the rows of every node as its cut does.
+    """Give the encoder features that split the rows of every node in the same way as its cut.
 
-    ``questions`` are those of its features before, and each is true for ``holds`` rows. Returns
-    those of its features after, or None where no feature is new.
+    ``questions`` are those of its previous features, each of which is true for ``holds`` rows.
+    Returns the questions of its new features, or None if there is no new one.
 
-    The first are added: a fifth of the features there were, or eight. Every further one takes the
-    place of the threshold of its column that is nearest by the number of rows in between, unless
-    another cut needs that one; then it is added, too. None is added that divides the training rows
-    as another feature does. ``min_support`` does not matter.
+    The first cuts are added: eight, or a fifth of the previous features. Every further cut replaces
+    the nearest threshold of its column (by the number of rows in between), unless another cut needs
+    that threshold; then the cut is added, too. A cut that divides the training rows in the same way
+    as an existing feature is not added. ``min_support`` does not apply.
     """
     chosen = _Thresholds(columns, questions, holds)
     room = max(_LEAST_ROOM, len(encoder.features_) // _SHARE)
@@ -57,7 +58,7 @@ def add_cuts(
     if not waiting:
         return None
     fills = {schema.name: schema.fill for schema in encoder.columns_}
-    # The features by column, those of numbers by threshold, and the question of each.
+    # The features by column, thresholds of numbers separately, and the question of each.
     found: dict[str, list[tuple[Feature, int, int]]] = defaultdict(list)
     kept, names = chosen.kept(), columns.names
     for index, one in enumerate(zip(encoder.features_, *questions, strict=True)):
@@ -70,7 +71,7 @@ def add_cuts(
         value = float(midpoints(np.array(ends))[0])
         found[name].append((threshold(name, value, *ends, fills[name]), column, gap))
     for name in {names[column] for column, _ in chosen.added}:
-        # Further features of numbers follow their thresholds.
+        # Further features of numbers come after their thresholds.
         found[name].sort(key=lambda one: getattr(one[0], "value", math.inf))
     every = [one for schema in encoder.columns_ for one in found[schema.name]]
     features, places, gaps = (list(of) for of in zip(*every, strict=True))
@@ -84,7 +85,7 @@ def add_cuts(
 
 
 class _Thresholds:
-    """Features as gaps between the ranks of a column, and what becomes of them."""
+    """Features as gaps between the ranks of a column, and how they change."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class _Thresholds:
         self._needed: set[tuple[int, int]] = set()
         # Feature at every gap of a column; -1 for one that was added.
         self._at: dict[int, dict[int, int]] = defaultdict(dict)
-        # Places of the features with so many rows on the smaller side.
+        # Positions of the features by their number of rows on the smaller side.
         self._of_size: dict[int, list[tuple[int, int]]] = defaultdict(list)
         smaller = np.minimum(holds, columns.n_rows - holds).tolist()
         for index, place in enumerate(zip(*questions, strict=True)):
@@ -105,7 +106,7 @@ class _Thresholds:
             self._of_size[smaller[index]].append(place)
 
     def has(self, cut: Cut) -> bool:
-        """Whether a feature parts the rows of the node alike; it is then needed."""
+        """Whether a feature already splits the rows of the node in this way; it is then needed."""
         inside = [gap for gap in self._at[cut.column] if cut.below <= gap < cut.above]
         middle = self._middle(cut)
         if inside:
@@ -119,7 +120,7 @@ class _Thresholds:
         return False
 
     def put(self, cut: Cut, replaces: bool) -> None:
-        """A feature for the cut, in the place of another one if one can go."""
+        """Add a feature for the cut, or let it replace another one if possible."""
         gap = self._middle(cut)
         upto = np.cumsum(np.bincount(self._columns.ranks[cut.column]))
         own = self._at[cut.column]
@@ -139,7 +140,7 @@ class _Thresholds:
         return {index for own in self._at.values() for index in own.values()}
 
     def _middle(self, cut: Cut) -> int:
-        """Gap that is midway between the values of the node on both sides of the cut."""
+        """The gap midway between the values of the node on both sides of the cut."""
         values = self._columns.values[cut.column]
         if values is None:
             return 0
@@ -148,7 +149,7 @@ class _Thresholds:
         return min(max(gap, cut.below), cut.above - 1)
 
     def _side(self, column: int, gap: int) -> NDArray[np.bool_]:
-        """The rows on one side, the same for a feature and its complement."""
+        """The rows on one side, which are the same for a feature and its complement."""
         return sides(self._columns.ranks[column] <= gap)
 
 

@@ -1,4 +1,4 @@
-"""Splits as a program can decide them: one comparison with one column, no words to be parsed."""
+"""Splits as programs can evaluate them: one comparison with one column, without text to parse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bristlecone._tree import Tree
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """Question of a split about a row; rows that answer yes go left.
+    """The question of a split about a row; rows that answer yes go left.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ def _decision(feature: Feature, place: int, numeric: bool) -> Decision:
 
 
 def decide(decision: Decision, value: Any) -> bool:
-    """The answer for one value: what every program made of a tree has to compute.
+    """The answer for one value, as every exported program must compute it.
 
-    None and NaN are missing, and so are NA and NaT of pandas (known by name).
+    None and NaN are missing, and so are NA and NaT of pandas (recognised by name).
     """
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return decision.missing

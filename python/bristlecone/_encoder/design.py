@@ -64,8 +64,8 @@ class DesignColumn:
 
     def scaled(self, values: Any) -> Floats:
         """Numbers in units of the design."""
-        # By a power of two first: the difference of large numbers may overflow, and that of
-        # tiny ones has no reciprocal.
+        # Divide by a power of two first: the difference of large numbers may overflow, and that of
+        # tiny numbers has no reciprocal.
         shift = -math.frexp(max(abs(self.low), abs(self.high)))[1] - 1
         low, high = math.ldexp(self.low, shift), math.ldexp(self.high, shift)
         with np.errstate(over="ignore"):
@@ -76,10 +76,10 @@ class DesignColumn:
 class DesignEncoder:
     """Numeric design of a table: scaled numbers, one column per level of a category.
 
-    Missing numbers are replaced by the mean, missing flags by the more frequent value; a missing
-    category is a level of its own. Levels beyond the ``max_categories`` most frequent are merged
-    into "other". Constant columns, and columns that equal an earlier one or its complement, are
-    left out. All this is what ``BinaryEncoder`` does, but for the thresholds.
+    Missing numbers are replaced by the mean, and missing flags by the more frequent value; a
+    missing category is a separate level. Levels beyond the ``max_categories`` most frequent are
+    merged into "other". Constant columns, and columns that equal an earlier one or its complement,
+    are left out. ``BinaryEncoder`` does the same, apart from its thresholds.
     """
 
     columns_: list[ColumnSchema]
@@ -122,8 +122,8 @@ class DesignEncoder:
     def transform(self, X: Any, weighed: NDArray[np.bool_] | None = None) -> Floats:
         """Design of the rows, shape (n, n_design), C-contiguous.
 
-        Only columns of the design that are ``weighed`` (all by default) are made, of only those
-        columns of ``X`` that they need; the others are 0.
+        Only the ``weighed`` columns of the design (all by default) are computed, and only the
+        columns of ``X`` that they need are read; the other columns are 0.
 
         Raises
         ------
@@ -146,18 +146,18 @@ class DesignEncoder:
 
     @property
     def zero(self) -> Floats:
-        """Values of the design at the user's 0, shape (n_design,)."""
+        """Values of the design for the user's 0, shape (n_design,)."""
         return np.array([float(column.scaled(0.0)) for column in self.design_])
 
     @property
     def span(self) -> Floats:
-        """Length of the design's unit, in the user's unit, shape (n_design,)."""
+        """Length of the design's unit in the user's unit, shape (n_design,)."""
         return np.array([column.high - column.low for column in self.design_])
 
     def per_unit(self, weights: Floats) -> Floats:
         """Weights over the design, shape (..., n_design), as weights of the user's numbers.
 
-        Infinite where a column's span is too small for float64.
+        Infinite if a column's span is too small for float64.
         """
         with np.errstate(over="ignore"):
             return weights / self.span
@@ -206,7 +206,7 @@ class DesignEncoder:
             yield Missing(column=column.name, condition="is missing")
 
     def _to_record(self) -> DesignRecord:
-        """The fitted encoder as it is in a file."""
+        """The fitted encoder in the form of a model file."""
         return DesignRecord(
             **plain({"max_categories": self.max_categories}),
             handle_unknown=self.handle_unknown,
@@ -227,7 +227,7 @@ class DesignEncoder:
 
     @classmethod
     def _from_record(cls, record: DesignRecord) -> DesignEncoder:
-        """Fitted encoder from ``_to_record``; ModelFormatError names what is wrong."""
+        """Fitted encoder from ``_to_record``; ModelFormatError describes what is wrong."""
         record.check()
         encoder = cls(record.max_categories, record.handle_unknown)
         encoder.named_ = record.named
@@ -243,7 +243,7 @@ class DesignEncoder:
 
 
 def _told_apart(design: list[DesignColumn]) -> list[DesignColumn]:
-    """The same columns, renamed where two would have the same name."""
+    """The same columns, renamed if two would have the same name."""
     numbers = [one.name for one in design if one.question is None]
     asked = [one.question for one in design if one.question is not None]
     questions: Iterator[Any] = iter(tell_apart(asked, numbers))

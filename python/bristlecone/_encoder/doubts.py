@@ -22,9 +22,9 @@ def column_doubts(
 ) -> list[str]:
     """Warnings about a column.
 
-    ``frequent`` says whether it gives a feature, ``n_rare`` how many levels count as average,
-    ``merged`` whether rare ones share a feature though they were to be ordered by risk, and
-    ``tried`` whether there were outcomes to order them by.
+    ``frequent`` says whether it gives a feature, and ``n_rare`` how many levels count as average.
+    ``merged`` says whether rare levels share a feature although they were to be ordered by risk,
+    and ``tried`` whether there were outcomes to order them by.
     """
     found = []
     levels = column.levels

@@ -1,7 +1,7 @@
 """Thresholds of numeric columns from boosted trees that are fitted to the outcome.
 
 After McTavish et al., "Fast sparse decision tree optimization via reference ensembles" (AAAI 2022),
-with trees of one split that minimise squared error, of as many numbers per row as there are
+with trees of one split that minimise the squared error of all numbers of a row
 (docs/decisions/0021-guessed-thresholds.md).
 """
 
@@ -21,7 +21,7 @@ _ROUNDS, _DEPTH, _RATE = 40, 1, 0.1
 
 
 class _Rows(NamedTuple):
-    """Ranks (n, p), scores (n, k) of mean 0 and weights (n,) of rows that differ."""
+    """Ranks (n, p), scores (n, k) of mean 0 and weights (n,) of distinct rows."""
 
     ranks: NDArray[np.float32]
     scores: Floats
@@ -37,7 +37,7 @@ def guess_gaps(
     most: int,
     min_support: float,
 ) -> list[NDArray[np.int64]]:
-    """Gaps between the values of each column at which boosted trees cut it, rising.
+    """Gaps between the values of each column at which boosted trees cut it, ascending.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def guess_gaps(
 def _distinct_rows(
     ranks: Sequence[NDArray[np.int64]], scores: Floats, weight: Floats | None
 ) -> _Rows:
-    """Equal rows are one with the sum of their weights, in an order of their own."""
+    """Equal rows merged into one with the sum of their weights, sorted."""
     weight = np.ones(len(scores)) if weight is None else weight
     columns = [*ranks, *scores.T]
     order = np.lexsort((weight, *columns))
@@ -85,15 +85,15 @@ def _distinct_rows(
     total = total / total.mean()
     own = scores[kept] - scores[kept[0]]
     own -= np.average(own, axis=0, weights=total)
-    # Trees take no split that gains next to nothing in the unit of the scores.
+    # Trees ignore splits whose gain is tiny in the unit of the scores.
     largest = np.abs(own).max(initial=0.0)
     matrix = np.column_stack([column[kept] for column in ranks]).astype(np.float32)
     return _Rows(matrix, own / largest if largest > 0 else own, total)
 
 
 def _gains(rows: _Rows, min_support: float) -> dict[Place, float]:
-    """How much of the squared error every cut (column, gap) takes off in boosting, in all."""
-    # Every tree imports this module, and few encoders grow trees, whose import takes long.
+    """Total reduction of the squared error by every cut (column, gap) in boosting."""
+    # Imported here, because the import takes long and few encoders grow trees.
     from sklearn.tree import DecisionTreeRegressor
 
     residual = rows.scores
@@ -114,7 +114,7 @@ def _gains(rows: _Rows, min_support: float) -> dict[Place, float]:
 
 
 def _most_important(gains: dict[Place, float], most: int) -> list[Place]:
-    """Cuts by falling importance, at most so many of a column."""
+    """Cuts in order of decreasing importance, at most ``most`` per column."""
     turn: Counter[int] = Counter()
     chosen = []
     for place in sorted(gains, key=lambda place: (-gains[place], place)):

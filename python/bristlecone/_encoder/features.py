@@ -18,7 +18,7 @@ Bools = NDArray[np.bool_]
 ROUNDING = 1e-12
 """Shares of the weight that differ by less are equal: last digits depend on the order of rows."""
 
-# Levels of a set that are named before the others are counted.
+# Number of levels of a set that are named; the others are counted.
 _MOST_NAMED = 3
 
 
@@ -43,12 +43,12 @@ class _Question(Record, frozen=True, kw_only=True):
 
 
 def _with_missing(answer: Bools, missing: Bools | None, fill: bool | Bools) -> Bools:
-    """The answers, with ``fill`` where the value is missing."""
+    """The answers, with ``fill`` for missing values."""
     return answer if missing is None else np.where(missing, fill, answer)
 
 
 class Threshold(_Question, frozen=True, kw_only=True, tag="threshold"):
-    """True where the number is at most ``value``; ``missing`` where there is none."""
+    """True if the number is at most ``value``; ``missing`` if there is none."""
 
     value: Finite
     missing: bool
@@ -59,7 +59,7 @@ class Threshold(_Question, frozen=True, kw_only=True, tag="threshold"):
 
 
 class Flag(_Question, frozen=True, kw_only=True, tag="flag"):
-    """True where a boolean is true or a 0/1 integer is 1 (or more); ``missing`` where missing."""
+    """True if a boolean is true, or a 0/1 integer is 1 (or more); ``missing`` if missing."""
 
     missing: bool
 
@@ -70,7 +70,7 @@ class Flag(_Question, frozen=True, kw_only=True, tag="flag"):
 
 
 class Level(_Question, frozen=True, kw_only=True, tag="level"):
-    """True where the category is ``level``."""
+    """True if the category is ``level``."""
 
     level: Category
     missing: ClassVar[bool] = False
@@ -83,7 +83,7 @@ class Level(_Question, frozen=True, kw_only=True, tag="level"):
 
 
 class Other(_Question, frozen=True, kw_only=True, tag="other"):
-    """True where the category is one of the rare ``levels`` that were merged."""
+    """True if the category is one of the rare ``levels`` that were merged."""
 
     levels: tuple[Category, ...]
     missing: ClassVar[bool] = False
@@ -94,7 +94,7 @@ class Other(_Question, frozen=True, kw_only=True, tag="other"):
 
 
 class AtMost(_Question, frozen=True, kw_only=True, tag="at most"):
-    """True where the ordered category is one of ``levels``: the first ones in its order."""
+    """True if the ordered category is one of ``levels``, the first ones in its order."""
 
     levels: tuple[Category, ...]
     missing: ClassVar[bool] = False
@@ -105,7 +105,7 @@ class AtMost(_Question, frozen=True, kw_only=True, tag="at most"):
 
 
 class OneOf(_Question, frozen=True, kw_only=True, tag="one of"):
-    """True where the category is one of ``levels``, which have the least or the greatest risk."""
+    """True if the category is one of ``levels``, which have the lowest or the highest risk."""
 
     levels: tuple[Category, ...]
     missing: ClassVar[bool] = False
@@ -122,7 +122,7 @@ def _one_of(levels: tuple[Category, ...], column: Any) -> Bools:
 
 
 class Missing(_Question, frozen=True, kw_only=True, tag="missing"):
-    """True where the column has no value."""
+    """True if the column has no value."""
 
     missing: ClassVar[bool] = True
 
@@ -137,7 +137,7 @@ Feature = Threshold | Flag | Level | Other | AtMost | OneOf | Missing
 
 
 def sides(answers: Bools) -> Bools:
-    """Answers of shape (n,) or (k, n), negated where the first row's is true.
+    """Answers of shape (n,) or (k, n), negated if the first row's answer is true.
 
     They are the same for a feature and its complement.
     """
@@ -145,14 +145,14 @@ def sides(answers: Bools) -> Bools:
 
 
 def level_text(level: Category) -> str:
-    """A level as it reads in a name: quoted only if its limits could not be seen."""
+    """A level as shown in a name: quoted only if its ends could not be recognised otherwise."""
     if isinstance(level, str) and level and level == level.strip():
         return level
     return repr(level)
 
 
 def subset_text(levels: Sequence[Category]) -> str:
-    """A set of levels: "{A, B, C and 12 more}"; a single one that is left over is named."""
+    """A set of levels: "{A, B, C and 12 more}"; if only one would be left over, it is named."""
     named = len(levels) if len(levels) <= _MOST_NAMED + 1 else _MOST_NAMED
     text = ", ".join(map(level_text, levels[:named]))
     return f"{{{text} and {len(levels) - named} more}}" if levels[named:] else f"{{{text}}}"
@@ -161,7 +161,7 @@ def subset_text(levels: Sequence[Category]) -> str:
 def most_balanced(
     features: list[Feature], balance: Sequence[float], most: int | None
 ) -> list[Feature]:
-    """At most so many features: columns take turns, and give their most balanced ones first."""
+    """At most ``most`` features: columns take turns and give their most balanced ones first."""
     if most is None or len(features) <= most:
         return features
     turn: Counter[str] = Counter()
@@ -175,10 +175,10 @@ def most_balanced(
 
 
 def tell_apart(features: Sequence[Feature], names: Collection[str] = ()) -> list[Feature]:
-    """The same features, conditions changed where two would have the same name.
+    """The same features, with changed conditions if two would have the same name.
 
-    Levels are quoted first ("grade = '1'" beside the number 1, "site = 'other'" beside the merged
-    levels); what is still alike is numbered. ``names`` are taken already.
+    Levels are quoted first ("grade = '1'" next to the number 1, "site = 'other'" next to the merged
+    levels). Names that are still equal are numbered. ``names`` are already in use.
     """
     own = [feature.name for feature in features]
     if len({*own, *names}) == len(own) + len(names):

@@ -1,4 +1,4 @@
-"""Features of levels: one per frequent level and one for the others, or steps of an order."""
+"""Features of levels: one per frequent level and one for the others, or thresholds of an order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def level_features(
     total: NDArray[np.float64],
     max_categories: int | None,
 ) -> Iterator[Level | Other]:
-    """Levels that occur, in sorted order; those beyond the most frequent are merged into "other".
+    """Features of the levels in sorted order; the less frequent are merged into "other".
 
-    ``code`` has the distinct codes of the rows, ``total`` their weights. Of equally frequent levels
-    the first in sorted order is kept; None keeps all.
+    ``code`` contains the distinct codes of the rows, ``total`` their weights. Of equally frequent
+    levels the first in sorted order is kept; None keeps all.
     """
     frequency = {column.levels[c]: t for c, t in zip(code, total, strict=True)}
     levels = sorted(frequency, key=sort_key)

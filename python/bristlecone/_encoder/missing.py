@@ -1,4 +1,4 @@
-"""Missing values of the training rows in words."""
+"""Describes missing values of the training rows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _MOST = 12
 
 
 def missing_text(columns: Sequence[ColumnSchema]) -> str:
-    """Which of the columns had missing values in training, and what stands for them.
+    """Which columns had missing values in training, and how these are replaced.
 
-    Empty when none had. ASCII but for the names of the columns.
+    Empty if there were none. ASCII except for the names of the columns.
 
     Examples
     --------
@@ -32,9 +32,9 @@ def missing_text(columns: Sequence[ColumnSchema]) -> str:
 
 
 def missing_by_leaf(tree: Tree) -> str:
-    """How many rows of each leaf came there without a value that a split asked for.
+    """For each leaf, the number of rows that got there without a value that a split needs.
 
-    Empty when all had one: "185 of 628 rows of leaf 5".
+    Such as "185 of 628 rows of leaf 5"; empty if no row lacked a value.
     """
     counts = [(node, tree.n_missing[node], tree.n_node_samples[node]) for node in tree.leaves]
     parts = [f"{few} of {rows} rows of leaf {node}" for node, few, rows in counts if few]

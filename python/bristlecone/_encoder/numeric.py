@@ -1,4 +1,4 @@
-"""Complete numeric columns as they are, for trees that choose thresholds themselves."""
+"""Complete numeric columns without changes, for trees that choose their own thresholds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READER = "encoder=None"
 
 
 class NumericColumns:
-    """Encoder that leaves numbers as they are.
+    """Encoder that does not change numbers.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class NumericColumns:
         return self._evaluate(X, range(self.n_features_in_))
 
     def _evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.float64]:
-        """The same with the columns at these positions only; the others are 0."""
+        """As ``transform`` for the columns at these positions; the others are 0."""
         table = read_table(X, _READER, empty=True)
         named = hasattr(self, "feature_names_in_")
         names = [column.name for column in self.columns_]
@@ -74,7 +74,7 @@ class NumericColumns:
         return np.array([column.name for column in self.columns_], dtype=object)
 
     def _to_record(self) -> NumericRecord:
-        """The columns as they are in a file."""
+        """The columns in the form of a model file."""
         return NumericRecord(
             columns=self.columns_,
             named=hasattr(self, "feature_names_in_"),
@@ -83,7 +83,7 @@ class NumericColumns:
 
     @classmethod
     def _from_record(cls, record: NumericRecord) -> NumericColumns:
-        """Columns from ``_to_record``; ModelFormatError names what is wrong."""
+        """Columns from ``_to_record``; ModelFormatError describes what is wrong."""
         record.check()
         columns = cls()
         columns._remember(record.columns, record.named)

@@ -1,4 +1,4 @@
-"""``BinaryEncoder`` over partitions: the features of the whole, of which no two rows are kept."""
+"""``BinaryEncoder`` over partitions: features of the whole table, whose rows are not stored."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from bristlecone.exceptions import InvalidParameterError
 
 Bits = NDArray[np.uint64]
 
-# Distinct values of all columns together that are held at once: about a gigabyte.
+# Most distinct values of all columns together that are stored at once: about a gigabyte.
 _MOST_VALUES = 1 << 25
 
 _READER = "BinaryEncoder"
 
-# Thresholds that depend on the counts of values only.
+# Kinds of thresholds that only depend on the counts of values.
 _COUNTED = "quantiles", "midpoints", "kmeans"
 
 
@@ -94,10 +94,11 @@ class ColumnCounts:
 
 
 class RowsDivided:
-    """How features divide the rows of partitions: the same for those that divide them alike.
+    """Identifies how features divide the rows of partitions.
 
-    Every row has a random number of 128 bits, and a feature the sum of those for which it is true.
-    Two features of different rows have the same sum with a probability of 2**-128.
+    Every row has a random number of 128 bits, and a feature the sum of the numbers of the rows for
+    which it is true. Two features that are true for different rows have the same sum with a
+    probability of 2**-128.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ class RowsDivided:
         self.sums = np.zeros((len(self.features) + 1, 2), dtype=np.uint64)
 
     def add(self, answers: NDArray[np.bool_], part: int, present: NDArray[np.bool_] | None) -> None:
-        """Add the rows of the partition with number ``part``.
+        """Add the rows of partition number ``part``.
 
         ``answers`` (n_features, n) are those of ``part_answers``; only the ``present`` rows count
         (None: all).
@@ -127,7 +128,7 @@ class RowsDivided:
         self.sums += other.sums
 
     def keys(self) -> list[tuple[int, ...]]:
-        """A value of every feature, equal for those that divide the rows alike."""
+        """A value for every feature, equal for features that divide the rows in the same way."""
         own, complement = self.sums[:-1], self.sums[-1] - self.sums[:-1]
         pairs = zip(own.tolist(), complement.tolist(), strict=True)
         return [tuple(min(pair)) for pair in pairs]
@@ -139,10 +140,10 @@ def fit_counts(
     least_weight: float,
     divided: Callable[[BinaryEncoder, Sequence[Feature]], Sequence[Hashable]],
 ) -> BinaryEncoder:
-    """A fitted clone of an encoder (as trees take it), from the counts of all columns.
+    """A fitted clone of an encoder, from the counts of all columns.
 
-    ``divided`` gives for some features a value that is the same for those that divide the rows
-    alike; it is passed an encoder that can answer them.
+    ``divided`` receives an encoder that can answer some features, and returns a value for each of
+    these, equal for features that divide the rows in the same way.
 
     Raises
     ------
@@ -173,7 +174,7 @@ def fit_counts(
 
 
 def rows_that_hold(encoder: BinaryEncoder, counts: Sequence[ValueCounts]) -> NDArray[np.int64]:
-    """Rows for which each feature of a fitted encoder holds, from the counts of the columns."""
+    """Number of rows in which each feature is true, from the counts of the columns."""
     known = {one.name: one for one in counts}
     held = [
         known[feature.column].rows[feature.evaluate(known[feature.column].column)].sum()
@@ -183,7 +184,7 @@ def rows_that_hold(encoder: BinaryEncoder, counts: Sequence[ValueCounts]) -> NDA
 
 
 def check_for_partitions(encoder: Any) -> BinaryEncoder:
-    """A clone of an encoder whose features depend on counts only; "auto" is ``BinaryEncoder()``.
+    """A clone of an encoder whose features only depend on counts; "auto" is ``BinaryEncoder()``.
 
     Raises
     ------
@@ -227,7 +228,7 @@ def part_answers(
 
 
 def checksum(column: Column) -> int:
-    """A number that another column almost never has: of its values in their order."""
+    """A number that identifies a column by its values and their order."""
     missing = column.missing
     if missing is not None and missing.all():
         return -len(missing)
@@ -240,7 +241,7 @@ def checksum(column: Column) -> int:
 
 
 def checksum_of(values: NDArray[Any]) -> int:
-    """The same of an array."""
+    """The same for an array."""
     if values.dtype == object:
         return crc32(repr(values.tolist()).encode())
     return _checksum(values, 0)

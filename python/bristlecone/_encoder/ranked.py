@@ -1,4 +1,4 @@
-"""Columns as ranks for a search over every threshold, and the thresholds of the tree it finds."""
+"""Columns as ranks for a search over every threshold, and the thresholds that it finds."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class RankedFeatures:
     ) -> None:
         self._columns = columns
         self.ranks = np.zeros((len(columns.ranks), columns.n_rows), dtype=np.uint32)
-        # The threshold that question 0 of every column asks for.
+        # The threshold of question 0 of every column.
         self._offset = np.zeros(len(columns.ranks), dtype=np.int64)
         sides = []
         for k, (values, ranks) in enumerate(zip(columns.values, columns.ranks, strict=True)):
             if values is None:
                 self.ranks[k] = ~ranks.astype(bool)
                 continue
-            # Rows without a value are above every threshold, as those of the largest value are.
+            # Rows without a value are above every threshold, like those of the largest value.
             place = np.minimum(ranks, np.uint32(len(values) - 1))
             below = np.cumsum(np.bincount(place, weight, len(values)))
             share = below[:-1] / below[-1]
@@ -87,12 +87,13 @@ class RankedFeatures:
     ) -> tuple[BinaryEncoder, NDArray[np.int64]]:
         """The encoder with the thresholds of a tree, and the feature of every node.
 
-        ``left``, ``right`` and ``question`` are the arrays of the tree in preorder. A threshold is
-        midway between the values that the rows of the node have on both sides.
+        ``left``, ``right`` and ``question`` are the arrays of the tree in preorder. A threshold
+        lies midway between the values that the rows of the node have on both sides.
         """
         asked = self._asked(left, right, question)
         schemas = {schema.name: schema for schema in encoder.columns_}
-        # By column and threshold the values beside it, the nearest of all nodes that have it.
+        # By column and threshold: the nearest values on both sides, over all nodes with this
+        # threshold.
         cuts: dict[str, dict[float, tuple[float, float]]] = defaultdict(dict)
         for _, cut in asked.values():
             if cut is not None:

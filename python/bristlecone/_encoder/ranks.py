@@ -24,7 +24,8 @@ Questions = tuple[list[int], list[int]]
 class RankedColumns(NamedTuple):
     """Training columns as ranks, for trees over every threshold.
 
-    A numeric column is one of ranks; every other feature of the encoder is a column of its own.
+    A numeric column is one column of ranks; every other feature of the encoder is a separate
+    column.
 
     Attributes
     ----------
@@ -86,7 +87,7 @@ class RankedColumns(NamedTuple):
         return cls(names, places, values, ranks, columns[0].n_rows)
 
     def questions(self, features: Sequence[Feature]) -> Questions:
-        """Column and gap of every feature: it holds where the rank is no larger, or the answer."""
+        """Column and gap of every feature: true if the rank is at most the gap, or the answer."""
         others = iter([k for k, values in enumerate(self.values) if values is None])
         cut = {n: k for k, n in enumerate(self.names) if self.values[k] is not None}
         place: list[int] = []
@@ -117,7 +118,7 @@ class RankedColumns(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Training rows: their columns as ranks, what every feature asks of these, and the answers."""
+    """Training rows: their columns as ranks, the question of every feature, and the answers."""
 
     columns: RankedColumns
     questions: Questions

@@ -1,4 +1,4 @@
-"""Fitted encoders as they are in a file; a feature and a column are their own records."""
+"""Fitted encoders in the form of a model file; features and columns are records themselves."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class BinaryRecord(Record, frozen=True, tag="binary"):
     features: list[Feature]
 
     def check(self) -> None:
-        """Raise ModelFormatError where fields contradict each other."""
+        """Raise ModelFormatError if fields contradict each other."""
         _check_columns([column.name for column in self.columns], constant=self.constant)
         for index, feature in enumerate(self.features):
             check_asked(feature, self.columns, f"features[{index}]")
@@ -65,7 +65,7 @@ class BinaryRecord(Record, frozen=True, tag="binary"):
 
 
 class DesignColumnRecord(Record, frozen=True):
-    """One numeric column of the design of a soft tree; named by what it is made of."""
+    """One numeric column of the design of a soft tree, named after its source."""
 
     column: str
     question: Level | Other | Missing | None
@@ -85,7 +85,7 @@ class DesignRecord(Record, frozen=True, tag="design"):
     design: list[DesignColumnRecord]
 
     def check(self) -> None:
-        """Raise ModelFormatError where fields contradict each other."""
+        """Raise ModelFormatError if fields contradict each other."""
         _check_columns([column.name for column in self.columns], constant=self.constant)
         if self.handle_unknown not in ("ignore", "error"):
             raise ModelFormatError(f"handle_unknown is {self.handle_unknown!r}")
@@ -107,14 +107,14 @@ class DesignRecord(Record, frozen=True, tag="design"):
 
 
 class NumericRecord(Record, frozen=True, tag="numeric"):
-    """Columns of numbers that a tree cuts itself."""
+    """Columns of numbers for a tree that cuts them itself."""
 
     columns: list[ColumnSchema]
     named: bool
     constant: list[str]
 
     def check(self) -> None:
-        """Raise ModelFormatError where fields contradict each other."""
+        """Raise ModelFormatError if fields contradict each other."""
         _check_columns([column.name for column in self.columns], constant=self.constant)
         for column in self.columns:
             if column.kind not in ("flag", "number") or column.n_missing:
@@ -122,7 +122,7 @@ class NumericRecord(Record, frozen=True, tag="numeric"):
 
 
 def check_asked(feature: Feature, columns: Sequence[ColumnSchema], where: str) -> None:
-    """Raise ModelFormatError unless the feature is about a column of a fitting kind."""
+    """Raise ModelFormatError unless the kind of the column fits the feature."""
     kinds = {column.name: column.kind for column in columns}
     if kinds.get(feature.column) not in _KINDS[type(feature)]:
         what: Any = feature.__struct_config__.tag

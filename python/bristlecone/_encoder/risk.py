@@ -20,23 +20,23 @@ from bristlecone._encoder.thresholds import choose_gaps
 
 Floats = NDArray[np.float64]
 
-# Every level has this many rows of the mean risk besides its own.
+# Number of rows with the mean risk that are added to every level.
 _PRIOR = 10.0
 
-# Standard errors by which the order must predict better than no order.
+# Number of standard errors by which the order must predict better than no order.
 _CLEARLY = 2.0
 
 FEWEST = 10
 """Levels with fewer rows count as average: the order would only repeat their own outcomes."""
 
-# The last digits of sums depend on the order of the rows. Risks are equal up to this.
+# The last digits of sums depend on the order of the rows. Risks that differ by less are equal.
 _DIGITS = 10
 
 
 class LevelRisks(NamedTuple):
-    """Shrunk risk of every level less that of all rows, shape (n_levels,), in units of its own.
+    """Shrunk risk of every level minus that of all rows, shape (n_levels,), in a safe unit.
 
-    It is 0 for the ``n_rare`` levels of few rows.
+    It is 0 for the ``n_rare`` levels with few rows.
     """
 
     risk: Floats
@@ -49,16 +49,16 @@ def level_risks(
     weight: Floats | None,
     present: NDArray[np.bool_] | None,
 ) -> LevelRisks | None:
-    """Risks of the levels of a column that has the ``present`` ones of the rows.
+    """Risks of the levels of a column; ``present`` says which of the rows have a level.
 
-    None where the levels predict the outcome of a row no better than chance when they are estimated
-    from the other rows.
+    None if the levels, estimated from the other rows, predict the outcome of a row no better than
+    chance.
     """
     rows = np.arange(len(ratios.size)) if present is None else np.flatnonzero(present)
     n_levels, shown = len(column.levels), column.codes >= 0
     code, rows = column.codes[shown], rows[shown]
     amount, size = ratios.amount[rows], ratios.size[rows]
-    # In units whose sums and squares do not overflow; a power of two changes no digit.
+    # Units in which sums and squares do not overflow; a power of two changes no digit.
     amount = np.ldexp(amount, -math.frexp(np.abs(amount).max(initial=0.0))[1])
     weight = np.ones(len(code)) if weight is None else weight[rows]
     # Whole weights are repeated rows; weights that sum to less than the rows are scaled up.
@@ -82,7 +82,8 @@ def level_risks(
     rare = total[:, -1] < FEWEST
     excess[rare] = 0.0
     risk = excess / (total[:, -2:-1] + _PRIOR)
-    # Squared error of the risks without one unit of the row itself against that of no risks.
+    # Compare the squared error of the risks, each without one unit of the row itself, with that of
+    # no risks.
     own = np.minimum(weight, 1.0)
     without = (excess[code] - own[:, None] * amount) / (
         total[code, -2:-1] - (own * size)[:, None] + _PRIOR
@@ -108,10 +109,10 @@ def subset_features(
     n_thresholds: int,
     unit: float,
 ) -> Iterator[OneOf]:
-    """Levels on one side of thresholds of the risk, chosen as those of numbers.
+    """Levels on one side of thresholds of the risk, which are chosen like those of numbers.
 
-    Each feature lists the levels on the side that average rows are not on, the most extreme first.
-    ``code`` has the distinct codes of the rows, ``total`` their weights.
+    Each feature lists the levels on the side without average rows, most extreme first. ``code``
+    contains the distinct codes of the rows, ``total`` their weights.
     """
     distinct, place = np.unique(risk[code], return_inverse=True)
     weights: Floats = np.bincount(place, weights=total).astype(np.float64)

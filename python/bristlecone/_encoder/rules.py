@@ -139,7 +139,7 @@ def _question(feature: Feature, whole: bool, missing: bool | None) -> Question:
             whole=whole and abs(feature.value) < _MOST_WHOLE,
             missing=missing,
         )
-    if sign == "<=":  # the first so many of ordered levels
+    if sign == "<=":  # the first levels of an order
         rank = float(len(getattr(feature, "levels", ())))
         return Question(kind="at most", column=column, text=text, value=rank, missing=missing)
     if isinstance(feature, OneOf):
@@ -175,7 +175,7 @@ def rule_text(parts: Sequence[str]) -> str:
 
 
 def split_questions(encoder: Any, tree: Tree) -> dict[int, Question]:
-    """Every split of a tree in words, by node id."""
+    """Every split of a tree as text, by node id."""
     asked = questions(encoder)
     found = {}
     for node in np.flatnonzero(~tree.is_leaf).tolist():
@@ -285,7 +285,7 @@ def _levels(column: str, answers: Sequence[tuple[Question, bool]]) -> str:
 
 
 def _sets(column: str, answers: Sequence[tuple[Question, bool]]) -> str:
-    """Levels that all answers leave: the sets of yes, or else all but the sets of no."""
+    """Levels that are possible after all answers: sets of yes, or all except the sets of no."""
     excluded = dict.fromkeys(x for question, yes in answers if not yes for x in question.levels)
     wanted = [question for question, yes in answers if yes]
     if not wanted:

@@ -71,7 +71,7 @@ def sort_key(level: Category) -> tuple[bool, Category]:
 
 
 def describe(column: TrainingColumn, fill: float | None = None) -> ColumnSchema:
-    """Schema of a training column where ``fill`` stands for missing values."""
+    """Schema of a training column in which ``fill`` replaces missing values."""
     missing = column.missing
     levels: tuple[Category, ...] = ()
     kind: Literal["flag", "number", "categorical", "empty"]
@@ -114,10 +114,10 @@ def conform(
     reader: str,
     needed: Iterable[str] | None = None,
 ) -> dict[str, Column]:
-    """Columns of a new table by their names in ``fit``, in the form their features expect.
+    """Columns of a new table by their names in ``fit``, in the form that their features expect.
 
-    ``named`` says whether the names came from the input of ``fit``, ``reader`` what was fitted,
-    ``needed`` which columns to read (all by default): the others may be anything.
+    ``named`` says whether the names came from the input of ``fit``, ``reader`` what was fitted, and
+    ``needed`` which columns to read (all by default); other columns may contain anything.
 
     Raises
     ------

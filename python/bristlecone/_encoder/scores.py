@@ -1,4 +1,4 @@
-"""Outcomes as numbers that least squares can be boosted on: what thresholds are guessed from."""
+"""Outcomes as numbers for boosting by least squares, from which thresholds are guessed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bristlecone.curves import nelson_aalen
 
 Floats = NDArray[np.float64]
 
-# Whole numbers with more values than this are numbers, not labels; of more classes the rarest get
-# no column of their own.
+# Whole numbers with more values than this are numbers, not labels. Beyond this number of classes,
+# the rarest have no column.
 _MOST_CLASSES = 20
 
 
@@ -34,9 +34,9 @@ def outcome_ratios(
 ) -> Ratios:
     """Terms from which the risk of groups of rows follows.
 
-    * Survival outcomes: events, and the events expected without features, Λ(time) − Λ(entry).
-    * Rates with an exposure: counts, and the counts expected of the exposure.
-    * Others: the numbers of ``outcome_scores``, and 1 for every row.
+    * Survival outcomes: events, and the expected events without features, Λ(time) − Λ(entry). *
+    Rates with an exposure: counts, and the expected counts for the exposure. * Others: the numbers
+    of ``outcome_scores``, and 1 for every row.
 
     Raises
     ------
@@ -58,13 +58,13 @@ def outcome_ratios(
 
 
 def outcome_scores(y: Any, n_rows: int, weight: Floats | None) -> Floats:
-    """One or more numbers per row that say what is to be told apart, shape (n_rows, k).
+    """One or more numbers per row that thresholds should separate, shape (n_rows, k).
 
     * Survival outcomes (structured array, DataFrame, pair): martingale residuals of the model
-      without features, event − (Λ(time) − Λ(entry)) with the Nelson–Aalen estimate Λ.
-    * Labels (text, booleans, categories, whole numbers of integer type with at most 20 values): an
-      indicator of each of the 20 most frequent classes; of two classes that of the second.
-    * Other numbers: as they are; a table of shape (n_rows, k) has one of them per column.
+    without features, event − (Λ(time) − Λ(entry)) with the Nelson–Aalen estimate Λ. * Labels (text,
+    booleans, categories, whole numbers of integer type with at most 20 values): an indicator for
+    each of the 20 most frequent classes; for two classes, that of the second. * Other numbers:
+    unchanged; a table of shape (n_rows, k) has one number per column.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def outcome_scores(y: Any, n_rows: int, weight: Floats | None) -> Floats:
 
 
 def _unframed(y: Any) -> Any:
-    """The only column of a data frame as an array; anything else as it is."""
+    """The only column of a data frame as an array; anything else unchanged."""
     if not nw.dependencies.is_into_dataframe(y):
         return y
     frame = nw.from_native(y, eager_only=True)

@@ -26,7 +26,7 @@ from bristlecone._encoder.columns import (
     mask_if_any,
 )
 
-# Bytes of a row of an array that are read at once: a line of the cache.
+# Bytes of a row of an array that are read at once: one cache line.
 _AT_ONCE = 64
 
 
@@ -54,22 +54,22 @@ class Table:
 
     @property
     def columns(self) -> list[Column]:
-        """Every column, read anew."""
+        """Every column, read again."""
         return self.read(range(len(self.names)))
 
     def one_by_one(self) -> Iterator[Column]:
-        """The same, where no more than a few columns are in memory at once."""
+        """The same, but with no more than a few columns in memory at a time."""
         for start in range(0, len(self.names), self.at_once):
             yield from self.read(range(start, min(start + self.at_once, len(self.names))))
 
     def aligned(
         self, names: Sequence[str], named: bool, reader: str, needed: Iterable[str] | None = None
     ) -> dict[str, Column]:
-        """Columns by their names in ``fit``: found by name where both tables have names.
+        """Columns by their names in ``fit``, matched by name if both tables have names.
 
-        Other columns of a table with names are ignored; without names there must be as many
-        columns as in ``fit``. ``named`` says whether these names came from its input, ``reader``
-        what was fitted, ``needed`` which columns to read (all by default).
+        Other columns of a table with names are ignored; a table without names must have as many
+        columns as in ``fit``. ``named`` says whether these names came from the input of ``fit``,
+        ``reader`` what was fitted, and ``needed`` which columns to read (all by default).
 
         Raises
         ------
@@ -98,9 +98,9 @@ class Table:
 
 
 def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
-    """Read a data frame or a two-dimensional array; ``reader`` is who reads, for the messages.
+    """Read a data frame or a two-dimensional array; ``reader`` names the caller in messages.
 
-    Columns without string names are called x0, x1, ... There may be no rows if ``empty``.
+    Columns without string names are called x0, x1, ... If ``empty``, there may be no rows.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def _check_shape(shape: tuple[int, ...], reader: str, empty: bool) -> None:
 
 
 def _frame_names(X: Any) -> tuple[list[str], bool]:
-    # asked of the frame itself: narwhals refuses duplicate names in words of its own
+    # Checked on the frame itself, because narwhals has its own error for duplicate names.
     names = list(X.column_names if hasattr(X, "column_names") else X.columns)
     repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
     if repeated:
@@ -237,7 +237,7 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
 
 
 def _from_matrix(names: Sequence[str], matrix: NDArray[Any]) -> list[Column]:
-    """Columns of one dtype: what can be checked of all at once, is."""
+    """Columns of one dtype, so that checks run on all of them at once."""
     kind = matrix.dtype.kind
     if kind in "iu" and matrix.size and matrix.min() >= 0 and matrix.max() <= 1:
         matrix, kind = matrix > 0, "b"
@@ -282,7 +282,7 @@ def _from_floats(name: str, values: NDArray[Any]) -> NumericColumn:
 
 
 def _from_texts(name: str, series: nw.Series[Any], as_levels: bool = False) -> Column:
-    """As ``_from_objects``, which is asked about the distinct values only."""
+    """As ``_from_objects``, but only looks at the distinct values."""
     from pandas import factorize
 
     if len(series) < FEW_ROWS:
@@ -305,7 +305,7 @@ def _from_texts(name: str, series: nw.Series[Any], as_levels: bool = False) -> C
     else:
         codes, distinct = factorize(np.asarray(series.to_numpy(), dtype=object))
         found = distinct.tolist()
-    # Levels are in the order in which they appear, missing values nowhere.
+    # Levels are in the order of their first row; missing values are not levels.
     place, first = factorize(codes)
     missing = np.flatnonzero(first < 0)
     levels = [found[code] for code in first[first >= 0].tolist()]
@@ -346,7 +346,7 @@ def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> 
 
 
 def _in_order(column: CategoricalColumn, categories: Iterable[Any]) -> CategoricalColumn:
-    """The same column with all the categories of its type as levels, in their order."""
+    """The same column, with all the categories of its type as levels, in their order."""
     declared = tuple(_plain(value) for value in categories if _is_category(value))
     place = {level: index for index, level in enumerate(declared)}
     # the last entry serves code -1
@@ -359,7 +359,7 @@ def _is_category(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Category:
-    """A category as one of the types that JSON keeps apart."""
+    """A category as one of the types that JSON distinguishes."""
     plain = value.item() if isinstance(value, np.generic) else value
     return plain if isinstance(plain, (str, bool, int)) else float(plain)
 
@@ -373,7 +373,7 @@ def _is_hashable(value: Any) -> bool:
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN, and pandas' NA and NaT (known by name: pandas may not be installed)."""
+    """None, NaN, and NA and NaT of pandas (found by name: pandas may not be installed)."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (Real, Decimal)) and value != value

@@ -15,17 +15,17 @@ from bristlecone._encoder.features import Threshold
 Floats = NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-# Most rounds of Lloyd's algorithm; later ones move the clusters by little.
+# Most rounds of Lloyd's algorithm; later rounds hardly move the clusters.
 _MOST_ROUNDS = 300
 
 
 def weighted_distinct(
     values: NDArray[Scalar], weight: Floats | None
 ) -> tuple[NDArray[Scalar], Floats]:
-    """Distinct values in rising order and the weight of each, both of shape (k,).
+    """Distinct values in ascending order and the weight of each, both of shape (k,).
 
-    The sums do not depend on the order of the rows, not even in the last bit: everything that is
-    derived from them is the same after a permutation.
+    The sums do not depend on the order of the rows, not even in the last bit, so everything that
+    follows from them is the same after a permutation.
     """
     if not len(values):
         return values, np.zeros(0)
@@ -46,7 +46,7 @@ def weighted_distinct(
 
 
 def weighted_mean(distinct: Floats, total: Floats) -> float:
-    """Mean of the distinct values, which rise; between the first and the last of them."""
+    """Mean of the distinct values, which are ascending; it lies between the first and the last."""
     low, high = float(distinct[0]), float(distinct[-1])
     # a power of two keeps the sum within range and changes no digit
     exponent = math.frexp(max(-low, high))[1]
@@ -60,17 +60,17 @@ def midpoints(distinct: Floats) -> Floats:
 
 
 def midway(low: Floats, high: Floats) -> Floats:
-    """Thresholds between values, not below the lower and below the higher ones."""
+    """Thresholds between pairs of values: at least the lower value, and below the higher one."""
     middle = low / 2 + high / 2  # the sum of the two could overflow
     # between neighbouring floats the middle may round up to the higher one
     return np.where(middle < high, middle, low) + 0.0
 
 
 def ranks_with_fill(column: RankedColumn, fill: float | None) -> NDArray[np.uint32]:
-    """Place of every row's value among the distinct ones of its column.
+    """Position of every row's value among the distinct values of its column.
 
-    Rows without a value are with those that every cut puts on the side of ``fill``, so that they
-    place no cut; without a fill they are above all others.
+    Rows without a value are placed with rows that every cut puts on the side of ``fill``, so that
+    they add no cut. Without a fill they come after all others.
     """
     if column.missing is None or fill is None:
         return column.ranks
@@ -82,13 +82,14 @@ def ranks_with_fill(column: RankedColumn, fill: float | None) -> NDArray[np.uint
 def choose_gaps(
     distinct: Floats, total: Floats, method: str, n_thresholds: int, unit: float
 ) -> NDArray[np.int64]:
-    """Indices of the gaps between distinct values where a column is cut, rising.
+    """Indices of the gaps between distinct values at which a column is cut, ascending.
 
-    "midpoints" and "all" take every gap, as do the others when there are at most ``n_thresholds``.
-    "quantiles": the first midpoint not below each i/(n_thresholds + 1) quantile, or the last
-    (the binarisation of Huisman, van der Linden & Demirović, AAAI-24). "kmeans": the gap between
-    each two neighbours of ``n_thresholds + 1`` clusters. ``total`` are the weights of the values,
-    and ``unit`` is at most the least weight of a row; integer weights equal repeated rows.
+    "midpoints" and "all" take every gap, and so do the others if there are at most
+    ``n_thresholds``. "quantiles" takes the first midpoint not below each i/(n_thresholds + 1)
+    quantile, or the last (the binarisation of Huisman, van der Linden & Demirović, AAAI-24).
+    "kmeans" takes the gaps between neighbours of ``n_thresholds + 1`` clusters. ``total`` contains
+    the weights of the values, and ``unit`` is at most the smallest weight of a row; integer weights
+    equal repeated rows.
     """
     n_gaps = len(distinct) - 1
     if method in ("midpoints", "all") or n_gaps <= n_thresholds:
@@ -101,7 +102,7 @@ def choose_gaps(
 def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[np.int64]:
     """Gaps between the clusters of Lloyd's algorithm, which are intervals on a line.
 
-    A cluster that loses its values is no more: fewer gaps are left then.
+    A cluster that loses all its values disappears, which leaves fewer gaps.
     """
     # a power of two keeps the sums within range and changes no digit
     position = np.ldexp(distinct, -math.frexp(np.abs(distinct).max())[1])
@@ -120,7 +121,7 @@ def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[n
 
 
 def threshold(column: str, value: float, low: float, high: float, fill: float | None) -> Threshold:
-    """The feature "column <= value" between two values; ``fill`` stands for missing ones."""
+    """The feature "column <= value" between two numbers; ``fill`` replaces missing values."""
     condition = f"<= {format_threshold(value, low, high)}"
     missing = fill is not None and fill <= value
     return Threshold(column=column, condition=condition, value=value, missing=missing)

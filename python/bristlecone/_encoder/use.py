@@ -1,4 +1,4 @@
-"""Use of an encoder by the trees: this package's, or a transformer of the user's own."""
+"""How trees use an encoder: one of this package, or a custom transformer."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from bristlecone.exceptions import ColumnWarning, ConstantFeatureWarning
 class AnswerCounts(NamedTuple):
     """Binary features of training rows, counted.
 
-    ``holds`` says in how many of the ``n_rows`` rows every feature holds, ``among`` in how many of
-    those that were asked for.
+    ``holds`` contains the number of the ``n_rows`` rows in which each feature is true, ``among``
+    the number of the requested rows.
     """
 
     n_rows: int
@@ -36,14 +36,14 @@ class AnswerCounts(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The same, and ``of`` gives the answers of the feature at a position."""
+    """The same, with ``of``, which returns the answers of the feature at a position."""
 
     counts: AnswerCounts
     of: Callable[[int], NDArray[Any]]
 
 
 def count_answers(features: BinaryMatrix, among: NDArray[np.bool_]) -> Answers:
-    """Answers of binary features, counted in all rows and ``among`` some."""
+    """Answers of binary features, counted over all rows and over the rows ``among``."""
     counts = features.count_true(), features.count_true(among)
     return Answers(AnswerCounts(len(features), *counts), features.column)
 
@@ -60,13 +60,13 @@ def fit_encoder(
 
     Missing values are logged.
 
-    "auto" is ``BinaryEncoder()``, and None leaves numbers as they are. ``target`` makes the y of a
-    transformer of the user's choice; if these are rates, they may have exposures.
+    "auto" is ``BinaryEncoder()``, and None leaves numbers unchanged. ``target`` computes the y of a
+    custom transformer; if these are rates, they may have exposures.
     """
     if encoder is None:
         return NumericColumns().fit(X), None
     fitted = BinaryEncoder() if isinstance(encoder, str) else clone(encoder)
-    # A subclass may have a fit of its own.
+    # A subclass may override fit.
     ours = type(fitted).fit is BinaryEncoder.fit
     encoded = None
     if ours:
@@ -81,13 +81,13 @@ def fit_encoder(
     missing = missing_text(getattr(fitted, "columns_", []))
     if missing:
         log(verbose, "missing values: %s", missing)
-    # Features of one's own are asked by their transform.
+    # Custom features are computed by their transform.
     ours = ours and type(fitted).transform is BinaryEncoder.transform
     return fitted, encoded if ours else None
 
 
 def rows_for(encoder: Any, X: Any, asked: Sequence[int]) -> NDArray[Any] | BinaryMatrix:
-    """Rows as the tree reads them: binary features, or numbers to be cut; at least those asked."""
+    """Rows in the form of the tree: binary features, or numbers to be cut; at least ``asked``."""
     if isinstance(encoder, (BinaryEncoder, NumericColumns)):
         return encoder._evaluate(X, asked)
     return binary_features(encoder, X)
@@ -98,13 +98,13 @@ def split_columns(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Column of ``X`` and threshold of every node of a tree with these features.
 
-    -2 at leaves and where a feature is not known to be of one column, NaN where it is no threshold.
+    The column is -2 at leaves and if it is unknown, and the threshold is NaN if there is none.
     """
     column, threshold = feature.copy(), np.full(len(feature), np.nan)
     if isinstance(encoder, NumericColumns):
         return column, threshold
     if not isinstance(encoder, BinaryEncoder):
-        # A transformer of the user's own does not report the columns of its features.
+        # A custom transformer does not report the columns of its features.
         return np.full(len(feature), NO_FEATURE), threshold
     place = {schema.name: at for at, schema in enumerate(encoder.columns_)}
     for node in np.flatnonzero(feature >= 0).tolist():
@@ -116,14 +116,14 @@ def split_columns(
 
 
 def columns_asked(encoder: Any, columns: NDArray[np.int64]) -> list[int]:
-    """Positions of the columns of ``X`` that splits are about; all where that is not known."""
+    """Positions of the columns of ``X`` that splits use; all if they are unknown."""
     if isinstance(encoder, (BinaryEncoder, NumericColumns)):
         return np.unique(columns[columns >= 0]).tolist()
     return list(range(encoder.n_features_in_))
 
 
 def missing_in(encoder: Any, columns: Sequence[int]) -> str:
-    """Missing values that these columns had in training; empty when there were none."""
+    """Missing values of these columns in training; empty if there were none."""
     schemas = getattr(encoder, "columns_", [])
     return missing_text([schemas[place] for place in columns]) if schemas else ""
 
@@ -131,10 +131,10 @@ def missing_in(encoder: Any, columns: Sequence[int]) -> str:
 def missing_by_feature(
     encoder: Any, X: Any, features: Sequence[int]
 ) -> dict[int, NDArray[np.bool_]]:
-    """Rows of ``X`` without a value in the column of these features; only features with such rows.
+    """Rows of ``X`` without a value in the column of these features, for features with such rows.
 
-    Features that ask whether a value is missing have an answer for every row. Empty for
-    transformers of the user's own, which may treat missing values in any way.
+    Features that ask whether a value is missing have an answer for every row. Empty for custom
+    transformers, which may treat missing values in any way.
     """
     if not isinstance(encoder, BinaryEncoder):
         return {}
@@ -179,7 +179,7 @@ def warn_of_constants(encoder: Any) -> None:
 
 
 def binary_features(encoder: Any, X: Any) -> BinaryMatrix:
-    """Binary features of rows, as the engine takes them.
+    """Binary features of rows in the form of the engine.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def binary_features(encoder: Any, X: Any) -> BinaryMatrix:
 
 
 def packed(features: NDArray[Any] | BinaryMatrix) -> BinaryMatrix:
-    """Binary features, shape (n, n_features), as the engine takes them."""
+    """Binary features, shape (n, n_features), in the form of the engine."""
     if isinstance(features, BinaryMatrix):
         return features
     return BinaryMatrix(np.ascontiguousarray(features.astype(bool, copy=False)).view(np.uint8))
@@ -216,7 +216,7 @@ def count_distinct(features: BinaryMatrix, most: int) -> int:
 
 
 def _is_binary(features: NDArray[Any]) -> bool:
-    """Whether there is nothing but 0 and 1."""
+    """Whether all values are 0 or 1."""
     if features.dtype == np.bool_ or not features.size:
         return True
     if features.dtype.kind in "iu":  # no mask of the size of the features is needed
