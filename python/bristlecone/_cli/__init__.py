@@ -1,11 +1,11 @@
 """The command line: ``fit``, ``predict``, ``show``, ``export``, ``verify`` and ``datasets``.
 
-Exit status: 0 after success, 1 when a check of ``verify`` fails, 2 after an error (one line on
+Exit status: 0 after success, 1 if a check of ``verify`` fails, 2 after an error (one line on
 standard error, no file written), 130 after Ctrl-C; a ``fit`` that Ctrl-C stopped still reports the
 best tree it had found.
 
-Each command is a module with a function ``run``. What is imported here is little, so that
-``--version`` and ``--help`` answer at once.
+Each command is a module with a function ``run``. Little is imported here, so that ``--version`` and
+``--help`` answer at once.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # The reader has seen enough; without this Python complains once more when it exits.
+        # The reader has closed the pipe; without this, Python prints another error when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -74,7 +74,7 @@ def _fail(message: str) -> int:
 
 @contextmanager
 def _interrupt_ends_the_process() -> Iterator[None]:
-    """While libraries are imported: some turn a KeyboardInterrupt into an error of their own."""
+    """During imports, because some libraries turn a KeyboardInterrupt into another error."""
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not usual or threading.current_thread() is not threading.main_thread():
         yield

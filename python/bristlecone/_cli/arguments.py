@@ -23,7 +23,7 @@ _FORMS = ("sql", "python", "r", "onnx", "dot", "rules", "text", "json")
 _DIALECTS = ("ansi", "duckdb", "mysql", "postgresql", "sqlite")
 RULES = ("best", "one-standard-error")
 """Rules of ``TreeSizeCV``."""
-# From which similarity an option is suggested in place of another.
+# Similarity from which another option is suggested.
 _ALIKE = 0.75
 _LISTED: dict[str, Any] = {"metavar": "COL", "nargs": "+", "action": "extend", "default": []}
 

@@ -20,7 +20,7 @@ _NEEDS = {
 
 
 def build(kind: Kind, given: Mapping[str, Any]) -> Any:
-    """Estimator of the options that are given, with its parameters checked."""
+    """Estimator for the given options, with checked parameters."""
     check_needs(given, kind.needs)
     parameters: dict[str, Any] = {}
     for group in kind.groups:
@@ -63,7 +63,7 @@ def _by_name(group: Group, values: Mapping[str, Mapping[str, Any]]) -> dict[str,
 
 
 def _class(group: Group, values: dict[str, Any]) -> str:
-    """Class of a group's parameter; what chooses it is taken from the values."""
+    """Class of a group's parameter; the value that chooses it is removed from the values."""
     if isinstance(group.cls, str):
         return group.cls
     default = next(option.default for option in group.options if option.name == group.made)
@@ -78,7 +78,7 @@ def _class(group: Group, values: dict[str, Any]) -> str:
 
 
 def check_needs(given: Mapping[str, Any], needs: Mapping[str, str] | None = None) -> None:
-    """Raise ValueError where an option is given without the one that it needs."""
+    """Raise ValueError if an option is given without the one that it needs."""
     for option, other in {**_NEEDS, **(needs or {})}.items():
         if given.get(option) is not None and given.get(other) is None:
             raise ValueError(f"{flag(option)} needs {flag(other)}")
@@ -102,7 +102,7 @@ def check_names(kind: Kind, estimator: Any, columns: Columns) -> None:
 
 
 def name_values(kind: Kind, estimator: Any, columns: Columns, rows: Rows) -> None:
-    """Let parameters name labels and treatments by their values, no longer by their spelling."""
+    """Replace the spelling of labels and treatments in parameters by their values."""
     for parameter, option, names in _mappings(kind, estimator):
         role = kind.keyed[parameter]
         if not role:
@@ -122,7 +122,7 @@ def name_values(kind: Kind, estimator: Any, columns: Columns, rows: Rows) -> Non
 
 
 def _mappings(kind: Kind, estimator: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """Parameter, option and value of the parameters that are mappings."""
+    """Parameter, option and value of every parameter that is a mapping."""
     given = estimator.get_params(deep=False)
     options = {option.name: flag(option) for group in kind.groups for option in group.options}
     return [

@@ -1,4 +1,4 @@
-"""Columns as pandas read them: dates, and checks of text that should be numbers."""
+"""Columns read by pandas: dates, and checks of text that should be numbers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from bristlecone._data.numbers import DECIMAL_MARKS, parse_number
 
 TEXT, NUMBER, TIME = "text", "number", "time"
-# A column is a broken column of numbers if so many of its cells are numbers, with too many
-# different values for codes.
+# A text column is considered a broken column of numbers if this share of its cells are numbers,
+# with too many different values for codes.
 _NUMBER_SHARE = 0.9
 _CODES = 10
 _FEWEST = 4
@@ -45,7 +45,7 @@ def _first_row(column: Any, value: Any) -> int:
 def typed(column: Any, kind: str | None, mark: str) -> Any:
     """Convert a column of a CSV file to a kind; None detects the kind.
 
-    pandas has read numbers, and booleans. A time is a number or a date in ISO 8601.
+    pandas has already read numbers and booleans. A time is a number or a date in ISO 8601.
 
     Raises
     ------
@@ -73,13 +73,13 @@ def typed(column: Any, kind: str | None, mark: str) -> Any:
 
 
 def not_a_number(text: str) -> str:
-    """Message about a text in place of a number; for a date, it shows how to write one."""
+    """Message about a text where a number is expected; for a date, it shows how to write one."""
     date = _OTHER_DATE.fullmatch(text.strip())
     if date is None:
         return f"{text!r} is not a number"
     day, mark, month, year = date.groups()
     message = f"{text!r} is not a number; write dates as year-month-day"
-    # With other marks, the month may come first.
+    # With other separators, the month may come first.
     if mark == "." and int(day) <= 31 and int(month) <= 12:
         message += f", here {year}-{int(month):02}-{int(day):02}"
     return message
@@ -98,7 +98,7 @@ def are_dates(column: Any) -> bool:
 
 
 def dates(column: Any) -> Any:
-    """Dates of texts in ISO 8601; None if no text is one.
+    """Dates of texts in ISO 8601; None if none of them is a date.
 
     Raises
     ------
@@ -119,14 +119,14 @@ def dates(column: Any) -> Any:
 
 def _date(text: str) -> datetime | None:
     try:
-        # Python 3.10 does not know the Z of UTC.
+        # Python 3.10 does not accept the Z of UTC.
         return datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         return None
 
 
 def has_commas(frame: Any) -> bool:
-    """Whether a column of text is numbers with decimal commas."""
+    """Whether a column of text contains numbers with decimal commas."""
     texts = [frame[name] for name in frame.columns if frame[name].dtype.kind == "O"]
     return any(
         have_commas(column.dropna().unique().tolist()) for column in texts if not _is_text(column)
@@ -144,9 +144,9 @@ def have_commas(cells: Iterable[Any]) -> bool:
 
 
 def _is_text(column: Any) -> bool:
-    """Whether most of some cells, evenly spread over the column, are neither numbers nor missing.
+    """Whether most cells, sampled evenly, are neither numbers nor missing.
 
-    That decides quickly that a column is no broken column of numbers.
+    If so, the column is not a broken column of numbers, which need not be checked further.
     """
     cells = column.iloc[:: len(column) // _SAMPLE + 1].dropna().tolist()
     odd = [isinstance(cell, str) and not _is_number(cell, *DECIMAL_MARKS) for cell in cells]
@@ -158,7 +158,7 @@ def _is_number(level: Any, *marks: str) -> bool:
 
 
 def _refuse_nearly_numbers(column: Any, levels: list[Any], mark: str) -> None:
-    """Raise CellError if a few cells keep a column from being numbers."""
+    """Raise CellError if only a few cells keep a column from being numeric."""
     n_present = int(column.notna().sum())
     most_odd = max(1, (1 - _NUMBER_SHARE) * n_present)
     odd: list[Any] = []
@@ -184,7 +184,7 @@ def _refuse_nearly_numbers(column: Any, levels: list[Any], mark: str) -> None:
 
 
 def _wrong_mark(column: Any, levels: list[Any], mark: str) -> CellError:
-    """The error about numbers of which some have the other decimal mark."""
+    """The error about numbers some of which have the other decimal mark."""
     wrong = next(level for level in levels if not _is_number(level, mark))
     return CellError(
         _first_row(column, wrong),

@@ -1,4 +1,4 @@
-"""CSV files. pandas reads them; what it would lose silently is checked here."""
+"""CSV files. pandas reads them; this module checks what pandas would lose silently."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "NULL", "null"})
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
-# In order of preference if two of them divide all lines evenly.
+# In order of preference, if two of them divide all lines evenly.
 _DELIMITERS = ("\t", ";", ",")
 _SAMPLED_LINES = 20
 _SAMPLED_ROWS = 1000
@@ -31,11 +31,11 @@ _BLOCK = 1 << 18
 
 
 class CsvFile:
-    """A CSV file with a header line, in UTF-8, compressed by gzip or not.
+    """A CSV file with a header line, in UTF-8, plain or compressed by gzip.
 
-    Comma, semicolon or tab separate the cells: the one that divides the first lines most evenly.
-    If they are not separated by commas, all numbers may have decimal commas. A first column
-    without a name holds row names and is left out (``has_row_names``).
+    Comma, semicolon or tab separate the cells: the one that divides the first lines most evenly. If
+    they are not separated by commas, all numbers may have decimal commas. A first column without a
+    name holds row names and is left out (``has_row_names``).
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class CsvFile:
 
     @property
     def has_row_names(self) -> bool:
-        """Whether the first column has no name, hence is left out."""
+        """Whether the first column has no name and is therefore left out."""
         return not self._header[0]
 
     def read(
@@ -76,8 +76,9 @@ class CsvFile:
     ) -> Any:
         """Read the rows of these columns (all by default) into a pandas DataFrame.
 
-        ``kinds`` says what a column is, "text", "number" or "time" (a number or a date); found out
-        for those not named. Cells in ``missing`` stand for a missing value besides ``MISSING``.
+        ``kinds`` says what a column is: "text", "number" or "time" (a number or a date); other
+        columns are detected. Cells in ``missing`` stand for a missing value, in addition to
+        ``MISSING``.
 
         Raises
         ------
@@ -116,7 +117,7 @@ class CsvFile:
             raise ValueError(
                 f"{self.name}, line {line}, column {error.column!r}: {error.problem}"
             ) from None
-        # The content is not needed while a tree is searched for.
+        # The content is not needed during the search.
         del self._content
         return pd.DataFrame(found, copy=False)
 
@@ -134,7 +135,7 @@ class CsvFile:
         if b"\n" not in content:
             content = content.replace(b"\r", b"\n")
         if b"\0" in content:
-            # Text in UTF-16 has many; pandas 2.0 drops what follows one in a cell.
+            # Text in UTF-16 has many; pandas 2.0 drops everything after one in a cell.
             raise self._undecodable(content, content.index(b"\0"))
         if not content.isascii():
             try:
@@ -164,14 +165,14 @@ class CsvFile:
         if not cells:
             raise ValueError(f"{self.name}: the file is empty")
         names = [name.strip() for name in cells]
-        # Row names have none; what stands in its place here is no name of a column.
+        # Row names have no heading; what is found here is not the name of a column.
         nameless = not names[0] and len(names) > 1
         check_header(["\0", *names[1:]] if nameless else names, self.name)
         return names
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Line where each record begins, and its cells; the header is the first one."""
-        # Carriage returns apart from line ends are refused: pandas loses cells behind them.
+        # Carriage returns inside lines are rejected, because pandas loses cells after them.
         text = io.TextIOWrapper(io.BytesIO(self._content), "utf-8", newline="\n")
         reader = csv.reader(text, delimiter=self._delimiter, skipinitialspace=True, strict=True)
         begins = 1
@@ -184,11 +185,10 @@ class CsvFile:
             raise ValueError(f"{self.name}, line {begins}: {error}") from None
 
     def _is_odd(self) -> bool:
-        """Whether the file has to be looked at before pandas reads it.
+        """Whether the file must be checked before pandas reads it.
 
-        pandas leaves out blanks in a single column and does not refuse a first row that is too
-        long. Behind a carriage return apart from a line end it loses cells, and pandas 2.0 may
-        never end.
+        pandas ignores blank lines in a single column and accepts a first row that is too long.
+        After a carriage return inside a line it loses cells, and pandas 2.0 may never end.
         """
         _, first = next(islice(self._records(), 1, None), (0, self._header))
         if len(self._header) == 1 or len(first) != len(self._header):
@@ -199,11 +199,11 @@ class CsvFile:
         )
 
     def _is_even(self, n_rows: int, *, complete: bool) -> bool:
-        """Whether all lines have a cell for every column; False if that takes a closer look.
+        """Whether all lines have a cell for every column; False if only a closer look can tell.
 
-        pandas has refused longer lines and filled shorter ones with missing values. There are
-        none of these if the last column is ``complete``, nor if the file has as many delimiters as
-        it should have and no quotation marks.
+        pandas has rejected longer lines and filled shorter ones with missing values. There are no
+        shorter lines if the last column is ``complete``, or if the file has the expected number of
+        delimiters and no quotation marks.
         """
         delimiter, n_columns = self._delimiter, len(self._header)
         if b'"' in self._content:
@@ -212,7 +212,7 @@ class CsvFile:
         return int(found) == (n_rows + 1) * (n_columns - 1)
 
     def _count_rows(self) -> int:
-        """Rows below the header, each of which has a cell for every column."""
+        """Number of rows below the header, each of which must have a cell for every column."""
         found, n_columns = -1, len(self._header)
         for line, cells in self._records():
             found += 1
@@ -224,7 +224,7 @@ class CsvFile:
         return found
 
     def _decimal_mark(self, columns: list[str], missing: Collection[str]) -> str:
-        """A comma if the first numbers of one of the columns have one."""
+        """A comma if the first numbers of any column have one."""
         if self._delimiter == ",":
             return "."
         rows = [cells for _, cells in islice(self._records(), 1, _SAMPLED_ROWS)]
@@ -239,9 +239,9 @@ class CsvFile:
 
         try:
             with warnings.catch_warnings():
-                # About cells behind those of the header.
+                # About cells beyond those of the header.
                 warnings.simplefilter("error", pd.errors.ParserWarning)
-                # Without usecols, with which pandas does not refuse longer lines.
+                # Without usecols, with which pandas accepts longer lines.
                 return pd.read_csv(
                     io.BytesIO(self._content),
                     sep=self._delimiter,
@@ -277,7 +277,7 @@ def check_header(names: list[str], source: str) -> None:
 
 
 def _evenness(lines: list[str], delimiter: str) -> tuple[int, int]:
-    """Lines with as many cells as the first, and its cells; zeros if it has only one."""
+    """Number of lines with as many cells as the first, and this number; zeros if it is one."""
     try:
         counts = [len(cells) for cells in csv.reader(lines, delimiter=delimiter)]
     except csv.Error:
@@ -288,14 +288,14 @@ def _evenness(lines: list[str], delimiter: str) -> tuple[int, int]:
 
 
 def _blocks(text: bytes, more: int = 0) -> Iterator[NDArray[np.uint8]]:
-    """The bytes by blocks that fit in a cache; each may have more bytes, of the one behind it."""
+    """The bytes in blocks that fit into a cache; each may include some bytes of the next."""
     marks = np.frombuffer(text, dtype=np.uint8)
     for start in range(0, len(marks), _BLOCK):
         yield marks[start : start + _BLOCK + more]
 
 
 def _are_even(text: bytes, delimiter: str, n_columns: int) -> bool:
-    """Whether every line has a cell for every column; False if that takes a closer look.
+    """Whether every line has a cell for every column; False if only a closer look can tell.
 
     The text ends with a line end.
     """
@@ -304,7 +304,7 @@ def _are_even(text: bytes, delimiter: str, n_columns: int) -> bool:
         quoting, ends = block == ord('"'), block == ord("\n")
         borders = ends | (block == ord(delimiter))
         inside = np.logical_xor.accumulate(quoting) ^ within
-        # A mark within a cell begins no quotation. A doubled one ends it and begins it again.
+        # A mark inside a cell does not start a quotation. A doubled one ends and restarts it.
         may_begin = np.append(begins, (borders | quoting)[:-1])
         if (quoting & inside & ~may_begin).any():
             return False

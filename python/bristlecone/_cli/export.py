@@ -13,7 +13,7 @@ from bristlecone._cli.tables import output, shown
 from bristlecone._model.files import write_files
 from bristlecone._model.registry import load_model
 
-# Purpose of an option, by its name among the arguments.
+# For every option, the format that it belongs to.
 _FOR = {
     "times": ("sql", "python", "r", "onnx", "rules"),
     "table": ("sql",),
@@ -54,7 +54,7 @@ def _content(tree: Any, form: str, options: dict[str, Any]) -> Any:
 
 
 def _csv(rules: Any) -> str:
-    """A line per leaf; the rules of a saved tree come in a pandas DataFrame."""
+    """One line per leaf; the rules of a saved tree come as a pandas DataFrame."""
     columns = [[shown(value) for value in rules[name].tolist()] for name in rules.columns]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

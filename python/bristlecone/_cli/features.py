@@ -16,10 +16,10 @@ def known_columns(
     missing: list[str],
     needed: list[str] | None = None,
 ) -> Any:
-    """The columns that the tree knows, of the kinds they had in training.
+    """The columns that the tree uses, with the kinds they had in training.
 
-    Those that are ``needed`` must be there, by default those that it asks about; ``model`` is the
-    file of the tree, and ``missing`` are cells that stand for no value.
+    The ``needed`` columns must exist, by default those of the splits. ``model`` is the file of the
+    tree, and ``missing`` are cells that stand for no value.
     """
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:

@@ -29,7 +29,7 @@ _INTERRUPTED = 130
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fit a tree, print it, and write the files asked for."""
+    """Fit a tree, print it, and write the requested files."""
     kind = KINDS[arguments.estimator]
     estimator = build(kind, vars(arguments))
     kind = kind.narrowed(getattr(estimator, "horizon", None) is not None)
@@ -69,7 +69,7 @@ def _finish(
     source: str,
     columns: Columns,
 ) -> int:
-    """Print the tree and write the files asked for."""
+    """Print the tree and write the requested files."""
     targets = _targets(arguments)
     _warn_of_constants(estimator)
     print(tree_text(estimator, source), end="")
@@ -89,7 +89,7 @@ def _fit(kind: Kind, estimator: Any, rows: Rows, *, progress: bool) -> None:
 
 
 def _tuned(estimator: Any, rows: Rows, arguments: argparse.Namespace) -> Any:
-    # Imports much of scikit-learn, which other fits do without.
+    # Imports much of scikit-learn, which other fits do not need.
     from bristlecone.tune import TreeSizeCV
 
     given = {"cv": "folds", "n_repeats": "repeats", "rule": "rule", "scoring": "scoring"}

@@ -1,6 +1,6 @@
 """Estimators of ``--estimator``: classes with the columns and options they take.
 
-Nothing heavy is imported here: the help is made of this table.
+Nothing heavy is imported here, because the help is generated from this table.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from bristlecone._estimators.parameters import Parameter
 
 
 class Role(NamedTuple):
-    """Columns that are no features.
+    """Columns that are not features.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Kind(NamedTuple):
 
     @property
     def is_searched(self) -> bool:
-        """Whether the tree is searched for: with limits, progress and perhaps a forecast."""
+        """Whether the tree is found by search: with limits, progress and possibly a forecast."""
         return SEARCH in self.groups
 
     @property
@@ -109,7 +109,7 @@ class Kind(NamedTuple):
         return TIME in self.roles
 
     def narrowed(self, censored: bool) -> Kind:
-        """The same for outcomes that are times, or numbers, where it takes either."""
+        """The same for an outcome that is a time, or a number, if it accepts both."""
         numbers = {role.name for role in self.roles} & {"target"}
         if not (numbers and self.predicts_survival):
             return self

@@ -1,7 +1,7 @@
-"""Parameters of the estimators as options of the command line; nothing heavy is imported here.
+"""Parameters of the estimators as options of the command line; nothing heavy is imported.
 
-Those that several classes share are declared in ``_estimators/parameters.py``, those of one class
-here.
+Parameters that several classes share are declared in ``_estimators/parameters.py``, those of one
+class here.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from bristlecone._estimators.parameters import (
     word_or_none,
 )
 
-# Parameters that several options make as a mapping: from their names to their values, or from names
-# to such mappings, where each option has values by name.
+# Parameters that several options build as a mapping: from their names to their values, or from
+# names to such mappings, if each option has values by name.
 MAPPING, BY_NAME = "mapping", "mapping by name"
 
 
 class Group(NamedTuple):
-    """Options under one headline of the help.
+    """Options under one heading of the help.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def _numbers(line: str) -> list[float]:
     return [float(cell) for cell in line.split(",")]
 
 
-# argparse names the type in its messages.
+# argparse shows the name of the type in its messages.
 _pair.__name__ = "NAME=VALUE"
 _amount.__name__ = _weights.__name__ = "NAME=NUMBER"
 _matrix_rows.__name__ = "row of numbers"

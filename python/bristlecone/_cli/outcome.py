@@ -15,7 +15,7 @@ from bristlecone._data.outcomes import as_cause, as_structured, as_survival
 
 
 def default_columns(columns: Collection[str]) -> dict[str, str]:
-    """Columns of time and entry where no option names them, by role."""
+    """Time and entry columns by role, if no option names them."""
     for entry, time in (("entry", "time"), *INTERVALS):
         if entry in columns and time in columns:
             return {"time": time, "entry": entry}
@@ -31,7 +31,7 @@ def survival(
     event_value: str | None = None,
     has_causes: bool = False,
 ) -> NDArray[np.void]:
-    """Outcomes as the estimators take them."""
+    """Outcomes in the form of the estimators."""
     for name in filter(None, (event_name, time_name, entry_name)):
         check_present(frame[name], name)
 

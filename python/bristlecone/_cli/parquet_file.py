@@ -53,8 +53,8 @@ class ParquetFile:
     ) -> Any:
         """Read the rows; parameters and result are those of :meth:`CsvFile.read`.
 
-        Numbers of a column that has to be text are turned into it. Dates and nested values are kept
-        as objects, for whoever uses the column to accept or refuse.
+        Numbers of a column that must be text are converted. Dates and nested values are kept as
+        objects; the code that uses the column accepts or rejects them.
 
         Raises
         ------
@@ -103,7 +103,7 @@ def _plain(table: Any) -> Any:
 
 
 def _of_kind(column: Any, kind: str | None, missing: Collection[str]) -> Any:
-    """The column as what it is asked to be; None leaves it as it is."""
+    """The column as the requested kind; None leaves it unchanged."""
     if column.dtype.kind != "O":
         return column.map(_shown, na_action="ignore").astype(object) if kind == TEXT else column
     values = column.dropna().tolist()
@@ -123,7 +123,7 @@ def _of_kind(column: Any, kind: str | None, missing: Collection[str]) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """A value as it would stand in a CSV file."""
+    """A value in the form of a CSV file."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -25,7 +25,7 @@ def names_parts(data: str) -> bool:
 
 
 class PartFiles:
-    """Parquet files of the same columns, of which only a few row groups are in memory at a time.
+    """Parquet files with the same columns, of which a few row groups are in memory at a time.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class PartFiles:
         arguments: argparse.Namespace,
         callback: Callable[[Any], None] | None,
     ) -> None:
-        """Fit an estimator; options that need all rows at once are refused."""
+        """Fit an estimator; options that need all rows at once are rejected."""
         for option, given in (
             ("--tune", arguments.tune),
             ("--estimate", arguments.estimate),

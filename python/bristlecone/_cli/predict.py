@@ -114,7 +114,7 @@ def _by_label(what: str, labels: NDArray[Any], values: NDArray[Any]) -> Columns:
 
 
 def _copied(table: DataFile, names: list[str], columns: Columns) -> Columns:
-    """Columns that are copied to the output as they are."""
+    """Columns that are copied to the output unchanged."""
     for name in names:
         if name in columns:
             raise ValueError(f"--id: the output has a column {name!r} of its own")
@@ -136,5 +136,5 @@ def _write(columns: Columns, target: Any) -> None:
 
 
 def _cells(values: NDArray[Any]) -> list[Any]:
-    """Values as they are written; true and false as they stand in a file."""
+    """Values in the form of the output; true and false keep their spelling."""
     return [shown(value) if isinstance(value, bool) else value for value in values.tolist()]

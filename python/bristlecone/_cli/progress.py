@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Line:
-    """One line on standard error that is written anew while the search goes on."""
+    """One line on standard error that is rewritten during the search."""
 
     def __init__(self, start: float) -> None:
         self._next = start
@@ -46,7 +46,7 @@ class _Line:
         self.write(text)
 
     def write(self, text: str) -> None:
-        # Blanks cover what a longer text has left.
+        # Blanks overwrite the rest of a longer text.
         print(f"\r{text:{self._width}}", end="", file=sys.stderr, flush=True)
         self._width = len(text)
 
@@ -83,7 +83,7 @@ def _of_pass(progress: PassProgress) -> str:
 
 @contextmanager
 def _line(forced: bool) -> Iterator[_Line]:
-    """A line, while which warnings wait, each once, but for the one before a hopeless search."""
+    """Shows a line; meanwhile warnings wait, except the one before a hopeless search."""
     line = _Line(0.0 if forced else 1.0)
     held: dict[str, Warning | str] = {}
     with warnings.catch_warnings():
@@ -107,14 +107,14 @@ def _line(forced: bool) -> Iterator[_Line]:
 
 @contextmanager
 def progress_line(forced: bool) -> Iterator[Callable[[Any], None] | None]:
-    """Callback that shows progress: on a terminal after a second; anywhere, at once if forced."""
+    """Callback that shows progress: on a terminal after a second; at once if forced."""
     with _line(forced) as line:
         yield line.show if forced or sys.stderr.isatty() else None
 
 
 @contextmanager
 def searches_line(forced: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """The same of several searches: called with how many are done, and of how many."""
+    """The same for several searches: called with the number of finished and of all searches."""
     begun = time.perf_counter()
     with _line(forced) as line:
         yield partial(line.count, begun) if forced or sys.stderr.isatty() else None

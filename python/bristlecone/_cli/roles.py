@@ -1,4 +1,4 @@
-"""Which column of the data is what, and the rows that a fit is given."""
+"""Which column of the data has which role, and the rows that a fit gets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Rows(NamedTuple):
 
 
 def assigned(kind: Kind, arguments: argparse.Namespace, columns: list[str], source: str) -> Columns:
-    """Columns of the roles and the features, from the options and the names there are."""
+    """Columns of the roles and the features, from the options and the existing names."""
     if kind.predicts_survival and getattr(arguments, "target", None) is not None:
         raise ValueError("--target cannot be used with --horizon; pass --time and --event")
     roles: dict[str, list[str]] = {}
@@ -80,7 +80,7 @@ def read_rows(
     table: DataFile,
     columns: Columns,
 ) -> Rows:
-    """Read the columns, each as what its role says."""
+    """Read the columns, each as its role requires."""
     roles = [role for role in kind.roles if role.name in columns.roles]
     kinds = {name: role.reads for role in roles for name in columns.roles[role.name] if role.reads}
     kinds |= dict.fromkeys(arguments.categorical, TEXT)

@@ -15,7 +15,7 @@ from bristlecone.report._rendering import check_engine
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a saved tree, and write the report asked for."""
+    """Print a saved tree, and write the requested report."""
     check_needs(vars(arguments))
     target = None
     if arguments.report is not None:

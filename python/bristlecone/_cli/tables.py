@@ -21,9 +21,11 @@ DataFile: TypeAlias = CsvFile | ParquetFile
 
 _STANDARD_INPUT = "-"
 _PARQUET = b"PAR1"
-# Rows from which a column of distinct values is taken for an identifier whatever its name.
+# From this number of rows on, a column of distinct values is considered an identifier regardless of
+# its name.
 _FEW = 20
-# First rows of which mostly two have the same value.
+# Number of first rows in which all values differ in an identifier; in other columns two are mostly
+# equal.
 _HEAD = 1000
 _IDENTIFIER = re.compile(r"(.*[^a-z])?(id|pid|nr|no|number|key|index|row|uuid)", re.IGNORECASE)
 
@@ -34,7 +36,7 @@ def is_bundled(data: str) -> bool:
 
 
 def open_table(data: str) -> DataFile:
-    """Table that DATA names, not read yet.
+    """The table that DATA names, not yet read.
 
     Raises
     ------
@@ -75,7 +77,7 @@ def output(option: str, path: str, *inputs: str) -> Path:
 
 
 def check_column(name: str, columns: list[str], asker: str) -> None:
-    """Raise ValueError when the data have no such column."""
+    """Raise ValueError if the data have no such column."""
     if name not in columns:
         close = get_close_matches(name, columns, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
@@ -87,8 +89,8 @@ def check_column(name: str, columns: list[str], asker: str) -> None:
 def identifiers(frame: Any) -> list[str]:
     """Columns of whole numbers or text with a different value in every row.
 
-    In a small table that may be chance: there the numbers must be consecutive, or the name must
-    be one of an identifier.
+    In a small table this may be chance: there the numbers must be consecutive, or the name must be
+    that of an identifier.
     """
     return [name for name, values in frame.items() if _identifies(name, values)]
 
@@ -106,7 +108,7 @@ def _identifies(name: str, values: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in a file."""
+    """A value in the form of a file."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

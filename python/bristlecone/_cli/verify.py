@@ -17,7 +17,7 @@ _FAILED = 1
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the checks of a saved tree on the rows of its fit; 1 when one of them fails."""
+    """Print the checks of a saved tree on the rows of its fit; 1 if one of them fails."""
     tree = load_model(arguments.model)
     kind = _kind(tree, arguments)
     table = open_table(arguments.data)

@@ -1,1 +1,1 @@
-"""The public classes, a file each, and what they have in common."""
+"""The public classes, one file each, and their common parts."""

@@ -1,4 +1,4 @@
-"""Base class of all trees: structure, tables, text and files of a fitted one."""
+"""Base class of all trees: structure, tables, texts and files of a fitted tree."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class BaseTree(BaseEstimator):
         *,
         with_missing: bool = True,
     ) -> None:
-        """Set the four values of a fit to the rows ``X``, of which the tree counts missing values.
+        """Set the four values of a fit to the rows ``X``, and count missing values in the tree.
 
         Tables will come from the same library as ``X``.
         """
@@ -146,7 +146,9 @@ class BaseTree(BaseEstimator):
         )
 
     def _html(self) -> str:
-        from bristlecone.report._notebook import notebook_html  # late, because Jinja2 loads slowly
+        from bristlecone.report._notebook import (
+            notebook_html,
+        )  # imported here because Jinja2 loads slowly
 
         if "tree_" in self.__dict__:
             with suppress(ImportError):  # without Jinja2

@@ -422,7 +422,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             )
 
     def _place(self, cause: int) -> int:
-        """Place of a cause among those of the fit."""
+        """Position of a cause among those of the fit."""
         self.leaves_.check_cause(cause)
         return cause - 1
 

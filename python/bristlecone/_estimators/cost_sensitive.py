@@ -308,7 +308,7 @@ def _costs_of_errors(
 ) -> NDArray[np.float64]:
     """Cost of predicting each of these classes for a row of each true class.
 
-    Where the matrix does not name its classes, they are the same.
+    If the matrix does not name its classes, they are the same.
     """
     n = len(predicted)
     if matrix is None:

@@ -1,4 +1,4 @@
-"""Fitted trees in the words of a methods section: what was searched, and what was proven."""
+"""Methods sections of fitted trees: what was searched, and what was proven."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _teacher(found: Certificate) -> list[str]:
 
 
 def _groups(found: Certificate) -> list[str]:
-    """Confusion table by group, where there is one."""
+    """Confusion table by group, if there is one."""
     if found.groups is None or not found.groups.table:
         return []
     table = found.groups.table

@@ -26,8 +26,8 @@ from bristlecone._objectives.parity import (
 from bristlecone._search.front import ParetoFront
 from bristlecone.exceptions import InvalidParameterError
 
-# Names of the engine, the most groups whose differences it can limit (15 between two groups), and
-# what the second cost of a front is called.
+# Names in the engine, the most groups whose differences it can limit (15 differences for two groups
+# each), and the name of the second cost of a front.
 _CONSTRAINTS = {
     DemographicParity: (PARITY, 6, "difference of the positive prediction rates"),
     EqualityOfOpportunity: (EQUAL_OPPORTUNITY, 6, "difference of the true positive rates"),

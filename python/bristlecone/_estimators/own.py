@@ -38,7 +38,7 @@ def _scores(estimator: OptimalTree) -> bool:
 
 
 def _task(estimator: OptimalTree) -> Any:
-    """Task of the fit; before it that of the parameters."""
+    """Task of the fit; before a fit, that of the parameters."""
     found = getattr(estimator, "certificate_", None)
     return estimator.task if found is None else found.parameters["task"]
 

@@ -123,7 +123,7 @@ def check_shrinkage(name: str, value: Any) -> None:
 
 
 def reader(read: Callable[[str], Any], name: str, **words: Any) -> Callable[[str], Any]:
-    """Reader of an option's text, except for some ``words`` in any case, which have own values.
+    """Reader of an option's text; ``words`` in any case have their own values.
 
     argparse shows ``name`` in its messages.
     """

@@ -130,9 +130,9 @@ def keep(
     n_parts: int,
     start: float,
 ) -> None:
-    """Set the results of a search over partitions; warn of what its user must know.
+    """Set the results of a search over partitions, and issue warnings.
 
-    ``n_missing`` are those of the tree's nodes, ``n_parts`` is the number of partitions.
+    ``n_missing`` belongs to the tree's nodes, ``n_parts`` is the number of partitions.
 
     Raises
     ------

@@ -351,7 +351,7 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
 def _one_after_the_other(
     callback: Callback | None,
 ) -> tuple[Callable[..., object] | None, Callback | None]:
-    """Callbacks for the models and for the search, whose seconds go on from theirs."""
+    """Callbacks for the models and for the search, with one clock for both."""
     heard = reporter(callback)
     if heard is None or callback is None:
         return None, callback

@@ -291,13 +291,13 @@ class PolicyValues(BaseTree):
         propensity: Any,
         predicted_outcomes: Any,
     ) -> EstimatedRewards:
-        """Rewards of rows that a fitted tree is judged by, as at the time of the fit."""
+        """Rewards of rows for judging a fitted tree, estimated as at the time of the fit."""
         rows = self._checked(
             X, y, sample_weight, treatment, propensity, predicted_outcomes, self.leaves_.labels
         )
         parameters = dict(self.certificate_.parameters)
         for name in ("outcome_model", "propensity_model"):
-            # A file holds no model of the user's own; it may have been set since.
+            # A file does not contain a custom model, which may have been set since.
             if parameters[name] is None:
                 parameters[name] = getattr(self, name)
         how = self._estimation(parameters)
@@ -306,7 +306,7 @@ class PolicyValues(BaseTree):
 
 
 def _taken(values: Any, rows: NDArray[np.bool_]) -> Any:
-    """Some rows of what has an entry for each; a number or a mapping holds for all."""
+    """Some rows of a value with one entry per row; a number or mapping applies to all."""
     if values is None or isinstance(values, (Mapping, Real)):
         return values
     return np.asarray(unmasked(values, "values"))[rows]

@@ -303,7 +303,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
 def _deviance(
     rates: NDArray[np.float64], predicted: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> float:
-    """Half the Poisson deviance of rates; infinite where a count was held to be impossible."""
+    """Half the Poisson deviance of rates; infinite if a count was predicted to be impossible."""
     with np.errstate(divide="ignore", invalid="ignore"):
         saturated = xlogy(rates, rates / predicted)
     return float(weight @ (np.where(rates > 0, saturated, 0.0) - rates + predicted))

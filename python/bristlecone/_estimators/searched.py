@@ -220,7 +220,7 @@ class SearchedTree(BaseTree):
         else:
             rows = problem.data.X
             values = fitted.tree, fitted.leaves, problem.encoder, fitted.certificate
-            # Resamples have features only, and nobody asks what was missing in them.
+            # Resamples have features only, and their missing values are not needed.
             missing = rows is not problem.features and np.any(
                 getattr(problem.encoder, "n_missing_", False)
             )

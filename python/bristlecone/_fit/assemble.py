@@ -1,4 +1,4 @@
-"""From the solution of a search to a tree with its leaves and its certificate."""
+"""Turns the solution of a search into a tree with its leaves and its certificate."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from bristlecone.exceptions import (
     SearchLimitWarning,
 )
 
-# Among the facts of a certificate without a tree: what the search was to meet.
+# Name of a fact in a certificate without a tree: what the search was to satisfy.
 _UNMET = "unmet"
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Tree, leaves and certificate of a search; no tree and leaves where none was found."""
+    """Tree, leaves and certificate of a search; without tree and leaves if none was found."""
 
     tree: Tree | None
     leaves: Leaves | None
@@ -54,9 +54,10 @@ class _Settled:
 
 
 def settle(problem: Problem[RowsT], solution: Any) -> tuple[Problem[RowsT], Any]:
-    """The problem and the solution over binary features, where the search was over thresholds.
+    """After a search over thresholds, the problem and the solution over binary features.
 
-    The features are those of the encoder with the thresholds of the tree. Other problems stay.
+    The features are those of the encoder with the thresholds of the tree. Other problems do not
+    change.
     """
     ranked = problem.features
     if not isinstance(ranked, RankedFeatures):
@@ -142,7 +143,7 @@ def with_loss(
 def _disputed(
     objective: Objective, tree: Tree, problem: Problem, leaves: Any
 ) -> tuple[tuple[str, str], ...]:
-    """Remark on leaves whose label would be another one by the smoothed outcomes."""
+    """Remark on leaves whose label would differ by the smoothed outcomes."""
     favoured = None
     if problem.teaching is not None:
         favoured = objective.favoured(tree, problem, leaves)
@@ -177,7 +178,7 @@ def unmet(certificate: Certificate) -> InfeasibleError:
 
 
 def announce(search: Search, problem: Problem, fits: Sequence[Fitted]) -> None:
-    """Log fits and warn of what their user must know."""
+    """Log fits and issue warnings."""
     warn_of_constants(problem.encoder)
     warn_of_event_free_rows(getattr(problem.data, "event_free", ""))
     found = [

@@ -1,4 +1,4 @@
-"""From checked rows to the binary features of a search."""
+"""Turns checked rows into the binary features of a search."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from bristlecone._search.cuts import Growth
 from bristlecone._search.engine import Problem
 from bristlecone._search.row_sums import unordered_fingerprint
 
-# Largest share of the remaining time that the choice of cuts may take, and how much longer than
-# reading the rows ranking them, cutting and encoding them anew may take.
+# Largest share of the remaining time that choosing cuts may take, and how much longer than reading
+# the rows it may take to rank, cut and encode them again.
 _SHARE_FOR_CUTS, _CUTS_BY_READING = 0.5, 5.0
 
-# Longer time limits are none; the engine's clock might overflow.
+# Longer time limits are ignored; the engine's clock might overflow.
 _MOST_SECONDS = 1e9
 
 
@@ -47,7 +47,7 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         search.verbose,
         getattr(data, "exposure", None),
     )
-    # The columns are sorted once: thresholds, greedy trees and features are by their ranks.
+    # The columns are sorted once; thresholds, greedy trees and features use the ranks.
     columns = None
     if encoded is None:
         bits = binary_features(encoder, data.X)
@@ -55,8 +55,8 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
         columns, questions, bits = encoded()
     del encoded
     holds: NDArray[np.int64] | None = None
-    if search.limits.min_events_leaf == "auto":  # what this means follows from the features
-        rows: Any = data  # of survival, which alone have events
+    if search.limits.min_events_leaf == "auto":  # its meaning follows from the features
+        rows: Any = data  # only survival outcomes have events
         answers = count_answers(bits, rows.event)
         data = rows._replace(event_free=event_free_rows(encoder, answers, rows))
         holds = answers.counts.holds
@@ -71,7 +71,7 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
             if added is not None:
                 features = columns.features(added)
         if awaits_search(encoder):
-            # No feature is written out: there are as many as thresholds.
+            # No feature is written out, because there are as many as thresholds.
             features = RankedFeatures(columns, data.weight, encoder.min_support)
     return Problem(data, encoder, features, least, time.perf_counter() - start, {})
 
@@ -102,7 +102,7 @@ def encode_again(
 def warn_of_shares(
     limits: Limits, problem: Problem, counted: Callable[[], AnswerCounts] | None = None
 ) -> None:
-    """Warn where shares of the data as smallest leaves rule out every split.
+    """Warn if shares of the data as smallest leaves rule out every split.
 
     ``counted`` counts the features of the rows, by default those of the problem.
     """
@@ -119,7 +119,7 @@ def warn_of_shares(
         def counted() -> AnswerCounts:
             return count_answers(problem.features, among).counts
 
-    # The search over every threshold looks at the sizes of leaves by itself.
+    # The search over every threshold checks the sizes of leaves itself.
     known = None if isinstance(problem.features, RankedFeatures) else counted
     warn_of_small_sample(known, (limits.min_samples_leaf, least["min_samples_leaf"]), events)
 

@@ -1,4 +1,4 @@
-"""When a search is forecast to exceed its limits, and which smaller settings would not."""
+"""Warns if a search is forecast to exceed its limits, and suggests smaller settings."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from bristlecone._search.engine import Problem
 from bristlecone._search.progress import SearchCost, readable_bytes, readable_seconds
 from bristlecone.exceptions import SearchCostWarning
 
-# Without limits, a search that is forecast to take more is called hopeless. The bytes are the
-# engine's own limit.
+# Without limits, a search with a longer forecast is called hopeless. The bytes are the engine's own
+# limit.
 _MOST_SECONDS, _MOST_BYTES = 600.0, 600 << 20
 
-# Seconds after which a search is forecast if it reports no outlook. With a leaf penalty, which may
-# prune most of the search, an outlook counts only after this share of the limit, or these seconds.
+# Seconds after which a forecast is made for a search that reports no outlook. With a leaf penalty,
+# which may prune most of the search, an outlook only counts after this share of the limit, or these
+# seconds.
 _PATIENCE, _PRICED, _MOST_PATIENCE = 0.2, 0.1, 5.0
 
-# Least numbers of rows and features that are suggested.
+# Smallest numbers of rows and features that are suggested.
 _FEWEST_ROWS, _FEWEST_FEATURES = 500, 10
 
 # Largest share of the features that is suggested.
 _CLEARLY_FEWER = 0.9
 
-# Most encodings that are tried at one depth, and what they may take all in all: seconds, or this
-# share of what the search may take.
+# Most encodings that are tried at one depth, and the total time that they may take: seconds, or
+# this share of the time of the search.
 _TRIES, _SECONDS_OF_TRIES, _SHARE_OF_TRIES = 8, 1.0, 0.25
 
-# Share of the time limit and seconds by which suggestions may overrun it.
+# Share of the time limit, and seconds, by which suggestions may exceed it.
 _OVERRUN_SHARE, _OVERRUN = 0.05, 0.1
 
 
@@ -66,7 +67,7 @@ class CostWarner:
     def __call__(
         self, at: float, value: float, bound: float, nodes: int, *outlook: float | None
     ) -> None:
-        """Pass the report of the engine on, and warn."""
+        """Pass on the report of the engine, and warn."""
         left = outlook[1]
         seconds, _ = _allowance(self._search.limits)
         if self._search.limits.leaf_penalty > 0:
@@ -88,7 +89,7 @@ class CostWarner:
     def _look(self) -> None:
         self._open = False
         cost = forecast(self._search, self._problem)
-        # With less memory a search is slower, and may still end.
+        # With less memory a search is slower, but may still end.
         if cost.seconds > _allowance(self._search.limits)[0]:
             _warn_of_cost(self._search, self._problem, cost, self._until)
 
@@ -98,7 +99,7 @@ def forecast(search: Search, problem: Problem, max_depth: int | None = None) -> 
     limits = search.limits
     depth = limits.depth(problem.features.shape) if max_depth is None else max_depth
     counts = search.engine(problem).forecast(**limits.settings(problem, max_depth=depth))
-    # Infinite counts would divide into NaN.
+    # Infinite counts would give NaN.
     seconds, rows = (
         math.inf if math.isnan(value) else value
         for value in (counts["seconds"], counts["row_seconds"])
@@ -114,7 +115,7 @@ def forecast(search: Search, problem: Problem, max_depth: int | None = None) -> 
 
 
 def estimate(search: Search, problem: Problem) -> SearchCost:
-    """The forecast; beyond the limits it warns and suggests settings that are within."""
+    """The forecast; if it exceeds the limits, warn and suggest smaller settings."""
     cost = forecast(search, problem)
     if _affordable(search.limits, cost):
         return cost
@@ -124,10 +125,10 @@ def estimate(search: Search, problem: Problem) -> SearchCost:
 def _warn_of_cost(
     search: Search, problem: Problem, cost: SearchCost, until: float = math.inf
 ) -> str | None:
-    """Warn of a hopeless search and return what is suggested in its place.
+    """Warn of a hopeless search and return the suggested settings.
 
-    ``cost`` is its forecast, ``until`` the reading of ``time.perf_counter`` after which there is no
-    time to look for anything. Of each kind of setting the nearest is suggested, joined by "or".
+    ``cost`` is its forecast, and ``until`` the reading of ``time.perf_counter`` at which to stop
+    looking. Of each kind of setting the nearest is suggested, joined by "or".
     """
     kinds = (_less_depth, _fewer_features, _fewer_rows)
     found = [setting for kind in kinds for setting in kind(search, problem, cost, until)]
@@ -144,7 +145,7 @@ def _warn_of_cost(
 
 
 def _allowance(limits: Limits) -> tuple[float, int]:
-    """Seconds and bytes a search may take before it is called hopeless."""
+    """Seconds and bytes that a search may take before it is called hopeless."""
     seconds = _MOST_SECONDS if limits.time_limit is None else limits.time_limit
     return seconds, _MOST_BYTES if limits.memory_limit is None else limits.memory_limit
 
@@ -156,7 +157,7 @@ def _affordable(limits: Limits, cost: SearchCost) -> bool:
 
 
 def _less_depth(search: Search, problem: Problem, cost: SearchCost, until: float) -> Iterator[str]:
-    """The most depth, from two on."""
+    """The largest depth, from two on."""
     suggestion = None
     for depth in range(2, cost.max_depth):
         if time.perf_counter() > until:
@@ -174,7 +175,7 @@ def _fewer_features(
 ) -> Iterator[str]:
     """Fewer features, because the forecast grows with their number; depth 2 if too few remain.
 
-    A number that changes almost nothing is not suggested: the forecast is too rough for it.
+    A number that changes almost nothing is not suggested, because the forecast is too rough.
     """
     encoder = BinaryEncoder() if isinstance(search.encoder, str) else clone(search.encoder)
     if not isinstance(encoder, BinaryEncoder):
@@ -192,7 +193,7 @@ def _fewer_features(
         whole = cost if depth == cost.max_depth else forecast(search, problem, depth)
         count, tried = cost.n_features, whole
         for _ in range(_TRIES):
-            # Each try takes an encoding: the next one is where the last one points to.
+            # Each try takes an encoding, so the next one extrapolates from the last.
             share = min(seconds / max(tried.seconds, 1e-9), memory / max(tried.memory, 1))
             count = int(count * min(share ** (1 / max(depth, 1)), 0.95))
             too_few = count < (_FEWEST_FEATURES if depth > 2 else 1)
@@ -210,7 +211,7 @@ def _fewer_features(
 
 
 def _fewer_rows(search: Search, problem: Problem, cost: SearchCost, until: float) -> Iterator[str]:
-    """A sample of the rows, where it is their number that costs."""
+    """A sample of the rows, if their number causes the cost."""
     n_rows = problem.features.shape[0]
     seconds, memory = _allowance(search.limits)
     rest = cost.seconds - cost.row_seconds

@@ -12,16 +12,16 @@ from bristlecone._encoder.use import count_distinct
 from bristlecone._objectives.base import Objective
 from bristlecone._search.engine import Engine, Problem
 
-# A search gets this share of a time limit even if reading the rows took all of it: a tree must be
-# grown, too.
+# A search gets at least this share of a time limit, even if reading the rows took all of it,
+# because a tree must be grown, too.
 _SHARE_FOR_SEARCH = 0.05
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on a tree and its search, as the parameters of these names have them.
+    """Limits on a tree and its search, named like the parameters.
 
-    ``min_events_leaf`` is None as well for estimators without this parameter.
+    ``min_events_leaf`` is also None for estimators without this parameter.
     """
 
     max_depth: int | None
@@ -41,7 +41,7 @@ class Limits:
 
     def depth(self, shape: tuple[int, int]) -> int:
         """Largest depth a tree over features of this shape, (n, n_features), can have."""
-        # No path asks a question twice, and every split leaves a row behind.
+        # No path asks a question twice, and every split separates at least one row.
         most = min(shape[1], shape[0] - 1)
         if self.max_leaf_nodes is not None:
             most = min(most, self.max_leaf_nodes - 1)
@@ -60,7 +60,7 @@ class Limits:
         return count_distinct(features, most)
 
     def settings(self, problem: Problem, **others: Any) -> dict[str, Any]:
-        """Arguments of a function of the engine; ``others`` replace them or come besides.
+        """Arguments of a function of the engine; ``others`` replace or extend them.
 
         The time limit counts from the beginning of the fit.
         """

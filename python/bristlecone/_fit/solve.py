@@ -25,7 +25,7 @@ def solve(search: Search, problem: Problem, callback: Callback | None = None) ->
 
 
 def solve_sizes(search: Search, problem: Problem) -> Iterator[Solution]:
-    """Best tree of at most one leaf, two, ... up to the largest size; by one search if possible."""
+    """Best trees with at most one leaf, two, ... up to the largest size; one search if possible."""
     engine, limits = search.engine(problem), search.limits
     sizes = range(1, limits.most_leaves(problem.features) + 1)
     if engine.path is not None:

@@ -20,16 +20,16 @@ from bristlecone.curves import KaplanMeier
 
 Floats = NDArray[np.float64]
 Columns = list[tuple[str, NDArray[Any]]]
-# Name, values by leaf, and what the columns of a matrix of values are for.
+# Name, values by leaf, and the meaning of the columns of a matrix of values.
 Output = tuple[str, NDArray[Any], tuple[str, ...]]
 
 
-# Points of a smooth curve that is drawn.
+# Number of points with which a smooth curve is drawn.
 _SMOOTH_TIMES = 513
 
 
 def view(of: str, name: str, text: str) -> Any:
-    """Attribute of a fitted tree that stands for one of its ``leaves_`` or ``certificate_``."""
+    """Attribute of a fitted tree that returns one of its ``leaves_`` or ``certificate_``."""
 
     def get(tree: Any) -> Any:
         if not hasattr(tree, of):
@@ -40,9 +40,9 @@ def view(of: str, name: str, text: str) -> Any:
 
 
 class Leaves(ABC):
-    """Leaves of a fitted tree, left to right: all that is known and predicted of their rows.
+    """Leaves of a fitted tree, left to right: what is known and predicted for their rows.
 
-    A value: nothing in it changes after the fit, and no prediction depends on anything else.
+    Nothing in it changes after the fit, and predictions depend on nothing else.
     """
 
     #: What a tree with such leaves is called.
@@ -53,7 +53,7 @@ class Leaves(ABC):
     compared = ""
     #: Whether predictions are curves over time.
     has_curves = False
-    #: Whether every leaf gives one of a set of labels, whose places are its ``order``.
+    #: Whether every leaf assigns one of a set of labels; ``order`` then contains their positions.
     has_labels = False
 
     @property
@@ -67,10 +67,10 @@ class Leaves(ABC):
 
     @abstractmethod
     def outputs(self, times: Mapping[str, float]) -> list[Output]:
-        """Predictions of exported programs in every leaf, by name; survival at ``times``."""
+        """Predictions of every leaf for exported programs, by name; survival at ``times``."""
 
     def heading(self, column: str, time_label: str) -> str:
-        """Heading of a column of ``table`` in plain words."""
+        """Plain heading for a column of ``table``."""
         known = {
             "n_samples": "rows",
             "n_missing": "rows with missing values",
@@ -80,9 +80,9 @@ class Leaves(ABC):
         return known.get(column, column.replace("_", " "))
 
     def locate(self, leaf: NDArray[np.int64], design: Any) -> Any:
-        """Argument ``rows`` of the predictions, from the rows' leaf and features.
+        """The argument ``rows`` of the predictions, from the rows' leaf and features.
 
-        Leaves that treat all their rows alike need the position only.
+        Leaves that treat all their rows alike only need the position.
         """
         return leaf
 
@@ -92,10 +92,10 @@ class Leaves(ABC):
 
     @abstractmethod
     def text(self, facts: Mapping[str, Any]) -> str:
-        """One entry of ``facts`` in a few words."""
+        """Short text for one entry of ``facts``."""
 
     def sentences(self, tree: Any, *, own_rows: bool) -> list[str]:
-        """Text of a methods section about the leaves of a tree, a paragraph each.
+        """Text about the leaves of a tree for a methods section, one paragraph each.
 
         ``own_rows`` says that the splits were chosen on the rows of the leaves.
         """
@@ -105,7 +105,7 @@ class Leaves(ABC):
     def table(self, times: Sequence[float], confidence: float) -> Columns:
         """Columns of a table with one row per leaf.
 
-        Survival leaves add what they predict at ``times``, with intervals of this confidence.
+        Survival leaves add their predictions at ``times``, with intervals of this confidence.
         """
 
 
@@ -137,13 +137,13 @@ class SurvivalLeaves(Leaves):
 
     @property
     def follow_up(self) -> tuple[FollowUp, ...]:
-        """Rows of every leaf by the times at which they left."""
+        """Rows of every leaf, by the times at which they left."""
         return tuple(leaf.follow_up for leaf in self.statistics)
 
     @property
     @abstractmethod
     def typical(self) -> Any:
-        """One row per leaf that is typical of it, as an argument of the predictions."""
+        """One typical row per leaf, as an argument of the predictions."""
 
     @property
     def typical_risk(self) -> Floats:
@@ -230,7 +230,7 @@ class SurvivalLeaves(Leaves):
 
     @abstractmethod
     def quantiles(self, rows: Any, levels: Floats) -> Floats:
-        """First times by which shares ``levels`` have had the event, shape (n, n_levels)."""
+        """First times at which a share ``levels`` has had the event, shape (n, n_levels)."""
 
     @abstractmethod
     def rmst(self, rows: Any, tau: float) -> Floats:
@@ -242,7 +242,7 @@ class SurvivalLeaves(Leaves):
 
     @abstractmethod
     def ranks(self, rows: Any) -> NDArray[Any]:
-        """Numbers in the order of the risk, further apart than the tolerance of concordance."""
+        """Numbers in the order of the risk, more than the tolerance of concordance apart."""
 
     def facts(self) -> list[dict[str, Any]]:
         medians = self.quantiles(self.typical, np.array([0.5]))[:, 0]
@@ -290,16 +290,16 @@ class SurvivalLeaves(Leaves):
 
     @property
     def common_follow_up(self) -> float:
-        """Latest time up to which every leaf that has rows was observed."""
+        """Latest time until which every non-empty leaf was observed."""
         return float(min(f.times[-1] for f in self.follow_up if f.times.size))
 
     def own_columns(self) -> Columns:
-        """Columns of the table that only leaves of this kind have."""
+        """Columns of the table that only this kind of leaf has."""
         return []
 
 
 def _or_none(time: float) -> float | None:
-    """A time, or None where it is not reached or not known."""
+    """A time, or None if it is not reached or unknown."""
     return time if np.isfinite(time) else None
 
 
@@ -311,7 +311,7 @@ def _limits(name: str, intervals: Sequence[Any]) -> Columns:
 def _at_times(curve: KaplanMeier, times: Floats, confidence: float) -> Floats:
     """S and its limits, shape (3, n_times)."""
     limits = np.where(curve.y < 1, curve.confidence_interval(confidence), np.nan)
-    # Before the first event nothing is known of how much S varies.
+    # Before the first event, the variance of S is unknown.
     first = np.array([[1.0], [np.nan], [np.nan]])
     values = np.hstack([first, np.vstack([curve.y, limits])])
     return values[:, np.searchsorted(curve.x, times, side="right")]
@@ -325,9 +325,9 @@ def hazard_ratios(name: str, leaves: Sequence[LeafStatistics], confidence: float
 
 
 def _hazard_ratio(leaf: LeafStatistics, confidence: float) -> tuple[float, float, float]:
-    """Events over those expected at the hazard of all rows, with limits.
+    """Events divided by those expected at the hazard of all rows, with limits.
 
-    Garwood's limits of a Poisson mean, "Fiducial limits for the Poisson distribution", Biometrika
+    Garwood's limits for a Poisson mean, "Fiducial limits for the Poisson distribution", Biometrika
     28 (1936), for the number of events.
     """
     if leaf.hazard == 0:
@@ -335,24 +335,24 @@ def _hazard_ratio(leaf: LeafStatistics, confidence: float) -> tuple[float, float
     ratio, d, tail = leaf.events / leaf.hazard, leaf.n_events, (1 - confidence) / 2
     lower = chdtri(2 * d, 1 - tail) / 2 if d else 0.0
     upper = chdtri(2 * d + 2, tail) / 2
-    # With weights an event counts the mean weight of those that happened.
+    # With weights, an event counts as the mean weight of the events.
     unit = (leaf.events / d if d else leaf.weight / leaf.n_samples) / leaf.hazard
     return ratio, float(lower * unit), float(upper * unit)
 
 
 def median_texts(facts: Mapping[str, Any]) -> list[str]:
-    """Kaplan–Meier median, and its confidence interval unless neither limit is reached."""
+    """Kaplan–Meier median, and its confidence interval unless both limits are not reached."""
     median = "not reached" if facts["median"] is None else f"{facts['median']:g}"
     limits = ["-" if limit is None else f"{limit:g}" for limit in facts["median_interval"]]
     return [median] if limits == ["-", "-"] else [median, f"{limits[0]} to {limits[1]}"]
 
 
 def median_text(facts: Mapping[str, Any]) -> str:
-    """Both in one: "1036 (679 to 1388)"."""
+    """Median and interval in one text: "1036 (679 to 1388)"."""
     median, *interval = median_texts(facts)
     return f"{median} ({interval[0]})" if interval else median
 
 
 def model_median_text(facts: Mapping[str, Any]) -> str:
-    """Median of the curve that the tree predicts."""
+    """Median of the predicted curve."""
     return "not reached" if facts["model_median"] is None else f"{facts['model_median']:g}"

@@ -22,13 +22,13 @@ from bristlecone.curves import StepFunction, censoring_survival
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._inputs import Curves, inverse_or_zero
 
-# Cells of a table of nodes and times that is worked on as a whole.
+# Most cells of a table of nodes and times that are computed at once.
 _FEW_CELLS = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
 class BrierScore:
-    """The score as a sum over times, shares of [0, y_max]; made by :func:`brier_score_of`.
+    """The score as a sum over times, as shares of [0, y_max]; see :func:`brier_score_of`.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ class BrierScore:
         event: NDArray[np.bool_],
         weight: NDArray[np.float64] | None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Steps of the non-increasing curve that minimises the score of rows which share it.
+        """Steps of the non-increasing curve that minimises the score of rows that share it.
 
-        At u_k the score is S² A + (1 − S)² B, A = Σ 1{y_i <= u_k, c_i}/G(y_i) and
-        B = #{y_i > u_k}/G(u_k): least at B/(A + B), hence the antitonic regression of these
-        values. Between the rows' own times they never fall and the regression is constant, so
-        that one value per own time suffices. O(n log n_times).
+        At u_k the score is S² A + (1 − S)² B with A = Σ 1{y_i <= u_k, c_i}/G(y_i) and B = #{y_i >
+        u_k}/G(u_k). It is least at B/(A + B), so the curve is the antitonic regression of these
+        values. Between the rows' own times these values never fall and the regression is constant,
+        so one value per own time suffices. O(n log n_times).
 
         Returns
         -------
@@ -102,7 +102,7 @@ class BrierScore:
     def _sums_from(
         self, own: NDArray[np.float64], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Sums of values at the score's times, from each of ``own`` to the next or the end."""
+        """Sums of values over the score's times, from each of ``own`` to the next or the end."""
         first = np.searchsorted(self.times, own, side="left")
         some = first < np.append(first[1:], self.times.size)
         sums = np.zeros(own.size)
@@ -149,7 +149,7 @@ class BrierScore:
     ) -> NDArray[np.float64]:
         """Score of every node as a leaf with this curve, summed over its rows, (node_count,).
 
-        O(n log n + n · depth); ``leaf`` is the node id of the leaf of every row.
+        O(n log n + n · depth); ``leaf`` is the node id of every row's leaf.
         """
         if tree.node_count * self.times.size <= _FEW_CELLS:
             return self._losses_by_table(tree, leaf, time, event, weight, curve)
@@ -181,7 +181,7 @@ class BrierScore:
         weight: NDArray[np.float64] | None,
         curve: str,
     ) -> NDArray[np.float64]:
-        """The same, all nodes at all times at once: quicker where both are few."""
+        """The same for all nodes and times at once, which is faster if both are few."""
         shape = tree.n_leaves, self.times.size
         cell = np.searchsorted(tree.leaves, leaf) * shape[1] + np.searchsorted(self.times, time)
         cells = shape[0] * shape[1]
@@ -213,9 +213,9 @@ def _loss(
     share: NDArray[np.float64],
     curve: str,
 ) -> float:
-    """Score of rows in the order of their times, the ``at``-th of the score's, that share a curve.
+    """Score of rows that share a curve; ``at`` are the positions of their times, ascending.
 
-    Between their own times nothing changes: A and B of ``best_curve`` are summed over them.
+    Between their own times nothing changes: A and B of ``best_curve`` are summed over these.
     """
     first = np.flatnonzero(np.diff(at, prepend=-1))
     if first.size < at.size:
@@ -239,9 +239,9 @@ def _loss(
 def antitonic(
     A: NDArray[np.float64], B: NDArray[np.float64], share: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Non-increasing S of least Σ share (S² A + (1 − S)² B), all of shape (n_times,).
+    """Non-increasing S with the least Σ share (S² A + (1 − S)² B), all of shape (n_times,).
 
-    Where nothing counts it stays as it was, 1 at first.
+    Where both terms are zero, S keeps its previous value, which is 1 at first.
     """
     weight = (A + B) * share
     counts = weight > 0
@@ -253,7 +253,7 @@ def _antitonic_regression(
     values: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Non-increasing values in [0, 1] nearest to the given ones in weighted squares."""
-    from sklearn.isotonic import isotonic_regression  # here, since it takes long
+    from sklearn.isotonic import isotonic_regression  # imported here because it takes long
 
     if not values.size:
         return values
@@ -299,7 +299,7 @@ def check_time_grid(time_grid: Any) -> NDArray[np.float64] | None:
 def on_time_grid(
     time: NDArray[np.float64], event: NDArray[np.bool_], grid: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Times and events as they are known at the times of a grid.
+    """Times and events as observed at the times of a grid.
 
     A time is moved up to the next one of the grid; a row beyond the last is censored there.
 
@@ -316,7 +316,7 @@ def on_time_grid(
 
 
 def _sums_before(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums over the last axis of all values before each position, and of all."""
+    """Sums over the last axis of all values before each position, and of all values."""
     total = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
     np.cumsum(values, axis=-1, out=total[..., 1:])
     return total
@@ -332,7 +332,7 @@ def _sums_after(values: NDArray[Any]) -> NDArray[np.float64]:
 def _kaplan_meier(died: NDArray[np.float64], stay: NDArray[np.float64]) -> NDArray[np.float64]:
     """S at each time, along the last axis.
 
-    Those who stay are a sum: differences cancel for weights of different size.
+    What stays is a sum, because differences cancel if weights differ in size.
     """
     share = np.divide(stay, stay + died, out=np.ones_like(died), where=died > 0)
     return np.asarray(share.cumprod(axis=-1))

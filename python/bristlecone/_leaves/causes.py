@@ -63,7 +63,7 @@ class IncidenceLeaves(Leaves):
         return self.of_cause[0].shrinkage
 
     def check_cause(self, cause: int) -> None:
-        """Raise InvalidParameterError unless there is a cause of this number."""
+        """Raise InvalidParameterError unless there is a cause with this number."""
         check_integer("cause", cause, 1)
         if cause > self.n_causes:
             raise InvalidParameterError(
@@ -72,15 +72,15 @@ class IncidenceLeaves(Leaves):
 
     @cached_property
     def theta(self) -> Floats:
-        """θ as it is predicted, shape (n_causes, n_leaves)."""
+        """The predicted θ, shape (n_causes, n_leaves)."""
         return np.stack([leaves.theta for leaves in self.of_cause])
 
     @cached_property
     def curves(self) -> tuple[Floats, Floats]:
         """S, shape (n_leaves, n_times), and F of every cause, shape (n_causes, n_leaves, n_times).
 
-        F_k rises by S(t−) times the hazard of the cause at t. Proportional hazards of all causes
-        share the fall of S at t in proportion to what each of them is there.
+        F_k increases by S(t−) times the hazard of the cause at t. With proportional hazards, all
+        causes share the decrease of S at t in proportion to their hazards.
         """
         times = self.unique_times
         if self.curve == "proportional":
@@ -103,11 +103,11 @@ class IncidenceLeaves(Leaves):
             )
             hazard = np.diff(cumulative, axis=2, prepend=0.0)
         before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
-        # Rounding must not lead beyond all rows.
+        # Rounding must not exceed all rows.
         return survival, np.minimum(np.cumsum(before * hazard, axis=2), 1.0)
 
     def survival_at(self, times: Floats) -> Floats:
-        """Freedom from events of any cause, of every leaf, shape (n_leaves, n_times)."""
+        """Probability of no event of any cause in every leaf, shape (n_leaves, n_times)."""
         return steps_at(self.unique_times, self.curves[0], times, before=1.0)
 
     def incidence_at(self, cause: int, times: Floats) -> Floats:
@@ -115,7 +115,7 @@ class IncidenceLeaves(Leaves):
         return steps_at(self.unique_times, self.curves[1][cause - 1], times, before=0.0)
 
     def functions(self, rows: NDArray[np.int64]) -> NDArray[np.object_]:
-        """Freedom from events of every row as a function of time, shape (n,)."""
+        """Probability of no event for every row as a function of time, shape (n,)."""
         functions = np.empty(len(self.curves[0]), dtype=object)
         functions[:] = [StepFunction(self.unique_times, y, before=1.0) for y in self.curves[0]]
         return functions[rows]

@@ -1,4 +1,4 @@
-"""How long the training rows of a leaf were observed: the counts below survival curves."""
+"""How long the training rows of a leaf were observed, for the counts below survival curves."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scipy.special import chdtrc, ndtri
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Newton's steps at most; the likelihood is concave, and a few suffice.
+# Most Newton steps; the likelihood is concave, so a few suffice.
 _MOST_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class FollowUp:
-    """Rows of one leaf, counted whatever they weigh.
+    """Rows of one leaf, counted regardless of their weight.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class FollowUp:
 
     @cached_property
     def _left(self) -> Integers:
-        """Rows that have left before each time, and before infinity."""
+        """Number of rows that have left before each time, and before infinity."""
         return np.concatenate([[0], np.cumsum(self.events + self.censored)])
 
     def at_risk(self, times: ArrayLike) -> Integers:
-        """Rows in the risk set of each time: ``entry < t <= time``, or ``t <= time``."""
+        """Number of rows at risk at each time: ``entry < t <= time``, or ``t <= time``."""
         at = np.asarray(times, dtype=np.float64)
         left = self._left[np.searchsorted(self.times, at, side="left")]
         if self.entry_times is None:
@@ -69,9 +69,9 @@ class FollowUp:
         return event, self.times.repeat(self.events + self.censored)
 
     def thinned(self, times: Floats) -> FollowUp:
-        """Rows that leave between two of ``times`` leave at the earlier; the first is kept.
+        """Keeps only ``times``: rows that leave between two of these leave at the earlier one.
 
-        At these times the numbers at risk stay what they were.
+        The numbers at risk at these times do not change. The first of ``times`` is kept.
         """
         place = np.searchsorted(times, self.times, side="right") - 1
         kept, cell = np.unique(place, return_inverse=True)
@@ -85,7 +85,7 @@ class FollowUp:
 def logrank_p_values(leaves: Sequence[FollowUp]) -> Floats:
     """p-value of the log-rank test of every leaf against all other rows, shape (n_leaves,).
 
-    By counts of rows; NaN where there is nothing to compare. One degree of freedom.
+    Computed from counts of rows; NaN if there is nothing to compare. One degree of freedom.
     """
     at_risk, events = _by_event_time(leaves)
     n, d = at_risk.sum(axis=0), events.sum(axis=0)
@@ -98,13 +98,13 @@ def logrank_p_values(leaves: Sequence[FollowUp]) -> Floats:
 
 
 def hazard_ratios(leaves: Sequence[FollowUp], reference: int, confidence: float) -> Floats:
-    """Hazard of every leaf over that of one of them, with limits, shape (n_leaves, 3).
+    """Hazard of every leaf relative to one of them, with limits, shape (n_leaves, 3).
 
-    Cox's model with a coefficient per leaf, by counts of rows: with ties by Efron ("The Efficiency
-    of Cox's Likelihood Function for Censored Data", JASA 72, 1977), the partial likelihood of n_k
-    rows at risk and d_k events of leaf k, d in all, at one time is
+    Cox's model with one coefficient per leaf, from counts of rows. Ties are treated as by Efron
+    ("The Efficiency of Cox's Likelihood Function for Censored Data", JASA 72, 1977): with n_k rows
+    at risk and d_k events in leaf k, and d events in total, the partial likelihood at one time is
     Π_k exp(β_k)^d_k / Π_{l<d} Σ_k (n_k − d_k l/d) exp(β_k). The limits are Wald's. Leaves without
-    events, and all of them if the reference has none, are NaN: they have no finite estimate.
+    events have no finite estimate and are NaN; so are all leaves if the reference has no event.
     """
     found = np.full((len(leaves), 3), np.nan)
     known = [k for k, leaf in enumerate(leaves) if leaf.events.any()]
@@ -112,7 +112,7 @@ def hazard_ratios(leaves: Sequence[FollowUp], reference: int, confidence: float)
         return found
     at_risk, events = _by_event_time([leaves[k] for k in known])
     total = events.sum(axis=0).astype(np.int64)
-    # Every event is a term of its own: of d at one time, those before it count in part only.
+    # Every event has its own term. Of d events at one time, earlier ones are counted partially.
     share = np.concatenate([np.arange(d) / d for d in total.tolist()])
     risk = at_risk.repeat(total, axis=1) - share * events.repeat(total, axis=1)
     beta, free = np.zeros(len(known)), [k != known.index(reference) for k in range(len(known))]
@@ -122,7 +122,7 @@ def hazard_ratios(leaves: Sequence[FollowUp], reference: int, confidence: float)
         slope = (events.sum(axis=1) - p.sum(axis=1))[free]
         information = (np.diag(p.sum(axis=1)) - p @ p.T)[free][:, free]
         step = np.linalg.solve(information, slope)
-        # Long steps are shortened, so exponentials stay finite.
+        # Long steps are shortened, so that exponentials stay finite.
         beta[free] += step / max(1.0, float(np.abs(step).max(initial=0.0)))
         if np.abs(step).max(initial=0.0) < 1e-10:
             break

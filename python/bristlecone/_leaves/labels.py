@@ -1,4 +1,4 @@
-"""Leaves that give one of a set of labels: classes or treatments."""
+"""Leaves that assign one of a set of labels: classes or treatments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bristlecone._tree import Tree
 
 Floats = NDArray[np.float64]
 
-# Types of labels in a file, as NumPy writes them; of text at most six digits of characters.
+# Types of labels in a file, as NumPy writes them. The length of a text has at most six digits.
 _LABEL_TYPE = re.compile(
     r"\|b1|\|O|\|[iu]1|[<>][iu][248]|[<>]f[248]|[<>]U\d{1,6}|[<>][mM]8\[(s|ms|us|ns|m|h|D|W|M|Y)\]"
 )
@@ -30,7 +30,7 @@ _MOST_LABEL_BYTES = 1 << 26
 
 @dataclass(frozen=True, eq=False)
 class LabelLeaves(Leaves):
-    """One label per leaf, and a value of every label from the training rows of the leaf.
+    """One label per leaf, and a value for every label from the training rows of the leaf.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ class ClassLeaves(LabelLeaves):
     def shares_of(tree: Tree, values: Floats, shrinkage: float, *, balanced: bool) -> Floats:
         """Shares of the classes, shrunk along the path.
 
-        ``balanced`` says that values are shares of the classes' weights, so that every class counts
-        the same, and all rows together what they weigh.
+        ``balanced`` says that values are shares of the classes' weights. Every class then counts
+        the same, and all rows together have their total weight.
         """
         if shrinkage == 0:
             return values / values.sum(axis=1, keepdims=True)
@@ -188,7 +188,7 @@ class ClassLeaves(LabelLeaves):
 
     @property
     def prices(self) -> Floats:
-        """Feature costs on the path to every leaf, shape (n_leaves,)."""
+        """Feature costs along the path to every leaf, shape (n_leaves,)."""
         return np.zeros(len(self.label)) if self.price is None else self.price
 
     @cached_property
@@ -224,7 +224,7 @@ def plain_labels(labels: NDArray[Any]) -> list[Any]:
 
 
 def check_label_type(kind: str, n_labels: int) -> None:
-    """Raise ValueError unless the type is one that labels in a file may have, and small."""
+    """Raise ValueError unless labels in a file may have this type, and it is small."""
     if not _LABEL_TYPE.fullmatch(kind):
         raise ValueError("they must be numbers, booleans, text, dates or durations")
     if np.dtype(kind).itemsize * n_labels > _MOST_LABEL_BYTES:

@@ -17,7 +17,7 @@ from bristlecone._tree import Tree
 
 Floats = NDArray[np.float64]
 
-# Quantiles that are kept of every leaf: all that a box plot shows.
+# Quantiles that every leaf stores: all that a box plot shows.
 LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 _NAMES = (
     "minimum",
@@ -88,7 +88,7 @@ class MeanLeaves(Leaves):
 
     @staticmethod
     def shrunk(tree: Tree, mean: Floats, shrinkage: float) -> Floats:
-        """Predictions in place of the means."""
+        """Predictions that replace the means."""
         if shrinkage == 0:
             return mean
         weight = tree.weighted_n_node_samples[tree.leaves]
@@ -118,8 +118,8 @@ class MeanLeaves(Leaves):
 
 
 def weighted_quantiles(values: Floats, weight: Floats | None) -> Floats:
-    """Least of the values below or at which the shares ``LEVELS`` of the weight lie."""
-    # A share that rounding put just above a sum is meant to be that sum.
+    """Smallest values such that the shares ``LEVELS`` of the weight are at or below them."""
+    # Rounding may put a share just above the sum that it is meant to equal.
     share = np.array(LEVELS) * (1 - 1e-12)
     if weight is None:
         place = np.ceil(share * values.size).astype(np.intp) - 1

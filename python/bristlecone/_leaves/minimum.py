@@ -1,4 +1,4 @@
-"""Minimum sizes of leaves and the prior, as users give them."""
+"""Minimum sizes of leaves and the prior, as the user gives them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from bristlecone.exceptions import EventFreeWarning, InvalidParameterError, Smal
 AUTO_EVENTS = 5
 AUTO_PRIOR = 10.0
 
-# An event-free side of a question is allowed when its expected events (by the baseline hazard) are
-# this many times the minimum of a leaf.
+# A side of a question without events is allowed if the events expected there (by the baseline
+# hazard) are this many times the minimum of a leaf.
 _CLEARLY = 4
 
 
 def smallest_leaf(
     parameters: Any, data: Any, count: NDArray[np.int64] | None = None
 ) -> dict[str, int]:
-    """Fewest rows of a leaf and, for survival data, fewest events, by their names.
+    """Minimum rows of a leaf and, for survival data, minimum events, by their names.
 
-    ``parameters`` has ``min_samples_leaf`` and ``min_events_leaf``; ``data`` are training rows, of
-    which each entry may stand for ``count``.
+    ``parameters`` contains ``min_samples_leaf`` and ``min_events_leaf``. ``data`` are training
+    rows, each of which may stand for ``count`` rows.
 
     Raises
     ------
@@ -47,12 +47,12 @@ def smallest_leaf(
 
 
 def least_rows(value: Any, n_rows: int) -> int:
-    """Fewest rows of a leaf, of so many training rows."""
+    """Minimum number of rows of a leaf for this number of training rows."""
     return int(value) if isinstance(value, Integral) else _share_of(value, n_rows)
 
 
 def _least_events(value: Any, data: TrainingData, n_events: int) -> int:
-    """Fewest events of a leaf; 0 without a minimum."""
+    """Minimum number of events of a leaf; 0 without a minimum."""
     if value is None:
         return 0
     if isinstance(value, str):
@@ -81,11 +81,11 @@ def warn_of_small_sample(
     rows: tuple[Any, int],
     events: tuple[Any, int, int] | None = None,
 ) -> None:
-    """Warn where a minimum that follows from the data rules out every split.
+    """Warn if a minimum that follows from the data rules out every split.
 
-    ``counted`` gives the rows and events for which each binary feature holds; None for numbers, of
-    which only the rows are counted. ``rows`` are ``min_samples_leaf`` and what it means here,
-    ``events`` the same of ``min_events_leaf``, with the number of events.
+    ``counted`` contains the rows and events for which each binary feature is true; None for
+    numbers, for which only rows are counted. ``rows`` is ``min_samples_leaf`` and its value here,
+    ``events`` the same for ``min_events_leaf``, with the number of events.
     """
     limits: list[tuple[str, str, Any, int, int | None]] = []
     if not isinstance(rows[0], Integral):
@@ -98,7 +98,7 @@ def warn_of_small_sample(
             yes = answers.holds if n_events is None else answers.among
             chosen = answers.n_rows if n_events is None else n_events
             splits = bool((np.minimum(yes, chosen - yes) >= least).any())
-            # Constant columns are warned of by themselves.
+            # Constant columns have their own warning.
             varies = (answers.holds > 0) & (answers.holds < answers.n_rows)
             asked = not splits and bool(varies.any())
         else:
@@ -112,16 +112,17 @@ def warn_of_small_sample(
 
 
 def event_free_rows(encoder: Any, answers: Answers, data: TrainingData) -> str:
-    """The question with a side that has no events, though many are expected there.
+    """The question with a side that has no events, although many are expected there.
 
-    Four times ``AUTO_EVENTS`` or more by the baseline; of several questions the one with most, and
-    empty where there is none. ``answers`` are those of the rows to the features of the fitted
-    ``encoder``, counted among the events. O(n) per question that parts rows without events.
+    Many means ``AUTO_EVENTS`` or more expected by the baseline. Of several questions it is the one
+    with the most expected events; empty if there is none. ``answers`` are those of the fitted
+    ``encoder``'s features, counted among the events. O(n) per question that isolates rows without
+    events.
     """
     sides = event_free_sides(answers.counts, int(data.event.sum()))
     if not sides:
         return ""
-    # Quick checks come first: every fit runs them, and few need the rest.
+    # Quick checks come first, because every fit runs them and few need the rest.
     hazard = row_hazard(data, baseline_hazard(data))
     return worst_side(
         encoder,
@@ -132,7 +133,7 @@ def event_free_rows(encoder: Any, answers: Answers, data: TrainingData) -> str:
 
 
 def event_free_sides(answers: AnswerCounts, n_events: int) -> list[tuple[bool, int]]:
-    """Sides of features (answer and position) without events, of as many rows as may be expected.
+    """Sides of features (answer and position) without events but with enough rows to expect some.
 
     ``n_events`` is the number of events of all rows.
     """
@@ -148,7 +149,7 @@ def worst_side(
     sides: list[tuple[bool, int]],
     expected: Callable[[bool, int], float],
 ) -> str:
-    """The side with the most ``expected`` events in words, if these are many; otherwise empty."""
+    """Text for the side with the most ``expected`` events, if these are many; otherwise empty."""
     names = encoder.get_feature_names_out()
     worst, found = float(_CLEARLY * AUTO_EVENTS), ""
     for answer, feature in sides:
@@ -164,7 +165,7 @@ def worst_side(
 
 
 def warn_of_event_free_rows(found: str) -> None:
-    """Warn of the question that ``event_free_rows`` found: leaves may be event-free."""
+    """Warn of the question that ``event_free_rows`` found: leaves may have no events."""
     if found:
         warn(
             f"{found}: min_events_leaf='auto' asks for no events in a leaf here. Leave the column "

@@ -1,4 +1,4 @@
-"""Leaves of a task of the user's own."""
+"""Leaves of a custom task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaves that prescribe a treatment: rewards with their errors, and rows of every treatment."""
+"""Leaves that prescribe a treatment: rewards with standard errors, and rows by treatment."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ class PolicyLeaves(LabelLeaves):
 
     @property
     def _correction(self) -> Floats:
-        """N / (n − 1) for every leaf; of a single row nothing is known."""
+        """N / (n − 1) for every leaf; NaN for a single row."""
         n = self.treated.sum(axis=1).astype(np.float64)
         return np.where(n > 1, n / np.maximum(n - 1, 1), np.nan)
 
     @property
     def rivals(self) -> NDArray[np.int64]:
-        """Best of the treatments that every leaf does not prescribe, shape (n_leaves,)."""
+        """The best treatment that each leaf does not prescribe, shape (n_leaves,)."""
         others = self.values.copy()
         others[np.arange(len(others)), self.label] = -np.inf
         return others.argmax(axis=1)
 
     @property
     def advantages(self) -> tuple[Floats, Floats]:
-        """Difference of the rewards of the prescribed treatment and its rival, and its error."""
+        """Difference between the prescribed treatment and its rival, and its standard error."""
         at, own, other = np.arange(len(self.label)), self.label, self.rivals
         if len(self.labels) < 2:
             none = np.full(len(at), np.nan)
@@ -193,16 +193,16 @@ class PolicyLeaves(LabelLeaves):
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    """Counts by treatment in words: "drug: 12, none: 30"."""
+    """Counts by treatment as text: "drug: 12, none: 30"."""
     return ", ".join(f"{name}: {count:,}" for name, count in counts.items())
 
 
 def covariance_of_mean(
     values: Floats, weight: Floats | None, count: Counts | None = None
 ) -> Floats:
-    """Σ w² (v − mean)(v − mean)ᵀ / (Σ w)² of values, shape (n, k): that of their mean's errors.
+    """Covariance of the errors of the mean: Σ w² (v − mean)(v − mean)ᵀ / (Σ w)², values (n, k).
 
-    With ``count`` an entry stands for so many equal rows, whose weight together is its weight.
+    With ``count``, an entry stands for this many equal rows, whose total weight is its weight.
     """
     share = np.full(len(values), 1.0 / len(values)) if weight is None else weight / weight.sum()
     unit = float(np.abs(values).max(initial=0.0)) or 1.0
@@ -210,7 +210,7 @@ def covariance_of_mean(
     off = (scaled - share @ scaled) * share[:, None]
     if count is not None:
         off = off / np.sqrt(count)[:, None]
-    # For rewards beyond 1e154 it exceeds the largest number: their errors are left out.
+    # For rewards beyond 1e154 it overflows; their errors are left out.
     with np.errstate(over="ignore", invalid="ignore"):
         found = (off.T @ off) * unit * unit
     return np.asarray(found / 2 + found.T / 2)
@@ -236,7 +236,7 @@ def comparison(
     """
     k = len(labels)
     names = ["policy", *(f"always {name}" for name in plain_labels(labels)), "at random"]
-    # Every policy as weights of the tree's and of the treatments.
+    # Every policy as weights of the tree's policy and of the treatments.
     policies = np.vstack([np.eye(k + 1), np.append(0.0, np.full(k, 1.0 / k))])
     differences = policies[0] - policies
     correction = n / (n - 1) if n > 1 else np.nan
@@ -247,7 +247,7 @@ def comparison(
 
     value, value_error = policies @ values, errors(policies)
     gain, gain_error = differences @ values, errors(differences)
-    # The policy has no difference from itself.
+    # The policy does not differ from itself.
     gain[0] = gain_error[0] = np.nan
     reach = ndtri((1 + confidence) / 2)
     return [

@@ -1,4 +1,4 @@
-"""Descriptions of leaves without a picture: plot and report paint them."""
+"""Descriptions of leaves that are independent of a picture; plot and report draw them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 class Fact(NamedTuple):
-    """A number of a leaf in words; ``is_drawn`` if its panel shows it, too."""
+    """A number of a leaf as text; ``is_drawn`` if its panel shows it, too."""
 
     name: str
     text: str
@@ -63,7 +63,7 @@ class Curve:
 
     @property
     def is_estimate(self) -> bool:
-        """Whether the predicted curve is the Kaplan–Meier estimate as far as there are rows."""
+        """Whether the predicted curve is the Kaplan–Meier estimate, as far as there are rows."""
         if self.estimate is None:
             return True
         within = self.times <= self.end
@@ -73,7 +73,7 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Incidences:
-    """Probability of an event of each cause in one leaf, one above the other.
+    """Probabilities of an event of each cause in one leaf, stacked.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Incidences:
 
 
 class Bar(NamedTuple):
-    """A label with its value; ``place`` is that of its colour."""
+    """A label with its value; ``place`` is the position of its colour."""
 
     name: str
     value: float
@@ -168,6 +168,6 @@ class Shown:
 
 
 def interval(low: float | None, high: float | None, digits: int = 4) -> str:
-    """Confidence limits in words; empty where neither is known or reached."""
+    """Confidence limits as text; empty if neither is known or reached."""
     texts = number(low, digits), number(high, digits)
     return "" if texts == ("–", "–") else f"({texts[0]} to {texts[1]})"

@@ -1,8 +1,8 @@
-"""Hierarchical shrinkage: predictions of a leaf pulled towards those of the nodes above it.
+"""Hierarchical shrinkage: predictions of a leaf are pulled towards those of the nodes above it.
 
-Every node counts λ pseudo-rows that are distributed as the prediction of its parent, from the root
-down: after Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage" (ICML 2022), where the weight
-of the parent depends on its own rows instead. See docs/maths/shrinkage.md.
+From the root down, every node counts λ pseudo-rows that are distributed like the prediction of its
+parent. This follows Agarwal, Tan, Ronen, Singh, Yu, "Hierarchical shrinkage" (ICML 2022), where the
+weight of the parent depends on its own rows instead. See docs/maths/shrinkage.md.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Floats = NDArray[np.float64]
 def shrunk_means(
     tree: Tree, sums: Floats, sizes: Floats, shrinkage: float, above: float | None = None
 ) -> Floats:
-    """(sum + λ · value of the parent) / (size + λ) of every leaf, from the root down.
+    """(sum + λ · value of the parent) / (size + λ) for every leaf, from the root down.
 
-    ``sums`` of the rows of every leaf, shape (n_leaves,) or (n_leaves, k), are divided by ``sizes``
-    (n_leaves,), positive; both add up along the tree. ``above`` is the value above the root; None
-    leaves the root as it is.
+    ``sums`` over the rows of every leaf, shape (n_leaves,) or (n_leaves, k), are divided by the
+    positive ``sizes`` (n_leaves,); both add up along the tree. ``above`` is the value above the
+    root; None leaves the root unchanged.
     """
     total, size = tree.node_sums(sums), tree.node_sums(sizes)
 
     def value(node: int, parent: Any) -> Any:
-        # Divided before it is multiplied: λ may be as large as numbers go.
+        # Divide before multiplying, because λ may be as large as numbers get.
         count = size[node] + shrinkage
         return total[node] / count + shrinkage / count * parent
 
@@ -74,7 +74,7 @@ def steps_at(times: Floats, values: Floats, at: Floats, before: float) -> Floats
 
 
 def hazards_of(survival: Floats) -> Floats:
-    """Discrete hazards of survival curves over their last axis; 0 where nothing survives."""
+    """Discrete hazards of survival curves over their last axis; 0 once nothing survives."""
     before = np.concatenate([np.ones_like(survival[..., :1]), survival[..., :-1]], axis=-1)
     hazard = np.zeros_like(survival)
     np.divide(before - survival, before, out=hazard, where=before > 0)
@@ -84,7 +84,7 @@ def hazards_of(survival: Floats) -> Floats:
 def shrunk_curves(
     curve: str, tree: Tree, leaf: NDArray[np.int64], data: TrainingData, shrinkage: float
 ) -> LeafCurves:
-    """Curves "kaplan-meier" or "brier-optimal" of every leaf, shrunk; O(n log n + nodes · times).
+    """Shrunk curves "kaplan-meier" or "brier-optimal"; O(n log n + nodes · times).
 
     ``leaf`` is the node id of the leaf of every row of ``data``.
     """
@@ -96,7 +96,7 @@ def shrunk_curves(
 def _shrunk_kaplan_meier(
     tree: Tree, position: NDArray[np.int64], data: TrainingData, shrinkage: float
 ) -> LeafCurves:
-    """Hazards (d + λ S_p(t−) h_p) / (n + λ S_p(t−)) at the event times; those of the root d / n."""
+    """Hazards (d + λ S_p(t−) h_p) / (n + λ S_p(t−)) at event times; d / n for the root."""
     times = np.unique(data.time[data.event])
     died, at_risk = (tree.node_sums(x) for x in _risk_sets(tree.n_leaves, position, data, times))
 
@@ -120,7 +120,8 @@ def _risk_sets(
     group = position.astype(np.uint32)
     rows: tuple[Any, ...] = data.time, data.event, data.weight, data.entry, data.place
     if data.entry is not None:
-        # Late rows change who is at risk: rows without weight ask for all times, in every leaf.
+        # With late entry the rows at risk change, so rows without weight add all times to every
+        # leaf.
         asked = np.tile(times, n_leaves)
         nobody, weight = np.zeros(len(asked)), data.weight
         group = np.append(group, np.arange(n_leaves, dtype=np.uint32).repeat(len(times)))
@@ -132,7 +133,7 @@ def _risk_sets(
         )
     tables = _core.RiskTable.by_group(group, n_leaves, *rows)
     for leaf, table in enumerate(tables):
-        # At risk at a time is who is so at the next time of a leaf.
+        # The weight at risk at a time is that at the leaf's next time.
         at_risk[leaf] = np.append(table.at_risk, 0.0)[np.searchsorted(table.time, times)]
         own = table.events > 0
         died[leaf, np.searchsorted(times, table.time[own])] = table.events[own]
@@ -144,8 +145,8 @@ def _shrunk_brier_optimal(
 ) -> LeafCurves:
     """Non-increasing curves of least Brier score plus λ times the squared distance to the parent's.
 
-    A pseudo-row that dies as the parent's curve S_p says adds S² (1 − S_p) + (1 − S)² S_p, which is
-    (S − S_p)² and a constant.
+    A pseudo-row whose death follows the parent's curve S_p adds S² (1 − S_p) + (1 − S)² S_p, which
+    is (S − S_p)² plus a constant.
     """
     score = brier_score_of(data.time, data.event, data.weight)
     weight = data.weight

@@ -1,4 +1,4 @@
-"""Leaves of soft trees: a survival model in which every row has a curve of its own."""
+"""Leaves of soft trees: a survival model in which every row has its own curve."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from bristlecone._soft.tree import SoftTree, linear_predictor
 
 Floats = NDArray[np.float64]
 
-# Event times over which the risk is summed, at most.
+# Most event times over which the risk is summed.
 _RISK_TIMES = 200
-# Cells of a table of curves worked on at once.
+# Most cells of a table of curves that are computed at once.
 _CELLS = 1 << 20
-# Nodes between two quantiles, and the shares of the quantiles.
+# Nodes between two quantiles, and the shares of these quantiles.
 _RMST_NODES = 16
 _RMST_SHARES = np.array([1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6])
 
 
 class SmoothRows(NamedTuple):
-    """Leaf of every row and its linear predictor there, both of shape (n,)."""
+    """Leaf of every row, and its linear predictor there, both of shape (n,)."""
 
     leaf: NDArray[np.int64]
     linear: Floats
@@ -80,7 +80,7 @@ class SmoothLeaves(SurvivalLeaves):
         rows: SurvivalRows,
         design: Floats,
     ) -> SmoothLeaves:
-        """Leaves of a tree; ``design`` is that of the training rows."""
+        """Leaves of a tree; ``design`` is the design of the training rows."""
         leaf = tree.leaf_index(design)
         own = linear_predictor(design, linear[:, :-1], linear[:, -1])
         weight = np.ones(len(leaf)) if rows.data.weight is None else rows.data.weight
@@ -110,7 +110,7 @@ class SmoothLeaves(SurvivalLeaves):
 
     @property
     def weighed(self) -> NDArray[np.bool_]:
-        """Design columns that a leaf weighs, shape (n_design,)."""
+        """Design columns that any leaf weights, shape (n_design,)."""
         return (self.linear[:, :-1] != 0).any(axis=0)
 
     def locate(self, leaf: NDArray[np.int64], design: NDArray[Any]) -> SmoothRows:
@@ -137,7 +137,7 @@ class SmoothLeaves(SurvivalLeaves):
         return result
 
     def ranks(self, rows: SmoothRows) -> NDArray[np.int64]:
-        # Small risks may differ by less than the concordance index takes for a tie.
+        # Small risks may differ by less than the tolerance of the concordance index.
         return np.unique(self.risk(rows), return_inverse=True)[1]
 
     def survival(self, rows: SmoothRows, times: Floats) -> Floats:
@@ -186,9 +186,9 @@ class SmoothLeaves(SurvivalLeaves):
         return result
 
     def log_likelihood(self, rows: SmoothRows, outcomes: Survival) -> Floats:
-        """δ ln h − H per row, h per unit of time; of a row that enters late, with H since then.
+        """δ ln h − H per row, with h per unit of time; for late entry, H counts from the entry.
 
-        A time of 0, which has no logarithm, is half the least training time.
+        A time of 0, which has no logarithm, is replaced by half the smallest training time.
         """
         event, time, entry = outcomes
         positive = np.where(time > 0, time, self.unique_times[0] / 2)

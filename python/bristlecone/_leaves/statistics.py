@@ -1,7 +1,7 @@
-"""Baseline hazard of the training rows and what every leaf knows about its own.
+"""Baseline hazard of the training rows, and statistics of every leaf.
 
-The formulas are those of Huisman, van der Linden and Demirović (AAAI-24, section 3) and LeBlanc
-and Crowley (1992); the nonparametric curves come from ``RiskTable``, their one definition.
+The formulas are those of Huisman, van der Linden and Demirović (AAAI-24, section 3) and LeBlanc and
+Crowley (1992). The nonparametric curves come from ``RiskTable``.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ class LeafStatistics:
     def hazard_steps(self, curve: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Cumulative hazard of the curve; 0 before.
 
-        A fall of the survival from S to S' adds 1 − S'/S, as in the Nelson–Aalen estimate, so that
-        it stays finite where the survival ends at 0.
+        A decrease of the survival from S to S' adds 1 − S'/S, as in the Nelson–Aalen estimate, so
+        it stays finite if the survival ends at 0.
         """
         if curve == "kaplan-meier":
             return self.event_times, self.nelson_aalen
@@ -118,9 +118,9 @@ class LeafStatistics:
 
 
 def hazard_ratio(events: float, hazard: float, prior: float = 0.0) -> float:
-    """θ of a leaf; LeBlanc and Crowley (1992, p. 416) put half an event in a leaf without.
+    """θ of a leaf, with half an event if it has none (LeBlanc and Crowley 1992, p. 416).
 
-    A prior of so many pseudo-events draws it towards one. Of no rows nothing is known: 1.
+    A prior of ``prior`` pseudo-events pulls it towards one. Without rows it is 1.
     """
     if hazard == 0:
         return 1.0
@@ -139,12 +139,12 @@ def baseline_hazard(data: TrainingData) -> Baseline:
 def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
     """Baseline hazard of every row between its entry and its time, shape (n,).
 
-    Where that is zero it is 1/(W + 1), W the total weight, so that no hazard sum is zero and
-    every logarithm finite; the engine's search has the same floor. If no row has an event, as may
-    be with one of several causes, nothing is known of the hazard, and all are 0.
+    If that is zero, it is 1/(W + 1) with W the total weight, so that no hazard sum is zero and
+    every logarithm is finite; the engine's search has the same floor. If no row has an event, which
+    is possible for one of several causes, all hazards are 0.
     """
     if data.entry is not None and baseline.event_times.size:
-        # A late entry leaves little of the hazard, which is to have all its digits.
+        # After a late entry little of the hazard remains, and it must keep all its digits.
         return _core.row_hazard(data.time, data.event, data.weight, data.entry, data.place)
     cumulative = StepFunction(baseline.unique_times, baseline.cumulative_hazard, before=0.0)
     return _with_floor(np.asarray(cumulative(data.time)), data, baseline)
@@ -160,7 +160,7 @@ def _with_floor(
 
 
 class SurvivalRows:
-    """Training rows with their baseline, and the leaves that trees over them have in common.
+    """Training rows with their baseline, and statistics that trees over them share.
 
     No sum depends on the order of the rows.
 
@@ -194,7 +194,7 @@ class SurvivalRows:
     def statistics(self, tree: Tree, leaf: NDArray[np.int64]) -> tuple[LeafStatistics, ...]:
         """Statistics of every leaf, left to right; ``leaf`` is the node id of every row's leaf.
 
-        Leaves of the same answers, in any tree over the same features, are computed once.
+        Leaves with the same answers, in any tree over the same features, are computed once.
         """
         answers, nodes = tree.leaf_answers(), tree.leaves
         new = [place for place, own in enumerate(answers) if own not in self._known]
@@ -213,7 +213,7 @@ class SurvivalRows:
         if not nodes.size:
             return ()
         data, n = self.data, nodes.size
-        # The rows of other leaves are in none of the groups.
+        # Rows of other leaves do not belong to any group.
         group_of = np.full(max(leaf.max(initial=0), nodes.max()) + 1, n, dtype=np.uint32)
         group_of[nodes] = np.arange(n)
         group = group_of[leaf]
@@ -241,7 +241,7 @@ class SurvivalRows:
         return [table.sum_of(at_times) for table in tables]
 
     def _entries(self, group: NDArray[np.uint32], n: int) -> Sequence[NDArray[np.float64] | None]:
-        """When the rows of every group came under observation, ascending."""
+        """Entry times of the rows of every group, ascending."""
         entry = self.data.entry
         if entry is None:
             return [None] * n
@@ -287,7 +287,7 @@ class SurvivalRows:
 def statistics_of(
     nodes: NDArray[np.int64], follow_up: Sequence[FollowUp], prior: float = 0.0
 ) -> tuple[SurvivalRows, NDArray[np.int64], tuple[LeafStatistics, ...]]:
-    """Rows of weight one, the leaf of each, and the statistics of leaves, from counts of rows."""
+    """Statistics of leaves from counts, with rows of weight one and the leaf of each."""
     outcomes = [one.rows() for one in follow_up]
     event = np.concatenate([event for event, _ in outcomes])
     time = np.concatenate([time for _, time in outcomes])
@@ -299,7 +299,7 @@ def statistics_of(
 def with_best_curves(
     statistics: tuple[LeafStatistics, ...], leaf: NDArray[np.int64], data: TrainingData
 ) -> tuple[LeafStatistics, ...]:
-    """Statistics with the curve of least Brier score; ``leaf`` is the leaf of every row."""
+    """Statistics with the curve of least Brier score; ``leaf`` is every row's leaf."""
     score = brier_score_of(data.time, data.event, data.weight)
     finished = []
     for one in statistics:

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class StepLeaves(SurvivalLeaves):
-    """Training rows of every leaf, and the step curve that is predicted for rows like them.
+    """Training rows of every leaf, and the step curve that is predicted for such rows.
 
     Every curve is right-continuous, 1 (hazard: 0) before the first event and constant after the
     last training time.
@@ -157,7 +157,7 @@ class StepLeaves(SurvivalLeaves):
         return np.stack([self.quantile(level)[rows] for level in levels.tolist()], axis=1)
 
     def quantile(self, level: float) -> Floats:
-        """First time by which a share ``level`` has had the event, shape (n_leaves,)."""
+        """First time at which a share ``level`` has had the event, shape (n_leaves,)."""
         times = self.unique_times
         return np.asarray(curves.quantile(times, self.survival_at(times), level))
 
@@ -166,10 +166,10 @@ class StepLeaves(SurvivalLeaves):
         return np.asarray(curves.rmst(times, self.survival_at(times), tau))[rows]
 
     def log_likelihood(self, rows: NDArray[np.int64], outcomes: Survival) -> Floats:
-        """δ + δ ln H − H per row, H the hazard from its entry to its time.
+        """δ + δ ln H − H per row, with H the hazard from its entry to its time.
 
-        That is the fitted less the saturated log-likelihood. Of a proportional curve H is θΛ with
-        the floor of the training rows below Λ; of others the floor is below H.
+        This is the fitted minus the saturated log-likelihood. For proportional curves H is θΛ,
+        where Λ has the floor of the training rows; for others H has the floor.
         """
         event, time, entry = outcomes
         hazard = self._hazard_of(rows, time)
@@ -182,7 +182,7 @@ class StepLeaves(SurvivalLeaves):
         return np.asarray(event + event * np.log(hazard) - hazard)
 
     def _hazard_of(self, rows: NDArray[np.int64], times: Floats) -> Floats:
-        """H of every row at a time of its own."""
+        """H of every row at its own time."""
         distinct, place = np.unique(times, return_inverse=True)
         return self.hazard_at(distinct)[rows, place]
 
@@ -220,7 +220,7 @@ class StepLeaves(SurvivalLeaves):
 
 
 def predicted_theta(tree: Tree, statistics: tuple[LeafStatistics, ...], shrinkage: float) -> Floats:
-    """θ of every leaf as it is predicted: pulled towards those of the nodes above it."""
+    """Predicted θ of every leaf, pulled towards those of the nodes above it."""
     if shrinkage == 0:
         return np.array([leaf.theta for leaf in statistics])
     events = np.array([leaf.events for leaf in statistics])

@@ -1,8 +1,8 @@
-"""Survival curves with fewer steps, as near to the whole ones as so few steps can be.
+"""Survival curves with fewer steps that are as close as possible to the full curves.
 
-A curve is cut into pieces of one value each. For a largest error ε every piece goes as far as a
-value exists that is within ε of all it stands for; no other division has fewer pieces, so that
-bisection over ε finds the least error of a given number.
+A curve is divided into pieces with one value each. For a given largest error ε, every piece extends
+as far as some value is within ε of all values in the piece. No other division has fewer pieces, so
+bisection over ε finds the smallest error for a given number.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from bristlecone.curves import StepFunction
 
 Floats = NDArray[np.float64]
 Kind = TypeVar("Kind")
-# First position not served by the piece that begins at one (-1: before all steps), for an error.
+# For an error, the first position after the piece that begins at a position (-1: before all steps).
 Reach = Callable[[int, float], int]
 
 _BISECTIONS = 40
-# Cells of a table of curves compared at once.
+# Most cells of a table of curves that are compared at once.
 _CELLS = 1 << 22
 
 
 def thinned(leaves: Kind, points: int) -> tuple[Kind, float]:
-    """Leaves of at most ``points`` steps per curve, and the largest error of a predicted survival.
+    """Leaves with at most ``points`` steps per curve, and the largest error in a survival.
 
     With competing risks it is also the largest error of an incidence. Leaves without curves, or
-    with few steps, are returned as they are. Rows that left between two times that are kept are
-    counted at the earlier. Smooth leaves keep the times that their risk is a sum over and no other.
+    with few steps, are returned unchanged. Rows that left between two kept times are counted at the
+    earlier one. Smooth leaves keep exactly the times over which their risk is summed.
     """
     if isinstance(leaves, StepLeaves):
         return _thinned_steps(leaves, points)  # type: ignore[return-value]
@@ -49,10 +49,10 @@ def thinned(leaves: Kind, points: int) -> tuple[Kind, float]:
 
 
 def _thinned_smooth(leaves: SmoothLeaves, points: int) -> SmoothLeaves:
-    """The predicted curves are formulas; what is known of the rows has fewer steps.
+    """Smooth leaves, whose predicted curves are formulas; the statistics get fewer steps.
 
-    The event times of the result must be those that the risk is a sum over, or the sum would be
-    over other times.
+    The event times of the result must be those over which the risk is summed, otherwise the risk
+    would change.
     """
     times = leaves.risk_times
     is_short = all(leaf.event_times.size <= points for leaf in leaves.statistics)
@@ -83,7 +83,7 @@ def _at_times(leaf: LeafStatistics, times: Floats) -> LeafStatistics:
 
 
 def _counted(statistics: Sequence[LeafStatistics], baseline: Baseline) -> tuple[Any, ...]:
-    """Leaves with their rows counted at the times of the baseline."""
+    """Leaves whose rows are counted at the times of the baseline."""
     times = baseline.unique_times
     return tuple(replace(leaf, follow_up=leaf.follow_up.thinned(times)) for leaf in statistics)
 
@@ -109,10 +109,10 @@ def _thinned_steps(leaves: StepLeaves, points: int) -> tuple[StepLeaves, float]:
 
 
 def _thinned_causes(leaves: IncidenceLeaves, points: int) -> tuple[IncidenceLeaves, float]:
-    """Curves of all causes keep the same times, so that survival and incidences still sum to 1.
+    """Thins curves of all causes at the same times, so survival and incidences still sum to 1.
 
-    In a leaf S and the incidences by Aalen and Johansen are divided together. The baselines are
-    divided where proportional curves of all leaves are, and have the middle of what they stand for.
+    In a leaf, S and the Aalen–Johansen incidences are divided together. The baselines are divided
+    together with the proportional curves of all leaves, and take middle values.
     """
     parts = (leaves.any_cause, *leaves.of_cause)
     if leaves.any_cause.event_times.size <= points:
@@ -121,7 +121,7 @@ def _thinned_causes(leaves: IncidenceLeaves, points: int) -> tuple[IncidenceLeav
     times = leaves.unique_times
     survival, incidence = replace(leaves, curve="proportional").curves
     falls = np.concatenate([1 - survival, *incidence])
-    # Only where something happens: the curves are constant in between.
+    # Only where something happens, because the curves are constant in between.
     rising = np.flatnonzero(np.isin(times, leaves.any_cause.event_times))
     kept, _ = _divided(falls[:, rising], points)
     starts, ends = rising[kept], rising[np.append(kept[1:], rising.size) - 1]
@@ -148,7 +148,7 @@ def _thinned_causes(leaves: IncidenceLeaves, points: int) -> tuple[IncidenceLeav
 def _thinned_incidences(
     parts: Sequence[StepLeaves], place: int, points: int
 ) -> tuple[LeafStatistics, ...]:
-    """Statistics of a leaf with events of any cause, and with those of each, at the same times."""
+    """Statistics of a leaf for events of any cause and of each cause, at the same times."""
     leaf, *of_cause = (part.statistics[place] for part in parts)
     times = leaf.event_times
     if times.size <= points:
@@ -172,7 +172,7 @@ def _thinned_incidences(
 def _with_hazard(
     leaf: LeafStatistics, times: Floats, hazard: Floats, at_risk: Floats
 ) -> LeafStatistics:
-    """Statistics with these steps of the hazard, where there are any."""
+    """Statistics with these steps of the hazard, if there are any."""
     own = hazard > 0
     return replace(
         leaf,
@@ -194,7 +194,7 @@ def _largest_error(one: SurvivalLeaves, other: SurvivalLeaves) -> float:
 
 
 def _pieces(size: int, points: int, reach: Reach) -> tuple[NDArray[np.int64], float]:
-    """Starts of the pieces, at most ``points``, and the least error with so many."""
+    """Starts of the pieces, at most ``points``, and the smallest error with that number."""
 
     def begin(error: float) -> list[int] | None:
         starts: list[int] = []
@@ -215,14 +215,14 @@ def _pieces(size: int, points: int, reach: Reach) -> tuple[NDArray[np.int64], fl
             low = error
         else:
             high, found = error, starts
-    # No fall exceeds the error: the last step alone is kept.
+    # If no decrease exceeds the error, only the last step is kept.
     return np.array(found or [size - 1], dtype=np.int64), high
 
 
 def _divided(falls: Floats, points: int) -> tuple[NDArray[np.int64], Floats]:
-    """Steps kept of curves that share their times, and the middle of what each stands for.
+    """Kept steps of curves that share their times, and the middle value of each piece.
 
-    ``falls`` is 1 − S, shape (n_curves, n_times); the values returned are, too.
+    ``falls`` is 1 − S, shape (n_curves, n_times), and so are the returned values.
     """
 
     def reach(place: int, error: float) -> int:
@@ -258,7 +258,7 @@ def _thinned_leaf(leaf: LeafStatistics, points: int) -> LeafStatistics:
 
 
 def _effective(leaf: LeafStatistics, kept: NDArray[np.int64], hazard: Floats) -> Floats:
-    """Number at risk that keeps Greenwood's variance of log S at each step that is kept."""
+    """Number at risk that keeps Greenwood's variance of log S at each kept step."""
     variance = leaf.curve.log_variance
     ends = np.append(kept[1:], variance.size) - 1
     middle = (variance[kept] + variance[ends]) / 2
@@ -269,14 +269,14 @@ def _effective(leaf: LeafStatistics, kept: NDArray[np.int64], hazard: Floats) ->
 def _at_risk(
     leaf: LeafStatistics, place: NDArray[np.int64], variance: Floats, hazard: Floats
 ) -> Floats:
-    """Number at risk at steps of this hazard that gives log S this variance after each."""
+    """Number at risk, for steps of this hazard, that gives log S this variance after each."""
     with np.errstate(invalid="ignore", divide="ignore"):
         found = hazard / ((1 - hazard) * np.diff(variance, prepend=0.0))
     return np.where(np.isfinite(found), found, leaf.at_risk[place])
 
 
 def _thinned_curves(curves: LeafCurves, points: int) -> LeafCurves:
-    """Shrunk curves; their steps stay in common."""
+    """Shrunk curves, whose steps remain in common."""
     if curves.times.size <= points:
         return curves
     kept, falls = _divided(1 - (1 - curves.hazard).cumprod(axis=1), points)
@@ -284,13 +284,13 @@ def _thinned_curves(curves: LeafCurves, points: int) -> LeafCurves:
 
 
 def _thinned_hazard(baseline: Baseline, theta: Floats, points: int) -> tuple[StepFunction, Floats]:
-    """Baseline hazard and where it rises; near where exp(−θΛ) is near of every leaf."""
+    """Baseline hazard where it rises; close if exp(−θΛ) is close for every leaf."""
     rising = np.isin(baseline.unique_times, baseline.event_times)
     times, hazard = baseline.unique_times[rising], baseline.cumulative_hazard[rising]
     if times.size > points:
 
         def highest(value: float, error: float) -> float:
-            """Largest value of Λ within the error of another, for every leaf."""
+            """Largest Λ within the error of another, for every leaf."""
             with np.errstate(divide="ignore"):
                 return float((-np.log(np.maximum(np.exp(-theta * value) - error, 0)) / theta).min())
 
