@@ -146,9 +146,8 @@ class BaseTree(BaseEstimator):
         )
 
     def _html(self) -> str:
-        from bristlecone.report._notebook import (
-            notebook_html,
-        )  # imported here because Jinja2 loads slowly
+        # Imported here, because Jinja2 loads slowly.
+        from bristlecone.report._notebook import notebook_html
 
         if "tree_" in self.__dict__:
             with suppress(ImportError):  # without Jinja2

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
-    """Path to write to, links followed.
+    """Path to write to, with links resolved.
 
     Raises
     ------
@@ -27,9 +27,9 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 
 def write_files(documents: Mapping[str | os.PathLike[str], str | bytes]) -> None:
-    """Write bytes, or texts in UTF-8, by path; files are replaced only when all were written.
+    """Write bytes, or texts in UTF-8, by path; files are replaced only after all were written.
 
-    A file that is replaced keeps its permissions, so that a private one stays private.
+    A file that is replaced keeps its permissions, so a private file stays private.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def write_files(documents: Mapping[str | os.PathLike[str], str | bytes]) -> None
         parts = []
         for path, content in documents.items():
             target = check_target(path)
-            # Short, whatever the length of the target's name.
+            # Short, even if the target has a long name.
             part = target.with_name(f".{secrets.token_hex(8)}.part")
             cleanup.callback(part.unlink, missing_ok=True)
             with open(part, "xb", opener=_like(target)) as file:
@@ -51,7 +51,7 @@ def write_files(documents: Mapping[str | os.PathLike[str], str | bytes]) -> None
 
 
 def _like(target: Path) -> Callable[[str, int], int]:
-    """Opener that creates a file with the permissions of an existing one, else with the usual."""
+    """Opener that gives a new file the permissions of an existing one, or else the usual ones."""
 
     def create(path: str, flags: int) -> int:
         try:

@@ -1,4 +1,4 @@
-"""Leaves as they are in a file; what follows from the tree is computed again, bit for bit."""
+"""Leaves in the form of a model file; what follows from the tree is recomputed exactly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from bristlecone.exceptions import ModelFormatError
 
 
 class LabelsRecord(Record, frozen=True):
-    """Labels with their type as NumPy writes it; dates as text, durations as whole numbers."""
+    """Labels with their NumPy type; dates as text, durations as whole numbers."""
 
     type: str
     values: list[bool | int | float | str]
@@ -56,14 +56,14 @@ class LabelsRecord(Record, frozen=True):
         """The labels: distinct, and at least one."""
         values: list[Any] = self.values
         try:
-            # Before NumPy sees it: a type may be of any size.
+            # Checked before NumPy sees it, because a type may be of any size.
             check_label_type(self.type, len(values))
         except ValueError as error:
             raise ModelFormatError(f"type is {self.type[:40]!r}: {error}") from None
         try:
             # An array of text would be as wide as the longest of the values.
             between = object if np.dtype(self.type).kind in PLAIN_TYPES else self.type
-            # Numbers that overflow and times with a time zone are refused below.
+            # Numbers that overflow and times with a time zone are rejected below.
             with np.errstate(over="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 labels = np.array(values, dtype=between).astype(self.type)

@@ -218,7 +218,7 @@ def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
     thinner, error = thinned(leaves, points)
     if thinner is leaves or not isinstance(leaves, StepLeaves | IncidenceLeaves):
         return thinner, certificate
-    # Rounded up. Of curves that were thinned before, the errors add up.
+    # Rounded up. If curves were thinned before, the errors add up.
     error += certificate.facts.get(CURVE_ERROR, 0.0)
     if error:
         unit = 10.0 ** (math.floor(math.log10(error)) - 1)
@@ -235,7 +235,7 @@ def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
 
 def _plain_parameter(name: str, value: Any) -> Any:
     if name in ("teacher", "outcome_model", "propensity_model") and not isinstance(value, str):
-        # A file holds no model of another package; the certificate keeps its text.
+        # A file does not contain models of other packages; the certificate keeps their text.
         return None
     return document.plain_parameter(name, value)
 
@@ -249,7 +249,7 @@ def parameter_names(cls: Any) -> tuple[str, ...]:
 
 
 def _read_parameters(cls: Any, given: dict[str, Any]) -> dict[str, Any]:
-    # A parameter that is newer than the file has its default. The checksum finds removed ones.
+    # A parameter that is newer than the file has its default. The checksum detects removed ones.
     for name in set(given) - set(parameter_names(cls)):
         raise ModelFormatError(f"parameters.{name} is not known")
     return {name: _read_parameter(value) for name, value in given.items()}

@@ -1,4 +1,4 @@
-"""Survival leaves as they are in a file: rows counted by the times at which they left."""
+"""Survival leaves in the form of a model file: rows counted by the times at which they left."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from bristlecone.exceptions import ModelFormatError
 
 Floats = NDArray[np.float64]
 
-# Fact of a certificate: the largest error of survival on thinned curves.
+# Name of a fact in a certificate: the largest error of survival on thinned curves.
 CURVE_ERROR = "curve_error"
-# Most rows that are counted one by one when a file is read: a file of few bytes may say more.
+# Most rows that are counted one by one when a file is read; a small file may claim more.
 _MOST_ROWS = 10_000_000
-# Largest time that is written as an integer; files have none of more than 64 bits.
+# Largest time that is written as an integer; files contain none of more than 64 bits.
 _MOST_WHOLE = 2.0**53
 
 
@@ -66,7 +66,7 @@ class BaselineRecord(Record, frozen=True):
             raise ModelFormatError("event_times is empty or not part of rows.times")
         if hazard.shape != unique_times.shape:
             raise ModelFormatError("cumulative_hazard does not have one value per time")
-        # An event of tiny weight may be too little to be seen in the sum.
+        # An event of tiny weight may be too small to change the sum.
         if (np.diff(hazard, prepend=0.0) > 0)[~np.isin(unique_times, event_times)].any():
             raise ModelFormatError("cumulative_hazard rises where there is no event")
         return Baseline(unique_times, event_times, hazard)
@@ -165,7 +165,7 @@ class CurvesRecord(Record, frozen=True):
 class FollowUpRecord(Record, frozen=True):
     """Rows of a leaf by the times at which they left.
 
-    ``times`` are steps forward in the list of all times: the first from before its beginning.
+    ``times`` are steps forward in the list of all times; the first starts before the list.
     """
 
     times: list[Annotated[int, Meta(ge=1)]]
@@ -180,8 +180,8 @@ class FollowUpRecord(Record, frozen=True):
         return super().of(follow_up, times=np.diff(places, prepend=-1).tolist())
 
     def value(self, unique_times: Floats, n_samples: int) -> FollowUp:
-        """The rows, checked: so many."""
-        # No step so long leads anywhere, and short ones do not overflow.
+        """The rows, checked against their number."""
+        # A step this long leads nowhere, and short ones cannot overflow.
         steps = np.minimum(integers(self.times, "times"), unique_times.size + 1)
         places = steps.cumsum() - 1
         if places.size and places[-1] >= unique_times.size:
@@ -326,7 +326,7 @@ class StepLeavesRecord(Record, frozen=True, tag="step survival"):
         )
 
     def _follows(self, tree: Tree, follow_up: Sequence[FollowUp]) -> StepLeaves:
-        """The leaves as they follow from their rows."""
+        """The leaves that follow from their rows."""
         return StepLeaves.of_follow_up(
             tree,
             follow_up,
@@ -354,7 +354,7 @@ class StepLeavesRecord(Record, frozen=True, tag="step survival"):
 
 
 class IncidenceLeavesRecord(Record, frozen=True, tag="incidences"):
-    """Leaves with competing risks: those of every cause, which those of any cause follow from."""
+    """Leaves with competing risks: those of every cause, from which those of any cause follow."""
 
     any_cause: StepLeavesRecord
     of_cause: Annotated[list[StepLeavesRecord], Meta(min_length=1)]
@@ -453,7 +453,7 @@ class SmoothLeavesRecord(Record, frozen=True, tag="smooth survival"):
 
 
 def _follows(follow_up: Sequence[FollowUp]) -> bool:
-    """Whether counts of rows may be all that is known of them."""
+    """Whether counts of rows determine everything else about them."""
     few = sum(one.n_rows for one in follow_up) <= _MOST_ROWS
     return few and all(one.entry_times is None for one in follow_up)
 
@@ -474,7 +474,7 @@ def _followed(leaves: SurvivalLeaves, tree: Any) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two values are the same to the last bit."""
+    """Whether two values are equal to the last bit."""
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and np.array_equal(one, other)
     if isinstance(one, tuple):

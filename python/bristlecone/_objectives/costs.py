@@ -1,4 +1,4 @@
-"""Costs of labels: of errors, and of the questions asked on the way."""
+"""Costs of labels: of errors, and of the questions asked on the path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class LabelCosts(ClassObjective[CostlyData]):
-    """Mean cost of the labels given, and of the questions asked.
+    """Mean cost of the assigned labels and of the questions asked.
 
     Parameters
     ----------
@@ -101,19 +101,19 @@ class LabelCosts(ClassObjective[CostlyData]):
 
 
 def _sought(data: CostlyData) -> Floats:
-    """Costs that the search is for."""
+    """Costs that the search uses."""
     costs: Floats = data.costs if data.smoothed is None else data.smoothed
     return costs
 
 
 def _unit_total(weight: NDArray[Any] | None, n_rows: int) -> tuple[int, float]:
-    """Exponent of a power of two, and the total weight over it, between 0.5 and 1."""
+    """Exponent of a power of two, and the total weight divided by it, between 0.5 and 1."""
     total, exponent = np.frexp(n_rows if weight is None else weight.sum())
     return int(exponent), float(total)
 
 
 def _shares(leaf: NDArray[np.int64], n_leaves: int, costs: Floats, weight: Any) -> Floats:
-    """Costs of the labels in every leaf, over a power of two: sums themselves may be infinite."""
+    """Costs of the labels in every leaf, divided by a power of two, because sums may overflow."""
     exponent, _ = _unit_total(weight, len(leaf))
     weight = np.ones(len(leaf)) if weight is None else weight
     return sum_by_leaf(leaf, n_leaves, costs, np.ldexp(weight, -exponent))

@@ -41,7 +41,7 @@ _ROWS = {
 
 @dataclass(frozen=True, kw_only=True)
 class FairLabels(ClassObjective[GroupedData]):
-    """Misclassified share of two classes, where groups are predicted positive alike.
+    """Misclassified share of two classes, with a limit on the difference of groups' rates.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class FairLabels(ClassObjective[GroupedData]):
 
 @dataclass(frozen=True, kw_only=True)
 class FairSurvival(Objective[TrainingData, StepLeaves]):
-    """A survival objective, where two groups' mean restricted survival times differ little.
+    """A survival objective with a limit on the difference of two groups' restricted means.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class FairSurvival(Objective[TrainingData, StepLeaves]):
         of_row = np.asarray(rmst(times, leaves.survival_at(times), self._end(data.time)))[leaf]
         weight = np.ones(len(of_row)) if data.weight is None else data.weight
         total = np.bincount(data.group, weights=weight)
-        # Shares first: products of times and weights may be out of range.
+        # Shares first, because products of times and weights may be out of range.
         means = np.bincount(data.group, weights=weight / total[data.group] * of_row)
         return GroupValues(data.groups, means.astype(np.float64))
 

@@ -32,7 +32,7 @@ AIMS = {
 
 
 class ClassRows(CheckedRows, Protocol):
-    """Checked rows with labels, which count in ``classes``."""
+    """Checked rows with labels, which are positions in ``classes``."""
 
     @property
     def labels(self) -> NDArray[np.int64]: ...
@@ -60,7 +60,7 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
     balanced = False
 
     def target(self, data: ClassRowsT) -> NDArray[Any]:
-        # As text: whole numbers could be meant as numbers.
+        # As text, because whole numbers could be mistaken for numbers.
         return data.classes.astype(str)[data.labels]
 
     def task(self, data: ClassRowsT) -> Task:
@@ -92,9 +92,9 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
     def best_labels(
         self, leaf: NDArray[np.int64], values: Floats, data: ClassRowsT
     ) -> NDArray[Any]:
-        """Best class of every leaf where the search does not say which it took.
+        """Best class of every leaf if the search does not return it.
 
-        That of the largest value; the first of several.
+        It is the class with the largest value; the first of several.
         """
         return values.argmax(axis=1)
 
@@ -104,7 +104,7 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
         return float(others.sum() / leaves.values.sum())
 
     def prices(self, tree: Tree, problem: Problem[ClassRowsT]) -> Floats | None:
-        """Feature costs on the path to every leaf; None where features are free."""
+        """Feature costs along the path to every leaf; None if features are free."""
         return None
 
     def losses(
@@ -115,7 +115,7 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
 
 
 def _others(values: Floats) -> Floats:
-    """Weight of all other classes beside each: a sum, for a difference would lose small ones."""
+    """For each class, the summed weight of all others; a difference would lose small ones."""
     n = values.shape[1]
     return np.stack([np.delete(values, k, axis=1).sum(axis=1) for k in range(n)], axis=1)
 
@@ -147,7 +147,7 @@ class LabelSums(ClassObjective[LabelledData]):
             return Task(self.name, {"shares": data.smoothed, "weight": data.weight})
         # Expected errors: the cost of a label is the share of the other classes.
         counted = data.smoothed * self._class_scale(data)
-        # Nothing is subtracted, so that shares that are almost 1 leave exact costs.
+        # Nothing is subtracted, so that shares close to 1 leave exact costs.
         below, above = np.zeros_like(counted), np.zeros_like(counted)
         below[:, 1:] = counted[:, :-1].cumsum(axis=1)
         above[:, :-1] = counted[:, :0:-1].cumsum(axis=1)[:, ::-1]
@@ -196,7 +196,7 @@ class LabelSums(ClassObjective[LabelledData]):
     ) -> Floats | None:
         values = self._sums(tree, problem, leaves)
         if self.name in ("accuracy", "balanced-accuracy"):
-            # Smoothed classes weigh as much as the real ones altogether, but not each of them.
+            # Smoothed classes have the same total weight as the real ones, but not each of them.
             taught = problem.data.smoothed is not None
             whole = tree.weighted_n_node_samples[0] if taught else values[0].sum()
             return _others(values).min(axis=1) / whole
@@ -244,7 +244,7 @@ class Measure(ClassObjective[LabelledData]):
         return None
 
     def value(self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves) -> float:
-        """1 less the measure; its correlation is 0 where all leaves have the same label."""
+        """1 minus the measure; the correlation is 0 if all leaves have the same label."""
         positive = leaves.label == 1
         (tn, fn), (fp, tp) = (
             leaves.values[~positive].sum(axis=0),
@@ -259,7 +259,7 @@ class Measure(ClassObjective[LabelledData]):
         product = tp * tn - fp * fn
         if product < 0:
             return float(1 - product / scale)
-        # scale² - product² without a difference of nearly equal numbers.
+        # scale² - product² without subtracting nearly equal numbers.
         rest = tp * tn * (fp + fn) + fp * fn * (tp + tn)
         return float(rest / (scale * (scale + product)))
 
@@ -271,7 +271,7 @@ def _accuracy(data: ClassRows, name: str) -> Task:
     labels, n_classes = data.labels, len(data.classes)
     present = np.bincount(labels, minlength=n_classes) > 0
     if not present.all():
-        # The engine does not know classes of weight zero.
+        # The engine has no classes of weight zero.
         labels, n_classes = (np.cumsum(present) - 1)[labels], int(present.sum())
     return Task(name, {"labels": labels, "n_classes": n_classes, "weight": data.weight})
 

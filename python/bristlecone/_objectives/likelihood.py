@@ -75,10 +75,10 @@ class Likelihood(SurvivalObjective):
         return summed.astype(np.float64), hazard
 
     def _fit(self, events: NDArray[np.float64], hazard: NDArray[np.float64]) -> NDArray[np.float64]:
-        """−(E + a) ln θ, accurate also where the prior is large beside the sums."""
+        """−(E + a) ln θ, accurate even if the prior is large compared with the sums."""
         counted, expected = events + self.prior, hazard + self.prior
         theta = np.divide(counted, expected, out=np.ones_like(counted), where=counted > 0)
-        # Beside a large prior θ has lost the last digits of both sums; their difference has not.
+        # Next to a large prior, both sums have lost the last digits of θ, but not their difference.
         excess = np.zeros_like(counted)
         exact = (theta > 0.5) & (counted > 0)
         np.divide(events - hazard, expected, out=excess, where=exact)
@@ -95,7 +95,8 @@ class Likelihood(SurvivalObjective):
         if weight is not None:
             saturated = weight * saturated
         fitted = self._fit(*self._sums(tree, problem, leaves))
-        # Both are large beside their difference where the leaves explain much; fsum rounds once.
+        # Both are large compared with their difference if the leaves explain much; fsum rounds
+        # once.
         loss = math.fsum([*fitted.tolist(), *saturated.tolist()])
         return loss / float(tree.weighted_n_node_samples[0])
 

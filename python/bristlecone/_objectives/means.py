@@ -18,7 +18,7 @@ from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Numbers, Outcomes
 from bristlecone._tree import Tree
 
-# Binary exponents of differences whose squares are far from the ends of the range of numbers.
+# Binary exponents of differences whose squares stay well within range.
 _ORDINARY = 200
 
 
@@ -80,11 +80,11 @@ class SquaredError(TaskObjective[NumericData, MeanLeaves]):
 
 
 class _Groups:
-    """The rows in the order of their leaves: those below a node are neighbours."""
+    """The rows sorted by leaf, so that those below a node are adjacent."""
 
     @classmethod
     def of(cls, tree: Tree, problem: Problem[NumericData]) -> _Groups:
-        """The groups of a tree, kept until another one is asked for."""
+        """The groups of a tree, kept until another one is requested."""
         known: tuple[Tree, _Groups] | None = problem.memo.get("groups")
         if known is None or known[0] is not tree:
             known = problem.memo["groups"] = tree, cls(tree, problem)
@@ -101,7 +101,7 @@ class _Groups:
         self.begin = np.concatenate([[0], np.bincount(leaf, minlength=tree.n_leaves).cumsum()])
 
     def rows(self, first: int, last: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Targets and weights of the rows from one leaf to another."""
+        """Targets and weights of the rows of some consecutive leaves."""
         rows = slice(self.begin[first], self.begin[last + 1])
         return self.target[rows], None if self.weight is None else self.weight[rows]
 
@@ -114,12 +114,12 @@ class _Groups:
         return product_sum(own, share) / float(share.sum())
 
     def variance(self, first: int, last: int) -> float:
-        """Weighted variance of the rows from one leaf to another.
+        """Weighted variance of the rows of some consecutive leaves.
 
-        Differences from a row are exact where targets are close to each other, however far from
-        zero, and what is left of their mean is taken off the mean square. The row is the heaviest,
-        beside which others may weigh nothing. Where the squares could leave the range of numbers
-        both are in units of the largest difference.
+        Differences from one row are exact if targets are close to each other, however far from
+        zero, and the remaining mean is subtracted from the mean square. This row is the heaviest,
+        because others may weigh almost nothing in comparison. If the squares could overflow, both
+        are in units of the largest difference.
         """
         own, weight = self.rows(first, last)
         differ = own - own[0 if weight is None else weight.argmax()]
@@ -140,5 +140,5 @@ class _Groups:
 
 
 def _shares(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights in a unit that makes the largest about 1: by a power of two, nothing is rounded."""
+    """Weights scaled by a power of two so that the largest is about 1; nothing is rounded."""
     return np.asarray(np.ldexp(weight, -int(np.frexp(weight.max())[1])))

@@ -139,7 +139,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
         return engine._replace(forecast=partial(self._forecast, engine.forecast, data.statistics))
 
     def target(self, data: OwnData) -> NDArray[np.float64]:
-        """Statistics of every row, on one scale."""
+        """Statistics of every row, on a common scale."""
         own = data.statistics
         if data.weight is not None:
             own = own / data.weight[:, None]
@@ -157,7 +157,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
         statistics: NDArray[np.float64],
         **settings: Any,
     ) -> dict[str, float]:
-        """Forecast of the engine, and the task's own time for so many leaf costs."""
+        """Forecast of the engine, plus the task's own time for this many leaf costs."""
         leaf_cost = costs_of(self.own, "leaf_cost")
         expected = forecast(**settings)
         sums = np.tile(statistics.sum(axis=0), (1 << 14, 1)).copy(order="F")
@@ -179,7 +179,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
         terms = (math.fsum(abs(costs)) + asked) / data.total_weight + penalty
         off = abs(objective - solution.objective) - 1e-9 * terms
         if off > 0:
-            # Costs that cancel make much of the last digit of a sum.
+            # Costs that cancel amplify the last digit of a sum.
             off -= _moved(self.own, sums[tree.is_leaf]) / data.total_weight
         if not off <= 0:
             raise ValueError(
@@ -209,7 +209,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
 
 
 def _moved(task: Any, sums: NDArray[np.float64]) -> float:
-    """By how much the costs of leaves change where each sum is off by its last digit."""
+    """Change of the leaves' costs if each sum is off by its last digit."""
     found = 0.0
     with np.errstate(all="ignore"):
         exact = np.asarray(task.leaf_cost(np.asfortranarray(sums)))

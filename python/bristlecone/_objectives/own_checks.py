@@ -1,4 +1,4 @@
-"""Checks of the results of a user's task: always shapes and numbers, and on samples the laws."""
+"""Checks of a custom task: shapes and numbers always, and the required properties on samples."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 Costs = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
-# Costs of the same sums may differ by this share of the largest: functions such as the logarithm
-# round differently in vector registers and in the remainder of an array.
+# Costs of equal sums may differ by this share of the largest: functions such as the logarithm round
+# differently in vector registers and in the remainder of an array.
 _ROUNDING = 1e-9
 
-# Pairs of disjoint sets of rows that the laws are tried on.
+# Number of pairs of disjoint sets of rows on which the properties are checked.
 _PAIRS = 16
 
 
@@ -52,12 +52,12 @@ def check_statistics(
 
 
 def optional_costs_of(task: Any, name: str) -> Costs | None:
-    """As ``costs_of``, or None when the task does not have the method."""
+    """As ``costs_of``, or None if the task does not have the method."""
     return None if getattr(task, name, None) is None else costs_of(task, name)
 
 
 def costs_of(task: Any, name: str) -> Costs:
-    """A method of the task that checks what it returns.
+    """A method of the task with checks of what it returns.
 
     Raises
     ------
@@ -135,14 +135,14 @@ def check_task(
 
 
 def _columns(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A copy as the engine makes it: the task may keep or change it."""
+    """A copy in the form of the engine, because the task may keep or change it."""
     return sums.copy(order="F")
 
 
 def _disjoint_sums(
     statistics: NDArray[np.float64], least: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums over random pairs of disjoint sets of at least so many rows."""
+    """Sums over random pairs of disjoint sets of at least this many rows."""
     rng, n_samples = np.random.default_rng(0), len(statistics)
     pairs = []
     for _ in range(_PAIRS):
@@ -157,7 +157,7 @@ def _disjoint_sums(
 def _check_function(
     name: str, costs: Costs, sums: NDArray[np.float64], total_weight: float
 ) -> None:
-    """Raise unless the cost of a node is the same whatever other nodes are asked with it."""
+    """Raise unless the cost of a node is independent of other nodes in the same call."""
     expected = costs(_columns(sums))
     finite = np.abs(expected[np.isfinite(expected)])
     tolerance = _ROUNDING * finite.max(initial=total_weight)

@@ -31,7 +31,7 @@ def groups_of(
     kept: NDArray[np.bool_] | None,
     most: int = 2,
 ) -> Groups:
-    """The groups of the kept rows, at most so many: those given to ``fit``, else the column's."""
+    """The groups of the kept rows, limited in number: given to ``fit``, or a column."""
     why = "fairness" if most == 2 else type(fairness).__name__
     groups = check_groups(X, sensitive_features, fairness.sensitive_feature, kept, why, most)
     if groups is None:

@@ -25,9 +25,9 @@ _LEAST = 1e-290
 class Prices(NamedTuple):
     """Feature costs of binary features, or of columns, every array of shape (n_features,).
 
-    A node that asks for feature f costs every row that reaches it nothing when a feature of the
-    same ``origin`` was asked for above, ``discount`` when one of the same ``group`` was (-1: no
-    group), else ``cost``.
+    A node that asks for feature f costs nothing for every row that reaches it if a feature of the
+    same ``origin`` was asked for above, ``discount`` if one of the same ``group`` was (-1: no
+    group), and ``cost`` otherwise.
     """
 
     cost: NDArray[np.float64]
@@ -36,13 +36,13 @@ class Prices(NamedTuple):
     group: NDArray[np.int64]
 
     def of(self, places: NDArray[np.int64]) -> Prices:
-        """Prices of the features at these places."""
+        """Prices of the features at these positions."""
         cost, discount = self.cost[places], self.discount[places]
         return Prices(cost, discount, self.origin[places], self.group[places])
 
 
 def binary_prices(encoder: Any, costs: Any) -> Prices | None:
-    """Costs of the binary features of a fitted encoder; None when all are free.
+    """Costs of the binary features of a fitted encoder; None if all are free.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def binary_prices(encoder: Any, costs: Any) -> Prices | None:
 
 
 def column_prices(names: list[str], costs: Any) -> Prices:
-    """Prices of the columns of these names; as ``binary_prices``."""
+    """Prices of the columns with these names; as ``binary_prices``."""
     entries = [
         _entry(name, given)
         for name, given in zip(names, _by_column("feature_costs", costs, names), strict=True)
@@ -89,7 +89,7 @@ def column_prices(names: list[str], costs: Any) -> Prices:
             f"{discount[column]:g}, more than its cost of {cost[column]:g}"
         )
     group = _codes([entry.get("group") for entry in entries])
-    # A column without an origin is one of its own, whatever the others are called.
+    # A column without an origin has its own, whatever the other origins are called.
     own = [entry.get("origin") for entry in entries]
     origin = _codes([(k,) if label is None else label for k, label in enumerate(own)])
     return Prices(cost, discount, origin, group)

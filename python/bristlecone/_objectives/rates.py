@@ -44,7 +44,7 @@ class PoissonDeviance(SquaredError):
     def sklearn_tree(self, data: NumericData) -> SklearnTree | None:
         data = data.sought
         if not data.target.any():
-            return None  # scikit-learn refuses counts that are all zero
+            return None  # scikit-learn rejects counts that are all zero
         return SklearnTree("poisson", data.rates, data.rate_weight, by_label=False)
 
     def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> MeanLeaves:
@@ -60,7 +60,8 @@ class PoissonDeviance(SquaredError):
 
     def value(self, tree: Tree, problem: Problem[NumericData], leaves: MeanLeaves) -> float:
         counts, exposure, saturated = self._sums(tree, problem)
-        # Both are large beside their difference where the leaves explain much; fsum rounds once.
+        # Both are large compared with their difference if the leaves explain much; fsum rounds
+        # once.
         fitted = xlogy(counts, counts / exposure)
         loss = math.fsum([*saturated.tolist(), *(-fitted).tolist()])
         return loss / float(tree.weighted_n_node_samples[0])

@@ -45,7 +45,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
     models: tuple[Any, Any] = (None, None)
 
     def target(self, data: PolicyData) -> NDArray[np.float64]:
-        """How much better each treatment is than their mean: what a policy divides rows by."""
+        """How much better each treatment is than their mean, by which a policy divides rows."""
         return data.rewards - data.rewards.mean(axis=1, keepdims=True)
 
     def task(self, data: PolicyData) -> Task:
@@ -93,7 +93,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             )
 
     def capacity(self, treatments: NDArray[Any], total: float) -> NDArray[np.float64]:
-        """Largest weight of every treatment, of this total.
+        """Largest weight of every treatment, for this total.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
 
 
 def mean_reward(tree: Tree, leaves: Any) -> float:
-    """Mean outcome of what the PolicyLeaves of a tree prescribe, over its rows."""
+    """Mean outcome under the PolicyLeaves of a tree, over its rows."""
     given = np.take_along_axis(leaves.values, leaves.label[:, None], axis=1)[:, 0]
     weight = tree.weighted_n_node_samples
     return math.fsum(given * (weight[tree.leaves] / weight[0]))
@@ -187,7 +187,7 @@ def _by_leaf(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Mean reward of every treatment in every leaf, and the first of the best ones.
 
-    Sums are rounded once: as in the search, where they may be far smaller than their terms.
+    Sums are rounded once, as in the search, where they may be far smaller than their terms.
     """
     unit = _unit(rewards)
     terms = [np.ldexp(rewards, -unit)]
@@ -223,7 +223,7 @@ def _unit(values: NDArray[np.float64]) -> int:
 
 
 def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Products of numbers up to 1, and what these leave out (Dekker 1971)."""
+    """Products of numbers up to 1, and their rounding errors (Dekker 1971)."""
     b = np.broadcast_to(b, a.shape)
     (a1, a2), (b1, b2) = _halves(a), _halves(b)
     product = a * b

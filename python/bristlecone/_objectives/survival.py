@@ -36,11 +36,11 @@ class SurvivalObjective(TaskObjective[TrainingData, StepLeaves]):
     prior: float
     shrinkage: float
 
-    # Values of the parameter leaf_curve besides "auto", which is the first of them.
+    # Values of the parameter leaf_curve in addition to "auto", which means the first of them.
     curves: ClassVar[tuple[str, ...]]
     # Whether the risk of a leaf is θ, and predictions follow from it.
     by_theta: ClassVar[bool]
-    # Value of shrinkage="auto": pseudo-events, or pseudo-rows of step curves.
+    # Value of shrinkage="auto": pseudo-events, or pseudo-rows for step curves.
     auto_shrinkage: ClassVar[float]
 
     @classmethod
@@ -48,7 +48,7 @@ class SurvivalObjective(TaskObjective[TrainingData, StepLeaves]):
     def of(
         cls, *, leaf_curve: str, prior: Any, shrinkage: Any, time_grid: ArrayLike | None
     ) -> SurvivalObjective:
-        """Objective of parameters of an estimator, checked one by one.
+        """Objective for parameters of an estimator, checked one by one.
 
         Raises
         ------
@@ -58,12 +58,12 @@ class SurvivalObjective(TaskObjective[TrainingData, StepLeaves]):
 
     @classmethod
     def curve_of(cls, leaf_curve: str) -> str:
-        """Curve that a value of the parameter ``leaf_curve`` means."""
+        """Curve for a value of the parameter ``leaf_curve``."""
         return cls.curves[0] if leaf_curve == "auto" else leaf_curve
 
     @classmethod
     def shrinkage_of(cls, shrinkage: Any) -> float:
-        """λ that a value of the parameter ``shrinkage`` means."""
+        """λ for a value of the parameter ``shrinkage``."""
         return cls.auto_shrinkage if isinstance(shrinkage, str) else float(shrinkage)
 
     def prepare(self, data: TrainingData) -> TrainingData:
@@ -83,7 +83,7 @@ class SurvivalObjective(TaskObjective[TrainingData, StepLeaves]):
         leaf: NDArray[np.int64],
         data: TrainingData,
     ) -> tuple[LeafStatistics, ...]:
-        """Statistics with what only this objective adds; ``leaf`` is the leaf of every row."""
+        """Statistics with those that only this objective adds; ``leaf`` is every row's leaf."""
         return statistics
 
     def leaves(self, tree: Tree, problem: Problem[TrainingData], solution: Any) -> StepLeaves:

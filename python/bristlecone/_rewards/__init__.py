@@ -1,1 +1,1 @@
-"""Rewards of treatments: models of what is not observed, scores, and the values of policies."""
+"""Rewards of treatments: models of unobserved outcomes, scores, and the values of policies."""

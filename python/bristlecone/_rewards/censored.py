@@ -22,24 +22,24 @@ Bools = NDArray[np.bool_]
 
 ESTIMANDS = ("restricted-mean", "survival")
 
-# With fewer events, the hazards of "auto" are those of Nelson and Aalen, the same for all rows.
+# With fewer events, the hazards of "auto" are Nelson–Aalen hazards, equal for all rows.
 _FEWEST_EVENTS = 10
 
 # Relative hazards of "auto" are within this factor of their mean.
 _MOST_HAZARD = 100.0
 
-# Rows that leave before the first event have this exposure, so that they have a rate.
+# Rows that leave before the first event get this exposure, so that they have a rate.
 _NO_EXPOSURE = 1e-9
 
 # Ratios of survival curves that reach zero.
 _LEAST_SURVIVAL = 1e-12
 
-# Entries of a matrix of curves, rows times grid.
+# Most entries (rows times grid) of a matrix of curves.
 _MOST_CELLS = 1_000_000
 
 
 class Lives(NamedTuple):
-    """Lifetimes as far as the horizon: ``event`` and ``censored`` by then, ``time`` at most it."""
+    """Lifetimes up to the horizon: ``event`` and ``censored`` by then, and ``time`` at most it."""
 
     event: Bools
     censored: Bools
@@ -53,7 +53,7 @@ class Lives(NamedTuple):
         return cls(by_then, ~event & (time < horizon), np.minimum(time, horizon), horizon)
 
     def of(self, places: Codes) -> Lives:
-        """Those of some rows."""
+        """The lifetimes of some rows."""
         event, censored, time, horizon = self
         return Lives(event[places], censored[places], time[places], horizon)
 
@@ -76,15 +76,15 @@ class Estimand(NamedTuple):
         return cls(grid, np.diff(np.append(grid, lives.horizon)), float(grid[0]))
 
     def of_curves(self, survival: Floats) -> Floats:
-        """Its value for curves at the grid, shape (n,)."""
+        """Its value for curves on the grid, shape (n,)."""
         return np.asarray(self.constant + survival @ self.weights)
 
 
 def residuals(lives: Lives, estimand: Estimand, survival: Floats, uncensored: Floats) -> Floats:
-    """Difference that observed lives make to the estimand of their expected curves.
+    """Correction of the estimand of expected curves by the observed lifetimes.
 
-    −Σ_t w(t) S(t) Σ_{u ≤ t} (1{T = u, event} − 1{T ≥ u} h(u)) / (S(u) G(u−)) with the hazards
-    h(u) = 1 − S(u) / S(u−) (Westling, Luedtke, Gilbert and Carone, JASA 119, 2024, eq. 3).
+    −Σ_t w(t) S(t) Σ_{u ≤ t} (1{T = u, event} − 1{T ≥ u} h(u)) / (S(u) G(u−)) with the hazards h(u)
+    = 1 − S(u) / S(u−) (Westling, Luedtke, Gilbert and Carone, JASA 119, 2024, eq. 3).
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class _Proportional:
 
 @dataclass(frozen=True, eq=False)
 class _Foreign:
-    """Curves of a model of the user's own."""
+    """Curves of a custom model."""
 
     model: Any
     X: Any
@@ -148,8 +148,8 @@ class _Foreign:
 def _curves(rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats, model: Any) -> Any:
     """Curves of the time to a flag, from the rows ``own``.
 
-    ``others`` mark rows that leave for the other reason and, of the same time, before a flag:
-    events, where the flag is censoring.
+    ``others`` marks rows that leave for the other reason, before a flag of the same time: events,
+    if the flag is censoring.
     """
     if not flags[own].any():
         return _Proportional(np.ones(len(flags)), np.empty(0), np.empty(0))
@@ -207,7 +207,7 @@ def _breslow(
     steps = np.unique(time[flag])
     place = np.searchsorted(steps, time[flag])
     count = np.bincount(place, weight[flag], len(steps))
-    # At risk at a step: rows of that time or later, without those of it that leave before.
+    # At risk at a step: rows with that time or later, without those of that time that leave before.
     until = np.where(
         other, np.searchsorted(steps, time, "left"), np.searchsorted(steps, time, "right")
     )
@@ -242,7 +242,7 @@ def survival_scores(
 ) -> Scores:
     """Cross-fitted scores of every row; ``needs`` is the estimate that they are for.
 
-    Probabilities of being under observation count as at least ``least``.
+    Probabilities of being under observation are at least ``least``.
     """
     rows.check_treatments("survival", "")
     estimand = Estimand.of(lives, name)
@@ -251,7 +251,7 @@ def survival_scores(
     correction, observed = np.zeros(n), np.zeros(n)
     until = np.append(estimand.grid, lives.horizon)
     with_events, with_censoring = needs != "inverse-propensity", needs != "direct"
-    # The place of the own event in the grid, or of the horizon.
+    # Position of the row's own event in the grid, or of the horizon.
     own_place = np.where(lives.event, np.searchsorted(estimand.grid, lives.time), len(until) - 1)
     follow_up = np.ones(n)
     for held, others in rows.folds():

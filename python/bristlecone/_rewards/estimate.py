@@ -1,4 +1,4 @@
-"""From rows and what is known of their treatments to the rewards of every treatment."""
+"""Computes rewards of every treatment from rows and what is known about their treatments."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class EstimatedRewards:
         return lacking
 
     def spread(self, kept: NDArray[np.bool_]) -> EstimatedRewards:
-        """The same for all rows that were given, of which these are the ``kept`` ones."""
+        """The same for all given rows, of which these are the ``kept`` ones."""
 
         def widened(values: Floats | None) -> Any:
             if values is None:
@@ -207,7 +207,7 @@ def prepare(
     )
     counts = np.ones(len(rewards), dtype=np.int64) if count is None else count[rows.kept]
     _warn_of_overlap(estimates, counts)
-    # Columns that the rewards do not rest on do not belong to the rows of the fit.
+    # Columns that the rewards do not use do not belong to the rows of the fit.
     used = predictions if how.reward != "inverse-propensity" else None
     given = scores if needs_scores else None
     data = PolicyData(
@@ -225,7 +225,7 @@ def prepare(
 
 
 class _Models:
-    """Rows as models read them, made when the first model is fitted."""
+    """Rows in the form of the models, made when the first model is fitted."""
 
     def __init__(
         self,
@@ -285,7 +285,7 @@ def _of_lives(
 def _outcome(
     how: Estimation, rows: LabelledData, y: Any, *, judging: bool
 ) -> tuple[Floats, NDArray[np.bool_] | None]:
-    """Outcomes of the kept rows: numbers, or times with their events where there is a horizon."""
+    """Outcomes of the kept rows: numbers, or times with their events if there is a horizon."""
     n = len(rows.kept)
     if how.horizon is None:
         return check_numbers("y", y, n)[rows.kept], None
@@ -321,7 +321,7 @@ def _check_model(model: Any, parameter: str, argument: str, reward: str) -> None
 
 
 def _warn_of_overlap(found: EstimatedRewards, count: NDArray[np.int64]) -> None:
-    """Warn of rows without overlap: their share, and what is rarest among them."""
+    """Warn of rows without overlap: their share, and the rarest treatment among them."""
     n, lacking = int(count.sum()), int(count[found.lacks_overlap].sum())
     if not lacking:
         return

@@ -17,7 +17,7 @@ Codes = NDArray[np.int64]
 
 REWARD_ESTIMATES = ("direct", "inverse-propensity", "doubly-robust")
 
-# Rewards of which none is larger lose digits when they are averaged.
+# If all rewards are smaller than this, they lose digits when they are averaged.
 _LEAST = 1e-290
 
 # Propensity scores of a row sum to one up to this: files round them.
@@ -65,7 +65,7 @@ def policy_rewards(
 
 
 def check_rewards(rewards: Floats) -> Floats:
-    """The rewards; ValueError where a mean of them would overflow or lose its digits."""
+    """The rewards; ValueError if a mean of them would overflow or lose its digits."""
     beyond = ~np.isfinite(rewards).all(axis=1)
     if beyond.any():
         raise ValueError(
@@ -91,10 +91,10 @@ def propensity_of_own(propensity: Floats, treatment: Codes) -> Floats:
 def given_propensity(
     value: Any, treatment: Codes, treatments: NDArray[Any], kept: NDArray[np.bool_]
 ) -> Floats:
-    """Propensity scores from the user: of every treatment (n, n_treatments), or of the one had.
+    """Propensity scores from the user: of every treatment (n, n_treatments), or of the one given.
 
-    ``value`` is a number, a mapping from treatments, or has an entry per row that was given, of
-    which ``kept`` says the ones that count. ``treatment`` are the codes of the kept rows.
+    ``value`` is a number, a mapping from treatments, or has one entry per given row, of which
+    ``kept`` says which ones count. ``treatment`` contains the codes of the kept rows.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def given_propensity(
         check_amounts("propensity", share, (len(treatment), len(names)), why=why)
     share = share.astype(np.float64)
     whole = share if share.ndim == 2 else share[:, None]
-    # A single treatment has the score 1: nothing else is known of it.
+    # With a single treatment the score is 1.
     wrong = ~((whole > 0) & ((whole < 1) | (len(names) == 1)))
     if wrong.any():
         place, column = (int(at) for at in np.argwhere(wrong)[0])

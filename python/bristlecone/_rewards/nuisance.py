@@ -27,10 +27,10 @@ from bristlecone._teacher.outcomes import Classes, Numbers, Outcomes
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
-# Rows of a fold, and those of the other folds in an order that follows from their values.
+# Rows of a fold, and the rows of the other folds in an order that follows from their values.
 Fold = tuple[NDArray[np.bool_], Codes]
 
-# Models that "auto" averages. A forest would take ten times as long as both.
+# Models that "auto" averages. A forest would take ten times as long as both together.
 _MEMBERS = ("ridge", "boosting")
 
 
@@ -101,9 +101,9 @@ class Rows:
             yield held, self.order[~held[self.order]]
 
     def check_treatments(self, what: str, argument: str) -> None:
-        """Raise ValueError unless every treatment has rows in two folds, so one predicts another.
+        """Raise ValueError unless every treatment has rows in two folds, as prediction requires.
 
-        The message says of ``what`` there is no model, and which ``argument`` would replace it.
+        The message says for ``what`` there is no model, and which ``argument`` would replace it.
         """
         for k, name in enumerate(self.treatments.tolist()):
             n_folds = len(np.unique(self.fold[self.treatment == k]))
@@ -136,7 +136,7 @@ def propensity_scores(rows: Rows, model: Any) -> Floats:
 def outcome_predictions(rows: Rows, y: Floats, model: Any) -> Floats:
     """Cross-fitted prediction of the outcome under every treatment, shape (n, n_treatments).
 
-    There is a model of its own for every treatment.
+    There is a separate model for every treatment.
     """
     rows.check_treatments("outcome", "predicted_outcomes")
     outcomes = _Outcomes(rows.weight, y)
@@ -146,7 +146,7 @@ def outcome_predictions(rows: Rows, y: Floats, model: Any) -> Floats:
             own = others[rows.treatment[others] == k]
             found[held, k] = _predicted(rows, outcomes, model, own, held)
     outcomes.refuse(~np.isfinite(found), found, model, "predicted numbers that are not finite")
-    # A model may predict the rounding error of the largest outcome in place of zero.
+    # A model may predict the rounding error of the largest outcome instead of zero.
     found[np.abs(found) <= np.finfo(np.float64).eps * np.abs(y).max()] = 0.0
     return found
 
@@ -154,9 +154,9 @@ def outcome_predictions(rows: Rows, y: Floats, model: Any) -> Floats:
 def _predicted(
     rows: Rows, outcomes: Outcomes, model: Any, own: Codes, held: NDArray[np.bool_]
 ) -> Floats:
-    """Predictions for the rows that are held out, by models of some others."""
+    """Predictions for the held-out rows, by models of some others."""
     if not isinstance(model, str):
-        # Tables have masks; the order of their rows is the user's.
+        # Tables need masks, because the order of their rows is the user's.
         mask = np.zeros(len(held), dtype=bool)
         mask[own] = True
         X = rows.X
@@ -188,7 +188,7 @@ def members(outcomes: Outcomes, rows: Rows) -> dict[str, Any]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """One thread for linear algebra, and no warnings of models that have not converged."""
+    """One thread for linear algebra, and no warnings about models that have not converged."""
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield

@@ -15,7 +15,7 @@ def cumulative_hazard(
 ) -> Floats:
     """H of every row at ``times`` in the user's unit, shape (n, n_times); 0 at time 0.
 
-    ``linear`` (n,), ``shape`` (n, q); ``times`` (n_times,), or (n, n_times) for times of its own.
+    ``linear`` (n,), ``shape`` (n, q); ``times`` (n_times,), or (n, n_times) for different times.
     """
     started = times > 0
     y = np.log(np.where(started, times, 1.0)) - log_unit

@@ -83,7 +83,7 @@ def expected(logit: Floats, loss: Floats) -> tuple[Floats, Floats]:
         from_left, from_right = value[0::2], value[1::2]
         value = left[splits] * from_left + right[splits] * from_right
         slope[splits] = left[splits] * right[splits] * (from_left - from_right)
-    # So far by the subtree's own value: times the probability to be there.
+    # Until now by the subtree's own value; times the probability to reach it.
     reach = np.ones((1, logit.shape[1]))
     first = 0
     while first < len(logit):

@@ -18,8 +18,8 @@ Floats = NDArray[np.float64]
 def linear_predictor(design: Floats, weights: Floats, intercepts: Floats) -> Floats:
     """``weights @ row + intercepts`` of every row, shape (m, n).
 
-    Summed column by column: the result for a row does not depend on the rows beside it, which
-    a matrix product does not promise.
+    Summed column by column, so that the result for a row does not depend on the other rows, which a
+    matrix product does not guarantee.
     """
     result = np.repeat(intercepts[:, np.newaxis], len(design), axis=1)
     for j in range(design.shape[1]):
@@ -122,7 +122,7 @@ class SoftTree:
 
     @cached_property
     def column(self) -> NDArray[np.int64]:
-        """-2 everywhere: a split is about many columns."""
+        """-2 everywhere, because a split uses many columns."""
         return np.full(self.node_count, NO_FEATURE)
 
     @cached_property

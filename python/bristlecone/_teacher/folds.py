@@ -1,4 +1,4 @@
-"""Folds of rows: equal rows share one, and none depends on the order of the rows."""
+"""Folds of rows: equal rows share a fold, and folds do not depend on the order of the rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 MOST_FOLDS = 5
 """Folds of a teacher, where there are as many different rows."""
 
-# Digits of the values that decide whether rows are equal: sums of weighted columns, from which
+# Digits of the values that decide whether rows are equal. Sums of weighted columns, from which
 # missing values are filled, depend on the order of the rows in their last digits.
 _DIGITS = 9
 
@@ -22,12 +22,12 @@ def folds_of(
     where all ``columns`` are, shape (n, k). The different rows of each stratum are dealt out in an
     order that follows from their values and the seed, not from how the rows are ordered.
     """
-    import pandas as pd  # late, because it loads slowly
+    import pandas as pd  # imported here because it loads slowly
 
-    # Zero has one sign, and the seed is a column that all rows share.
+    # Zero has one sign, and the seed is a column with the same value in all rows.
     rounded = pd.DataFrame(np.round(columns, _DIGITS) + 0.0).assign(seed=seed)
     value = pd.util.hash_pandas_object(rounded, index=False).to_numpy()
-    # In the order of the strata, and within one of the hashes.
+    # Sorted by stratum, and within a stratum by hash.
     order = np.lexsort((value, strata))
     value, stratum = value[order], strata[order]
     first = np.ones(len(value), dtype=bool)

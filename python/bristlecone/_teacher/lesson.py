@@ -1,4 +1,4 @@
-"""The smoothed outcomes of a fit: a teacher is cross-fitted, and mixed with the outcomes."""
+"""The smoothed outcomes of a fit: cross-fits a teacher and mixes it with the outcomes."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ Floats = NDArray[np.float64]
 # Share of the time limit that the teacher may take.
 _SHARE_OF_TIME = 0.5
 
-# Fewer events, or rows of a class, per fold than this teach little.
+# With fewer events, or rows of a class, per fold, a teacher learns little.
 _FEW = 5
 
 
-# Moments of smoothed outcomes that are computed again agree to this share: libraries of linear
-# algebra differ in the last digits, and these are passed on through a fit.
+# Moments of smoothed outcomes that are computed again agree to this share. Libraries of linear
+# algebra differ in the last digits, and a fit amplifies the differences.
 _AGREEMENT = 1e-5
 
 
 class _Clock(NamedTuple):
-    """When a lesson began, until when a model may take, and what is called in between."""
+    """When a lesson began, when models must end, and what is called in between."""
 
     start: float
     until: float
@@ -55,7 +55,7 @@ class Lesson(NamedTuple):
 def teach(
     estimator: Any, objective: Any, data: RowsT, callback: Callable[..., object] | None = None
 ) -> tuple[RowsT, Teaching | None]:
-    """The training rows with the smoothed outcomes that an estimator asks for, and their record."""
+    """The training rows with the smoothed outcomes that an estimator requests, and their record."""
     teacher = getattr(estimator, "teacher", None)
     if teacher is None:
         return data, None
@@ -74,7 +74,7 @@ def teach(
 
 
 def teacher_of(tree: Any) -> Any:
-    """The teacher of a fitted tree; None for a tree without one, and for leaves of other rows.
+    """The teacher of a fitted tree; None without one, and for leaves of other rows.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def teacher_of(tree: Any) -> Any:
 
 
 def teach_again(tree: Any, objective: Any, data: RowsT) -> tuple[RowsT, Teaching | None]:
-    """The rows of a fitted tree with its smoothed outcomes: its teacher is fitted again.
+    """The rows of a fitted tree with its smoothed outcomes, from its teacher fitted again.
 
     Raises
     ------
@@ -124,13 +124,13 @@ def teach_again(tree: Any, objective: Any, data: RowsT) -> tuple[RowsT, Teaching
 
 
 def _threads(estimator: Any, teacher: Any) -> int | None:
-    """Threads for the models of "auto"; None for a teacher of the user's own, which has its own."""
+    """Threads for the models of "auto"; None for a custom teacher, which has its own."""
     automatic = isinstance(teacher, str)
     return thread_count(getattr(estimator, "n_jobs", None)) if automatic else None
 
 
 def _smoothed(data: Any, lesson: Lesson) -> Any:
-    """The rows with smoothed outcomes, which only rows that a teacher may help have room for."""
+    """The rows with smoothed outcomes; only rows that a teacher supports have the field."""
     return data._replace(smoothed=lesson.smoothed)
 
 
@@ -184,7 +184,7 @@ def _taught(
         For a teacher without the needed methods, predictions that are none, and rows that cannot
         be divided into folds.
     """
-    # Late, because ensembles load slowly.
+    # Imported here, because ensembles load slowly.
     from bristlecone._teacher.members import design_of, members_of
 
     start = time.perf_counter()
@@ -237,10 +237,10 @@ def _taught(
 
 
 def moments(smoothed: Floats, weight: Floats | None) -> tuple[float, float, float, float]:
-    """Weighted mean and root mean square of smoothed outcomes, the least and the greatest."""
+    """Weighted mean, root mean square, minimum and maximum of smoothed outcomes."""
     by_row = smoothed.reshape(len(smoothed), -1)
     low, high = float(by_row.min()), float(by_row.max())
-    # Squares of extreme costs are beyond the range of numbers.
+    # Squares of extreme costs are out of range.
     size = max(abs(low), abs(high)) or 1.0
     square = np.average(((by_row / size) ** 2).mean(axis=1), weights=weight)
     mean = np.average(by_row.mean(axis=1), weights=weight)
@@ -248,7 +248,7 @@ def moments(smoothed: Floats, weight: Floats | None) -> tuple[float, float, floa
 
 
 def _agree(one: Teaching, other: Teaching) -> bool:
-    """Whether two records are of the same outcomes, but for the last digits of their numbers."""
+    """Whether two records describe the same outcomes, up to the last digits of their numbers."""
     size = max(map(abs, other.moments[2:])) or 1.0
     off = [abs(a - b) / size for a, b in zip(one.moments, other.moments, strict=True)]
     off.append(abs(one.score - other.score) / max(1.0, abs(other.score)))
@@ -265,11 +265,11 @@ def _cross_fitted(
     clock: _Clock,
     n_threads: int | None,
 ) -> Floats | None:
-    """Prediction of every row by a model fitted to the other folds; None without time for it.
+    """Prediction of every row by a model fitted to the other folds; None if time runs out.
 
-    Models that draw rows by their places get those of an array in this ``order``. They are fitted
-    on ``n_threads`` threads and predict on one: sums over trees would depend on which thread is
-    first.
+    Models that draw rows by position get the rows in this ``order``. They are fitted on
+    ``n_threads`` threads and predict on one, because sums over trees would depend on which thread
+    is first.
     """
     predicted = outcomes.empty()
     n_folds = int(fold.max()) + 1
@@ -289,7 +289,7 @@ def _cross_fitted(
 
 
 def _check_folds(outcomes: Outcomes, fold: NDArray[np.int64], *, warns: bool) -> None:
-    """Raise ValueError where folds cannot be predicted from the others, warn where hardly."""
+    """Raise ValueError if folds cannot be predicted from the others; warn if they barely can."""
     if fold.max() < 1:
         raise ValueError("a teacher needs at least two different rows")
     least, what = outcomes.fewest(fold)

@@ -22,23 +22,23 @@ from bristlecone._teacher.outcomes import Classes, Costs, Outcomes, Rates
 
 Floats = NDArray[np.float64]
 
-# Ridge: the prior on a slope per standard deviation of a column has this variance.
+# Prior variance, for ridge, of a slope per standard deviation of a column.
 _SLOPE_VARIANCE = 0.03
 
-# Rows that a tree of the forest is grown from at most, and its least leaf.
+# Most rows from which a tree of the forest is grown, and its smallest leaf.
 _MOST_ROWS, _LEAST_LEAF = 4000, 10
 
-# Most bins of a column for boosting. Of more distinct values scikit-learn finds quantiles, under
-# weights one by one, which takes several times as long as all else that boosting does.
+# Most bins of a column for boosting. With more distinct values scikit-learn computes quantiles,
+# with weights one by one, which takes several times as long as the rest of boosting.
 _MOST_BINS = 255
 
-# More columns than this are too many for second derivatives.
+# With more columns than this, second derivatives take too long.
 _MOST_COLUMNS = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Columns of a table as the models of "auto" read them.
+    """Columns of a table in the form of the models of "auto".
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Design:
 
     @cached_property
     def binned(self) -> Floats:
-        """The same columns, each in bins of about equally many distinct values."""
+        """The same columns, each divided into bins of about equally many distinct values."""
         columns = []
         for column in self.numbers.T:
             values, code = np.unique(column, return_inverse=True)
@@ -65,8 +65,8 @@ class Design:
 def design_of(X: Any, weight: Floats | None) -> Design:
     """Columns of any table as numbers.
 
-    Categories are a column per level; a number that is missing is the mean, and another column
-    says that it is missing.
+    A category gives one column per level. A missing number is replaced by the mean, and another
+    column marks it as missing.
     """
     encoder = DesignEncoder().fit(X, weight)
     design = encoder.transform(X)
@@ -81,7 +81,7 @@ def design_of(X: Any, weight: Floats | None) -> Design:
         ]
         design = np.column_stack([design, *missing])
     if not design.shape[1]:
-        # Every column is constant: models predict means.
+        # Every column is constant, so models predict means.
         return Design(np.zeros((len(design), 1)))
     mean = np.average(design, axis=0, weights=weight)
     spread = np.sqrt(np.average((design - mean) ** 2, axis=0, weights=weight))
@@ -89,7 +89,7 @@ def design_of(X: Any, weight: Floats | None) -> Design:
 
 
 def members_of(outcomes: Outcomes, design: Design, seed: int) -> dict[str, Any]:
-    """Models for these outcomes by name, not fitted; the quickest first."""
+    """Unfitted models for these outcomes by name; the fastest first."""
     n_rows, n_columns = design.numbers.shape
     forest = {
         "n_estimators": 100,

@@ -30,13 +30,13 @@ from bristlecone.exceptions import InvalidParameterError
 
 Floats = NDArray[np.float64]
 
-# Predicted rates are at least this share of the rate of all rows, so that they have a logarithm.
+# Predicted rates are at least this share of the rate of all rows, so that logarithms exist.
 _LEAST_RATE = 1e-3
 
-# Predicted probabilities are at least this where their logarithm is taken.
+# Predicted probabilities are at least this when their logarithm is taken.
 _LEAST_PROBABILITY = 1e-6
 
-# Bits of the sum of the shares of a class over all rows, and of a share at least.
+# Bits of the sum of a class's shares over all rows, and at least of each share.
 _BITS, _LEAST_BITS = 30, 12
 
 # Steps towards the best weights of mixed probabilities.
@@ -53,9 +53,9 @@ class Outcomes(ABC):
         Row weights.
     """
 
-    # Method that a model must have, besides fit.
+    # Method that a model must have in addition to fit.
     method: ClassVar[str] = "predict"
-    # For messages: the rows that models need weights for, and the parameter that they are.
+    # For messages: what models need weights for, and the parameter that gives them.
     need: ClassVar[str] = "these rows"
     parameter: ClassVar[str] = "teacher"
 
@@ -68,11 +68,11 @@ class Outcomes(ABC):
 
     @property
     def strata(self) -> NDArray[np.int64]:
-        """Part of the rows that each belongs to; every part is spread over all folds."""
+        """The part of the rows that each row belongs to; every part is spread over all folds."""
         return np.zeros(len(self.columns), dtype=np.int64)
 
     def fewest(self, fold: NDArray[np.int64]) -> tuple[float, str]:
-        """How many rows of some kind a fold has at least, and of which kind.
+        """Minimum number of rows of some kind in a fold, and the kind.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class Outcomes(ABC):
                 )
 
     def fitted(self, model: Any, X: Any, rows: NDArray[Any]) -> Any:
-        """A clone of the model, fitted to some rows: a mask, or places where ``X`` is an array."""
+        """A clone of the model, fitted to some rows: a mask, or positions if ``X`` is an array."""
         weight = self.importance
         if weight is not None:
             weight = weight[rows] / weight[rows].mean()
@@ -113,18 +113,18 @@ class Outcomes(ABC):
         return np.asarray(model.predict(take_rows(X, rows)), dtype=np.float64)
 
     def empty(self) -> Floats:
-        """Room for the predictions of all rows."""
+        """An array for the predictions of all rows."""
         return np.full(self.target.shape, np.nan)
 
     def checked(self, predicted: Floats, model: Any) -> Floats:
-        """Cross-fitted predictions; ValueError for one that is no prediction, which is named."""
+        """Cross-fitted predictions; ValueError that names any invalid prediction."""
         self.refuse(
             ~np.isfinite(predicted), predicted, model, "predicted numbers that are not finite"
         )
         return predicted
 
     def refuse(self, wrong: NDArray[np.bool_], values: Floats, model: Any, what: str) -> None:
-        """Raise ValueError where a prediction is ``wrong``; the model and the row are named."""
+        """Raise ValueError if a prediction is ``wrong``; it names the model and the row."""
         if wrong.any():
             row = int(np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))[0])
             value = values.reshape(len(values), -1)[row]
@@ -133,19 +133,19 @@ class Outcomes(ABC):
 
     @abstractmethod
     def deviance(self, predicted: Floats) -> float:
-        """Mean loss of predictions; of the best constant it is that of ``constant``."""
+        """Mean loss of predictions; ``constant`` gives that of the best constant."""
 
     @abstractmethod
     def constant(self) -> Floats:
-        """The same prediction for all rows, as good as one can be."""
+        """The best prediction that is the same for all rows."""
 
     @abstractmethod
     def combined(self, predictions: Sequence[Floats]) -> Floats:
-        """One prediction made of those of several models."""
+        """One prediction from those of several models."""
 
     @abstractmethod
     def mixed(self, predicted: Floats, share: float) -> Floats:
-        """The outcomes, with this share of the predictions in their place."""
+        """The outcomes, mixed with this share of the predictions."""
 
     def score(self, predicted: Floats) -> float:
         """Share of the deviance that predictions explain."""
@@ -158,7 +158,7 @@ class Outcomes(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Rates(Outcomes):
-    """Counts of events of rows that were exposed to some time, area or hazard.
+    """Counts of events in rows that were exposed to some time, area or hazard.
 
     A teacher predicts the rate of events per unit of exposure.
 
@@ -206,7 +206,7 @@ class Rates(Outcomes):
         return self._scaled(predicted)
 
     def _scaled(self, rates: Floats) -> Floats:
-        """Rates above zero that expect as many events as there are."""
+        """Positive rates, scaled so that they expect the observed number of events."""
         importance = self.importance
         least = _LEAST_RATE * float(np.average(rates, weights=importance))
         rates = np.maximum(rates, least) if least > 0 else np.ones_like(rates)
@@ -228,7 +228,7 @@ class Rates(Outcomes):
 
     def _regressed(self, columns: Floats) -> Floats:
         """Fitted rates of a Poisson regression on these columns, with slopes of at least zero."""
-        # Every tree imports this module, and few have a teacher, whose models take long to import.
+        # Imported here, because the import takes long and few trees have a teacher.
         from sklearn.linear_model import PoissonRegressor
 
         importance = self.importance
@@ -243,7 +243,7 @@ class Rates(Outcomes):
             model.fit(columns[:, kept], target, sample_weight=importance)
             if (model.coef_ >= 0).all():
                 return np.asarray(model.predict(columns[:, kept]))
-            # A rate that falls where a model says that it rises is noise of that model.
+            # If a rate decreases where a model predicts an increase, that is noise of the model.
             kept = kept[model.coef_ >= 0]
         return np.ones(len(columns))
 
@@ -292,8 +292,8 @@ class Survivals(Rates):
         if _is_regressor(model):
             return super().checked(predicted, model)
         risk = Outcomes.checked(self, predicted, model)
-        # Scores of a Cox model are logarithms of a risk, those of a forest are not; both may be
-        # positive, so that the events decide.
+        # Scores of a Cox model are logarithms of a risk, those of a forest are not. Both may be
+        # positive, so the events decide.
         found = [self._calibrated(risk)]
         if (risk > 0).all():
             found.append(self._calibrated(np.log(risk)))
@@ -349,7 +349,7 @@ class Classes(Outcomes):
 
     def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
         shares = np.asarray(model.predict_proba(take_rows(X, rows)), dtype=np.float64)
-        # Without rows of a class in the other folds nothing is known of it.
+        # If the other folds contain no row of a class, nothing is known about it.
         found = np.zeros((len(shares), len(self.classes)))
         found[:, np.searchsorted(self.classes, model.classes_)] = shares
         return found
@@ -378,7 +378,7 @@ class Classes(Outcomes):
         rows = np.arange(len(self.labels))
         own = np.column_stack([one[rows, self.labels] for one in predictions])
         own = np.maximum(own, _LEAST_PROBABILITY)
-        # The weights of most likelihood, by expectation and maximisation.
+        # The weights with the largest likelihood, by the EM algorithm.
         share = np.full(len(predictions), 1.0 / len(predictions))
         for _ in range(_STEPS):
             parts = own * share
@@ -389,8 +389,8 @@ class Classes(Outcomes):
 
     def mixed(self, predicted: Floats, share: float) -> Floats:
         mixed = (1.0 - share) * self.one_hot + share * predicted
-        # Sums of multiples of a power of two are exact, and the search is quick where those of all
-        # rows fit 31 bits. The most likely class has what the others leave.
+        # Sums of multiples of a power of two are exact, and the search is fast if those of all rows
+        # fit into 31 bits. The most likely class gets the remainder.
         unit = 2.0 ** -max(_BITS - len(mixed).bit_length(), _LEAST_BITS)
         mixed = np.round(mixed / unit) * unit
         rows, most = np.arange(len(mixed)), mixed.argmax(axis=1)
@@ -454,7 +454,7 @@ class Costs(Numbers):
     """
 
     def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
-        # Means of costs are not negative, whatever a straight line makes of them.
+        # Means of costs are not negative, but a linear model may predict negative values.
         return np.maximum(super().predicted(model, X, rows), 0.0)
 
     def combined(self, predictions: Sequence[Floats]) -> Floats:
@@ -462,14 +462,14 @@ class Costs(Numbers):
 
 
 def _is_regressor(model: Any) -> bool:
-    """Whether it predicts numbers, not risks."""
+    """Whether it predicts numbers instead of risks."""
     return not predicts_survival(model) and is_regressor(model)
 
 
 def fitted_with_weights(
     model: Any, X: Any, y: Any, weight: Floats | None, need: str, name: str = "teacher"
 ) -> Any:
-    """A clone of a model of scikit-learn's manners, fitted with weights where there are some."""
+    """A clone of a model with scikit-learn's interface, fitted with weights if there are any."""
     model, more = clone(model), {}
     if weight is not None:
         parameter = _weight_parameter(model)
@@ -482,7 +482,7 @@ def fitted_with_weights(
 
 
 def _weight_parameter(model: Any) -> str | None:
-    """Name under which ``fit`` takes weights."""
+    """Name of the weights among the arguments of ``fit``."""
     from sklearn.pipeline import Pipeline
 
     if isinstance(model, Pipeline):

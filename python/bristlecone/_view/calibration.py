@@ -1,4 +1,4 @@
-"""Calibration: what a tree predicts of rows that are alike, against what was observed of them."""
+"""Calibration: the predictions for similar rows, compared with their observed outcomes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from bristlecone.metrics._calibration import prediction_groups
 from bristlecone.metrics._inputs import as_float
 
 Floats = NDArray[np.float64]
-# Value that was observed, and its confidence limits; NaN where they are unknown.
+# Observed value and its confidence limits; NaN if they are unknown.
 Observed = tuple[float, float, float]
 _UNKNOWN = (np.nan, np.nan, np.nan)
-# Groups of the predictions of a soft tree.
+# Number of groups by prediction for a soft tree.
 _GROUPS = 10
 
 
 class Compared(NamedTuple):
-    """Rows that belong together: their mean prediction, and what was observed."""
+    """A group of rows: their mean prediction, and the observed value."""
 
     name: str
     n: int
@@ -42,7 +42,7 @@ class Compared(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """One quantity that is predicted; ``label`` is the place of a class or cause, or -1."""
+    """One predicted quantity; ``label`` is the position of a class or cause, or -1."""
 
     quantity: str
     points: list[Compared]
@@ -59,13 +59,13 @@ def calibrations(
     n_groups: int | None = None,
     by_leaf: bool = False,
 ) -> list[Calibration]:
-    """Survival or incidences at every time, the share of every class (of two the second), or means.
+    """Survival or incidences at each time, the share of each class (of two the second), or means.
 
     Survival is compared with the Kaplan–Meier estimate and its log-log limits, incidences with the
     Aalen–Johansen estimate and limits on the same scale, shares with frequencies and Wilson's
-    limits, means with means and limits by Student's t. Where nothing varies, there are no limits.
-    Rows of a leaf belong together, and those with predictions alike
-    for ``n_groups`` or a soft tree, unless ``by_leaf``.
+    limits, and means with means and limits by Student's t. If nothing varies, there are no limits.
+    Rows are grouped by leaf; with ``n_groups`` or for a soft tree by prediction, unless
+    ``by_leaf``.
     """
     check_confidence(confidence)
     if tree.certificate_.parameters.get("objective") == "poisson":
@@ -98,7 +98,7 @@ def calibrations(
     return found
 
 
-# Predictions, what was observed of rows, quantities, and the labels they are of.
+# Predictions, observations, quantities, and their labels.
 _Kind = tuple[Floats, Callable[[NDArray[np.int64], int], Observed], list[str], list[int]]
 
 
@@ -146,9 +146,9 @@ def _incidences(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: f
 def aalen_johansen(outcomes: Survival, cause: int, at: float, confidence: float) -> Observed:
     """Incidence of a cause by a time, with confidence limits; ``event`` is the cause.
 
-    The variance is that of the delta method (Dinse and Larson, "A note on semi-Markov models for
-    partially censored data", Biometrika 73, 1986, eq. 6); the limits are symmetric for
-    ln(−ln(1 − F)). With one cause both are those of Kaplan–Meier.
+    The variance follows from the delta method (Dinse and Larson, "A note on semi-Markov models for
+    partially censored data", Biometrika 73, 1986, eq. 6), and the limits are symmetric for ln(−ln(1
+    − F)). With one cause both are those of Kaplan–Meier.
     """
     codes: NDArray[Any] = outcomes.event
     table = RiskTable(outcomes.time, codes > 0, None, outcomes.entry)

@@ -294,7 +294,7 @@ def _scores(
     curves: Curves,
     censoring: StepFunction,
 ) -> NDArray[np.float64]:
-    """BS at ``curves.x``: the rows of a curve enter through their sums alone."""
+    """BS at ``curves.x``: only sums over the rows of a curve are needed."""
     times = curves.x
     weight = _event_weight(scored, times[-1], censoring)
     alive_weight = inverse_or_zero(censoring_at(censoring, times, "time"))

@@ -210,7 +210,7 @@ def one_time_calibration(
 
 
 def prediction_groups(predictions: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
-    """Group of every prediction, the lowest first: divided at quantiles, equal ones together."""
+    """Group of every prediction, lowest first: divided at quantiles, with equal values together."""
     bounds = np.quantile(predictions, np.arange(1, n_groups) / n_groups)
     return np.unique(np.searchsorted(bounds, predictions, side="left"), return_inverse=True)[1]
 

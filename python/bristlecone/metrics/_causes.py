@@ -97,7 +97,7 @@ def concordance_index_cause(
         tied = count_below(code, start, upper, own) - below
         return np.stack([below + 0.5 * tied, amount_from(start, order.size, own)])
 
-    # At one time, a censored row was at risk after the event.
+    # At the same time, a censored row counts as at risk after the event.
     key = 2 * np.unique(rows.time, return_inverse=True)[1] + (rows.cause == 0)
     by_time = np.argsort(key, kind="stable")
     later = pairs(by_time, np.searchsorted(key[by_time], key[at], side="right"), rows.weight)
@@ -258,7 +258,7 @@ def _brier_scores(train: _Scored, rows: _Scored, incidence: Curves, cause: int) 
 
         of_cause = rows.cause[inside] == cause
         observed = by_then(np.where(of_cause, own[inside], 0.0))
-        # Counted from the end: the last rows leave nothing over.
+        # Counted from the end, so that the last rows leave no rounding error.
         later = np.append(np.cumsum(rows.weight[inside][::-1])[::-1], 0.0)[left]
         others = by_then(np.where(of_cause, 0.0, own[inside])) + later * inverse
         scores += observed * (1 - predicted) ** 2 + others * predicted**2
@@ -277,7 +277,7 @@ class _Scored:
         self._censoring = censoring_survival(happened, None if weight is None else self.weight)
 
     def end_of_weights(self) -> float:
-        """First time at which 1/G is not defined: G is 0, or every row has left."""
+        """First time at which 1/G is undefined: G is 0, or every row has left."""
         zero = self._censoring.x[self._censoring.y <= 0]
         last = self._censoring.x[-1]
         return float(zero[0] if zero.size else np.nextafter(last, np.inf))

@@ -333,13 +333,13 @@ def _summary(
     counts: _Pairs,
     weighted: _Pairs | None = None,
 ) -> Concordance:
-    """Sum over the events ``rows``, by their weights, of their pairs, or the weights of those."""
+    """Sums over the events ``rows``, weighted, of their pairs or of the weights of the pairs."""
     concordant, tied, later = counts if weighted is None else weighted
     pairs = weight[rows] @ later
     if not pairs > 0:
         raise ValueError("no pair is comparable: the concordance index is not defined")
     ordered = np.sort(key)
-    # Keys of one time are consecutive: the even one and, for its censorings, the odd one.
+    # Keys of one time are consecutive: the even one, and the odd one for its censorings.
     ends = [np.searchsorted(ordered, key[rows] + k, side="right") for k in (0, 1)]
     return Concordance(
         cindex=float(weight[rows] @ (concordant + 0.5 * tied) / pairs),
@@ -412,10 +412,10 @@ def count_below(
     bound: NDArray[np.intp],
     amount: NDArray[np.float64] | None = None,
 ) -> NDArray[Any]:
-    """For every query the number (or amount) of k >= start with values[k] < bound.
+    """For every query, the number (or amount) of k >= start with values[k] < bound.
 
-    A wavelet matrix: the values are partitioned by one bit after the other, from the highest,
-    and every query follows its interval; O((values + queries) log max).
+    A wavelet matrix: the values are partitioned by one bit after the other, from the highest, and
+    every query follows its interval; O((values + queries) log max).
     """
     count: NDArray[Any] = np.zeros(start.size, dtype=np.int64 if amount is None else np.float64)
     low, high = start, np.full(start.size, values.size)
@@ -449,7 +449,7 @@ def _concordance_td(
     n_curves = len(curves.y)
     key = _times_in_order(event, time, ties)
     rows = np.flatnonzero(event)
-    # Events of one time and one curve have the same pairs: one cell, in the order of time.
+    # Events with the same time and curve have the same pairs: one cell, in the order of time.
     _, first, cell = np.unique(
         key[rows] * n_curves + curves.index[rows], return_index=True, return_inverse=True
     )
@@ -490,8 +490,8 @@ def _pairs_by_curve(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Concordant and tied pairs of the events ``rows``, in the order of ``event_key``.
 
-    Pairs are with the rows of a greater ``key``. For every event these rows, or their weights
-    ``own``, are summed by curve; O(events · curves).
+    Pairs are with the rows of a greater ``key``. For every event, these rows or their weights
+    ``own`` are summed by curve; O(events · curves).
     """
     n_curves = len(curves.y)
     step = step[rows]
@@ -531,12 +531,12 @@ def _pairs_by_step(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """As :func:`_pairs_by_curve`; O(steps · n log n).
 
-    Between two steps every curve has one value: rows of later steps are sorted by it, and those of
-    the same step, among which the order of time counts, go through :func:`count_below`.
+    Between two steps every curve has one value. Rows of later steps are sorted by it; rows of the
+    same step, for which the order of time matters, go through :func:`count_below`.
     """
     concordant = np.zeros(rows.size, dtype=np.int64 if own is None else np.float64)
     tied = np.zeros_like(concordant)
-    by_key = np.argsort(key, kind="stable")  # hence by step
+    by_key = np.argsort(key, kind="stable")  # and so by step
     ordered = step[by_key]
     steps, begin = np.unique(step[rows], return_index=True)
     end = np.append(begin[1:], rows.size)

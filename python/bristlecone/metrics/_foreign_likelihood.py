@@ -11,8 +11,8 @@ from bristlecone.curves import nelson_aalen
 
 Floats = NDArray[np.float64]
 
-# Intervals of time in which the hazard of a model counts as proportional to the baseline hazard:
-# so many at most, each with so many training events if there are as many.
+# Intervals of time in which the hazard of a model is assumed proportional to the baseline hazard:
+# their largest number, and the smallest number of training events in each, if there are that many.
 _MOST_INTERVALS, _EVENTS = 10, 20
 
 

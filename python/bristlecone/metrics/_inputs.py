@@ -17,7 +17,7 @@ from bristlecone._data.outcomes import Outcome, check_columns, check_survival, i
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone.curves import StepFunction
 
-# Largest number of (curve, time) cells worked on at once.
+# Most (curve, time) cells that are processed at once.
 BLOCK_CELLS = 1 << 21
 # Rounding may put a probability this far outside [0, 1].
 _PROBABILITY_TOLERANCE = 1e-9
@@ -28,7 +28,7 @@ Metric: TypeAlias = Callable[Concatenate[NDArray[np.bool_], NDArray[np.float64],
 
 
 class OfOutcome(Protocol[P, R]):
-    """Function of event and time, or of one outcome in their place."""
+    """Function of event and time, or of one outcome that replaces them."""
 
     @overload
     def __call__(
@@ -145,7 +145,7 @@ class Curves:
         return Curves(new[self.index], self.x, self.y[kept])
 
     def blocks(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]]:
-        """Rows, their curve within the block, and the curves, of bounded size."""
+        """Blocks of limited size: rows, their curve within the block, and the curves."""
         order = np.argsort(self.index, kind="stable")
         size = max(1, BLOCK_CELLS // (self.x.size + 1))
         for start in range(0, len(self.y), size):
@@ -237,7 +237,7 @@ def censoring_at(
 def positive_censoring_at(
     censoring: StepFunction, times: NDArray[np.float64], what: str
 ) -> NDArray[np.float64]:
-    """As :func:`censoring_at`; zeros raise a ValueError."""
+    """As :func:`censoring_at`, but zeros raise a ValueError."""
     values = censoring_at(censoring, times, what)
     if not (values > 0).all():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Predictions of a fitted model, and outcomes of its training rows, as scorers read them."""
+"""Predictions of a fitted model, and outcomes of its training rows, in the form of scorers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 def final_of(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """Estimator at the end of searches and pipelines, and the rows as it takes them."""
+    """Estimator at the end of searches and pipelines, and the rows in its form."""
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
@@ -57,7 +57,7 @@ def trained_causes(model: Any, survival_train: Any) -> Any:
 
 
 def trained(estimator: Any, X: Any, what: str, survival_train: Any) -> tuple[Any, Any, Survival]:
-    """Fitted survival model, the rows as it takes them, and the outcomes of its training rows."""
+    """Fitted survival model, the rows in its form, and the outcomes of its training rows."""
     model, X = final_of(estimator, X)
     ours = callable(getattr(model, "_check_fitted", None))
     if ours:

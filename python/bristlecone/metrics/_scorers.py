@@ -51,11 +51,11 @@ Floats: TypeAlias = NDArray[np.float64]
 # Metrics that accept delayed entry, for messages.
 _INSTEAD = "the metric concordance or likelihood"
 
-# Event times at which the AUC is taken, at most.
+# Most event times at which the AUC is computed.
 _AUC_TIMES = 100
-# Pieces on which a smooth curve counts as constant.
+# Number of pieces on which a smooth curve is taken as constant.
 _PIECES = 256
-# Groups of similar prediction whose survival is compared, at most.
+# Most groups of similar prediction whose survival is compared.
 _GROUPS = 5
 
 

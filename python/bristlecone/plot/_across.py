@@ -20,8 +20,8 @@ _Column = tuple[list[str], list[list[str]], float]
 class Across(Arrangement):
     """Root at the left, one row per leaf with its panel and facts as a table.
 
-    Splits and leaves stand in rows of their own, a split between its two sides: no text meets
-    another, however many leaves there are.
+    Splits and leaves have separate rows, with each split between its two sides, so no texts
+    overlap, however many leaves there are.
     """
 
     flat = True
@@ -38,8 +38,8 @@ class Across(Arrangement):
         answers = self.ruler.widest(self.splits.answers, self.small) + 0.1
         self.step = float(np.clip(0.3 * self.width / depth, 0.03, answers + 0.06))
         self.has_answers = self.step >= answers
-        # The table has what its facts need, the tree what it needs of the rest or a share of all,
-        # numbers at risk and wider panels what is left.
+        # The table gets the width of its facts, the tree what it needs of the rest or a share of
+        # the total, and numbers at risk and wider panels what is left.
         self.tree_width = np.inf
         natural = max(self._right(node) for node in range(self.structure.node_count)) + 0.08
         self.panel_width = 0.0 if not self.low else 0.5 if self.is_narrow else 0.9
@@ -53,7 +53,7 @@ class Across(Arrangement):
             facts.pop()
         room -= sum(width for _, _, width in facts)
         while numbers and sum(width for _, _, width in numbers) > room:
-            # At every second time; at a single one they show nothing.
+            # At every second time; with a single time they show nothing.
             numbers = numbers[::2] if len(numbers) > 3 else []
         room -= sum(width for _, _, width in numbers)
         self.columns, self.first_at_risk = [*facts, *numbers], len(facts)
@@ -102,9 +102,10 @@ class Across(Arrangement):
         return self.ruler.wrap(self.view.title(k), most, self.size, bold=True)
 
     def _rows(self) -> tuple[list[float], list[float], float]:
-        """Top and height of the row of every node, and where the rows end.
+        """Top and height of the row of every node, and the end of the rows.
 
-        Panels and cells may be higher than the row of their leaf: beside splits there is room.
+        Panels and cells may be higher than the row of their leaf, because there is room beside
+        splits.
         """
         tree = self.structure
         tops, heights = [0.0] * tree.node_count, [0.0] * tree.node_count
@@ -249,12 +250,12 @@ class Across(Arrangement):
 
 
 def _cell(text: str, is_narrow: bool) -> list[str]:
-    """Lines of a cell: of a narrow table an interval stands below its value."""
+    """Lines of a cell; in a narrow table an interval is below its value."""
     return text.replace(" (", "\n(").split("\n") if is_narrow else [text]
 
 
 def _in_order(tree: Any) -> Iterator[int]:
-    """Nodes with every split between its two sides."""
+    """Nodes in order, with every split between its two sides."""
     path: list[int] = []
     node = 0
     while path or node >= 0:

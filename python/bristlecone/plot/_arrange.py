@@ -9,14 +9,14 @@ from bristlecone.plot._panels import Painter
 from bristlecone.plot._sheet import Sheet
 from bristlecone.plot._splits import splits_of
 
-# Widths from which the text of a sheet is larger, in inches.
+# Widths, in inches, from which a sheet has larger text.
 ROOMY = 5.0
-# Leaves beyond which rows are lower.
+# With more leaves than this, rows are lower.
 MANY = 16
 
 
 class Arrangement(ABC):
-    """A tree on a sheet of this width; how high it is follows."""
+    """A tree on a sheet of this width, from which the height follows."""
 
     #: Whether boxes of splits are low.
     flat = False

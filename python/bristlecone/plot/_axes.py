@@ -1,4 +1,4 @@
-"""Parts that all pictures share: new figures, steps, texts, legends beside the lines."""
+"""Parts that all pictures share: new figures, steps, texts, legends outside the axes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Ticks of censored rows that can be told apart on an inch.
+# Most ticks of censored rows per inch; more could not be distinguished.
 _MARKS = 24
-# Points of a step curve that are drawn at most, twice: more cannot be told apart.
+# Half the most points of a step curve; more could not be distinguished.
 _LEVELS = 250
 
 
@@ -36,7 +36,7 @@ def new_figure(width: float, height: float, **options: Any) -> Any:
 
 
 def on_axes(ax: Axes | None, width: float = 6.5, height: float = 3.8) -> Axes:
-    """The axes themselves, or those of a new figure that makes room for what stands beside."""
+    """The given axes, or those of a new figure with room for a legend."""
     if ax is not None:
         return ax
     return new_figure(width, height, layout="constrained").add_subplot()
@@ -57,7 +57,7 @@ def check_survival_tree(tree: Any, what: str) -> FittedTree:
 
 
 def plain(text: object) -> str:
-    """Text that matplotlib shows as it is: a dollar does not begin a formula."""
+    """Text that matplotlib shows literally: a dollar does not start a formula."""
     return str(text).replace("$", r"\$")
 
 
@@ -75,9 +75,9 @@ def dressed(ax: Axes, x: str, y: str) -> Axes:
 
 
 def legend(ax: Axes, *, below: bool = False, lines: float = 0.0) -> Any:
-    """Legend to the right of the axes, where no line is.
+    """Legend to the right of the axes, outside the plot.
 
-    Long texts stand ``below`` the axes, their label and so many lines of numbers.
+    Long texts go ``below`` the axes, their label and this many lines of numbers.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -96,8 +96,8 @@ def legend(ax: Axes, *, below: bool = False, lines: float = 0.0) -> Any:
 def steps(x: Floats, y: Floats, end: float, *more: Floats) -> tuple[Floats, ...]:
     """Points of a survival curve for ``drawstyle="steps-post"``: from (0, 1) to ``end``.
 
-    Where the curve does not fall there is no point, and of falls too small to be seen only some;
-    ``more`` are values at the same points (1 at 0), such as confidence limits.
+    Only decreases get a point, and of those too small to be seen only some. ``more`` are values at
+    the same points (1 at 0), such as confidence limits.
     """
     inside = x <= end
     columns = [np.concatenate([[1.0], values[inside]]) for values in (y, *more)]
@@ -115,9 +115,9 @@ def steps(x: Floats, y: Floats, end: float, *more: Floats) -> tuple[Floats, ...]
 def draw_estimate(
     ax: Axes, curve: Curve, colour: str, end: float, inches: float, scale: float = 1.0
 ) -> Any:
-    """Kaplan–Meier estimate with its confidence band and ticks of censored rows; the line.
+    """Draw a Kaplan–Meier estimate with band and ticks of censored rows; return the line.
 
-    Of many censored times no more are marked than can be told apart on axes so wide.
+    If there are many censored times, only as many are marked as can be distinguished.
     """
     estimate, last = curve.estimate, min(curve.end, end)
     assert estimate is not None

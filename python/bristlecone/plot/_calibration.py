@@ -1,4 +1,4 @@
-"""Calibration: what was predicted against what was observed."""
+"""Calibration: predictions compared with observations."""
 
 from __future__ import annotations
 

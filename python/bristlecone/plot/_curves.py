@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _N_TIMES = 200
-# Lines of rows that a picture can tell apart and a legend can hold.
+# Most lines of rows that a picture can distinguish and a legend can hold.
 _MOST_ROWS = 20
 _MOST_RUNS = 6
 _MOST_LINES = 8
@@ -180,7 +180,7 @@ def plot_leaf_curves(
 
 
 def _hazard_ratios(view: View, reference: int | None) -> list[str]:
-    """Hazard ratio of every leaf to one of them, in words."""
+    """Text for the hazard ratio of every leaf to one of them."""
     if reference is None:
         return [""] * len(view.nodes)
     follow_up = [leaf.panel.follow_up for leaf in view.leaves]  # type: ignore[union-attr]
@@ -204,7 +204,7 @@ def _draw_estimates(ax: Axes, view: View, labels: list[str], end: float) -> None
 def _draw_predictions(
     ax: Axes, tree: Any, X: Any, leaf: Any, at: Floats, labels: list[str], max_curves: int
 ) -> None:
-    """Curves that are predicted for rows, one bundle per leaf with its median."""
+    """Draw predicted curves of rows, one bundle per leaf with its median."""
     curves = _step_curves(tree.leaves_, float(at[-1]))
     survival = None if curves else tree.predict_survival_function(X, times=at)
     for k, (node, colour) in enumerate(leaf_colours(tree).items()):
@@ -334,7 +334,7 @@ def plot_survival(
         paths = _soft_paths(fitted.tree_, leaf, tree.predict_proba_branch(X))
         for row, path in enumerate(paths):
             lines.append(((at, survival[row]), label_colour(row), _wrapped(f"row {row}: {path}")))
-    # The legend takes no room from the curves.
+    # The legend takes no space from the curves.
     ax = on_axes(ax, height=3.6 + _LINE * sum(label.count("\n") + 1 for *_, label in lines))
     style: dict[str, Any] = {"drawstyle": "steps-post"} if curves else {}
     for curve, colour, label in lines:
@@ -358,7 +358,7 @@ def _times(times: ArrayLike | None, unique: Floats) -> Floats:
 
 
 def _step_curves(leaves: Any, end: float, cause: int | None = None) -> list[tuple[Floats, ...]]:
-    """Steps of every leaf as they are drawn; none for leaves of smooth curves."""
+    """Steps of every leaf as drawn; None for leaves with smooth curves."""
     if not leaves.has_steps:
         return []
     times = leaves.unique_times

@@ -1,4 +1,4 @@
-"""A tree downwards, with its panels side by side below."""
+"""A tree from top to bottom, with its panels side by side below."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Down(Arrangement):
         left = 0.04
         if painter.has_vertical_axis:
             left = self.ruler.widest(self._vertical()[1], self.small) + 0.08
-        # The horizontal axis of time; that of box plots stands upright here.
+        # The horizontal axis is time; the axis of box plots is vertical here.
         self.axis = axis if painter.is_over_time else None
         self.at_risk = self.view.at_risk(axis.ticks) if axis is not None else []
         if self.at_risk:
@@ -82,7 +82,7 @@ class Down(Arrangement):
         return top + height + self._edge
 
     def _most(self, node: int) -> float:
-        """Widest box of a split: it stays above its own leaves."""
+        """Largest width of a split's box, so that it stays above its own leaves."""
         tree = self.structure
         first = last = node
         while tree.children_left[first] >= 0:
@@ -95,7 +95,7 @@ class Down(Arrangement):
 
     @property
     def _below(self) -> float:
-        """Height of what stands below the panels."""
+        """Height of the part below the panels."""
         rows = 0 if self.axis is None else 1 + bool(self.at_risk)
         return self.ruler.height(rows, self.small) + (0.06 if rows else 0.0)
 
@@ -106,7 +106,7 @@ class Down(Arrangement):
         return self._leaf_top + rest + self.panel_height
 
     def _shown_ticks(self) -> list[tuple[int, float]]:
-        """Ticks whose texts, numbers at risk included, fit below a panel: place and middle."""
+        """Ticks whose texts, including numbers at risk, fit below a panel: place and middle."""
         assert self.axis is not None
         texts = self.axis.texts
         columns = [[texts[j], *(f"{row[j]:,}" for row in self.at_risk)] for j in range(len(texts))]

@@ -14,10 +14,10 @@ from bristlecone._view.view import View, bar_rows
 from bristlecone.plot._axes import draw_estimate, steps
 from bristlecone.plot._sheet import InchRuler, Sheet
 
-# Bars that a leaf has room for.
+# Most bars for which a leaf has room.
 _MOST_BARS = 6
 _MOST_TICKS = 5
-# Height of an area that has room for a number.
+# Smallest height of an area that has room for a number.
 _READABLE = 0.15
 
 
@@ -42,22 +42,22 @@ class Axis:
 
     @property
     def texts(self) -> list[str]:
-        """Ticks in words."""
+        """Texts of the ticks."""
         return [number(tick, 10) for tick in self.ticks]
 
     def at(self, value: float) -> float:
-        """Place of a value, from 0 to 1."""
+        """Position of a value, from 0 to 1."""
         return (value - self.low) / ((self.high - self.low) or 1.0)
 
 
 class Painter:
     """Leaves without a panel, whose facts are text."""
 
-    #: Height of a panel above one another and in a row, in inches; 0 for none.
+    #: Height of a panel when panels are side by side and in a row, in inches; 0 for none.
     tall, low = 0.0, 0.0
-    #: Narrowest panel that can be read, in inches.
+    #: Smallest legible width of a panel, in inches.
     narrowest = 0.7
-    #: Whether panels share a vertical axis where they stand side by side.
+    #: Whether panels side by side share a vertical axis.
     has_vertical_axis = False
     #: Whether the horizontal axis is time.
     is_over_time = False
@@ -71,7 +71,7 @@ class Painter:
         return None
 
     def draw(self, sheet: Sheet, k: int, place: Place, *, in_row: bool) -> None:
-        """Draw a panel that stands among others side by side, or in a row of a table."""
+        """Draw a panel among others side by side, or in a row of a table."""
 
 
 class _OverTime(Painter):
@@ -95,7 +95,7 @@ class _OverTime(Painter):
 
 
 class _Curves(_OverTime):
-    """Kaplan–Meier with its band and censored rows, and the curve that is predicted."""
+    """Kaplan–Meier estimate with its band and censored rows, and the predicted curve."""
 
     def draw(self, sheet: Sheet, k: int, place: Place, *, in_row: bool) -> None:
         curve: Any = self.view.leaves[k].panel
@@ -116,7 +116,7 @@ class _Curves(_OverTime):
 
 
 class _Incidences(_OverTime):
-    """Incidences of the causes, one above the other, with their numbers."""
+    """Incidences of the causes, stacked, with their numbers."""
 
     def draw(self, sheet: Sheet, k: int, place: Place, *, in_row: bool) -> None:
         panel: Any = self.view.leaves[k].panel

@@ -1,4 +1,4 @@
-"""Predictions against what happened: calibration, and scores over time."""
+"""Predictions compared with outcomes: calibration, and scores over time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _N_TIMES = 100
-# Quantiles of the test times between which scores are drawn by default: beyond them few rows are
+# Quantiles of the test times between which scores are drawn by default. Beyond them few rows are
 # left, or few have had an event.
 _FROM, _TO = 0.1, 0.9
 
@@ -182,7 +182,7 @@ def plot_auc(
 
 
 def _named(trees: Any, what: str) -> Iterator[tuple[str, Any]]:
-    """Names and trees; the name of a single one is its class."""
+    """Names and trees; the default name of a single tree is its class."""
     if not isinstance(trees, Mapping):
         trees = {type(trees).__name__: trees}
     if not trees:
@@ -211,5 +211,5 @@ def _line(ax: Axes, at: Floats, values: Floats, label: str, place: int) -> None:
     if place < 0:
         style = {"color": FAINT, "linewidth": 1.4, "linestyle": "--"}
     (line,) = ax.plot(at, values, marker="o" if len(at) == 1 else None, **style)
-    # A label that begins with "_" would be left out of the legend.
+    # matplotlib leaves out labels that start with "_".
     line.set_label(plain(label if not label.startswith("_") else f" {label}"))

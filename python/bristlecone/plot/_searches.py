@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _OBJECTIVE, _BOUND, _SCORE = LABELS[0], LABELS[2], LABELS[1]
-# A logarithmic axis where times differ by more than this.
+# A logarithmic axis is used if times differ by more than this factor.
 _WIDE = 50.0
 
 
@@ -162,7 +162,7 @@ def plot_size_path(
     objective = np.array([found.objective_value for found in certificates])
     bound = np.array([found.lower_bound for found in certificates])
     ax = on_axes(ax)
-    # Not above: matplotlib is imported when something is drawn.
+    # Imported here, because matplotlib is only imported when something is drawn.
     from matplotlib.ticker import MaxNLocator
 
     line: dict[str, Any] = {"marker": "o", "markersize": 5}

@@ -1,4 +1,4 @@
-"""A sheet of paper in inches: texts that are measured before they are drawn, lines, boxes."""
+"""A sheet in inches: texts that are measured before they are drawn, lines, boxes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bristlecone._view.ruler import LEADING, Ruler
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Renderers round the advance of characters differently.
+# Renderers round the widths of characters differently.
 _SPARE = 1.05
 _BOX = "#f3f6f9"
 
@@ -23,7 +23,7 @@ class InchRuler(Ruler):
         self._known: dict[tuple[str, float, bool], float] = {}
 
     def width(self, text: str, size: float, *, bold: bool = False) -> float:
-        """Width of one line, with a little to spare."""
+        """Width of one line, with a small margin."""
         key = text, size, bold
         if key not in self._known:
             from matplotlib.font_manager import FontProperties
@@ -36,12 +36,12 @@ class InchRuler(Ruler):
 
     @staticmethod
     def height(lines: int, size: float) -> float:
-        """Height of so many lines."""
+        """Height of this many lines."""
         return lines * size * LEADING / 72
 
 
 class Sheet:
-    """Axes as paper: x runs right and y down, both in inches of a sheet that may be scaled.
+    """Axes as a sheet: x runs right and y down, both in inches; the sheet may be scaled.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Sheet:
         bold: bool = False,
         colour: str = INK,
     ) -> None:
-        """One line whose middle is at y."""
+        """Draw one line of text whose middle is at y."""
         self.ax.text(
             x,
             self.height - y,
@@ -84,7 +84,7 @@ class Sheet:
         )
 
     def lines(self, x: float, top: float, lines: Sequence[str], size: float, **style: Any) -> float:
-        """Lines below one another; returns where they end."""
+        """Draw lines below each other; returns their lower end."""
         for line in lines:
             self.text(x, top + InchRuler.height(1, size) / 2, line, size, **style)
             top += InchRuler.height(1, size)

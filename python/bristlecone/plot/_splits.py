@@ -13,17 +13,17 @@ from bristlecone._view.view import bar_rows, split_weights
 from bristlecone.plot._sheet import InchRuler, Sheet
 
 _PAD = 0.05
-# Weights of a soft split that are drawn, and in a low box of a large tree.
+# Number of weights of a soft split that are drawn, also in a low box of a large tree.
 _WEIGHTS, _FEW_WEIGHTS, _LARGE = 4, 2, 8
 
 
 class Splits(ABC):
     """Boxes of the splits of a tree, by node id.
 
-    ``flat`` boxes are low: what can stand beside something else does.
+    ``flat`` boxes are low: text is placed side by side if possible.
     """
 
-    #: Words beside the branches to the children.
+    #: Texts next to the branches to the children.
     answers = "yes", "no"
     #: What a box shows.
     caption = ""
@@ -34,17 +34,17 @@ class Splits(ABC):
 
     @abstractmethod
     def box(self, node: int, most: float, size: float) -> tuple[float, float]:
-        """Width and height of a box that may be so wide."""
+        """Width and height of a box with this maximum width."""
 
     @abstractmethod
     def draw(
         self, sheet: Sheet, node: int, left: float, top: float, most: float, size: float
     ) -> None:
-        """Draw the box with its left upper corner there."""
+        """Draw the box with its upper left corner at this point."""
 
 
 class _Questions(Splits):
-    """Yes-no questions in the words of the user's columns."""
+    """Yes-no questions with the names of the user's columns."""
 
     @cached_property
     def _questions(self) -> dict[int, str]:
@@ -59,7 +59,7 @@ class _Questions(Splits):
         return text, self.ruler.width(text, size - 0.5)
 
     def _is_beside(self, node: int, lines: list[str], most: float, size: float) -> bool:
-        """Whether the number of rows stands beside the last line."""
+        """Whether the number of rows is on the last line."""
         last = self.ruler.width(lines[-1], size, bold=True)
         return self.flat and last + 0.08 + self._count(node, size)[1] <= most - 2 * _PAD
 
@@ -92,7 +92,7 @@ class _Questions(Splits):
 
 
 class _Weights(Splits):
-    """Bars of the largest weights, those of the scaled columns."""
+    """Bars of the largest weights, for the scaled columns."""
 
     answers = "left", "right"
     caption = (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_BINS = 40
-# Shares of the rows at either end that may be far away.
+# Largest shares of the rows at either end that may be cut off as far away.
 _FAR = 0.02
 
 
@@ -98,13 +98,13 @@ def plot_thresholds(
         ax.axvline(value, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)), label=label)
     dressed(ax, f"{name} ({hidden})" if hidden else name, "rows")
     if asked or offered:
-        # Above the axes it takes no room from the bars.
+        # Above the axes it takes no space from the bars.
         ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, labelcolor=INK)
     return ax
 
 
 def _shown(values: NDArray[np.float64], thresholds: list[float]) -> tuple[NDArray[np.float64], str]:
-    """Values without far ones, beside which no threshold could be seen, and a note of these."""
+    """Values without distant ones, which would hide the thresholds, and a note about these."""
     low, high = np.quantile(values, [_FAR, 1 - _FAR])
     low, high = min([low, *thresholds]), max([high, *thresholds])
     pad = (high - low) / 2

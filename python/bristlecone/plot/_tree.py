@@ -17,11 +17,11 @@ from bristlecone.plot._sheet import InchRuler, Sheet
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Inches: a full page, and what a leaf has of it by default.
+# In inches: a full page, and the default width per leaf.
 _PAGE, _LEAF = 7.0, 1.75
-# Text of six points is sharp on a screen, too.
+# Text of six points is legible on screens, too.
 _DPI = 200
-# A sheet that does not fit its axes is made smaller in such steps.
+# A sheet that does not fit its axes is reduced in steps of this size.
 _STEP = 0.96
 
 

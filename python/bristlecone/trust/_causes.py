@@ -1,4 +1,4 @@
-"""Trees for events of several causes: those of a survival tree for each cause."""
+"""Trees for events of several causes: each cause is checked like a survival tree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
 
 
 def _of_cause(rows: Rows, cause: int) -> Rows:
-    """The rows with events of one cause, which those of other causes are censored by."""
+    """The rows with events of one cause, which those of other causes censor."""
     return replace(rows, facts={**rows.facts, "event": rows.facts["cause"] == cause})
 
 
@@ -83,7 +83,7 @@ class _CompetingRisks(Statement):
 
 
 def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
-    """Check the leaves as those of survival trees, one per cause, and the incidences."""
+    """Check the leaves like those of survival trees, one per cause, and the incidences."""
     leaves, found = tree.leaves_, tree.certificate_.parameters
     parts = [(rows, leaves.any_cause, "kaplan-meier", 0.0, "any cause")]
     for k, one in enumerate(leaves.of_cause, start=1):

@@ -1,12 +1,12 @@
-"""Every tree there is, where costs are numbers that follow from sums: proven by matrix products.
+"""Searches every tree, if costs are numbers that follow from sums, by products of matrices.
 
-The rows with the same values of two features are a cell. The sums of all cells of one statistic are
-one product of matrices, BᵀSB, so the best trees of depth two over some rows are found at once, and
-deeper ones by trying every feature at the root. Nothing is left out.
+The rows with the same values of two features are a cell. The sums of all cells for one statistic
+are one product of matrices, BᵀSB, so the best trees of depth two over some rows are found at once,
+and deeper ones by trying every feature at the root. Nothing is left out.
 
-The products are exact: statistics are rounded to whole numbers whose sums float64 holds, and the
+The products are exact: statistics are rounded to whole numbers whose sums fit into float64, and the
 rounding is subtracted from the bound. If that is too much, the numbers are divided into several
-parts, each exact; trees that still may be better ones are summed in fractions.
+parts, each of which is exact. Trees that may still be better are summed in fractions.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import numpy as np
 from bristlecone.trust._exact import Bools, Column, Floats, fractions
 from bristlecone.trust._statement import ROUNDING, Statement
 
-# Bits of the sums of one part, and most parts: some 250 bits.
+# Bits of the sums of one part, and the most parts: about 250 bits.
 _BITS, _MOST_PARTS = 51, 6
 # Most leaves that are summed in fractions, in bits of rows: a second or two.
 _MOST_EXACT = 20_000
-# A fee that no tree with a finite cost pays twice.
+# A fee so large that no tree with a finite cost pays it twice.
 _MOST_FEE = Fraction(2**1000)
 
 
@@ -90,7 +90,7 @@ class Cells:
         self.cut(1)
 
     def cut(self, most: int) -> None:
-        """Statistics in at most so many parts."""
+        """Statistics in at most this many parts."""
         self.parts = [_Parts(column, most) for column in self.columns]
         fewest = self.limits.rows if self.limits.rows > 1 else 0, self.limits.events
         self.fewest = [(k, least) for k, least in enumerate(fewest) if least > 0]
@@ -100,16 +100,16 @@ class Cells:
 
     @property
     def is_rounded(self) -> bool:
-        """Whether more parts say more."""
+        """Whether more parts would be more precise."""
         return any(part.error > 0 for part in self.parts)
 
     def least(self) -> Floats:
-        """No more than the cost of any tree, by leaves (most + 1,); infinite where none is."""
+        """Lower bound on the cost of any tree, by leaves (most + 1,); infinite if there is none."""
         every = np.ones(len(self.answers), dtype=bool)
         return self.of(every, min(self.limits.depth, self.n_features), ())
 
     def prove(self, value: Fraction) -> Fraction | None:
-        """Cost of the best tree that costs less than ``value``, penalties included; else None."""
+        """Cost of the best tree below ``value``, including penalties; None if there is none."""
         for most in (1, _MOST_PARTS):
             if most > 1:
                 if not self.is_rounded:
@@ -124,7 +124,7 @@ class Cells:
 
     def with_fees(self, least: Floats) -> Floats:
         """Bounds by the number of leaves, with the penalty of each leaf."""
-        # A smaller fee leaves the bounds true, and this one leaves them finite.
+        # A smaller fee keeps the bounds valid, and this one keeps them finite.
         fees = float(min(self.fee, _MOST_FEE)) * np.arange(len(least))
         known = np.isfinite(least)
         rounding = ROUNDING * (np.abs(least, where=known, out=np.zeros(len(least))) + fees)
@@ -138,7 +138,7 @@ class Cells:
         return self.known[own]
 
     def found(self, rows: Bools, depth: int, asked: tuple[int, ...]) -> Floats:
-        """The same, not remembered."""
+        """The same without the memo."""
         most = min(self.limits.leaves, 2 ** min(depth, 30), max(1, int(rows.sum())))
         if depth <= 2 or most == 1:
             return self.pairs(rows, depth, asked, most)
@@ -195,7 +195,7 @@ class Cells:
         return least
 
     def costs(self, sums: Floats, n: int) -> Floats:
-        """Lower bound of the costs of groups of n rows; infinite if they cannot be a leaf."""
+        """Lower bound on the costs of groups of n rows; infinite if they cannot be a leaf."""
         found, at = [], 0
         for part in self.parts:
             scales = part.scales
@@ -208,7 +208,7 @@ class Cells:
         return costs
 
     def price(self, rows: Bools, asked: tuple[int, ...]) -> Any:
-        """Lower bound of the cost of each feature for these rows, below other splits."""
+        """Lower bound on the cost of each feature for these rows, below other splits."""
         if self.prices is None:
             return np.zeros(self.n_features)
         size = sum((column.sum(rows) for column in self.columns[-1:]), Fraction(0))
@@ -232,7 +232,7 @@ class Cells:
         return self.leaves[own]
 
     def below(self, rows: Bools, depth: int, asked: tuple[int, ...], most: int, value: Any) -> Any:
-        """Cost of the best tree of these rows that costs less than a value, summed in fractions."""
+        """Cost of the best tree of these rows below a value, summed in fractions."""
         best, alone = value, self.leaf(rows)
         if alone is not None and alone < best:
             best = alone
@@ -252,7 +252,7 @@ class Cells:
             lows = []
             for side in (yes, rows & ~yes):
                 least = self.of(side, depth - 1, below)
-                # Bounds of at most so many leaves.
+                # Bounds for at most this many leaves.
                 lows.append(np.minimum.accumulate(self.with_fees(least)))
             low = lows[0][-1] + lows[1][-1]
             low += float(prices[feature]) - ROUNDING * (abs(low) + float(prices[feature]))

@@ -41,7 +41,7 @@ class Values:
 
 
 class Table:
-    """Columns of X by their place in the fit."""
+    """Columns of X by their position in the fit."""
 
     def __init__(self, encoder: Any, X: Any) -> None:
         self.X, self.encoder = X, encoder
@@ -55,14 +55,14 @@ class Table:
         self.n_rows, self.n_columns = (int(size) for size in table.shape)
 
     def column(self, key: Any) -> Any:
-        """Column of this name or place."""
+        """Column with this name or position."""
         if not self.named:
             return self.table[:, key]
         name = key if key in self.table.columns else self.table.columns[key]
         return self.table[name].to_list()
 
     def columns(self, places: set[int]) -> list[Values]:
-        """All columns of the fit; empty values for those that are not at these places."""
+        """All columns of the fit; those at other positions have empty values."""
         names: Any = getattr(self.encoder, "feature_names_in_", None)
         count = int(self.encoder.n_features_in_)
         named = names is not None and self.named
@@ -76,7 +76,7 @@ class Table:
 
 
 def _values(column: Any) -> Values:
-    """A column as numbers where all its values are, and as objects."""
+    """A column as numbers if all its values are numbers, and as objects."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         numbers = column.astype(np.float64)
         return Values(numbers, [])
@@ -118,7 +118,7 @@ def _answer(decision: Decision, column: Values) -> NDArray[np.bool_]:
 
 
 def answers_of(tree: Any, table: Table) -> tuple[NDArray[Any], list[Values]]:
-    """Rows as the tree reads them, and the columns."""
+    """Rows in the form of the tree, and the columns."""
     encoder = tree.encoder_
     if isinstance(encoder, NumericColumns):
         anew = tree.certificate_.status == "reestimated"
@@ -132,7 +132,7 @@ def answers_of(tree: Any, table: Table) -> tuple[NDArray[Any], list[Values]]:
                 answers[:, place] = column.numbers
         return answers, columns
     if isinstance(encoder, DesignEncoder):
-        # The design states what the splits of a soft tree weigh.
+        # The design defines what the splits of a soft tree weight.
         return np.asarray(encoder.transform(table.X), dtype=np.float64), []
     if not isinstance(encoder, BinaryEncoder):
         # Only a custom encoder itself defines its features.

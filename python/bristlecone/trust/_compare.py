@@ -68,7 +68,8 @@ def close(expected: Any, found: Any, scale: Any = 0.0) -> bool:
 
 def _alike(one: Any, other: Any, scale: Any) -> Any:
     # `rtol` of isclose is relative to the second number. Numbers below the normal range have fewer
-    # digits than it asks for, and each term of a sum may have lost one: they count as the least.
+    # digits than it requires, and each term of a sum may have lost one; they count as the smallest
+    # normal number.
     atol = OF_TERMS * np.asarray(scale, dtype=np.float64) + RELATIVE * np.finfo(np.float64).tiny
     return np.isclose(other, one, rtol=RELATIVE, atol=atol, equal_nan=True)
 

@@ -1,4 +1,4 @@
-"""Trees that give labels by the costs of errors, and pay for the features they ask."""
+"""Trees that assign labels by the costs of errors, and pay for the features they ask."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
 
 
 class Costs(Statement):
-    """Costs of labels, and of the splits on the way to a leaf."""
+    """Costs of labels, and of the splits on the path to a leaf."""
 
     is_concave = True
 
@@ -60,7 +60,7 @@ class Costs(Statement):
 
     def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:
         low = [one - error for one, error in zip(sums[:-1], errors, strict=False)]
-        # No label costs less than nothing.
+        # No label has a negative cost.
         return np.maximum(np.min(low, axis=0), 0.0) * (1 - ROUNDING)
 
     def split_costs(self, sums: Any, asked: tuple[int, ...], n_features: int) -> Any:
@@ -90,7 +90,7 @@ def _prices(tree: Any) -> Prices | None:
         given = costs.get(at, 0.0)
         entry = given if isinstance(given, Mapping) else {"cost": given}
         full, less, origin = entry["cost"], entry.get("discounted_cost"), entry.get("origin")
-        # A column without an origin is a measurement of its own.
+        # A column without an origin is a separate measurement.
         own = (at,) if origin is None else origin
         whole.append((float(full), float(full if less is None else less), own, entry.get("group")))
     return [whole[at] for at in of_feature]
@@ -106,7 +106,7 @@ def _price(prices: Prices, feature: int, asked: tuple[int, ...]) -> float:
 
 
 def path_prices(tree: Any) -> Floats:
-    """Cost of the splits on the way to every leaf, for one row."""
+    """Cost of the splits on the path to every leaf, for one row."""
     nodes, prices = tree.tree_, _prices(tree)
     paths: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     for node in np.flatnonzero(~nodes.is_leaf).tolist():

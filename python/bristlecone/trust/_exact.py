@@ -56,7 +56,7 @@ class Column:
 
     @staticmethod
     def fitting(whole: Objects, unit: Fraction) -> Column:
-        """Column in integers of 64 bits where their sums fit."""
+        """The column as 64-bit integers if their sums fit."""
         if whole.dtype == object and sum(map(abs, whole.tolist())) < _WHOLE:
             whole = whole.astype(np.int64)
         return Column(whole, unit)
@@ -66,7 +66,7 @@ class Column:
         return Column.fitting(product, self.unit * other.unit)
 
     def minus(self, value: float) -> Column:
-        """Each number less one value."""
+        """Each number minus one value."""
         unit = min(self.unit, Column.of([value]).unit)
         by, less = self.unit / unit, Fraction(value) / unit
         if by.denominator != 1 or less.denominator != 1:
@@ -79,7 +79,7 @@ class Column:
         return Column(self.whole, self.unit * factor)
 
     def where(self, some: Bools) -> Column:
-        """Zero elsewhere."""
+        """The column with zeros elsewhere."""
         return Column(np.where(some, self.whole, 0), self.unit)
 
     def sum(self, rows: Any = slice(None)) -> Fraction:
@@ -99,7 +99,7 @@ class Column:
 
     @property
     def largest(self) -> Fraction:
-        """Largest size."""
+        """Largest absolute value."""
         return max(map(abs, self.whole.tolist()), default=0) * self.unit
 
 
@@ -134,12 +134,12 @@ def _log(above: Fraction, below: Fraction) -> float:
 
 
 def _far(ratio: Fraction) -> bool:
-    """Whether float64 has no such number."""
+    """Whether float64 cannot represent the number."""
     return not -1000 < ratio.numerator.bit_length() - ratio.denominator.bit_length() < 1000
 
 
 def of_size_one(column: Column) -> tuple[Column, Fraction]:
-    """A column over a power of two that makes its numbers about 1, and that power."""
+    """A column divided by a power of two that makes its numbers about 1, and that power."""
     largest = column.largest
     power = largest.numerator.bit_length() - largest.denominator.bit_length() if largest else 0
     factor = Fraction(2) ** power
@@ -147,9 +147,9 @@ def of_size_one(column: Column) -> tuple[Column, Fraction]:
 
 
 def weighted(values: Floats, weight: Column) -> tuple[list[Column], Fraction]:
-    """Columns of values times the weight, over one power of two, and that power."""
+    """Columns of values times the weight, divided by one power of two, and that power."""
     _, factor = of_size_one(Column.of([np.abs(values).max(initial=0.0)]))
-    # All in one unit: what is summed may be of any of them.
+    # All in one unit, because sums may mix them.
     every = Column.of(values.T).scaled(1 / factor)
     parts = np.split(every.whole, values.shape[1])
     return [weight * Column(part, every.unit) for part in parts], factor

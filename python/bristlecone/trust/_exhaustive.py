@@ -1,4 +1,4 @@
-"""Every tree there is, for small problems: the least objective, found without any bound.
+"""Searches every tree of small problems for the least objective, without any bound.
 
 A tree is a leaf, or a split with a tree on either side. Only duplicate rows and binary features
 that do not divide the rows are left out; results for sets of rows are stored.
@@ -20,17 +20,17 @@ from bristlecone.trust._cells import Cells
 from bristlecone.trust._exact import Column, Floats
 from bristlecone.trust._statement import Statement
 
-# Digits of exact vectors; how near float64 is to them, at the least.
+# Bits of a digit of exact vectors, and the least precision of float64 compared with them.
 _DIGIT = 40
 _MASK = (1 << _DIGIT) - 1
 _NEAR = 1e-12
 
-# Measured: work of a leaf of few statistics in units of 10 ns, rows that double it, and work of
-# a pair of cost vectors.
+# Measured: work of a leaf with few statistics in units of 10 ns, the number of rows that doubles
+# it, and the work of a pair of cost vectors.
 _PER_LEAF, _ROWS, _PER_PAIR = 40.0, 1000.0, 100.0
 # Work of the cost of a cell, and of one row and statistic in its sum.
 _PER_CELL, _PER_PRODUCT = 4.0, 0.01
-# Cells of all statistics that are held at once, in parts: half a gigabyte.
+# Most cells of all statistics that are stored at once: half a gigabyte.
 _MOST_CELLS = 5e6
 
 
@@ -58,7 +58,7 @@ class Limits:
 
 
 def distinct_features(answers: NDArray[np.bool_]) -> list[int]:
-    """Features that divide the rows; of those that divide them alike, only one."""
+    """Features that divide the rows; of features that divide them in the same way, only one."""
     seen: dict[bytes, int] = {}
     for feature, column in enumerate(answers.T):
         if column.all() or not column.any():
@@ -115,7 +115,7 @@ def better_tree(
     """
     counts = np.ones((answers.shape[0], 2))
     counts[:, 1] = 0.0 if event is None else event
-    # Rows of the same answers stay together in every tree: their sums are all that counts.
+    # Rows with the same answers stay together in every tree, so only their sums matter.
     packed = np.packbits(answers, axis=1)
     _, first, place = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     place, n = place.ravel(), len(first)
@@ -135,7 +135,7 @@ def _searched(
     value: Fraction,
     allowed: float,
 ) -> float | None:
-    """The same over distinct rows; ``place`` is that of each row among them."""
+    """The same over distinct rows; ``place`` is the position of each row among them."""
     n, n_features = kept.shape
     if statement.is_concave:
         columns = [column.by_group(place, n) for column in statement.columns]
@@ -157,7 +157,7 @@ def _searched(
 
 
 class _Search(ABC):
-    """Shared by both kinds of search: sums of the sides of all features at a node."""
+    """The common part of both searches: sums of the sides of all features at a node."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class _Search(ABC):
 
 
 class _Sums(_Search):
-    """Costs are numbers: the least for every number of leaves, shape (most leaves + 1,)."""
+    """Costs are numbers: the least cost for every number of leaves, shape (most leaves + 1,)."""
 
     def found(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> Floats:
         most = min(self.limits.leaves, 2 ** min(depth, 30))
@@ -244,7 +244,7 @@ class _Sums(_Search):
 
 
 class _Vectors(_Search):
-    """Costs are vectors: the total costs of all trees, with the number of leaves before them."""
+    """Costs are vectors: the total costs of all trees, each preceded by its number of leaves."""
 
     def alone(self, rows: NDArray[np.bool_]) -> NDArray[Any]:
         """Vectors of these rows as one leaf, by its labels."""
@@ -269,7 +269,7 @@ class _Vectors(_Search):
         return self.distinct(np.concatenate(found))
 
     def distinct(self, costs: NDArray[Any]) -> NDArray[Any]:
-        """One of those that differ only by rounding."""
+        """One of each group of vectors that differ only by rounding."""
         if len(costs) < 2:
             return costs
         scale = np.abs(costs).max(axis=0)
@@ -284,10 +284,10 @@ class _Vectors(_Search):
 
 
 class _Exact(_Vectors):
-    """Vectors that are linear in the sums, without rounding.
+    """Exact vectors that are linear in the sums.
 
-    Every number is a whole one in base 2^40, the last digit signed; the digits of a kind stand
-    together.
+    Every number is a whole number in base 2^40, with a signed last digit; digits of the same
+    position are adjacent.
     """
 
     def __init__(
@@ -307,7 +307,7 @@ class _Exact(_Vectors):
             dtype=np.int64,
         )  # fmt: skip
         statistics = digits.reshape(-1, len(rows[0])).T
-        # Sums of digits stay below 2^53 of so many rows; else 64 bits hold them.
+        # Sums of digits over so many rows stay below 2^53; otherwise 64 bits hold them.
         if len(statistics) < 2 ** (52 - _DIGIT):
             statistics = statistics.astype(np.float64)
         else:
@@ -349,7 +349,7 @@ class _Exact(_Vectors):
             scale = 2.0 ** (_DIGIT * np.arange(self.n_digits))
             near = (parts * scale[:, None]).sum(axis=1) * np.array([float(u) for u in units])
             values = self.values(np.column_stack([costs[:, 0], near]), allowed + _NEAR)
-            # Differences of measures between 0 and 1 cancel; sums are off by a part of themselves.
+            # Differences of measures between 0 and 1 cancel; sums have a relative error.
             margin = _NEAR * (np.abs(values) + abs(float(value)) + (not self.statement.is_sum))
             low = values - margin < float(value)
             costs, parts = costs[low], parts[low]

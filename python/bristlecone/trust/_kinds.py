@@ -119,6 +119,6 @@ def read_rows(tree: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Rows:
 
 
 def statement_of(tree: Any, rows: Rows) -> Statement | None:
-    """The objective that the certificate names; None where it is none of rows (soft trees)."""
+    """The objective that the certificate names; None if it is not one of rows (soft trees)."""
     objective = kind_of(tree).objective
     return None if objective is None else objective(tree, rows)

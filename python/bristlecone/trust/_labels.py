@@ -1,4 +1,4 @@
-"""Trees that give labels by the weights of the classes, fair ones among them."""
+"""Trees that assign labels by the weights of the classes, including fair ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bristlecone.trust._statement import ROUNDING, Statement, differences, like,
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
-    """Labels, with weights by class where the tree has some."""
+    """Labels, with weights by class if the tree has any."""
     classes, codes, kept = labelled(y, weight, table.n_rows)
     asked = tree.certificate_.parameters["class_weight"]
     if asked is not None:
@@ -112,7 +112,7 @@ class _Classes(Statement):
         return impure.sum(axis=1)[:, None, None]
 
     def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:
-        # More weight of any class costs no less, whichever class it is.
+        # More weight of any class never costs less.
         units = [1.0] * len(sums) if self.unit is None else list(map(float, self.unit))
         low = np.array(
             [
@@ -120,7 +120,7 @@ class _Classes(Statement):
                 for one, error, unit in zip(sums, errors, units, strict=True)
             ]
         )
-        # Without differences of nearly equal sums.
+        # Without subtracting nearly equal sums.
         others = np.array([np.delete(low, k, axis=0).sum(axis=0) for k in range(len(low))])
         some = low > 0
         if self.name in ("accuracy", "balanced-accuracy"):
@@ -169,7 +169,7 @@ class _Measure(Statement):
             root = fractions([math.sqrt(one) for one in squared.tolist()])
         else:
             root = np.sqrt(squared)
-        # 1 − r without a difference of equal numbers.
+        # 1 − r without subtracting nearly equal numbers.
         above = (1 - squared) / (1 + root)
         return np.where(one_sided, 1, np.where(product >= 0, above, 1 + root))
 
@@ -177,7 +177,7 @@ class _Measure(Statement):
 class _FairLabels(Statement):
     """Misclassified weight of two classes under a limit on the differences between groups.
 
-    A cost vector has the errors and, for each rate that is compared and each pair of groups, the
+    A cost vector contains the errors and, for each compared rate and each pair of groups, the
     difference of the rates.
     """
 
@@ -204,20 +204,20 @@ class _FairLabels(Statement):
 
 
 def _by_class(rows: Rows, n_classes: int | None = None) -> list[Column]:
-    """Weight of each class; the real ones, also where a teacher has smoothed them."""
+    """Weight of each class; the real ones, even if a teacher has smoothed them."""
     codes, weight = rows.facts["labels"], Column.of(rows.weight)
     n_classes = len(rows.facts["classes"]) if n_classes is None else n_classes
     return [weight.where(codes == k) for k in range(n_classes)]
 
 
 def fair_limit(parameters: Mapping[str, Any]) -> tuple[str, float]:
-    """Which rates a fair classifier compares, and the limit on their differences."""
+    """The rates that a fair classifier compares, and the limit on their differences."""
     fairness = parameters["fairness"]
     return type(fairness).__name__, float(fairness.limit)
 
 
 def _compared(constraint: str, codes: Any) -> list[Bools]:
-    """Rows of each rate that is compared."""
+    """Rows of each compared rate."""
     return {
         "DemographicParity": [codes >= 0],
         "EqualityOfOpportunity": [codes == 1],
@@ -228,7 +228,7 @@ def _compared(constraint: str, codes: Any) -> list[Bools]:
 def check_leaves(
     tree: Any, rows: Rows, reached: Bools, checks: Checks, prices: Floats | None = None
 ) -> None:
-    """Shares of the classes, with the prices of the leaves if they have some, and labels."""
+    """Shares of the classes, with the prices of the leaves if there are any, and labels."""
     leaves, parameters = tree.leaves_, tree.certificate_.parameters
     codes, n_classes = rows.facts["labels"], len(rows.facts["classes"])
     nodes = tree.tree_

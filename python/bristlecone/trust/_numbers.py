@@ -51,7 +51,7 @@ class _SquaredError(Statement):
 
     def __init__(self, values: Floats, weights: Floats) -> None:
         weight, target = Column.of(weights), Column.of(values)
-        # Squares about any value cost the same; about the median few of them cancel.
+        # Squares about any value have the same cost; about the median few of them cancel.
         middle = float(np.sort(values)[len(values) // 2])
         centred, self.factor = of_size_one(target.minus(middle))
         self.factor **= 2
@@ -75,7 +75,7 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     leaves, nodes, target = tree.leaves_, tree.tree_, rows.facts["target"]
     shrinkage = float(tree.certificate_.parameters["shrinkage"])
     size = rows.weight @ reached
-    # Rates count by what they were exposed to.
+    # Rates are weighted by their exposures.
     weight = rows.weight * rows.facts.get("exposure", 1.0)
     means, sizes = exact_means(target, weight, reached.T)
     variance = _variances(target, weight, reached[:, nodes.leaves].T)
@@ -112,7 +112,7 @@ def _variances(values: Floats, weight: Floats, members: Bools) -> Floats:
 
 
 def _quantiles(values: Floats, weight: Floats) -> list[float]:
-    """Least value at or below which each share of the weight lies."""
+    """Smallest value such that each share of the weight is at or below it."""
     order = np.argsort(values, kind="stable")
     values, reached = values[order], np.cumsum(weight[order])
     found = []

@@ -19,12 +19,12 @@ RELATIVE = 1e-9
 
 
 def tolerance(terms: float) -> float:
-    """Largest difference that counts as none; ``terms`` is the mean absolute term of the tree."""
+    """Largest difference that is ignored; ``terms`` is the mean absolute term of the tree."""
     return RELATIVE * abs(terms)
 
 
 def is_optimal(objective: Real | float, lower_bound: Real | float, terms: float) -> bool:
-    """Whether a lower bound proves an objective to be least."""
+    """Whether a lower bound proves that an objective is the least."""
     return bool(objective - lower_bound <= tolerance(terms))  # type: ignore[operator]
 
 

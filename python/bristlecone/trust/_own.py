@@ -1,4 +1,4 @@
-"""Trees for a task of the user's own."""
+"""Trees for a custom task."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
 
 
 class Own(Statement):
-    """Costs by a task of the user's own."""
+    """Costs by a custom task."""
 
     price = 5.0
 
@@ -48,7 +48,7 @@ class Own(Statement):
         return costs[:, None, None]
 
     def doubt(self, sums: Any) -> float:
-        # Code of the user's own may magnify the rounding of its sums.
+        # Custom code may amplify the rounding of its sums.
         exact, found = self.candidates(sums), 0.0
         for k, off in enumerate(self.off.tolist()):
             for sign in (-off, off):
@@ -75,7 +75,7 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     pairs: Pairs = [("sum of [leaf, statistic]", sums, leaves.sums), ("cost", cost, leaves.cost)]
     if leaves.value is not None:
         pairs.append(("value of leaf", np.asarray(task.leaf_value(sums)), leaves.value))
-    # Code of the user's own may magnify the rounding of its sums.
+    # Custom code may amplify the rounding of its sums.
     scale = np.abs(statistics).sum(axis=0)
     pairs[0] = (*pairs[0], scale)
     checks.same("leaves of the task", f"{len(cost)} leaves", pairs, scale=float(scale.max()))

@@ -1,7 +1,7 @@
-"""Survival estimates as they are defined, in plain NumPy.
+"""Survival estimates straight from their definitions, in plain NumPy.
 
-This code is a second implementation on purpose: :mod:`bristlecone.trust` shares no code with the
-fit, and an error there is not repeated here. Definitions: docs/maths/likelihood.md and
+This is deliberately a second implementation: :mod:`bristlecone.trust` shares no code with the fit,
+so an error there is not repeated here. Definitions: docs/maths/likelihood.md and
 docs/maths/brier.md.
 """
 
@@ -47,7 +47,7 @@ class Lifetimes:
         return self._at_risk(Column.of(weight)).floats()
 
     def _at_risk(self, weight: Column) -> Column:
-        """The same exactly: late heavy rows cancel. Times up to the entry do not count the row."""
+        """The same exactly, because heavy rows that enter late cancel."""
         assert self.entry is not None
         n = self.times.size
         place = np.searchsorted(self.times, self.time)
@@ -57,7 +57,7 @@ class Lifetimes:
 
     @cached_property
     def hazard(self) -> Floats:
-        """Share of the risk set that has the event at each time."""
+        """Share of the risk set with the event at each time."""
         died = self.left(self.weight * self.event)
         at_risk = self.at_risk(self.weight)
         return np.minimum(np.divide(died, at_risk, out=np.zeros_like(died), where=died > 0), 1.0)
@@ -89,13 +89,13 @@ class Lifetimes:
 
     @property
     def censoring(self) -> Floats:
-        """G at each time: Kaplan–Meier of the censoring, all rows with time >= t at risk at t."""
+        """G at each time: Kaplan–Meier of the censoring; rows with time >= t are at risk at t."""
         return self._staying(~self.event).cumprod()
 
     def _staying(self, leaves: NDArray[np.bool_]) -> Floats:
         """Share of the risk set that does not leave in this way at each time, without entry.
 
-        Sums of those who stay: differences would cancel for weights of different size.
+        Computed from what stays, because differences cancel if weights differ in size.
         """
         gone, others = self.left(self.weight * leaves), self.left(self.weight * ~leaves)
         later = np.append((gone + others)[:0:-1].cumsum()[::-1], 0.0)
@@ -130,9 +130,9 @@ def _antitonic(values: Floats, weight: Floats) -> Floats:
 
 
 def antitonic_curve(dead: Floats, alive: Floats, share: Floats) -> Floats:
-    """Non-increasing S of least Σ share (S² dead + (1 − S)² alive); where nothing counts as before.
+    """Non-increasing S with the least Σ share (S² dead + (1 − S)² alive).
 
-    All of shape (n_times,).
+    If both terms are zero, S keeps its previous value. All have shape (n_times,).
     """
     weight = (dead + alive) * share
     counts = weight > 0

@@ -23,7 +23,7 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     """Treatments, with the estimated outcome of each in every row.
 
     Models that estimated propensity scores or outcomes are fitted again. What follows from them is
-    computed here, except the scores of censored outcomes, which come with them.
+    computed here, except the scores of censored outcomes, which come with the models.
     """
     if "treatment" not in more:
         raise TypeError("verify needs treatment for a PolicyTree")
@@ -85,7 +85,7 @@ def _propensity(
 
 
 class Rewards(Statement):
-    """Minus the outcomes of the treatments given, some of which may have capacities.
+    """Negative outcomes of the assigned treatments, some of which may have capacities.
 
     A leaf without enough rows of every treatment costs infinity.
     """
@@ -95,7 +95,8 @@ class Rewards(Statement):
         capacities = parameters["capacities"] or {}
         self.fewest = int(parameters["min_samples_treatment"])
         if self.fewest and tree.certificate_.status == "reestimated":
-            # Leaves that were estimated from other rows than their splits may have any.
+            # Leaves that were estimated from other rows than their splits may have any number of
+            # rows.
             self.fewest = 0
         weight = Column.of(rows.weight)
         self.columns, self.factor = weighted(rows.facts["rewards"], weight)
@@ -176,7 +177,7 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
 
 
 def _covariance(values: Floats, weight: Floats, stated: Floats) -> tuple[Floats, Floats, Any]:
-    """Covariance of the errors of means, what is stated, and the size of its terms."""
+    """Covariance of the errors of means, the stated covariance, and the size of its terms."""
     share = weight / weight.sum()
     unit = np.abs(values).max(initial=0.0) or 1.0
     scaled = values / unit

@@ -1,4 +1,4 @@
-"""The objective value of a tree from its rows, and its lower bound from every tree there is."""
+"""The objective value of a tree from its rows, and its lower bound from a search of all trees."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Value:
         self.doubt += (drift or 0.0) * abs(self.terms)
 
     def value(self, statement: Statement, allowed: float) -> Any:
-        """Objective; infinite where a limit is exceeded by more than ``allowed``."""
+        """Objective; infinite if a limit is exceeded by more than ``allowed``."""
         own = statement.value(self.costs[None, :], allowed)[0]
         return own + (self.penalty if isinstance(own, Fraction) else float(self.penalty))
 
@@ -87,9 +87,9 @@ class Value:
 def slack_of(
     tree: Any, X: Any, y: Any, smoothed: NDArray[np.float64] | None = None, **given: Any
 ) -> float:
-    """Largest difference between objectives of a fitted tree's problem that counts as none.
+    """Largest difference between objectives of a fitted tree's problem that is ignored.
 
-    ``smoothed`` are the outcomes that the search is for, where a teacher has smoothed them.
+    ``smoothed`` are the outcomes that the search used, if a teacher has smoothed them.
     """
     rows, drift = read_rows(tree, X, y, given), None
     if smoothed is not None:
@@ -119,7 +119,7 @@ def check_training_loss(tree: Any, real: Value, checks: Checks) -> None:
 
 
 def check_labels(tree: Any, statement: Statement, own: Value, checks: Checks) -> None:
-    """Labels of the leaves, and limits that labels or curves keep."""
+    """Labels of the leaves, and the limits on labels or curves."""
     nodes, found, candidates = tree.tree_, tree.certificate_, own.candidates
     # Labels under a limit on groups stay those of the search.
     if statement.is_scalar and candidates.shape[1] > 1:
@@ -168,7 +168,7 @@ def check_improvements(tree: Any, statement: Statement, own: Value, checks: Chec
 def check_proof(
     tree: Any, rows: Rows, statement: Statement, own: Value, checks: Checks, most_work: float
 ) -> None:
-    """The lower bound, by a search through every tree where that is small."""
+    """The lower bound, by a search of every tree if that is small enough."""
     found = tree.certificate_
     if not found.is_searched:
         checks.skip("lower bound", "none", f"{with_article(found.status)} tree has no lower bound")
@@ -177,7 +177,7 @@ def check_proof(
     shown = f"{found.lower_bound:.10g} ({found.status}, gap {gap:.3g})"
     off = tolerance(own.terms) + own.doubt
     objective, bound = own.objective, found.lower_bound
-    # A claim of optimality needs the objective that the tree has, not the one that it reports.
+    # A claim of optimality refers to the true objective of the tree, not to the reported one.
     proven = is_optimal(objective, bound + own.doubt, own.terms)
     if bound > objective + off or (found.status == "optimal" and not proven):
         checks.holds("lower bound", False, f"the objective {float(objective):.17g}", shown)
@@ -221,10 +221,10 @@ def check_proof(
 
 
 def searched_features(tree: Any, rows: Rows) -> list[bool]:
-    """Whether a threshold of the search divides all rows as each feature does.
+    """Whether a threshold of the search divides all rows in the same way as each feature.
 
-    A threshold is midway between values of its node. Beyond the node it may divide the rows as one
-    that had too little support, or put missing values on the other side.
+    A threshold lies midway between values of its node. Outside the node it may divide the rows like
+    one that had too little support, or put missing values on the other side.
     """
     encoder, weight = tree.encoder_, rows.weight
     fills = {schema.name: schema.fill for schema in encoder.columns_}
@@ -246,7 +246,7 @@ def searched_features(tree: Any, rows: Rows) -> list[bool]:
 
 
 def _labels(tree: Any, candidates: Any) -> NDArray[np.int64]:
-    """Candidate that each leaf takes: the label it gives."""
+    """Candidate of each leaf: the label that it assigns."""
     nothing: NDArray[np.int64] = np.zeros(tree.tree_.n_leaves, dtype=np.int64)
     label: NDArray[np.int64] = getattr(tree.leaves_, "label", nothing)
     return label if candidates.shape[1] > 1 else nothing
@@ -268,7 +268,7 @@ def _split_costs(tree: Any, statement: Statement, sums: Any) -> Any:
 
 
 def _limits(tree: Any, rows: Rows) -> Limits:
-    """Limits of the search, as its parameters and settings state them."""
+    """Limits of the search, from its parameters and settings."""
     found = tree.certificate_
     parameters, n = found.parameters, len(rows.weight)
     leaves = parameters["max_leaf_nodes"]

@@ -154,7 +154,7 @@ def rows_of(
     outcomes: Any,
     facts: Any,
 ) -> Rows:
-    """Rows of which some are kept."""
+    """A set of rows of which some are kept."""
     answers, columns = answers_of(tree, table)
     if len(answers) != len(kept):
         raise ValueError(f"X has {len(answers)} rows, the outcomes have {len(kept)}")
@@ -174,14 +174,14 @@ def _taken(columns: list[Values], kept: NDArray[np.bool_]) -> list[Values]:
 
 
 def kept_rows(weight: Floats | None, n: int) -> NDArray[np.bool_]:
-    """Whether each of the rows that were given has a weight."""
+    """Whether each given row has a positive weight."""
     return np.ones(n, dtype=bool) if weight is None else weight > 0
 
 
 def groups_of(
     table: Table, more: Mapping[str, Any], column: Any, kept: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The groups of kept rows in sorted order, and the place of every kept row's."""
+    """The groups of kept rows in sorted order, and the position of every kept row's group."""
     values = more.get("sensitive_features")
     if values is None and column is None:
         raise ValueError("verify needs the groups: pass sensitive_features")
@@ -209,7 +209,7 @@ def labelled(
 def check_groups(
     rows: Rows, of_row: Floats, compared: Sequence[Bools], groups: Any, checks: Checks
 ) -> None:
-    """Check the means of a value of the rows in each group, over each of the sets compared."""
+    """Check the means of a value over the rows of each group, for each compared set."""
     weight = rows.facts.get("group weight", rows.weight)
     means = np.empty((len(rows.facts["groups"]), len(compared)))
     for (k, rate), _ in np.ndenumerate(means):

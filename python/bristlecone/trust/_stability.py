@@ -22,7 +22,7 @@ from bristlecone.metrics import concordance_index_censored
 from bristlecone.trust._alternatives import key, search_again
 from bristlecone.trust._exact import Floats
 
-# Rows whose shared leaves are counted for every pair, at most.
+# Most rows whose shared leaves are counted for every pair.
 _MOST_PAIRED = 2000
 
 
@@ -162,7 +162,7 @@ def stability(
 
 
 def _searched(rerun: Again, drawn: NDArray[np.int64]) -> Any:
-    """Tree over these rows; None without one, because no event was drawn or no tree is allowed."""
+    """Tree over these rows; None if no event was drawn or no tree is allowed."""
     search, problem, _ = rerun
     data, features = problem.data, problem.features.take(drawn)
     n = len(problem.features)
@@ -231,7 +231,7 @@ class _Tally:
         self.optimisms.append(apparent - _score(other, leaf, data, every))
 
     def _compare(self, mine: int, other: int, structure: Any, features: BinaryMatrix) -> None:
-        """Compare splits from the root down, as long as they divide the rows alike."""
+        """Compare splits from the root down, as long as they divide the rows in the same way."""
         own = self.tree.tree_
         if own.is_leaf[mine]:
             return

@@ -1,4 +1,4 @@
-"""Definition of an objective, over sums of the rows of a leaf."""
+"""Definition of an objective as a function of sums over the rows of a leaf."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bristlecone.trust._exact import Column, Floats
 
-# Rounding of a cost in float64, relative to the size of its terms: some thirty operations.
+# Rounding of a cost in float64, relative to the size of its terms: about thirty operations.
 ROUNDING = 2.0**-47
 
 
@@ -68,7 +68,7 @@ class Statement(ABC):
 
     @property
     def is_scalar(self) -> bool:
-        """Whether the best label of a leaf, and its cost, follow from its own rows alone."""
+        """Whether the best label of a leaf, and its cost, depend only on its own rows."""
         return self.is_sum and not self.is_limited
 
     @cached_property
@@ -100,14 +100,14 @@ class Statement(ABC):
         return 0.0
 
     def value(self, costs: Any, allowed: float) -> Any:
-        """Objective without penalty of summed cost vectors (m, n_components).
+        """Objective without penalty for summed cost vectors (m, n_components).
 
-        Infinite where a limit is exceeded by more than ``allowed``, as ``room`` has it.
+        Infinite if a limit is exceeded by more than ``allowed``, which ``room`` interprets.
         """
         return costs[:, 0] * (like(self.factor / self.total, costs))
 
     def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:
-        """No more than the cost of leaves whose sums, one array each, are off by these errors."""
+        """Lower bound on the cost of leaves whose sums have these errors, one array each."""
         raise NotImplementedError
 
     def split_costs(self, sums: Any, asked: tuple[int, ...], n_features: int) -> Any:
@@ -127,12 +127,12 @@ def sums_of(columns: Sequence[Column], members: NDArray[np.bool_]) -> NDArray[An
 
 
 def like(number: Fraction, values: Any) -> Any:
-    """A fraction beside fractions, a float beside floats."""
+    """A fraction if others are fractions, a float if they are floats."""
     return number if values.dtype == object else float(number)
 
 
 def within(value: Any, limit: float, allowed: float) -> Any:
-    """Whether a limit on a share is kept, but for so much of the whole."""
+    """Whether a limit on a share is kept, up to an allowance relative to the whole."""
     if allowed == np.inf:
         return np.ones(value.shape, dtype=bool)
     most = Fraction(limit) + Fraction(allowed)

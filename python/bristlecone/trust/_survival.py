@@ -1,4 +1,4 @@
-"""Survival objectives as they are defined, and what they are made of. Definitions: docs/maths."""
+"""Survival objectives straight from their definitions (docs/maths), and their parts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bristlecone.trust._statement import ROUNDING, Statement, differences, like,
 
 
 class Counted(Statement):
-    """Half the Poisson deviance of counts given what they were exposed to.
+    """Half the Poisson deviance of counts given their exposure.
 
-    With hazards for exposures and events for counts it is the loss of proportional hazards
+    With hazards as exposures and events as counts, this is the loss of proportional hazards
     (Huisman et al., AAAI-24, eq. 20), with the prior.
     """
 
@@ -42,13 +42,14 @@ class Counted(Statement):
         self.total, self.prior = weight.sum(), prior
 
     def _fitted(self, sums: Any) -> Any:
-        """Amount by which the relative hazards of leaves lower their loss."""
+        """Amount by which the leaves' relative hazards lower their loss."""
         prior = like(Fraction(self.prior), sums)
         events, hazard = sums[:, 0] + prior, sums[:, 1] + prior
         some = events > 0
         ratio = log_ratio(np.where(some, events, hazard), hazard)
         if ratio.dtype != object:
-            # Beside a large prior both have lost the last digits of the sums, the difference none.
+            # Next to a large prior both have lost the last digits of the sums, but not their
+            # difference.
             excess = np.where(some, (sums[:, 0] - sums[:, 1]) / hazard, 0.0)
             near = np.abs(excess) < 0.5
             ratio = np.where(near, np.log1p(np.where(near, excess, 0.0)), ratio)
@@ -58,7 +59,7 @@ class Counted(Statement):
         return (sums[:, 2] - self._fitted(sums))[:, None, None]
 
     def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
-        # θ times the hazard of a leaf, a term of its log-likelihood, is its events.
+        # θ times the hazard of a leaf, a term of its log-likelihood, equals its events.
         size = sums_of(self.sizes, members)[:, 0] + np.abs(self._fitted(sums)) + sums[:, 0]
         return size[:, None]
 
@@ -76,7 +77,7 @@ class Counted(Statement):
             cost = sums[2] - errors[2] - fitted - ROUNDING * size
             found = cost if found is None else np.minimum(found, cost)
         assert found is not None
-        # No hazard, no time at risk: an infinite ratio bounds nothing.
+        # Without hazard or time at risk, an infinite ratio bounds nothing.
         return np.where(np.isnan(found), -np.inf, found)
 
 
@@ -91,7 +92,7 @@ class Likelihood(Counted):
         self.lives = lives
 
     def theta(self, sums: Floats) -> Floats:
-        """Relative hazard of leaves; half an event where there is none and no prior."""
+        """Relative hazard of leaves; half an event if there is none and no prior."""
         events, hazard = sums[:, 0] + self.prior, sums[:, 1] + self.prior
         return np.where(events > 0, events, 0.5) / hazard
 
@@ -105,7 +106,7 @@ class Likelihood(Counted):
 class _Brier(Statement):
     """Integrated Brier score (Zhang et al., AISTATS 2024, eqs. 1–2).
 
-    Every term is positive: sums in float64 are off by at most the roundings on the way.
+    Every term is positive, so sums in float64 are off by at most the roundings on the way.
     """
 
     def __init__(self, lives: Lifetimes, curve: str) -> None:
@@ -139,7 +140,7 @@ class _Brier(Statement):
             pairs = zip(*self.terms(sums), strict=True)
             return np.array([antitonic_curve(*pair, self.share) for pair in pairs])
         censored, died = np.split(sums, 2, axis=1)
-        # Those who stay as a sum: nothing cancels for weights of different size.
+        # What stays is a sum, so nothing cancels if weights differ in size.
         stay = censored + _later(censored + died)
         share = np.divide(stay, stay + died, out=np.ones_like(died), where=died > 0)
         return np.asarray(share.cumprod(axis=1))
@@ -169,8 +170,8 @@ class _FairSurvival(Statement):
         self.inner, self.limit, self.tau, self.total = inner, limit, tau, inner.total
         self.price = 2 * inner.price
         self.rounding = max(inner.rounding, 1e-12)
-        # Curves of so many steps: what the engine has room for (docs/maths/fair-survival.md), and
-        # what either has made of a difference that it finds within.
+        # Allowance of the engine for curves with this many steps (docs/maths/fair-survival.md), and
+        # the rounding of a difference that it accepts, on either side.
         self.room = 3 * (8 * np.unique(rows.facts["time"]).size + 128) * 2.0**-53, 0.0
 
     @cached_property
@@ -205,7 +206,7 @@ def lifetimes(rows: Rows) -> Lifetimes:
 
 
 def exact_hazards(lives: Lifetimes) -> Column:
-    """Λ of every row between entry and time, to 2^-128 of any share; 1/(W + 1) where that is 0.
+    """Λ of every row between entry and time, to 2^-128 of any share; 1/(W + 1) if that is 0.
 
     Without any event, all are 0.
     """
@@ -234,24 +235,24 @@ def exact_hazards(lives: Lifetimes) -> Column:
 
 
 def row_hazards(lives: Lifetimes) -> Floats:
-    """Λ of every row between entry and time; 1/(W + 1) where that is 0."""
+    """Λ of every row between entry and time; 1/(W + 1) if that is 0."""
     return exact_hazards(lives).floats()
 
 
 def brier_terms(lives: Lifetimes) -> tuple[Floats, Floats]:
-    """Shares of [0, last time] after each time, and 1/G, which is 0 where G is."""
+    """Shares of [0, last time] after each time, and 1/G, which is 0 where G is 0."""
     times, survival = lives.times, lives.censoring
     inverse = np.divide(1.0, survival, out=np.zeros(times.size), where=survival > 0)
     return np.diff(times, append=times[-1]) / times[-1], inverse
 
 
 def prior_of(value: Any) -> float:
-    """Pseudo-events that a value of the parameter means."""
+    """Pseudo-events for a value of the parameter."""
     return 10.0 if isinstance(value, str) else float(value)
 
 
 def greedy_objective(tree: Any, rows: Rows) -> Statement:
-    """Objective that a ``GreedySurvivalTree`` reports, whatever it was grown by."""
+    """Objective that a ``GreedySurvivalTree`` reports, for any criterion."""
     return Likelihood(rows, prior_of(tree.certificate_.parameters["prior"]))
 
 

@@ -1,4 +1,4 @@
-"""Rows of survival trees, and what their leaves know and predict."""
+"""Rows of survival trees, and the statistics and predictions of their leaves."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def read_soft_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[s
     """Rows of a soft tree, which penalises a distance of groups and has no limit to check."""
     rows = read_lifetimes(tree, table, y, weight, {})
     time = rows.facts["time"]
-    # A time of 0 has no logarithm: half the least positive one takes its place.
+    # A time of 0 has no logarithm and is replaced by half the smallest positive time.
     rows.facts["time"] = np.where(time > 0, time, time[time > 0].min() / 2)
     return rows
 
 
 def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
-    """Counts, relative hazards, curves, follow-up, and what is predicted from them."""
+    """Counts, relative hazards, curves, follow-up, and predictions from these."""
     leaves, lives = tree.leaves_, lifetimes(rows)
     thinned = CURVE_ERROR in tree.certificate_.facts
     hazard = rows.weight * row_hazards(lives)
@@ -154,7 +154,7 @@ def _check_predictions(
     checks: Checks,
     thinned: bool,
 ) -> None:
-    """Curves that are predicted, at all training times, and the groups they are compared by."""
+    """Predicted curves at all training times, and the values that compare groups."""
     leaves, parameters = tree.leaves_, tree.certificate_.parameters
     brier = parameters.get("objective") == "brier"
     curve = parameters["leaf_curve"]
@@ -180,7 +180,7 @@ def _check_predictions(
             survival = _kaplan_meier(tree, lives, reached, float(shrinkage))
         else:
             survival = _brier_optimal(tree, lives, reached, float(shrinkage))
-            # In steps so short that they are no share of the score a curve may be anything.
+            # In steps too short to affect the score, a curve may have any value.
             lasting = np.append(brier_terms(lives)[0][:-1] > 0, True)
         pairs.append(("survival", survival[:, lasting], leaves.survival_at(lives.times[lasting])))
     checks.same("predictions", f"{curve} curves", pairs, scale=1.0)
@@ -196,7 +196,7 @@ def _check_predictions(
 def _thetas(
     tree: Any, rows: Rows, hazard: Floats, reached: Bools, shrinkage: float, prior: float
 ) -> Floats:
-    """θ as it is predicted."""
+    """The predicted θ."""
     events = (rows.weight * rows.facts["event"]) @ reached
     sums = hazard @ reached
     if shrinkage == 0:
@@ -212,7 +212,7 @@ def _thetas(
 
 
 def _kaplan_meier(tree: Any, lives: Lifetimes, reached: Bools, shrinkage: float) -> Floats:
-    """Kaplan–Meier of the leaves, shrunk: λ pseudo-rows with the curve of the parent."""
+    """Kaplan–Meier of the leaves, shrunk by λ pseudo-rows with the curve of the parent."""
     if shrinkage == 0:
         of_leaves = (replace(lives, weight=lives.weight * reached[:, k]) for k in tree.tree_.leaves)
         return np.array([leaf.kaplan_meier for leaf in of_leaves])
@@ -237,7 +237,7 @@ def _kaplan_meier(tree: Any, lives: Lifetimes, reached: Bools, shrinkage: float)
 
 
 def _brier_optimal(tree: Any, lives: Lifetimes, reached: Bools, shrinkage: float) -> Floats:
-    """Curves of least Brier score, shrunk: λ times the squared distance to the parent's."""
+    """Curves of least Brier score, shrunk by λ times the squared distance to the parent's."""
     share, inverse = brier_terms(lives)
 
     def terms(node: int) -> tuple[Floats, Floats]:

@@ -17,20 +17,20 @@ from bristlecone.trust._compare import Checks
 from bristlecone.trust._exact import Floats
 from bristlecone.trust._rows import Rows
 
-# An objective may differ by so many times what the moments of its outcomes differ by.
+# An objective may differ by this many times the difference of its outcomes' moments.
 _PER_DRIFT = 10.0
 
 
 def with_smoothed(rows: Rows, smoothed: Floats) -> Rows:
-    """The rows with smoothed outcomes for the objective; the real ones, which leaves need, stay."""
+    """The rows with smoothed outcomes for the objective; leaves keep the real ones."""
     return replace(rows, facts={**rows.facts, "smoothed": smoothed})
 
 
 def drift_of(tree: Any, rows: Rows, smoothed: Floats) -> float:
     """Share of the objective that may differ because the outcomes were computed again.
 
-    On another machine the predictions of a teacher may have other last digits; how far they are
-    off follows from the moments in the certificate.
+    On another machine the predictions of a teacher may differ in their last digits; the moments in
+    the certificate show by how much.
     """
     found, stated = moments(smoothed, rows.weight), tree.certificate_.teacher.moments
     size = max(abs(found[2]), abs(found[3])) or 1.0
@@ -40,7 +40,7 @@ def drift_of(tree: Any, rows: Rows, smoothed: Floats) -> float:
 def check_teacher(
     tree: Any, X: Any, y: Any, given: Mapping[str, Any], rows: Rows, checks: Checks
 ) -> Floats | None:
-    """Smoothed outcomes by a teacher that is fitted again; None where there are none to compare."""
+    """Smoothed outcomes by a teacher that is fitted again; None if there are none to compare."""
     found = tree.certificate_
     known, parameters = found.teacher, found.parameters
     try:
@@ -69,7 +69,7 @@ def estimated_again(tree: Any, X: Any, y: Any, weight: Any, more: Mapping[str, A
     """The rewards of the fit by models that are fitted again."""
     parameters = dict(tree.certificate_.parameters)
     for name in ("outcome_model", "propensity_model"):
-        # A file holds no model of the user's own; it may have been set since.
+        # A file does not contain a custom model, which may have been set since.
         if parameters[name] is None:
             parameters[name] = getattr(tree, name)
     with warnings.catch_warnings():

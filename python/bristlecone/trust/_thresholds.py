@@ -111,7 +111,7 @@ def threshold_gap(
             f"{type(problem.encoder).__name__} does not report the columns of its features; "
             "threshold_gap needs a tree over a BinaryEncoder"
         )
-    # All features of the tree are among these, whatever it left out for lack of support.
+    # All features of the tree are among these, even those that it left out for lack of support.
     encoder = clone(problem.encoder)
     encoder.set_params(thresholds="all", min_support=0.0, max_features=None)
     limits = replace(search.limits, time_limit=time_limit)

@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 class Sample(NamedTuple):
-    """Outcomes from which a model places its knots and guesses its first parameters.
+    """Outcomes from which a model places its knots and chooses its first parameters.
 
     ``y`` float64 (n,) is log time, ``event`` bool (n,), ``weight`` float64 (n,) of sum 1.
     """
@@ -45,7 +45,7 @@ class LeafModel(ABC):
     """A family of survival curves with linear predictor u and q further shape parameters.
 
     Everything broadcasts over k curves and n times: ``linear`` has shape (k, n) or (k, 1),
-    ``shape`` (k, q) and ``clock`` (c, n), what the model needs to know of the times. Times are
+    ``shape`` (k, q), and ``clock`` (c, n) contains what the model needs about the times. Times are
     logarithms y = log t in a unit near the event times. A new model is one file that defines the
     abstract methods, and its name in ``MODELS``.
     """
@@ -57,7 +57,7 @@ class LeafModel(ABC):
     @classmethod
     @abstractmethod
     def prepare(cls, sample: Sample, n_knots: int) -> LeafModel:
-        """Model with whatever depends on the training outcomes, such as knots."""
+        """The model with everything that depends on the training outcomes, such as knots."""
 
     @abstractmethod
     def clock(self, y: Floats) -> Floats:
@@ -65,7 +65,7 @@ class LeafModel(ABC):
 
     @abstractmethod
     def start(self, sample: Sample) -> tuple[float, Floats]:
-        """Linear predictor and shape (q,) near the best without features."""
+        """Linear predictor and shape (q,) near the optimum without features."""
 
     @abstractmethod
     def loss(self, linear: Floats, shape: Floats, clock: Floats, event: Floats) -> Loss:
@@ -85,7 +85,7 @@ class LeafModel(ABC):
 
     @abstractmethod
     def log_time(self, share: Floats, linear: Floats, shape: Floats) -> Floats:
-        """Log time by which ``share`` (m,) of a curve has had the event, shape (k, m).
+        """Log time at which a ``share`` (m,) of a curve has had the event, shape (k, m).
 
         ``linear`` has shape (k, 1).
         """
@@ -104,7 +104,7 @@ class LeafModel(ABC):
 
     @classmethod
     def from_dict(cls, data: dict[str, list[float]]) -> LeafModel:
-        """Model from ``to_dict``; ValueError when it cannot be one."""
+        """Model from ``to_dict``; ValueError if it is invalid."""
         if data:
             raise ValueError(f"{cls.name} has nothing to remember")
         return cls()

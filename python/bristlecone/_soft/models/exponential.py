@@ -23,7 +23,7 @@ class Exponential(TransformationModel):
 
     @classmethod
     def prepare(cls, sample: Sample, n_knots: int) -> LeafModel:
-        """Nothing to prepare."""
+        """The model itself, which needs no preparation."""
         return cls()
 
     def clock(self, y: Floats) -> Floats:

@@ -12,13 +12,13 @@ class ScaleModel(TransformationModel):
     """Weibull or log-logistic by the link; the shape parameter is log α."""
 
     n_shape = 1
-    # α from a thousandth to a thousand: beyond, all events are at one time or spread over
-    # hundreds of orders of magnitude, and the likelihood has no maximum.
+    # α from 0.001 to 1000. Beyond, all events are at one time or spread over hundreds of orders of
+    # magnitude, and the likelihood has no maximum.
     shape_bounds = (-np.log(1e3), np.log(1e3))
 
     @classmethod
     def prepare(cls, sample: Sample, n_knots: int) -> LeafModel:
-        """Nothing to prepare."""
+        """The model itself, which needs no preparation."""
         return cls()
 
     def clock(self, y: Floats) -> Floats:

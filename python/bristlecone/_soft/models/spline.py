@@ -1,9 +1,9 @@
 """Leaves with a natural cubic spline of log time (Royston & Parmar 2002), monotone by design.
 
 The derivative s' of a natural cubic spline with m internal knots is a quadratic spline that is
-constant outside the boundary knots. In the B-splines N_j of that space (m + 1 of them, which add
-up to 1) it is s' = Σ c_j N_j with c_j = exp(φ_j) > 0: positive everywhere, so that no row ever
-has a negative hazard. φ = 0 is s' = 1, a constant hazard (or odds in proportion to time).
+constant outside the boundary knots. In the B-splines N_j of that space (m + 1 of them, which add up
+to 1) it is s' = Σ c_j N_j with c_j = exp(φ_j) > 0. It is positive everywhere, so no row has a
+negative hazard. φ = 0 means s' = 1, a constant hazard (or odds in proportion to time).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bristlecone._soft.models.base import Floats, LeafModel, Sample
 from bristlecone._soft.models.transformation import HazardLink, Index, OddsLink, TransformationModel
 
 _DEGREE = 2
-# Slopes of the start: the least squares line may be level or fall where there are few events.
+# Slopes of the start. The least squares line may be flat or fall if there are few events.
 _LEAST_SLOPE, _MOST_SLOPE = 0.1, 10.0
 _BISECTIONS = 80
 
@@ -25,7 +25,7 @@ _BISECTIONS = 80
 def spline_knots(sample: Sample, n_knots: int) -> Floats:
     """Boundary and internal knots: extremes and percentiles of the uncensored log times.
 
-    Tied times may leave fewer than ``n_knots`` distinct internal knots; with all events at one
+    Tied times may leave fewer than ``n_knots`` distinct internal knots. If all events are at one
     time there is none, and the slope is constant.
     """
     y = np.sort(sample.y[sample.event])
@@ -60,7 +60,7 @@ class SplineModel(TransformationModel):
         padded = np.concatenate(
             [np.repeat(self.knots[0], _DEGREE), self.knots, np.repeat(self.knots[-1], _DEGREE)]
         )
-        # Level ends: the first two coefficients are equal, and so are the last two.
+        # Flat ends: the first two coefficients are equal, and so are the last two.
         rows = np.arange(len(self.knots) + 1)
         column = np.clip(rows - 1, 0, self.n_shape - 1)
         self._slope = BSpline(padded, np.eye(self.n_shape)[column], _DEGREE)
@@ -119,7 +119,7 @@ class SplineModel(TransformationModel):
         q = self.n_shape
         area = [c[:, j : j + 1] * clock[1 + j] for j in range(q)]
         basis = [c[:, j : j + 1] * clock[1 + q + j] for j in range(q)]
-        # Sums in a fixed order: a row's curve does not depend on the rows beside it.
+        # Sums in a fixed order, so that a row's curve does not depend on the other rows.
         slope = sum(basis[1:], basis[0])
         return Index(
             linear + sum(area[1:], area[0]),

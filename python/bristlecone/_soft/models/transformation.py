@@ -20,7 +20,7 @@ from bristlecone._soft.models.base import Floats, LeafModel, Loss, Sample, Survi
 # Above this, e^z is continued by its tangent, so that values and slopes stay finite in a line
 # search. Fitted curves stay far below.
 _STEEP = 100.0
-# Above this e^z is no number any more; a cumulative hazard of 1e304 is as good as infinite.
+# Above this, e^z overflows; a cumulative hazard of 1e304 is as good as infinite.
 _MOST = 700.0
 
 

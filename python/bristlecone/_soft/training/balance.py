@@ -1,10 +1,10 @@
 """How evenly the rows share the leaves: cross-entropy of an even share and the leaves' masses.
 
-B = −(1/k) Σ_ℓ log(k m_ℓ), at least 0, is 0 where every leaf has the same mass and grows without
+B = −(1/k) Σ_ℓ log(k m_ℓ) is at least 0. It is 0 if every leaf has the same mass, and grows without
 bound as a leaf empties. It equals the penalty of Frosst and Hinton, "Distilling a neural network
 into a soft decision tree" (2017), whose weights halve with every level. The masses are those of
-splits brought to one steepness, so that they follow the most probable paths and a level split
-does not pass for an even one. See docs/maths/soft.md.
+splits scaled to one steepness, so that they follow the most probable paths and a flat split does
+not count as an even one. See docs/maths/soft.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 # Steepness in units of one over the standard deviation of a split's logits.
 _STEEPNESS = 4.0
-# Added to the squared deviation: keeps the gradient of a split without weights finite.
+# Added to the squared deviation; keeps the gradient of a split without weights finite.
 _LEVEL = 0.1
 # Least mass of a leaf, so that the logarithm is finite.
 _LEAST = 1e-200

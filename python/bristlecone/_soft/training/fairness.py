@@ -54,9 +54,9 @@ def pair_distance(
 def gini_mix(
     leaf: NDArray[np.int64], group: NDArray[np.bool_], weight: Floats
 ) -> tuple[float, float]:
-    """Gini mix of the leaves that have rows: plain mean, and weighted by the leaves' weight.
+    """Gini mix of the non-empty leaves: plain mean, and weighted by the leaves' weight.
 
-    That of a leaf with share q of the group is 4q(1 − q): 1 when evenly mixed, 0 when pure.
+    For a leaf with share q of the group it is 4q(1 − q): 1 if evenly mixed, 0 if pure.
     """
     total = np.bincount(leaf, weight)
     inside = np.bincount(leaf, weight * group)

@@ -13,7 +13,7 @@ from bristlecone._soft.models import Sample
 from bristlecone._soft.training.optimise import minimise
 from bristlecone._soft.training.problem import Floats, Parameters, Problem, Rows
 
-# Clusterings to choose from.
+# Number of clusterings to choose from.
 _CLUSTERINGS = 3
 # Penalty of a logistic regression, as scikit-learn's default C = 1 per row.
 _RIDGE = 1.0
@@ -87,7 +87,7 @@ def _random(problem: Problem, random: np.random.RandomState) -> Floats:
 def _clustered(problem: Problem, random: np.random.RandomState) -> Floats:
     """Recursive two-means down the tree, the best of several by the Davies–Bouldin index."""
     rows = problem.rows
-    # Distances are those of features scaled to [0, 1].
+    # Distances between features scaled to [0, 1].
     points = np.ascontiguousarray((rows.design[:-1] * problem.scale[:, np.newaxis]).T)
     best: NDArray[np.int64] | None = None
     least = np.inf
@@ -111,7 +111,7 @@ def _clustered(problem: Problem, random: np.random.RandomState) -> Floats:
 def _two_means(
     points: Floats, weight: Floats, depth: int, random: np.random.RandomState
 ) -> NDArray[np.int64]:
-    """Node of every row after 2-means at each split; a cluster of one point is not parted."""
+    """Node of every row after 2-means at each split; a cluster of one point is not split."""
     node = np.zeros(len(points), dtype=np.int64)
     for split in range(routing.n_splits(depth)):
         here = np.flatnonzero(node == split)
@@ -132,7 +132,7 @@ def weighted_logistic(
     if not total > 0:
         return start
     ridge = np.append(np.full(len(rows.design) - 1, _RIDGE / max(len(label), 1)), 0.0)
-    # Without both classes the intercept would run away.
+    # Without both classes the intercept would diverge.
     if not 0 < weight @ label < total:
         ridge[-1] = ridge[0] if len(ridge) > 1 else _RIDGE
     share = weight / total

@@ -18,17 +18,17 @@ from bristlecone._soft.training.problem import Floats, Parameters, Problem, Rows
 
 # ε1, ε2 and ε3, and the factor ζ after each macro iteration.
 _IMBALANCED, _STRONGLY, _FLIPPED, _SHRINK = 0.3, 0.1, 0.4, 0.8
-# Steps of the inner minimisations: more would polish what the next step moves again.
+# Steps of the inner minimisations; more would refine what the next step moves again.
 _SPLIT_STEPS, _LEAF_STEPS = 15, 15
 _INNER_TOL = 1e-4
-# A macro iteration that gains less, relative to the objective, is the last.
+# A macro iteration that gains less than this, relative to the objective, is the last.
 _GAIN = 1e-5
 
 
 def fit_nodec(
     problem: Problem, start: Parameters, *, n_macro: int, max_iter: int, tol: float
 ) -> Trained:
-    """Decomposition over the splits, then a joint refinement of the best parameters seen."""
+    """Decomposition over the splits, then a joint refinement of the best parameters found."""
     now = start.copy()
     best, least = start, problem.objective(start)
     trace = [least]
@@ -49,13 +49,13 @@ def fit_nodec(
     if problem.fairness is None:
         refined = fit_joint(problem, best, max_iter=max_iter, tol=tol)
     else:
-        # The penalty of one-leaf curves jumps with the splits, which therefore stay.
+        # The penalty of one-leaf curves is discontinuous in the splits, which therefore stay fixed.
         refined = _refine_leaves(problem, best, max_iter, tol)
     return refined._replace(trace=[*trace, *refined.trace[1:]])
 
 
 def _refine_leaves(problem: Problem, best: Parameters, max_iter: int, tol: float) -> Trained:
-    """Every leaf's parameters at once, the splits fixed."""
+    """Minimise over the parameters of all leaves, with fixed splits."""
     first = problem.objective(best)
     found = _fair_leaves(problem, best, range(len(best.linear)), max_iter, tol)
     linear, shape = problem.unpack(found.x)
@@ -63,7 +63,7 @@ def _refine_leaves(problem: Problem, best: Parameters, max_iter: int, tol: float
     value = problem.objective(refined)
     if not value <= first:
         return Trained(best, first, [first], found.converged)
-    gone = value - found.value  # what the leaves do not move
+    gone = value - found.value  # The part that the leaves do not change.
     return Trained(refined, value, [first, *(step + gone for step in found.trace)], found.converged)
 
 
@@ -99,7 +99,7 @@ def _step(
     strongly: float,
     flipped: float,
 ) -> Parameters:
-    """Branch step and leaf step at one split."""
+    """Run a branch step and a leaf step at one split."""
     depth = problem.depth
     path = routing.hard_leaf(now.splits @ problem.rows.design)
     rows = problem.rows.take(routing.passes(path, depth, split))
@@ -150,7 +150,7 @@ def _branch_step(
     """Splits of the working set that minimise the loss of the subtree's rows."""
     part = len(losses) / routing.n_leaves(problem.depth)
     if len(working) < len(below):
-        # Only the root moves: the expected losses on its two sides are fixed.
+        # Only the root moves, so the expected losses on its two sides are fixed.
         half = len(losses) // 2
         under = below[1:]
         level = np.array([(node + 1).bit_length() for node in under.tolist()])
@@ -179,8 +179,8 @@ def _half(under: NDArray[np.int64], level: NDArray[np.int64], side: int) -> NDAr
 def _leaf_step(
     problem: Problem, whole: Floats, leaf: int, rows: Rows, member: Floats, total: float
 ) -> Floats:
-    """Parameters of one leaf that minimise E, those of the others as they are."""
-    # A row that is hardly here cannot move the leaf.
+    """Parameters of one leaf that minimise E, with those of the others fixed."""
+    # A row with a tiny probability here cannot move the leaf.
     kept = member > 1e-9 * rows.weight
     rows, member = rows.take(kept), member[kept][np.newaxis] * total
     among = whole.copy()
@@ -210,8 +210,8 @@ def _rebalanced(
 ) -> Floats:
     """Logit of the first split from a weighted regression on where its rows go (eq. 8).
 
-    ``fraction`` of the rows sent to the larger child, those of largest error (eq. 9), are asked
-    to go to the other.
+    Of the rows sent to the larger child, the ``fraction`` with the largest error (eq. 9) is
+    labelled for the other child.
     """
     label = goes_left.astype(np.float64)
     share = float(rows.weight @ label)

@@ -1,4 +1,4 @@
-"""L-BFGS-B on a fused value and gradient, with an l1 penalty where asked."""
+"""L-BFGS-B on a combined value and gradient, with an optional l1 penalty."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def minimise(
     bounds: tuple[Floats, Floats] | None = None,
     l1: Floats | None = None,
 ) -> Minimum:
-    """Minimise ``fused(x) + Σ l1 |x|``, ``fused`` giving value and gradient, finite everywhere.
+    """Minimise ``fused(x) + Σ l1 |x|``, where ``fused`` returns a finite value and gradient.
 
-    Stops when no component of the (projected) gradient is larger than ``tol``, when steps gain less
+    Stops if no component of the (projected) gradient is larger than ``tol``, if steps gain less
     than ``tol`` times 1e-4 of the value, or after ``max_iter`` accepted steps. Variables with a
     positive ``l1`` are written as a difference of two non-negative ones, so that zeros are exact.
     """
@@ -83,7 +83,7 @@ def _run(fused: Fused, x: Floats, limits: Floats | None, max_iter: int, tol: flo
         jac=True,
         method="L-BFGS-B",
         bounds=limits,
-        # The last point evaluated is the one a line search accepts.
+        # The last evaluated point is the one that a line search accepts.
         callback=lambda _: trace.append(float(latest)),
         options={
             "maxiter": max_iter,
@@ -93,5 +93,5 @@ def _run(fused: Fused, x: Floats, limits: Floats | None, max_iter: int, tol: flo
             "maxcor": _MEMORY,
         },
     )
-    # A line search that finds nothing better (status 2) ends at the limit of float64.
+    # A line search that finds nothing better (status 2) has reached the precision of float64.
     return Minimum(found.x, float(found.fun), found.status != 1, trace)

@@ -1,9 +1,9 @@
-"""The training problem: scaled rows, the objective of spec and paper, its gradient.
+"""The training problem: scaled rows, the objective of the paper with extensions, its gradient.
 
-E(ω, β) = Σ_i w_i Σ_ℓ P_ℓ(x_i) L_ℓ(x_i, t_i, c_i; β_ℓ) + R(β) + κ/2 ‖ω‖² + τ ‖ω‖₁ + b B(ω) with
-Σ w_i = 1; R = λ/2 (‖β̄‖² + π Σ_ℓ ‖β_ℓ − β̄‖²), β̄ the mean of the leaves, or λ/2 Σ_ℓ ‖β_ℓ‖² without
-pooling; B is that of balance.py. Intercepts are not penalised. Consolo, Amaldi and Carrizosa (EJOR
-2026, eq. 5) have the second R, and κ = τ = b = 0. See docs/maths/soft.md.
+E(ω, β) = Σ_i w_i Σ_ℓ P_ℓ(x_i) L_ℓ(x_i, t_i, c_i; β_ℓ) + R(β) + κ/2 ‖ω‖² + τ ‖ω‖₁ + b B(ω) with Σ
+w_i = 1. R = λ/2 (‖β̄‖² + π Σ_ℓ ‖β_ℓ − β̄‖²), where β̄ is the mean of the leaves, or λ/2 Σ_ℓ ‖β_ℓ‖²
+without pooling; B is that of balance.py. Intercepts are not penalised. Consolo, Amaldi and
+Carrizosa (EJOR 2026, eq. 5) have the second R, and κ = τ = b = 0. See docs/maths/soft.md.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Parameters(NamedTuple):
     shape: Floats
 
     def copy(self) -> Parameters:
-        """With arrays of their own."""
+        """A copy with its own arrays."""
         return Parameters(self.splits.copy(), self.linear.copy(), self.shape.copy())
 
 
@@ -106,17 +106,17 @@ class Problem:
 
     @property
     def width(self) -> int:
-        """Features and the intercept."""
+        """Number of features, plus one for the intercept."""
         return len(self.rows.design)
 
     @property
     def n_leaf_parameters(self) -> int:
-        """Parameters of a leaf."""
+        """Number of parameters of a leaf."""
         return self.width + self.model.n_shape
 
     @property
     def ridge(self) -> Floats:
-        """λ of each parameter of a leaf: intercepts are free."""
+        """λ of each parameter of a leaf; intercepts are not penalised."""
         ridge = np.full(self.n_leaf_parameters, self.l2)
         ridge[self.width - 1] = 0.0
         return ridge
@@ -128,13 +128,13 @@ class Problem:
         return 0.5 * float(splits @ slope), slope
 
     def lasso(self, n_splits: int) -> Floats:
-        """τ of each weight of so many splits, one after the other."""
+        """τ of each weight of ``n_splits`` splits, one split after the other."""
         cost = np.full(n_splits * self.width, self.l1)
         cost[self.width - 1 :: self.width] = 0.0
         return cost
 
     def leaf_bounds(self, n_leaves: int) -> tuple[Floats, Floats]:
-        """Least and largest value of each parameter of so many leaves."""
+        """Smallest and largest value of each parameter of ``n_leaves`` leaves."""
         low, high = self.model.shape_bounds
         free = np.full(self.width, np.inf)
         most = np.tile(np.append(free, np.full(self.model.n_shape, high)), n_leaves)
@@ -162,7 +162,7 @@ class Problem:
             slope = self.ridge * each
         else:
             slope = self.ridge * (mean / len(each) + self.pooling * (each - mean))
-        # A quadratic form: half of what its gradient is along the leaves.
+        # A quadratic form is half of the product of its gradient and the leaves.
         return 0.5 * float(np.vdot(each, slope)), slope.ravel()
 
     def penalty_alone(self, leaf: Floats) -> tuple[float, Floats]:
@@ -181,10 +181,10 @@ class Problem:
     def split_objective(
         self, splits: Floats, rows: Rows, losses: Floats, total: float, part: float
     ) -> tuple[float, Floats]:
-        """E of a subtree's splits as far as they move it, and its gradient.
+        """The part of E that a subtree's splits change, and its gradient.
 
-        The rows have weights of sum 1, of ``total`` that they have in E; ``part`` is the share
-        of the tree's leaves that are below.
+        The rows have weights of sum 1, which is ``total`` in E; ``part`` is the share of the tree's
+        leaves that are below.
         """
         logit = splits.reshape(-1, self.width) @ rows.design
         value, slope = routing.expected(logit, losses)
@@ -233,7 +233,7 @@ class Problem:
     def leaves_alone(
         self, vector: Floats, member: Floats, path: NDArray[np.int64]
     ) -> tuple[float, Floats]:
-        """Part of E that the packed leaves move while the splits stay, and its gradient.
+        """The part of E that the packed leaves change with fixed splits, and its gradient.
 
         The fairness penalty is that of one-leaf curves: ``path`` is the leaf of every row.
         """
@@ -260,7 +260,7 @@ class Problem:
         return Parameters(splits, *self.unpack(vector[cut:]))
 
     def objective(self, at: Parameters) -> float:
-        """E, the l1 penalty included."""
+        """E, including the l1 penalty."""
         losses = self.losses(at.linear, at.shape, self.rows)
         logit = at.splits @ self.rows.design
         value = routing.expected(logit, losses)[0]
@@ -288,7 +288,8 @@ class Problem:
         n_splits = len(at.splits)
         leaves = self.pack(at.linear, at.shape)
         if self.fairness is not None and not self.fairness.mixture:
-            # The penalty of one-leaf curves jumps with the splits: these are not minimised.
+            # The penalty of one-leaf curves is discontinuous in the splits, which are not
+            # minimised.
             member = routing.leaf_probabilities(logit) * self.rows.weight
             by_leaves = self.leaves_alone(leaves, member, routing.hard_leaf(logit))[1]
             by_splits = np.zeros(at.splits.size)

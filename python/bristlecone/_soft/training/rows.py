@@ -9,7 +9,7 @@ Floats = NDArray[np.float64]
 
 
 def positive_times(times: Floats) -> tuple[Floats, str]:
-    """Times with half the least positive one in place of 0, and what to say of it."""
+    """Times in which half the smallest positive one replaces 0, and a message about them."""
     zero = times == 0
     if not zero.any():
         return times, ""

@@ -1,4 +1,4 @@
-"""From rows and settings to a trained soft tree, in the units of the design."""
+"""Turns rows and settings into a trained soft tree, in the units of the design."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class SoftSettings:
 class TrainingRows(NamedTuple):
     """Training rows: design (n, n_design), outcomes with positive times, weights.
 
-    ``group`` is whether a row is of the greater of two groups, None without groups; ``names`` are
-    those of the design columns, None where the columns of ``X`` had none.
+    ``group`` says whether a row is in the larger of two groups; None without groups. ``names`` are
+    those of the design columns; None if the columns of ``X`` had none.
     """
 
     design: Floats
@@ -71,9 +71,9 @@ class TrainingRows(NamedTuple):
 
 
 class TrainedTree(NamedTuple):
-    """The tree and parameters of its leaves, over the design; what became of the minimisation.
+    """The tree and the parameters of its leaves, over the design, and how the minimisation ended.
 
-    ``unfinished`` names the parts whose gradient is not small; empty when all is well.
+    ``unfinished`` names the parts whose gradient is not small; empty if there are none.
     """
 
     tree: SoftTree
@@ -89,10 +89,10 @@ class TrainedTree(NamedTuple):
 
 
 class _Scaled(NamedTuple):
-    """The problem, and what turns its parameters into those over the design."""
+    """The problem, and what converts its parameters to those over the design."""
 
     problem: Problem
-    columns: NDArray[np.int64]  # place in the problem of every design column
+    columns: NDArray[np.int64]  # position in the problem of every design column
     centre: Floats
     spread: Floats
     log_unit: float
@@ -131,7 +131,7 @@ def train(rows: TrainingRows, settings: SoftSettings) -> TrainedTree:
 
 
 def _unfinished(tree: SoftTree, problem: Problem, best: Trained, tol: float) -> str:
-    """Splits and leaves where the gradient is larger than ``tol``, in words."""
+    """Text that names the splits and leaves whose gradient is larger than ``tol``."""
     size = problem.steepness(best.parameters)
     names = [f"split {node}" for node in tree.splits] + [f"leaf {node}" for node in tree.leaves]
     return ", ".join(
@@ -140,7 +140,7 @@ def _unfinished(tree: SoftTree, problem: Problem, best: Trained, tol: float) -> 
 
 
 def chosen(problem: Problem, trained: list[Trained], floor: float) -> Trained:
-    """Restart of least objective, first among those whose leaves hold their share."""
+    """The restart with the least objective, if possible among those with well-filled leaves."""
 
     def rank(restart: Trained) -> tuple[bool, float]:
         logit = restart.parameters.splits @ problem.rows.design
@@ -151,10 +151,10 @@ def chosen(problem: Problem, trained: list[Trained], floor: float) -> Trained:
 
 
 def _scaled(rows: TrainingRows, settings: SoftSettings) -> _Scaled:
-    """The problem over distinct rows in an order of their own.
+    """The problem over distinct rows, in a canonical order.
 
-    Neither the order of the rows nor that of named columns can matter then, and whole
-    weights equal repetition.
+    So neither the order of the rows nor that of named columns matters, and whole weights equal
+    repetition.
     """
     design, times = rows.design, rows.time
     columns = np.arange(design.shape[1])
@@ -206,7 +206,7 @@ def _restarts(problem: Problem, settings: SoftSettings) -> list[Trained]:
     random = check_random_state(settings.random_state)
     seeds = random.randint(np.iinfo(np.int32).max, size=settings.n_restarts)
     if settings.depth == 0 or problem.width == 1:
-        seeds = seeds[:1]  # nothing to be random about
+        seeds = seeds[:1]  # nothing is random
     return list(
         Parallel(n_jobs=settings.n_jobs)(
             delayed(_restart)(
@@ -226,8 +226,8 @@ def _restarts(problem: Problem, settings: SoftSettings) -> list[Trained]:
 def _restart(
     problem: Problem, init: str, solver: str, seed: int, n_macro: int, max_iter: int, tol: float
 ) -> Trained:
-    """One restart; a function of its arguments, whichever process runs it."""
-    # One thread: the matrices are narrow, and its sums are the same on every machine load.
+    """One restart; depends only on its arguments, in any process."""
+    # One thread: the matrices are narrow, and sums are then the same under any load.
     with threadpool_limits(limits=1):
         start = initial(problem, init, np.random.RandomState(seed))
         if solver == "joint" or problem.depth == 0:
