@@ -1,4 +1,4 @@
-"""Survival models of other packages: how they are fitted, and how their predictions are read.
+"""Survival models of other packages: how to fit them and read their predictions.
 
 Models have the methods of scikit-survival or lifelines; neither package is imported.
 """
@@ -26,7 +26,7 @@ _SIGN = "_predict_risk_score"
 class SteppedCurves(NamedTuple):
     """Right-continuous step functions of rows, with their value to the left of ``x[0]``.
 
-    ``y[i, k]`` is that of row i from ``x[k]`` on, and ``y[i, -1]`` from the last step on.
+    ``y[i, k]`` is the value for row i from ``x[k]`` on, and ``y[i, -1]`` from the last step on.
     """
 
     x: Floats
@@ -42,8 +42,8 @@ class SteppedCurves(NamedTuple):
 def predicts_survival(model: Any) -> bool:
     """Whether it predicts curves, relative hazards or risks.
 
-    Such a model may say that it is a regressor. Models without any sign of what they predict are
-    taken to predict risks, unless they are regressors or classifiers.
+    Such a model may also say that it is a regressor. Models without any sign of what they predict
+    are assumed to predict risks, unless they are regressors or classifiers.
     """
     known = any(hasattr(model, name) for name in (*_SURVIVAL, *_HAZARD, *_RISK, _SIGN))
     return known or not (is_regressor(model) or is_classifier(model))
@@ -63,7 +63,7 @@ def takes_columns(model: Any) -> bool:
 
 def frame_of(X: Any, rows: NDArray[Any] | None = None) -> Any:
     """Some rows as a pandas data frame, whose columns have names."""
-    import pandas as pd  # late, because it loads slowly
+    import pandas as pd  # imported here because it loads slowly
 
     frame = pd.DataFrame(X if rows is None else take_rows(X, rows)).reset_index(drop=True)
     frame.columns = frame.columns.map(str)
@@ -71,7 +71,7 @@ def frame_of(X: Any, rows: NDArray[Any] | None = None) -> Any:
 
 
 def fitted_to_columns(model: Any, frame: Any, y: NDArray[np.void], weight: Floats | None) -> Any:
-    """A copy of a model that takes columns, fitted to the rows of a frame of its own."""
+    """A copy of a model that takes columns, fitted to the rows of a new frame."""
     own = {"event_col": y["event"], "duration_col": y["time"]}
     if "entry" in (y.dtype.names or ()):
         own["entry_col"] = y["entry"]
@@ -103,7 +103,7 @@ def risk_of(model: Any, X: Any, times: Floats, what: str) -> Floats:
 
 
 def survival_of(model: Any, X: Any, times: Floats, what: str) -> SteppedCurves:
-    """Survival curves of the rows; functions without steps are read at ``times``.
+    """Survival curves of the rows; functions without steps are evaluated at ``times``.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def survival_of(model: Any, X: Any, times: Floats, what: str) -> SteppedCurves:
 
 
 def hazard_of(model: Any, X: Any, times: Floats, what: str) -> SteppedCurves:
-    """Cumulative hazards of the rows: those that are predicted, else minus the log of survival.
+    """Cumulative hazards of the rows: as predicted, or else minus the logarithm of survival.
 
     Raises
     ------
@@ -172,12 +172,12 @@ def _curves(
 
 
 def _stepped(functions: list[Any], times: Floats, before: float) -> tuple[Floats, Floats]:
-    """Functions of time at all of their steps."""
+    """Functions of time at all their steps."""
     if not all(hasattr(one, "x") for one in functions):
         return times, np.array([[float(one(t)) for t in times] for one in functions])
     by_id = {id(one.x): np.asarray(one.x, dtype=np.float64) for one in functions}
     x = np.unique(np.concatenate(list(by_id.values())))
-    # They are called at their own steps only: elsewhere functions differ between packages.
+    # They are only called at their own steps, because packages differ elsewhere.
     place = {key: np.searchsorted(steps, x, side="right") for key, steps in by_id.items()}
     return x, np.array([np.append(before, one(one.x))[place[id(one.x)]] for one in functions])
 

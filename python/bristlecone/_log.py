@@ -27,7 +27,7 @@ def log(verbose: Any, message: str, *values: Any) -> None:
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside the package that led here."""
+    """Warn at the line outside the package that called it."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

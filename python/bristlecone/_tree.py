@@ -1,4 +1,4 @@
-"""The fitted binary tree: parallel arrays in preorder, named as scikit-learn names them."""
+"""The fitted binary tree: parallel arrays in preorder, with the names of scikit-learn."""
 
 from __future__ import annotations
 
@@ -145,8 +145,8 @@ class Tree:
     ) -> Tree:
         """Tree of the given structure with the training rows counted in every node.
 
-        ``rows`` are boolean, or numbers of a numeric tree, shape (n, n_columns); ``weight`` of None
-        means one each; ``more`` are further arrays of the class.
+        ``rows`` are boolean, or numbers for a numeric tree, shape (n, n_columns); ``weight`` of
+        None means one each; ``more`` are further arrays of the class.
         """
         bare = cls.bare(children_left, children_right, feature, **more)
         return bare.counted(bare.leaf_index(rows), weight)
@@ -159,7 +159,7 @@ class Tree:
         feature: NDArray[np.int64],
         **more: Any,
     ) -> Tree:
-        """Tree of the given structure that no rows are counted in; ``more`` as in ``grown``."""
+        """Tree of the given structure without counts of rows; ``more`` as in ``grown``."""
         nothing = np.zeros(len(feature), dtype=np.int64), np.zeros(len(feature))
         return cls(children_left, children_right, feature, *nothing, **more)
 
@@ -169,9 +169,9 @@ class Tree:
         weight: NDArray[np.float64] | None,
         count: NDArray[np.int64] | None = None,
     ) -> Tree:
-        """The tree with rows in its nodes; ``leaf`` is the position of the leaf of every row.
+        """The tree with rows counted in its nodes; ``leaf`` is the position of every row's leaf.
 
-        With ``count`` an entry stands for so many rows, whose weight together is ``weight``.
+        With ``count``, an entry stands for this many rows, whose total weight is ``weight``.
         """
         rows, total = (np.bincount(leaf, w, self.n_leaves) for w in (count, weight))
         sums = self.node_sums(rows.astype(np.int64)), self.node_sums(total)
@@ -187,8 +187,8 @@ class Tree:
         return tree
 
     def node_sums(self, of_leaves: NDArray[Any]) -> NDArray[Any]:
-        """Sums over the leaves below every node, shape (node_count, ...), of (n_leaves, ...)."""
-        # Python's own numbers add faster than the entries of an array.
+        """Sums over the leaves below every node, shape (node_count, ...), from (n_leaves, ...)."""
+        # Python's own numbers are faster to add than the entries of an array.
         own: list[Any] = of_leaves.tolist() if of_leaves.ndim == 1 else list(of_leaves)
         sums: list[Any] = [None] * self.node_count
         for leaf, value in zip(self.leaves.tolist(), own, strict=True):
@@ -205,7 +205,7 @@ class Tree:
         return list(zip(*(of.tolist() for of in nodes), strict=True))
 
     def with_losses(self, loss: NDArray[np.float64] | None) -> Tree:
-        """The tree with the improvements by these losses of its nodes; NaN where there are none."""
+        """The tree with improvements from these losses of its nodes; NaN where there are none."""
         if loss is None:
             return self._with(improvement=np.full(self.node_count, np.nan))
         gain = np.zeros(self.node_count)
@@ -230,7 +230,7 @@ class Tree:
         """``n_missing`` of these rows, shape (node_count,); ``missing`` marks them by feature."""
         leaf = self.apply(rows)
         count = np.zeros(self.node_count, dtype=np.int64)
-        # The rows of every node, and which of them lacked a value so far.
+        # The rows of every node, and which of them have lacked a value so far.
         reached = {0: (np.arange(len(rows)), np.zeros(len(rows), dtype=bool))}
         for node in range(self.node_count):
             places, lacking = reached.pop(node)
@@ -240,7 +240,7 @@ class Tree:
             own = missing.get(int(self.feature[node]))
             here = np.zeros(len(places), dtype=bool) if own is None else own[places]
             count[node] = here.sum()
-            # Nodes are in preorder: those of the right subtree come last.
+            # Nodes are in preorder, so those of the right subtree come last.
             goes_right = leaf[places] >= self.children_right[node]
             for child, side in (
                 (self.children_left[node], ~goes_right),
@@ -250,7 +250,7 @@ class Tree:
         return count
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Rebuilding through the constructor keeps the arrays read-only and leaves caches out.
+        # Rebuilding through the constructor keeps the arrays read-only and drops caches.
         return Tree, tuple(getattr(self, field.name) for field in fields(self))
 
     @property
@@ -274,10 +274,10 @@ class Tree:
         return np.flatnonzero(self.is_leaf)
 
     def leaf_answers(self) -> list[frozenset[tuple[int, float, bool]]]:
-        """Answers on the way to every leaf, left to right: (feature, threshold, yes).
+        """Answers on the path to every leaf, left to right: (feature, threshold, yes).
 
-        The threshold is 0 where the columns are boolean. Leaves of the same answers hold the same
-        rows, in whatever order they are asked.
+        The threshold is 0 for boolean columns. Leaves with the same answers contain the same rows,
+        in whatever order the questions are asked.
         """
         answers: list[frozenset[tuple[int, float, bool]]] = [frozenset()] * self.node_count
         for node in np.flatnonzero(~self.is_leaf).tolist():

@@ -26,7 +26,7 @@ __all__ = [
     "rmst",
 ]
 
-# Rounding of a product of n ratios is about n ulp: 0.5 may be stored as 0.5000000000000001.
+# The rounding error of a product of n ratios is about n ulp: 0.5 may become 0.5000000000000001.
 _LEVEL_TOLERANCE = 1e-12
 
 
@@ -229,7 +229,7 @@ class KaplanMeier(StepFunction):
         if method == "plain":
             limits = [np.clip(survival * (1 + side * error), 0.0, 1.0) for side in (-1, 1)]
         else:
-            # Before the first event S is 1, whatever the exponent.
+            # Before the first event S is 1, for any exponent.
             width = np.zeros_like(error)
             np.divide(error, -np.log(survival), out=width, where=survival < 1)
             with np.errstate(over="ignore"):
@@ -239,7 +239,7 @@ class KaplanMeier(StepFunction):
         return np.concatenate([limits[0], zeros]), np.concatenate([limits[1], zeros + last])
 
     def quantile(self, q: float) -> float:
-        """First time by which a share ``q`` had the event, see :func:`quantile`."""
+        """First time at which a share ``q`` had the event, see :func:`quantile`."""
         return float(quantile(self.x, self.y, q))
 
     def quantile_interval(
@@ -595,8 +595,8 @@ def _rows(
 def effective_at_risk(
     table: RiskTable, squares: RiskTable | None, n_rows: int
 ) -> NDArray[np.float64]:
-    """Effective numbers at risk (Σw)² / Σw², where another table has the squares of the weights."""
+    """Effective numbers at risk (Σw)² / Σw², where another table has the squared weights."""
     if squares is None:
         return table.at_risk
-    # Rounding must not lead beyond one row and all of them.
+    # Rounding must not lead outside the range from one row to all of them.
     return np.asarray(np.clip(table.at_risk**2 / squares.at_risk, 1.0, n_rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-# A decimal that is off by more than this share of the distance to the next float is too near to
+# A decimal that is off by more than this share of the distance to the next float is too close to
 # the midpoint of two floats.
 _NEAR = Fraction(49, 100)
 # Integers and powers of ten that are exact in float64: their ratio is rounded only once.
@@ -16,8 +16,8 @@ def decimal(value: float) -> str:
     """Decimal of a finite number that languages with slightly inexact readers read correctly.
 
     SQLite and R read decimals with more digits than float64 has, and round twice. One in ten
-    thousand of the shortest decimals lies so near to the midpoint of two floats that this gives the
-    wrong one. Such numbers are written with seventeen digits, which are always read correctly.
+    thousand of the shortest decimals is so close to the midpoint of two floats that the result is
+    wrong. Such numbers are written with seventeen digits, which are always read correctly.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class Output:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A tree as a program: decisions on the way to a leaf, and the values there.
+    """A tree as a program: decisions on the path to a leaf, and the values there.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def unlike(
 ) -> tuple[str, ...]:
     """Names made different from ``taken`` and from each other by appending ``_``.
 
-    ``read`` is how the language reads a name, for example ignoring case.
+    ``read`` converts a name as the language reads it, for example ignoring case.
     """
     known = set(map(read, taken))
     found = []
@@ -154,7 +154,7 @@ def _outputs(tree: FittedTree, what: str, times: ArrayLike | None) -> list[Outpu
 
 
 def _named_times(times: ArrayLike | None) -> dict[str, float]:
-    """Times by the fewest digits that keep them apart."""
+    """Times with the fewest digits that keep them distinct."""
     named: dict[str, float] = {}
     for time in check_times([] if times is None else times).tolist():
         name = repr(time).removesuffix(".0")

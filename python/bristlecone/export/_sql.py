@@ -126,7 +126,7 @@ def export_sql(
 def where_clauses(
     program: Program, what: str, dialect: str = "ansi", source: str = ""
 ) -> list[str]:
-    """Conditions of every leaf, left to right; ``source`` stands before every column.
+    """Conditions of every leaf, left to right; ``source`` is put before every column.
 
     Each is true for the rows of the leaf, and false or NULL for all others.
     """
@@ -233,7 +233,7 @@ def _as_float(column: str, dialect: str) -> str:
 
 
 def _as_integer(column: str, dialect: str) -> str:
-    """A flag as 1 or 0; PostgreSQL compares no boolean with a number."""
+    """A flag as 1 or 0, because PostgreSQL does not compare booleans with numbers."""
     return f"CAST({column} AS INTEGER)" if dialect in ("ansi", "postgresql") else column
 
 

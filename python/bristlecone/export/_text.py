@@ -65,7 +65,7 @@ def export_text(tree: Any) -> str:
 def _lines(
     node: dict[str, Any], leaf_text: Callable[[dict[str, Any]], str], first: str, rest: str
 ) -> Iterator[str]:
-    """Lines of a subtree; ``first`` stands before its own line, ``rest`` before those below."""
+    """Lines of a subtree; ``first`` comes before its own line, ``rest`` before those below."""
     if "split" not in node:
         yield f"{first}{leaf_text(node)}"
         return

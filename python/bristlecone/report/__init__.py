@@ -1,6 +1,7 @@
-"""A fitted tree as one HTML page that needs nothing else: no network, and no script to be read.
+"""A fitted tree as one HTML page that needs no network, and no script to be read.
 
-With script it is interactive. Made by templates: the extra ``report`` has their engine, Jinja2.
+With script it is interactive. It is made from templates: the extra ``report`` installs their
+engine, Jinja2.
 """
 
 from bristlecone.report._page import html_report

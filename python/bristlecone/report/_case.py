@@ -1,4 +1,4 @@
-"""The form "where does this case fall": fields from the columns, decisions for the script."""
+"""The form "where does this case fall": fields from the columns, and decisions for the script."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Field:
 
     @property
     def range(self) -> str:
-        """Range of the training values, in words."""
+        """Range of the training values as text."""
         if self.low is None or self.high is None:
             return ""
         return f"{number(self.low, 6)} to {number(self.high, 6)}"
@@ -95,7 +95,7 @@ def case(tree: FittedTree) -> Case:
     for decision in decisions.values():
         if decision.place not in fields:
             fields[decision.place] = _field(encoder, decision)
-    # In the order in which the tree asks.
+    # In the order in which the tree uses them.
     order = list(fields)
     return Case(
         fields=tuple(fields.values()),
@@ -114,7 +114,7 @@ def case(tree: FittedTree) -> Case:
 
 
 def _plain(decision: Decision, encoder: Any) -> dict[str, Any]:
-    """A decision for the script; levels by their place among those of the column."""
+    """A decision for the script; levels are given by their position in the column."""
     plain: dict[str, Any] = {"kind": decision.kind, "missing": decision.missing}
     if decision.bound is not None:
         plain["bound"] = decision.bound
@@ -127,7 +127,7 @@ def _plain(decision: Decision, encoder: Any) -> dict[str, Any]:
 def _field(encoder: BinaryEncoder | NumericColumns, decision: Decision) -> Field:
     schema = encoder.columns_[decision.place]
     if isinstance(encoder, NumericColumns):
-        # Flags, too, are numbers there; rows without a value are refused.
+        # Flags are numbers there, too; rows without a value are rejected.
         return Field(
             schema.name,
             "number",
@@ -167,7 +167,7 @@ def _counts_as(fill: bool | float) -> str:
 
 
 def _soft(tree: SoftTree, encoder: DesignEncoder) -> Case:
-    """Design columns that a split weighs; the script makes the same sums in the same order."""
+    """Design columns that a split weights; the script computes the same sums in the same order."""
     weighed = (tree.weights != 0).any(axis=0)
     parts = [(j, part) for j, part in enumerate(encoder.design_) if weighed[j]]
     names = list(dict.fromkeys(part.column for _, part in parts))
@@ -181,7 +181,7 @@ def _soft(tree: SoftTree, encoder: DesignEncoder) -> Case:
     for _, part in parts:
         plain: dict[str, Any] = {"field": names.index(part.column)}
         if part.question is None:
-            # As the encoder scales: by a power of two first.
+            # The encoder also divides by a power of two first.
             shift = -math.frexp(max(abs(part.low), abs(part.high)))[1] - 1
             low, high = math.ldexp(part.low, shift), math.ldexp(part.high, shift)
             plain |= {"shift": shift, "low": low, "span": high - low, "fill": part.fill}
@@ -202,7 +202,7 @@ def _soft(tree: SoftTree, encoder: DesignEncoder) -> Case:
             "design": design,
             "weights": tree.weights[:, kept].tolist(),
             "intercepts": tree.intercepts.tolist(),
-            # Nodes level by level, as the weights are.
+            # Nodes level by level, in the order of the weights.
             "nodes": tree.number.tolist(),
         },
     )

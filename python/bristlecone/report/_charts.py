@@ -1,7 +1,7 @@
 """Geometry of charts: scales, and paths of step functions.
 
-However many steps a curve has, a screen shows one value per pixel: paths are sampled there, which
-bounds the size of a page.
+A screen shows one value per pixel, however many steps a curve has. Paths are sampled there, which
+limits the size of a page.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Area:
         return self.top + self.height
 
     def across(self, value: float) -> float:
-        """Place of a number of the horizontal axis."""
+        """Position of a number on the horizontal axis."""
         low, high = self.x
         return round(self.left + self.width * (value - low) / (high - low or 1.0), 1)
 
     def down(self, value: float) -> float:
-        """Place of a number of the vertical axis."""
+        """Position of a number on the vertical axis."""
         low, high = self.y
         return round(self.bottom - self.height * (value - low) / (high - low or 1.0), 1)
 
@@ -69,7 +69,7 @@ class Area:
         places, low = self._sampled(lower, end)
         _, high = self._sampled(upper, end)
         there = _moved(places[0], high[0]) + _stairs(places, high)
-        # Back from the right: a step has its height up to the next one.
+        # Back from the right: a step keeps its height until the next one.
         back = _stairs(places[::-1], low[::-1], falls_first=True)
         return f"{there}v{_tenths(low[-1] - high[-1])}{back}z"
 
@@ -92,7 +92,7 @@ def _moved(place: int, height: int) -> str:
 def _stairs(places: Tenths, heights: Tenths, *, falls_first: bool = False) -> str:
     """Steps in relative coordinates, which are short.
 
-    ``heights`` begin at their place; with ``falls_first`` they end there.
+    ``heights`` start at their position; with ``falls_first`` they end there.
     """
     path, at = [], 0
     for k in (np.flatnonzero(np.diff(heights)) + 1).tolist():

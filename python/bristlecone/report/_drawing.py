@@ -1,4 +1,4 @@
-"""The tree as a diagram and as an outline: nodes with their places, texts and panels."""
+"""The tree as a diagram and as an outline: nodes with their positions, texts and panels."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bristlecone._view.view import BarRow, View, bar_rows, split_weights
 from bristlecone.report._panels import LARGE, ROW, SMALL, Panel, height_of, panel_of
 from bristlecone.report._table import Table
 
-# More leaves than this are drawn from left to right, each in a row of its own.
+# With more leaves than this, the tree is drawn from left to right, with one row per leaf.
 _MOST_DOWN = 8
-# Widest box of a split, in either direction.
+# Largest width of a split's box, in either direction.
 _WIDEST, _WIDEST_ROW = 200.0, 156.0
-# Sizes of the text of questions, headlines and counts, as in drawn.css.
+# Font sizes of questions, headlines and counts, as in drawn.css.
 _QUESTION, _TITLE, _FAINT = 13.0, 12.5, 11.5
 _MOST_LINES = 4
 _LINE = 16.0
@@ -28,7 +28,7 @@ _WEIGHTS = 4
 
 @dataclass(frozen=True)
 class Shape:
-    """Measures of the diagram, which the script uses too when subtrees are folded.
+    """Measures of the diagram, which the script also uses when subtrees are folded.
 
     Parameters
     ----------
@@ -156,14 +156,14 @@ def draw(view: View, table: Table) -> Drawing:
     shape, texts = _shape(view, questions, ruler)
     layout = place(structure, shape.slot)
     across = shape.margin + layout.x
-    # Leaves stand in one line.
+    # Leaves are in one line.
     end = shape.margin + (layout.levels - 1) * shape.level
     along = np.where(structure.is_leaf, end, shape.margin + layout.depth * shape.level)
     rules = [""] * len(view.n) if view.is_soft else list(map(rule_text, leaf_rules(tree)))
     weights = split_weights(tree, _WEIGHTS) if view.is_soft else {}
     most = max(map(len, texts.values()), default=0)
     found: dict[int, Node] = {}
-    # From the last node up: children before their parents.
+    # From the last node up, so that children come before their parents.
     for node in range(structure.node_count - 1, -1, -1):
         parent, is_leaf = int(layout.parent[node]), bool(structure.is_leaf[node])
         width, height = shape.box(is_leaf=is_leaf)
@@ -256,9 +256,9 @@ def _shape(
 def _edge(
     down: bool, above: tuple[float, float], below: tuple[float, float], answer: str
 ) -> tuple[str, tuple[float, float]]:
-    """Path from the box of a split to its child, and the place of the answer beside it.
+    """Path from the box of a split to its child, and the position of the answer next to it.
 
-    Places are (along, across). The script draws the same when subtrees are folded.
+    Positions are (along, across). The script draws the same when subtrees are folded.
     """
     points = edge(above, below, 10 if down else 12)
     turn, at = points[2]

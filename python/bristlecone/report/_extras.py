@@ -1,4 +1,4 @@
-"""Sections that are made where more is given: the size path, and rows held out."""
+"""Optional sections: the size path, and held-out rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHOSEN, _OTHER = "#0b5cad", "#55636f"
 
 
 class Point(NamedTuple):
-    """A point of a chart, with the limits of its height where they are known."""
+    """A point of a chart, with the limits of its height if they are known."""
 
     x: float
     y: float
@@ -59,7 +59,7 @@ def _chart(
 ) -> dict[str, Any]:
     """Chart of points (x, y, low, high, colour, label, is marked), for the template.
 
-    Its line goes through them, or is where both numbers are equal.
+    Its line connects them, or shows where both numbers are equal.
     """
     area = Area(66.0, 10.0, 300.0 if diagonal else 380.0, 300.0 if diagonal else 230.0, x, y)
     placed = []
@@ -149,7 +149,7 @@ def _scores(scores: Scores) -> Extra:
 
 
 def held_out(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> Extra:
-    """Predicted against observed in every leaf, on rows that the fit has not seen."""
+    """Predicted against observed values in every leaf, on rows that were not part of the fit."""
     if X is None or y is None:
         raise InvalidParameterError("X and y of held-out rows go together")
     kind = tree.leaves_.compared

@@ -1,4 +1,4 @@
-"""Panels of leaves as content of the templates: curves, bars, a box, or text."""
+"""Panels of leaves as content for the templates: curves, bars, a box, or text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Size:
     counts: bool = False
 
     def area(self, x: tuple[float, float], y: tuple[float, float] = (0.0, 1.0)) -> Area:
-        """Space that is left for the chart."""
+        """The space for the chart."""
         right = 20.0 if self.counts else 8.0 if self.left else 1.0
         top = 7.0 if self.left else 2.0
         width = self.width - self.left - right
@@ -59,12 +59,12 @@ ROW = Size(132, 40)
 LARGE = Size(380, 236, left=46, bottom=66, bars=12, bar=BAR, counts=True)
 # Font size of the names and values of bars.
 _TEXT = 10.5
-# Area of the chart of all leaves, and leaves with numbers at risk below it.
+# Area of the chart of all leaves, and the most leaves with numbers at risk below it.
 _OVERVIEW, _MOST_ROWS, _ROW = (70.0, 17.0, 640.0, 300.0), 12, 17.0
 
 
 def height_of(view: View) -> float:
-    """Height of a panel in the diagram that grows downwards."""
+    """Height of a panel in the diagram from top to bottom."""
     panel = view.leaves[0].panel
     if isinstance(panel, Bars):
         return BAR * min(SMALL.bars, len(panel)) + 6.0
@@ -100,7 +100,7 @@ def _curves(view: View, k: int, size: Size) -> Panel:
 
 
 def _incidences(view: View, k: int, size: Size) -> Panel:
-    """Stacked incidences of the causes, with the number of each where there is room."""
+    """Stacked incidences of the causes, with the number of each if there is room."""
     panel: Any = view.leaves[k].panel
     area = size.area(view.shown.span)
     layers = []
@@ -136,7 +136,7 @@ def _counts(view: View, k: int, area: Area, times: list[float]) -> list[tuple[fl
 
 
 def _paths(view: View, k: int, area: Area) -> dict[str, str]:
-    """Paths of a leaf: model, estimate, band, marks; empty where there is nothing to draw."""
+    """Paths of a leaf: model, estimate, band, marks; empty if there is nothing to draw."""
     curve: Any = view.leaves[k].panel
     if curve.estimate is None:
         return {"model": area.steps(_model(curve)), "estimate": "", "band": "", "marks": ""}
@@ -157,7 +157,7 @@ def _model(curve: Curve) -> Callable[[Floats], Any]:
 
 
 def _marks(curve: Any, area: Area) -> str:
-    """Ticks on the estimate where rows were censored, one for every five pixels at most."""
+    """Ticks on the estimate where rows were censored, at most one for every five pixels."""
     pixel = curve.censored * area.width / area.x[1]
     times = curve.censored[np.unique(np.floor(pixel / 5), return_index=True)[1]]
     heights = np.asarray(curve.estimate(times)).tolist()
@@ -175,7 +175,7 @@ def _bars(view: View, k: int, size: Size) -> Panel:
 
 
 def _box(view: View, k: int, size: Size) -> Panel:
-    """Box of the training values, as that of ``plot_tree``."""
+    """Box of the training values, as in ``plot_tree``."""
     size = replace(size, left=12, height=150) if size.counts else size
     box: Any = view.leaves[k].panel
     area = size.area(view.shown.span)

@@ -89,7 +89,7 @@ class Proof:
 
 
 def headline(found: Certificate) -> str:
-    """Proof in words, with a capital and a full stop."""
+    """Proof as text, with a capital letter and a full stop."""
     if found.structure is not None:
         first = headline(found.structure)
         return (
@@ -139,7 +139,7 @@ def proof(tree: FittedTree) -> Proof:
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter, its value and what that meant; whether it was left at its default."""
+    """A parameter, its value and its meaning; whether it was left at its default."""
 
     name: str
     value: str
@@ -153,7 +153,7 @@ class Setting:
 
 
 def settings(tree: FittedTree) -> tuple[list[Setting], list[Setting]]:
-    """Parameters of the fit, and those of the encoder that was fitted."""
+    """Parameters of the fit, and those of the fitted encoder."""
     found = tree.certificate_
     own = _settings(found.parameters, type(tree), {**_of_leaves(tree), **found.settings})
     encoder = tree.encoder_
@@ -165,7 +165,7 @@ def settings(tree: FittedTree) -> tuple[list[Setting], list[Setting]]:
 
 
 def _of_leaves(tree: FittedTree) -> dict[str, Any]:
-    """Values that "auto" stood for, if the leaves know them."""
+    """Values that "auto" stood for, if the leaves contain them."""
     known = {"prior": "prior", "shrinkage": "shrinkage", "leaf_curve": "curve"}
     parameters = tree.certificate_.parameters
     return {
@@ -205,7 +205,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """A value on one line; the parameters of an object with the object."""
+    """A value on one line; an object with its parameters."""
     if isinstance(value, str):
         return value
     if isinstance(value, float):

@@ -10,7 +10,7 @@ from bristlecone._view.ruler import Ruler
 
 
 def check_engine() -> None:
-    """Raise ImportError, which says what to install, where there is no Jinja2."""
+    """Raise ImportError, which says what to install, if Jinja2 is missing."""
     try:
         import jinja2  # noqa: F401
     except ImportError:
@@ -43,12 +43,12 @@ def _fit(text: object, width: float, size: float) -> str:
 
 
 def rendered(name: str, **values: Any) -> str:
-    """A template with these values; all text among them is escaped."""
+    """A template with these values; all text in them is escaped."""
     return str(_environment().get_template(name).render(**values))
 
 
 def source(name: str) -> Any:
-    """A style sheet or script of the package, to be put in as it is."""
+    """A style sheet or script of the package, to be included unchanged."""
     check_engine()
     from markupsafe import Markup
 

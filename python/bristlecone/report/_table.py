@@ -1,4 +1,4 @@
-"""The leaf table as cells to be read and sorted."""
+"""The leaf table as cells that can be sorted."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bristlecone._data.texts import number, percent
 from bristlecone._leaves.shown import interval
 from bristlecone._view.fitted import FittedTree
 
-# Names of the ends of an interval, and of a standard error, behind that of the value.
+# Suffixes of the names of an interval's ends and of a standard error.
 _LOWER, _UPPER, _ERROR = "_lower", "_upper", "_error"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Text with its limits or error, and the value it is sorted by; None is last."""
+    """Text with its limits or error, and the value it is sorted by; None comes last."""
 
     text: str
     limits: str
@@ -27,7 +27,7 @@ class Cell:
 
     @property
     def whole(self) -> str:
-        """Both in one text."""
+        """Text and limits in one."""
         return f"{self.text} {self.limits}" if self.limits else self.text
 
 
@@ -65,7 +65,7 @@ class Table:
 def leaf_columns(
     tree: FittedTree, times: Sequence[float], confidence: float
 ) -> dict[str, list[Any]]:
-    """The leaf table of a tree as plain values by name, whatever its frame library."""
+    """The leaf table of a tree as plain values by name, for any frame library."""
     frame = nw.from_native(tree.leaf_table(times=times, confidence=confidence), eager_only=True)
     return {name: frame.get_column(name).to_list() for name in frame.columns}
 
@@ -73,7 +73,7 @@ def leaf_columns(
 def leaf_table(
     tree: FittedTree, times: Sequence[float], confidence: float, time_label: str
 ) -> Table:
-    """The table that the page shows: intervals beside their values, nothing said twice."""
+    """The table that the page shows: intervals next to their values, without repetitions."""
     values = leaf_columns(tree, times, confidence)
     nodes = [int(node) for node in values.pop("leaf")]
     rules = [str(rule) for rule in values.pop("rule", [""] * len(nodes))]
@@ -103,7 +103,7 @@ def leaf_table(
 
 
 def _limits(name: str, values: dict[str, list[Any]]) -> list[str]:
-    """Intervals or standard errors of a column, in words; empty if it has none."""
+    """Text about the intervals or standard errors of a column; empty if it has none."""
     lower, upper = values.get(f"{name}{_LOWER}"), values.get(f"{name}{_UPPER}")
     if lower is not None and upper is not None:
         return [interval(*limits, 3) for limits in zip(lower, upper, strict=True)]

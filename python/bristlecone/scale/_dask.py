@@ -213,7 +213,7 @@ def _take(estimator: Any, local: Any) -> Any:
 
 
 def _for_dask(kind: type, name: str) -> None:
-    """Let a method of predictions take Dask DataFrames as well."""
+    """Make a method of predictions accept Dask DataFrames as well."""
     local = getattr(kind, name)
 
     def predict(self: Any, X: Any, *args: Any, **options: Any) -> Any:
@@ -231,7 +231,7 @@ def _for_dask(kind: type, name: str) -> None:
 class _Joined:
     """Features, outcome and weights with the same partitions, as one Dask DataFrame.
 
-    It has what ``fit_partitions`` asks of one.
+    It has the methods that ``fit_partitions`` needs.
     """
 
     def __init__(self, X: Any, y: Any, weight: Any, roles: Sequence[str]) -> None:

@@ -234,7 +234,7 @@ class _Fit:
         data, count = rows.data, rows.counts
         n_rows, n_features = int(count.sum()), len(holds)
         limits = self.search.limits
-        # Only the shape of the features is asked for.
+        # Only the shape of the features is needed.
         shape = n_rows, n_features
         unread = np.broadcast_to(np.zeros(1, dtype=np.uint8), shape)
         problem: Problem = Problem(data, encoder, unread, {"min_samples_leaf": 1}, 0.0, {})
@@ -277,7 +277,7 @@ class _Fit:
     def _encoder(
         self, known: tuple[Roles, Outcomes, NDArray[np.int64]], rows: Training
     ) -> tuple[BinaryEncoder, NDArray[np.int64]]:
-        """The fitted encoder and the rows for which its features hold, from the columns' values."""
+        """The fitted encoder, and the number of rows in which each feature is true."""
         counted = self.runner.run(ColumnStep(*known, self.features, rows.data.weight))
 
         def divided(draft: BinaryEncoder, features: Sequence[Feature]) -> Any:
@@ -297,7 +297,7 @@ class _Fit:
         encoder: BinaryEncoder,
         answers: AnswerCounts,
     ) -> Any:
-        """The training rows, with the side of a feature that has no events though many are due."""
+        """The training rows, with the side of a feature without events where many are expected."""
         data, count = rows.data, rows.counts
         if self.search.limits.min_events_leaf != "auto":
             return data
@@ -318,7 +318,7 @@ class _Fit:
 
 
 def _check_depth(depth: int) -> None:
-    """Raise InvalidParameterError for a depth of which no sums are kept."""
+    """Raise InvalidParameterError for a depth that sums do not support."""
     if depth > MOST_DEPTH:
         raise InvalidParameterError(
             f"a tree may have depth {depth} here, and sums over partitions go to depth "

@@ -1,4 +1,4 @@
-"""Distinct outcomes of all partitions with the number of rows of each."""
+"""Distinct outcomes of all partitions, with the number of rows of each."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from bristlecone.exceptions import InvalidParameterError
 
 Arrays = dict[str, NDArray[Any]]
 
-# Distinct outcomes that are held.
+# Most distinct outcomes that are stored.
 _MOST_OUTCOMES = 1 << 23
 
-# Sizes up to which places of outcomes are looked up in a table rather than searched.
+# Up to these sizes, positions of outcomes are looked up in a table instead of searched.
 _LOOKED_UP = 1 << 22
 
 
 class Roles(NamedTuple):
-    """Columns that are no features, by their role; costs and propensities may be several.
+    """Columns that are not features, by their role; costs and propensities may be several.
 
     ``kind`` is "survival", "causes", "labels", "numbers" or "policy".
     """
@@ -67,7 +67,7 @@ def roles_of(estimator: Any, **given: Any) -> Roles:
     if hasattr(estimator, "cost_matrix"):
         optional = ("costs",)
     if kind not in ("survival", "causes"):
-        # Their defaults are the names that survival data mostly have.
+        # Their defaults are the usual names in survival data.
         given = {**given, "time": None, "event": None}
     who = type(estimator).__name__
     columns: dict[str, tuple[str, ...]] = {}
@@ -115,7 +115,7 @@ def read_outcomes(roles: Roles, frame: Any) -> Arrays:
     found: Arrays = {}
     if roles.kind in ("survival", "causes"):
         (event,), (time,), entry = given("event"), given("time"), given("entry")
-        # Whether each cause has an event is known when all partitions are read.
+        # Whether each cause has an event is known once all partitions are read.
         reader = partial(as_cause, most=MOST_CAUSES) if roles.kind == "causes" else None
         survival = as_survival(event, time, entry[0] if entry else None, reader)
         found = {k: v for k, v in survival._asdict().items() if v is not None}
@@ -153,9 +153,9 @@ def _labels(values: Any, label: str, n_rows: int) -> NDArray[Any]:
 
 
 class Outcomes:
-    """Distinct outcomes in sorted order, and how many rows have each.
+    """Distinct outcomes in sorted order, and the number of rows of each.
 
-    Rows of weight zero are not among them.
+    Rows of weight zero are not counted.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ class Outcomes:
         return int(self.count.sum())
 
     def index(self, rows: Arrays) -> NDArray[np.int64]:
-        """Place of every row's outcome, shape (n,); -1 for rows that are left out.
+        """Position of every row's outcome, shape (n,); -1 for rows that are left out.
 
         Raises
         ------
@@ -245,7 +245,7 @@ def _check_types(known: Arrays, own: Arrays) -> None:
 
 
 def _codes(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Distinct values in sorted order, and the place of each value among them."""
+    """Distinct values in sorted order, and the position of each value among them."""
     from pandas import factorize
 
     codes, found = factorize(values)
@@ -257,7 +257,7 @@ def _codes(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def _grouped(columns: Arrays, count: NDArray[np.int64] | None) -> tuple[Arrays, NDArray[np.int64]]:
-    """Distinct rows of the columns in sorted order, and how many there are of each."""
+    """Distinct rows of the columns in sorted order, and the number of each."""
     key, distinct = np.zeros(len(next(iter(columns.values()))), dtype=np.int64), []
     for values in columns.values():
         found, code = _codes(values)
@@ -278,7 +278,7 @@ def _sums(key: NDArray[np.int64], count: NDArray[np.int64], size: int) -> NDArra
 
 
 class _Index:
-    """Places of outcomes among the distinct ones."""
+    """Positions of outcomes among the distinct ones."""
 
     def __init__(self, columns: Arrays) -> None:
         from pandas import Index
@@ -291,12 +291,12 @@ class _Index:
             known = np.unique(key * len(found) + code)
             key = np.searchsorted(known, key * len(found) + code)
             self._keys.append(known)
-        # Tables of hashes are built by the first look-up, which threads would do at once.
+        # Tables of hashes are built by the first look-up, which several threads might do at once.
         for index in self._values.values():
             index.get_indexer(index[:1])
 
     def find(self, rows: Arrays) -> NDArray[np.int64]:
-        """Place of every row, -1 for those that are not there."""
+        """Position of every row, -1 for rows that are not found."""
         place = np.zeros(len(next(iter(rows.values()), np.zeros(0))), dtype=np.int64)
         unknown = np.zeros(len(place), dtype=bool)
         for known, (name, index) in zip(self._keys, self._values.items(), strict=True):
@@ -310,7 +310,7 @@ class _Index:
 
 
 def _lookup(known: NDArray[np.int64], key: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Place of every key among the known ones, sorted; -1 for others."""
+    """Position of every key among the sorted known keys; -1 for others."""
     most = int(known[-1]) + 1 if len(known) else 0
     if most <= _LOOKED_UP:
         table = np.full(most + 1, -1, dtype=np.int64)
@@ -339,11 +339,11 @@ class Training(NamedTuple):
 
     @property
     def summed(self) -> Any:
-        """``data`` in which the weight of an outcome is that of all its rows."""
+        """``data`` in which the weight of an outcome is the total weight of its rows."""
         return self.cells(np.arange(len(self.counts)), self.counts)
 
     def cells(self, place: NDArray[np.int64], count: NDArray[np.int64]) -> Any:
-        """Training rows of which each stands for ``count`` rows with the outcome at ``place``."""
+        """Training rows each of which stands for ``count`` rows with the outcome at ``place``."""
         of_row = {
             name: values[place]
             for name, values in self.data._asdict().items()
@@ -368,7 +368,7 @@ def training_rows(estimator: Any, roles: Roles, outcomes: Outcomes) -> Training:
         raise ValueError("no row of positive weight in any partition")
     is_single = len(count) == 1 and count[0] > 1
     if is_single:
-        # Survival trees need two rows; these are alike, and the first will stand for both.
+        # Survival trees need two rows; these are equal, and the first will stand for both.
         columns = {name: values.repeat(2) for name, values in columns.items()}
         count = count.repeat(2)
     weight = columns.get("weight")

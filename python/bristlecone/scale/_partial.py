@@ -15,7 +15,7 @@ from bristlecone._encoder.use import packed
 from bristlecone._search.engine import MOST_DEPTH, Sums, Task, sum_tasks
 from bristlecone.exceptions import InvalidParameterError
 
-# Version of the bytes around the sums, which have one of their own.
+# Version of the bytes around the sums; the sums have their own version.
 _VERSION = 1
 
 

@@ -82,7 +82,7 @@ def predict_partitions(tree: Any, partitions: Any, method: str = "predict", **op
 def _one_by_one(
     tree: Any, source: Source, used: Sequence[str], method: str, options: dict[str, Any]
 ) -> Iterator[NDArray[Any]]:
-    # A tree without splits still has to know the number of rows.
+    # A tree without splits still needs the number of rows.
     columns = list(used) or source.columns[:1]
     for part in source.parts(columns):
         assert part.load is not None
@@ -99,7 +99,7 @@ def _lazily(
     import pandas as pd
 
     columns = list(used) or list(frame.columns)[:1]
-    # Predictions of an empty partition have the types of all.
+    # Predictions of an empty partition have the same types as all others.
     kinds = frame.dtypes[columns].items()
     empty = pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in kinds})
     names = _names(tree, method, options)

@@ -24,10 +24,10 @@ _BETWEEN = 5.0
 # Seconds to wait for the name of a partition that Dask could not compute.
 _PATIENCE = 1.0
 
-# Partitions per worker that joblib is given at once.
+# Number of partitions per worker that joblib is given at once.
 _PER_WORKER = 4
 
-# Tables that one task of Dask merges.
+# Number of tables that one task of Dask merges.
 _MERGED_AT_ONCE = 8
 
 
@@ -91,7 +91,7 @@ class PassProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Time that the other partitions will take; None if their number is not known."""
+        """Time that the other partitions will take; None if their number is unknown."""
         if self.n_parts_total is None or not self.n_parts:
             return None
         return self.seconds / self.n_parts * (self.n_parts_total - self.n_parts)
@@ -107,7 +107,7 @@ class Facts(NamedTuple):
 
 @dataclass
 class Runner:
-    """Runs passes over a source, and checks that its partitions stay as they are.
+    """Runs passes over a source, and checks that its partitions do not change.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class Runner:
 
 
 class _Watch:
-    """Counts what is done, and says so."""
+    """Counts finished partitions and reports progress."""
 
     def __init__(self, runner: Runner, name: str) -> None:
         self._runner, self._name = runner, name
@@ -254,7 +254,7 @@ class _Merged(NamedTuple):
 
 
 def _add(step: Step, state: Any, part: Part, frame: Any, first: Any) -> _Done:
-    """Add a partition to a state; what it raises has the name of the partition."""
+    """Add a partition to a state; errors get the name of the partition."""
     try:
         if part.load is not None:
             frame = part.load()
@@ -271,14 +271,14 @@ def _add(step: Step, state: Any, part: Part, frame: Any, first: Any) -> _Done:
 
 
 def _compare(schema: dict[str, Any], first: tuple[str, dict[str, Any]] | None) -> None:
-    """Raise ValueError if columns that are known have another type."""
+    """Raise ValueError if known columns have another type."""
     if first is not None:
         shared = {column: first[1][column] for column in schema if column in first[1]}
         check_same_columns({column: schema[column] for column in shared}, shared, first[0])
 
 
 def named(error: Exception, name: str) -> Exception:
-    """The same error with the name of a partition in front of its message."""
+    """The same error, with the name of a partition in front of its message."""
     text = f"{name}: {error}"
     if type(error) in (ValueError, TypeError, ImportError, MemoryError, RuntimeError):
         return type(error)(text)
@@ -307,7 +307,7 @@ def _computed(part: Part) -> Any:
 
 
 def _in_threads(step: Step, parts: Iterator[Part], n_threads: int, first: Any) -> Found:
-    """Every thread has a state of its own, and no more partitions than threads are in memory."""
+    """Every thread has its own state, and no more partitions than threads are in memory."""
     states: list[Any] = []
     local = threading.local()
 
@@ -332,7 +332,7 @@ def _in_threads(step: Step, parts: Iterator[Part], n_threads: int, first: Any) -
             for future in done:
                 yield future.result()
     finally:
-        # After an error or Ctrl-C no further partition is begun.
+        # After an error or Ctrl-C no further partition is started.
         pool.shutdown(wait=True, cancel_futures=True)
     for state in states:
         yield _Merged(state)
@@ -363,7 +363,7 @@ def _task(step: Step, part: Part, frame: Any, first: Any) -> tuple[_Done, Any]:
 def _merge(
     step: Step, groups: list[tuple[Any, Any]], *, are_parts: bool = False
 ) -> tuple[list[_Done], Any]:
-    """Merge what workers found into a state of its own: Dask may ask for the parts again."""
+    """Merge the states of workers into a new one, because Dask may need the parts again."""
     state = step.start()
     done: list[_Done] = []
     for found, other in groups:
@@ -388,8 +388,8 @@ def _itself(step: Step) -> Step:
 def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Found:
     """A task per partition, and a tree of tasks that merge their states.
 
-    Tasks depend on nothing but their partition and the step, which is a task as well, so Dask runs
-    them again if a worker is lost.
+    Tasks only depend on their partition and the step, which is a task as well, so Dask runs them
+    again if a worker is lost.
     """
     from distributed import as_completed
 
@@ -414,7 +414,7 @@ def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Foun
         )
         for start in range(0, len(tasks), _MERGED_AT_ONCE)
     ]
-    # Dask forgets the state of a partition as soon as nobody refers to it any more.
+    # Dask forgets the state of a partition as soon as nothing refers to it.
     del tasks
     reports = [client.submit(_dones, merged, pure=False) for merged in level]
     while len(level) > 1:
@@ -436,6 +436,6 @@ def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Foun
             raise named(error, failed[str(error)]) from error
         raise
     finally:
-        # Dask forgets tasks that nobody asks for; to cancel them may upset its scheduler.
+        # Dask forgets tasks that nothing refers to; cancelling them may upset its scheduler.
         for future in [*reports, *level, sent]:
             future.release()

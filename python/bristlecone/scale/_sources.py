@@ -1,4 +1,4 @@
-"""Partitions of a table, from any of the forms in which a user has them."""
+"""Partitions of a table, from any of the usual forms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from bristlecone._data.arrays import check_names, listed, type_name
 from bristlecone.exceptions import InvalidParameterError
 
-# Rows of a frame or table in memory that are read as one partition.
+# Number of rows of a frame or table in memory that are read as one partition.
 _ROWS = 1 << 18
 
 _FORMS = (
@@ -73,7 +73,7 @@ class Source(NamedTuple):
 
 
 def open_source(partitions: Any) -> Source:
-    """Partitions as the user passed them, not read yet.
+    """Partitions as the user passed them, not yet read.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def _names(frame: Any) -> list[str]:
 
 
 def _dataset(paths: Sequence[Any]) -> Any:
-    """A dataset of Parquet files; of a glob those that match, in sorted order."""
+    """A dataset of Parquet files; for a glob, the matching files in sorted order."""
     from pyarrow import dataset
 
     files: list[str] = []
@@ -162,7 +162,7 @@ def _dataset(paths: Sequence[Any]) -> Any:
             if not found:
                 raise FileNotFoundError(2, "no such file, and no file matches", path)
             files += found
-    # Without this a column of another type is cast or read as missing.
+    # Without this, a column of another type is cast or read as missing.
     for file in files:
         _check_schema(files[0], file)
     return dataset.dataset(files, format="parquet")
@@ -268,7 +268,7 @@ def _of_list(frames: list[Any]) -> Source:
 
 
 def _of_frames(make: Callable[[], Iterable[Any]], kind: str) -> Source:
-    """Frames that are made anew for every pass, one after the other."""
+    """Frames that are made again for every pass, one after the other."""
 
     def parts(columns: Sequence[str]) -> Iterator[Part]:
         for index, frame in enumerate(make()):
@@ -291,7 +291,7 @@ def _of_frames(make: Callable[[], Iterable[Any]], kind: str) -> Source:
 
 
 def _frame(values: Any) -> Any:
-    """A frame that narwhals reads; a batch of Arrow as a table."""
+    """A frame that narwhals can read; a batch of Arrow becomes a table."""
     if nw.dependencies.is_into_dataframe(values):
         return values
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
@@ -317,9 +317,9 @@ def _same(frame: Any) -> Any:
 
 
 def schema_of(frame: Any) -> dict[str, Any]:
-    """Types of the columns, as they are compared between partitions."""
+    """Types of the columns, in the form in which partitions are compared."""
     kinds = nw.from_native(frame, eager_only=True).schema
-    # pandas' objects: what they are is known from the values, which are checked when counted.
+    # The type of pandas' objects follows from the values, which are checked when counted.
     plain = {nw.String(): "text", nw.Object(): "text", nw.Unknown(): "text"}
     return {name: plain.get(kind, kind) for name, kind in kinds.items()}
 

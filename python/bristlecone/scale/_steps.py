@@ -1,4 +1,4 @@
-"""Work of the passes on one partition: counts and sums that are added up."""
+"""Work of the passes on one partition: counts and sums that can be added up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bristlecone.scale._sources import select
 
 Bools = NDArray[np.bool_]
 
-# Cells per row from which only those with rows are added.
+# From this number of cells per row on, only cells with rows are added.
 _FEW_CELLS = 4
 Integers = NDArray[np.int64]
 
@@ -56,9 +56,9 @@ class OutcomeStep:
 
 @dataclass(frozen=True)
 class _WithOutcomes:
-    """Base of steps that need the place of every row's outcome.
+    """Base of steps that need the position of every row's outcome.
 
-    ``place`` is the training row of every outcome, -1 where there is none.
+    ``place`` is the training row of every outcome, or -1 if there is none.
     """
 
     roles: Roles
@@ -67,7 +67,7 @@ class _WithOutcomes:
 
     @property
     def leaves_out(self) -> bool:
-        """Whether there are rows that weigh nothing."""
+        """Whether there are rows without weight."""
         return self.outcomes.n_left_out > 0 or bool((self.place < 0).any())
 
     def places(self, frame: Any) -> tuple[Integers, dict[str, int]]:
@@ -113,7 +113,7 @@ class ColumnStep(_WithOutcomes):
 
 @dataclass(frozen=True)
 class RepeatStep(_WithOutcomes):
-    """How some features divide the rows; the encoder can answer them."""
+    """How some features divide the rows; the encoder can evaluate these features."""
 
     encoder: BinaryEncoder
     features: Sequence[Feature]
@@ -167,7 +167,7 @@ class SumState:
 
 @dataclass(frozen=True)
 class SumStep(_WithOutcomes):
-    """Sums over the sets of features; ``make`` makes empty ones, ``event`` marks training rows."""
+    """Sums over sets of features; ``make`` makes empty ones, ``event`` marks training rows."""
 
     encoder: BinaryEncoder
     make: Callable[[], Sums]
@@ -200,7 +200,7 @@ class SumStep(_WithOutcomes):
 
 
 class Counts:
-    """Rows by cell: counts that are added up, shape (n_cells, n_training_rows), and by node."""
+    """Rows by cell: counts that can be added, shape (n_cells, n_training_rows), and by node."""
 
     def __init__(self, shape: tuple[int, int], n_nodes: int = 0) -> None:
         self.rows: Integers = np.zeros(shape, dtype=np.int64)
@@ -224,7 +224,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class SideStep(_WithOutcomes):
-    """Outcomes of the rows for which each of some features holds."""
+    """Outcomes of the rows for which each of some features is true."""
 
     encoder: BinaryEncoder
     asked: Sequence[int]
