@@ -125,7 +125,8 @@ def _text(name: str, value: Any) -> str:
 
 def _key(value: Any) -> float | str | None:
     if isinstance(value, (bool, int, float)):
-        return None if math.isnan(value) else min(max(float(value), -1e308), 1e308)
+        # Without the last digits, in which processors differ.
+        return None if math.isnan(value) else float(f"{min(max(value, -1e308), 1e308):.13g}")
     return None if value is None else str(value)
 
 
