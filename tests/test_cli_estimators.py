@@ -334,7 +334,7 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
          "--encoder cannot be used with --missing"),
         (("soft", *TIMES, "--leaf", "gompertz"), "leaf must be"),
         (("soft", *TIMES, "--depth", 99), "depth must be at most 10"),
-        (("classifier",), "--target is needed: which column holds the labels? There are"),
+        (("classifier",), "--target is needed: which column holds the labels? The columns are"),
         (("fair", "--target", "ill", "--fairness-limit", 0.1),
          "--sensitive is needed: which column holds the groups?"),
         (("fair", "--target", "ill", "--sensitive", "sex"), "--fairness-limit is needed"),

@@ -68,7 +68,7 @@ def _named(
         return []
     if default not in columns:
         raise ValueError(
-            f"{flag(role)} is needed: which column holds the {role.holds}? There are "
+            f"{flag(role)} is needed: which column holds the {role.holds}? The columns are "
             f"{listed(columns)}"
         )
     return [default]

@@ -80,9 +80,9 @@ def check_column(name: str, columns: list[str], asker: str) -> None:
     """Raise ValueError if the data have no such column."""
     if name not in columns:
         close = get_close_matches(name, columns, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
+        hint = f"did you mean {close[0]!r}? The" if close else "the"
         raise ValueError(
-            f"{asker}: the data have no column {name!r}; {hint}There are {listed(columns)}"
+            f"{asker}: the data have no column {name!r}; {hint} columns are {listed(columns)}"
         )
 
 
