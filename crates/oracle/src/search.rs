@@ -313,7 +313,7 @@ pub fn all_trees<C: Cost>(
 
 /// All non-dominated costs of allowed trees, in ascending order.
 ///
-/// A leaf offers several candidates (for example one per label), of which a tree takes one; the
+/// A leaf offers several candidates (for example one per label), and a tree takes one of them; the
 /// costs of the leaves add up. A cost is dominated if another is no larger in any component and
 /// smaller in one.
 pub fn pareto_front<C: Cost>(
@@ -334,7 +334,7 @@ pub fn pareto_front<C: Cost>(
 
 /// Entry `k`: the distinct costs of the allowed trees with exactly `k + 1` leaves.
 ///
-/// A leaf offers several candidates (for example one per label), of which a tree takes one; the
+/// A leaf offers several candidates (for example one per label), and a tree takes one of them; the
 /// costs of the leaves add up. Only exact duplicates are left out, so any constraint can be applied
 /// to the lists.
 pub fn all_costs<C: Cost>(

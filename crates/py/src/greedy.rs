@@ -163,8 +163,8 @@ impl Fit<'_> {
     }
 }
 
-/// Grows a tree without the GIL until it is told to stop: by a signal, whose exception is raised,
-/// by the time limit, or because memory ran out.
+/// Grows a tree without the GIL until a signal, whose exception is raised, the time limit or a lack
+/// of memory stops it.
 pub(crate) fn heeding_signals<R>(
     reserve: &Reserve,
     deadline: Option<Instant>,

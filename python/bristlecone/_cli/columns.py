@@ -184,7 +184,7 @@ def _refuse_nearly_numbers(column: Any, levels: list[Any], mark: str) -> None:
 
 
 def _wrong_mark(column: Any, levels: list[Any], mark: str) -> CellError:
-    """The error about numbers some of which have the other decimal mark."""
+    """The error about a column in which some numbers have the other decimal mark."""
     wrong = next(level for level in levels if not _is_number(level, mark))
     return CellError(
         _first_row(column, wrong),

@@ -199,7 +199,7 @@ class CsvFile:
         )
 
     def _is_even(self, n_rows: int, *, complete: bool) -> bool:
-        """Whether all lines have a cell for every column; False if only a closer look can tell.
+        """Whether all lines surely have a cell for every column; False needs a closer look.
 
         pandas has rejected longer lines and filled shorter ones with missing values. There are no
         shorter lines if the last column is ``complete``, or if the file has the expected number of
@@ -212,7 +212,7 @@ class CsvFile:
         return int(found) == (n_rows + 1) * (n_columns - 1)
 
     def _count_rows(self) -> int:
-        """Number of rows below the header, each of which must have a cell for every column."""
+        """Number of rows below the header; each must have a cell for every column."""
         found, n_columns = -1, len(self._header)
         for line, cells in self._records():
             found += 1
@@ -295,7 +295,7 @@ def _blocks(text: bytes, more: int = 0) -> Iterator[NDArray[np.uint8]]:
 
 
 def _are_even(text: bytes, delimiter: str, n_columns: int) -> bool:
-    """Whether every line has a cell for every column; False if only a closer look can tell.
+    """Whether every line surely has a cell for every column; False needs a closer look.
 
     The text ends with a line end.
     """

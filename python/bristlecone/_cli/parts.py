@@ -25,7 +25,7 @@ def names_parts(data: str) -> bool:
 
 
 class PartFiles:
-    """Parquet files with the same columns, of which a few row groups are in memory at a time.
+    """Parquet files with the same columns; a few row groups are in memory at a time.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ NotNegative = Annotated[float, Meta(ge=0.0)]
 Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 
 _AT = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?", re.DOTALL)
-_SAID = {
+_MESSAGES = {
     r"Object missing required field `(.*)`": "{field} is missing",
     r"Object contains unknown field `(.*)`": "{field} is not known",
     r"Expected `(.*)`, got `(.*)`": "{path} is {1}; expected {0}",
@@ -64,7 +64,7 @@ def read(kind: type[Kind], text: str | bytes) -> Kind:
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
-        raise ModelFormatError(_told(str(error))) from None
+        raise ModelFormatError(_explained(str(error))) from None
     except (ValueError, RecursionError) as error:
         raise ModelFormatError(f"the file is truncated or not JSON: {error}") from None
 
@@ -74,15 +74,15 @@ def convert(kind: type[Kind], value: Any) -> Kind:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise ModelFormatError(_told(str(error))) from None
+        raise ModelFormatError(_explained(str(error))) from None
 
 
-def _told(message: str) -> str:
+def _explained(message: str) -> str:
     """Message of msgspec about a field, beginning with its full name."""
     parts = _AT.fullmatch(message)
     assert parts is not None
     what, path = parts["what"], parts["path"] or ""
-    for pattern, message in _SAID.items():
+    for pattern, message in _MESSAGES.items():
         found = re.fullmatch(pattern, what, re.DOTALL)
         if found:
             groups = [group.replace("`", "") for group in found.groups()]

@@ -139,7 +139,7 @@ class CountedColumn:
 
     @property
     def n_values(self) -> int:
-        """Number of distinct values in memory, some of which may be stored twice."""
+        """Number of values in memory; some distinct values may be stored twice."""
         return len(self._numbers) + len(self._levels) + self._n_waiting
 
     def add(self, column: Column, weight: ExactValues | None) -> None:

@@ -41,7 +41,7 @@ def add_cuts(
 ) -> Questions | None:
     """Give the encoder features that split the rows of every node in the same way as its cut.
 
-    ``questions`` are those of its previous features, each of which is true for ``holds`` rows.
+    ``questions`` are those of its previous features, and ``holds`` their numbers of true rows.
     Returns the questions of its new features, or None if there is no new one.
 
     The first cuts are added: eight, or a fifth of the previous features. Every further cut replaces

@@ -115,7 +115,7 @@ class DesignEncoder:
                     self.design_.append(design)
             if not varies:
                 self.constant_.append(column.name)
-        self.design_ = _told_apart(self.design_)
+        self.design_ = _with_unique_names(self.design_)
         self.columns_ = [describe(column, fill.get(column.name)) for column in columns]
         return self
 
@@ -242,7 +242,7 @@ class DesignEncoder:
         return encoder
 
 
-def _told_apart(design: list[DesignColumn]) -> list[DesignColumn]:
+def _with_unique_names(design: list[DesignColumn]) -> list[DesignColumn]:
     """The same columns, renamed if two would have the same name."""
     numbers = [one.name for one in design if one.question is None]
     asked = [one.question for one in design if one.question is not None]

@@ -103,7 +103,7 @@ class RowsDivided:
     Parameters
     ----------
     features : sequence of features
-        Those to tell apart.
+        The features to distinguish.
     """
 
     def __init__(self, features: Sequence[Feature]) -> None:

@@ -72,7 +72,7 @@ def level_risks(
     occurs = np.append(start[1:], len(code)) > start
     total[occurs] = np.add.reduceat(sums, start[occurs])
     mean = total[:, :-2].sum(axis=0) / total[:, -2].sum()
-    # Amounts beyond the mean, the largest of which is 1.
+    # Amounts beyond the mean, scaled such that the largest is 1.
     excess = total[:, :-2] - total[:, -2:-1] * mean
     amount = amount - size[:, None] * mean
     unit = np.abs(amount).max()

@@ -45,7 +45,7 @@ class Question:
     Parameters
     ----------
     kind : {"at most", "flag", "level", "one of", "missing", "own"}
-        "own" is a feature of a custom encoder, of which only the name is known.
+        "own" is a feature of a custom encoder; only its name is known.
     column : str
         Name of the column; for "own", the whole text.
     text : str

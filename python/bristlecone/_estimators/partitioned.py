@@ -94,7 +94,7 @@ def checked_outcomes(
     count: NDArray[np.int64],
     **more: Any,
 ) -> Any:
-    """Training rows of distinct outcomes, each of which stands for ``count`` rows.
+    """Training rows of distinct outcomes; each stands for ``count`` rows.
 
     Raises
     ------

@@ -31,7 +31,7 @@ def smallest_leaf(
     """Minimum rows of a leaf and, for survival data, minimum events, by their names.
 
     ``parameters`` contains ``min_samples_leaf`` and ``min_events_leaf``. ``data`` are training
-    rows, each of which may stand for ``count`` rows.
+    rows; each may stand for ``count`` rows.
 
     Raises
     ------

@@ -100,7 +100,7 @@ class EstimatedRewards:
         return lacking
 
     def spread(self, kept: NDArray[np.bool_]) -> EstimatedRewards:
-        """The same for all given rows, of which these are the ``kept`` ones."""
+        """The same for all given rows; these are the ``kept`` ones."""
 
         def widened(values: Floats | None) -> Any:
             if values is None:
@@ -148,9 +148,9 @@ def prepare(
     Raises
     ------
     ValueError
-        For outcomes that are none, estimates of another shape, propensity scores that are none, a
-        horizon that is beyond what was observed, and treatments without rows of which a model is
-        needed; the row or the treatment is named.
+        For invalid outcomes or propensity scores, estimates of another shape, a horizon beyond the
+        observed times, and treatments that need a model but have no rows; the message names the
+        row or the treatment.
     """
     outcome, happened = _outcome(how, rows, y, judging=judging)
     scores = predictions = None

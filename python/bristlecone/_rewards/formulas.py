@@ -93,8 +93,8 @@ def given_propensity(
 ) -> Floats:
     """Propensity scores from the user: of every treatment (n, n_treatments), or of the one given.
 
-    ``value`` is a number, a mapping from treatments, or has one entry per given row, of which
-    ``kept`` says which ones count. ``treatment`` contains the codes of the kept rows.
+    ``value`` is a number, a mapping from treatments, or has one entry per given row; only the rows
+    in ``kept`` count. ``treatment`` contains the codes of the kept rows.
 
     Raises
     ------

@@ -76,7 +76,7 @@ def cuts_of_task(
 def cuts_of_sklearn(tree: SklearnTree, columns: RankedColumns, growth: Growth) -> list[Cut]:
     """Cuts of a tree of scikit-learn after pruning by the leaf penalty.
 
-    It rounds numbers to single precision; the cuts are between the ranks that it tells apart.
+    It rounds numbers to single precision; the cuts are between the ranks that it distinguishes.
     """
     # Every tree imports this module, and few grow one of scikit-learn, whose import takes long.
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor

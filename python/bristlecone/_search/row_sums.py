@@ -80,7 +80,7 @@ def outcome_digests(data: Any) -> Bits:
 
 
 def unordered_fingerprint(features: BinaryMatrix, data: Any) -> str:
-    """Fingerprint of training rows, of which every entry of ``data`` is one."""
+    """Fingerprint of training rows; every entry of ``data`` is a row."""
     sums = RowSums(features.shape[1])
     sums.add(features, outcome_digests(data))
     return sums.fingerprint(data)

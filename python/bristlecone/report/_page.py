@@ -120,7 +120,7 @@ def html_report(
         script=source("page.js"),
         drawing=drawing,
         legend=view.shown.caption,
-        told=_SOFT if view.is_soft else "",
+        note=_SOFT if view.is_soft else "",
         case=form,
         overview=overview(view) if view.has_curves else None,
         table=table,

@@ -343,7 +343,7 @@ class Training(NamedTuple):
         return self.cells(np.arange(len(self.counts)), self.counts)
 
     def cells(self, place: NDArray[np.int64], count: NDArray[np.int64]) -> Any:
-        """Training rows each of which stands for ``count`` rows with the outcome at ``place``."""
+        """Training rows; each stands for ``count`` rows with the outcome at ``place``."""
         of_row = {
             name: values[place]
             for name, values in self.data._asdict().items()

@@ -113,7 +113,7 @@ class Runner:
     ----------
     source : Source
     n_threads : int
-        Threads, each of which works on one partition at a time.
+        Number of threads; each works on one partition at a time.
     client : distributed.Client or None
         Dask's scheduler, which then runs the passes.
     callback : callable or None

@@ -6,7 +6,7 @@ and deeper ones by trying every feature at the root. Nothing is left out.
 
 The products are exact: statistics are rounded to whole numbers whose sums fit into float64, and the
 rounding is subtracted from the bound. If that is too much, the numbers are divided into several
-parts, each of which is exact. Trees that may still be better are summed in fractions.
+parts, and each part is exact. Trees that may still be better are summed in fractions.
 """
 
 from __future__ import annotations

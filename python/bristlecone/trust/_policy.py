@@ -85,7 +85,7 @@ def _propensity(
 
 
 class Rewards(Statement):
-    """Negative outcomes of the assigned treatments, some of which may have capacities.
+    """Negative outcomes of the assigned treatments; treatments may have capacities.
 
     A leaf without enough rows of every treatment costs infinity.
     """

@@ -154,7 +154,7 @@ def rows_of(
     outcomes: Any,
     facts: Any,
 ) -> Rows:
-    """A set of rows of which some are kept."""
+    """The kept ones of a set of rows."""
     answers, columns = answers_of(tree, table)
     if len(answers) != len(kept):
         raise ValueError(f"X has {len(answers)} rows, the outcomes have {len(kept)}")

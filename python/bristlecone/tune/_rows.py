@@ -68,7 +68,7 @@ def accepted(function: Callable[..., Any], more: Mapping[str, Any]) -> dict[str,
 
 
 def of_all_causes(estimator: Any, y: Any) -> Any:
-    """The estimator with the number of causes of all rows, of which a fold may lack some.
+    """The estimator with the number of causes of all rows, because a fold may lack some causes.
 
     Estimators without the parameter ``n_causes``, or with a value for it, are returned as they are.
     """

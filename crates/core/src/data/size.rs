@@ -15,7 +15,7 @@ const MOST_COLUMNS: usize = u32::MAX as usize - 1;
 ///
 /// # Errors
 ///
-/// Names the rows or columns of which there are too many.
+/// If there are too many rows or columns; the message names which.
 pub fn check_size(n_rows: usize, n_columns: usize) -> Result<(), Error> {
     for (n, most, what) in [(n_rows, MOST_ROWS, "rows"), (n_columns, MOST_COLUMNS, "columns")] {
         if n > most {

@@ -143,7 +143,7 @@ fn again<T>(
     resolved(found, widest)
 }
 
-/// Rewards of labels, some of which may be assigned to a limited number of rows.
+/// Rewards of labels, with limits on the number of rows that may get some labels.
 fn capacity<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let (rewards, n_labels) = p.columns.table("rewards")?;
     let capacity = p.columns.numbers("capacity")?;

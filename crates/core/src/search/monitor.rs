@@ -33,7 +33,7 @@ pub struct Monitor<'a> {
     nodes: Apart,
     /// Forecast of the search as bits: seconds and nodes; NaN if there is none.
     expected: [AtomicU64; 2],
-    /// Finished share of the search as bits, if the search can tell.
+    /// Finished share of the search as bits, if the search reports it.
     done: AtomicU64,
 }
 

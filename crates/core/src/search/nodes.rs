@@ -435,7 +435,7 @@ pub trait Rooted: Nodes<Node: Sync, Open: Sync, Queue: Send> + Send {
     /// one thread takes all questions and may use more resources for each.
     fn workers(&self, node: &Self::Node, allowed: Allowed) -> Vec<Self>;
 
-    /// The whole best tree for an exact `known`, of which a part may have been kept.
+    /// The whole best tree for an exact `known`; a part of the tree may have been kept.
     fn whole(
         branch: &mut Branch<Self>,
         node: &Self::Node,

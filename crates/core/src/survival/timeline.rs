@@ -189,7 +189,7 @@ impl Timeline {
         self.codes[i]
     }
 
-    /// Weights in whole units, [`Timeline::weight_scale`] of which are one.
+    /// Weights in whole units; a weight of 1 has [`Timeline::weight_scale`] of them.
     pub fn whole_weights(&self) -> Vec<f64> {
         let scale = self.weight_scale();
         self.weight.iter().map(|weight| (weight * scale).round()).collect()

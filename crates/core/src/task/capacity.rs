@@ -2,7 +2,7 @@
 //!
 //! A limit on the rows that get a label is a task in itself (STreeD, prop. A.3): the weight of a
 //! leaf counts towards the label that it predicts, and these weights add up. Together with the cost
-//! this makes a tuple of K components (prop. A.4), all of which are better when smaller.
+//! this makes a tuple of K components (prop. A.4); for each of them, smaller is better.
 
 use super::digits::ExactSums;
 use super::fixed::{Fixed, Penalty, power_of_two, room, times_power};

@@ -68,7 +68,7 @@ impl Fixed {
         Fixed { values, exponent, total, whole, moved: moved * (1.0 + 1e-6), moved_share }
     }
 
-    /// The same values in the largest unit, down to 1, of which all are multiples, if nothing was
+    /// The same values in the largest unit, not below 1, that divides all of them, if nothing was
     /// rounded. Their sums then have as few bits as possible.
     pub fn in_least_bits(mut self) -> Self {
         let zeros = self.values.iter().filter(|&&v| v != 0).map(|v| v.trailing_zeros()).min();

@@ -14,7 +14,7 @@ use crate::precise::Precise;
 use crate::search::{Allowed, Measured};
 use crate::simd::{FloatLanes, LaneInt, LaneReal};
 
-/// Bits of the total weight, all of which double lanes can hold.
+/// Bits of the total weight; double lanes hold all of them.
 const TOTAL_BITS: u32 = 51;
 
 /// Most classes in a lattice.

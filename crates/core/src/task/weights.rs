@@ -1,7 +1,7 @@
 //! Weights of records, and the number of rows that each record stands for.
 //!
 //! A task is prepared from records of outcomes. In a frame every row is a record. A table that is
-//! read in parts is prepared from its distinct outcomes, each of which may belong to many rows.
+//! read in parts is prepared from its distinct outcomes; many rows may have the same one.
 //! Constants and scales are computed over all rows, and the statistics of a record are those of one
 //! of its rows, so both ways give the same numbers.
 

@@ -117,7 +117,7 @@ fn measures_of_balanced_classes_are_proven() {
     }
 }
 
-/// Weights of which some are far lighter or heavier than the others.
+/// Weights, some far lighter or heavier than the others.
 fn wide(case: &Case, random: &mut Random) -> Case {
     let mut case = case.clone();
     let any = random.chance(0.5);
@@ -167,8 +167,8 @@ fn weights_of_a_wide_range_are_proven_or_refused() {
     assert!(proven > share * refused, "{refused} refused, {proven} proven");
 }
 
-/// By how much a difference of two groups may exceed its limit because rows are rounded, and how far
-/// beyond that a search by rounded shares may look.
+/// By how much the difference of two groups may exceed its limit because rows are rounded, and how
+/// far beyond that a search with rounded shares may look.
 fn rounding(case: &Case) -> [f64; 2] {
     let Case { instance, question, .. } = case;
     let rows = instance.rows().len() as f64;
@@ -212,7 +212,8 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
             case.question.parameters = parameters.with_limit(limit, task, &case.instance);
             let limit = case.question.parameters.delta(task, &case.instance);
             let penalty = case.question.leaf_penalty;
-            // The optimum of trees that keep the limit exactly, and that of all that may be reported to.
+            // The optimum of trees that keep the limit exactly, and that of all trees that may be
+            // reported.
             let least = |most: f64| {
                 let within = |c: &&[Real; 4]| largest(c) <= Real::from(most);
                 let objective = |(k, list): (usize, &Vec<[Real; 4]>)| {

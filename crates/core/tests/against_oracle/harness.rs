@@ -139,7 +139,7 @@ pub enum Until {
 pub struct Case {
     pub instance: Instance,
     pub question: Question,
-    /// Columns whose thresholds the features are, if the search is to be told these.
+    /// Columns whose thresholds are the features, if the search is given these columns.
     pub ranks: Option<RankMatrix>,
 }
 
@@ -149,8 +149,8 @@ impl Case {
         Case { instance, question: question.clone(), ranks: None }
     }
 
-    /// The same rows with a number for every so many features, how many of them are true: features
-    /// are its thresholds, and the search is told the numbers.
+    /// The same rows with one number for every `together` features: how many of them are true. The
+    /// features become thresholds of the numbers, and the search is given the numbers.
     pub fn of_ranks(&self, together: usize) -> Case {
         let n = self.instance.rows().len();
         let (mut ranks, mut features) = (Vec::new(), vec![Vec::new(); n]);
@@ -242,7 +242,7 @@ impl Case {
         visited.expect("acceptable").expect("a sum task")
     }
 
-    /// The best tree, and all that a callback is told meanwhile.
+    /// The best tree, and all that the search reports to a callback.
     pub fn search(
         &self,
         settings: &Settings,

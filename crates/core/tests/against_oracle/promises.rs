@@ -54,7 +54,7 @@ pub fn keeps_promises(
     Ok(())
 }
 
-/// Searches until then, checks the promises, and tells whether the search was stopped.
+/// Searches until then, checks the promises, and returns whether the search was stopped.
 pub fn stopped(
     case: &Case,
     settings: &Settings,

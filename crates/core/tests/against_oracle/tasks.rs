@@ -469,7 +469,7 @@ pub fn exposure(instance: &Instance) -> Vec<f64> {
     instance.sample.time.iter().map(|t| (digits(t) + 1) as f64 / 16.0).collect()
 }
 
-/// Minus the rewards of policies, some of which are gains.
+/// Minus the rewards of policies; some rewards are gains.
 pub fn losses(instance: &Instance) -> Vec<Vec<f64>> {
     instance.costs.iter().map(|row| row.iter().map(|cost| cost - 0.5).collect()).collect()
 }

@@ -261,7 +261,7 @@ impl<L: Lanes, S: Losses<L>, const PRICED: bool, const M: usize, const P: usize,
     }
 }
 
-/// A block of leaves of which only some are needed.
+/// A block of leaves where the plan needs only some.
 struct Planned<'a, B> {
     block: B,
     plan: &'a Plan,

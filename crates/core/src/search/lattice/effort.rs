@@ -13,7 +13,7 @@ pub fn cells(n_columns: usize, depth: usize) -> usize {
     (0..depth).fold(1, itemsets).saturating_mul(1 << depth)
 }
 
-/// Number of cells of a lattice plus visits of rows, each of which takes about the same time;
+/// Number of cells of a lattice plus visits of rows; a cell and a visit take about the same time.
 /// O(rows).
 pub fn effort(sample: &Sample, depth: usize) -> f64 {
     let (cells, visits) = work(&visits(sample), sample.n_columns(), depth, depth);

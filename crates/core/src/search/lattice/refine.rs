@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 pub struct Query<'a> {
     /// Most levels.
     pub depth: usize,
-    /// Numbers of leaves for each of which the best tree is searched (`[usize::MAX]`: as many as
+    /// The best tree is searched for each of these numbers of leaves (`[usize::MAX]`: as many as
     /// the depth allows).
     pub budgets: &'a [usize],
     /// With one budget: trees that cost this much or more need not be found, only bounded.

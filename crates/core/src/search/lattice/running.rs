@@ -97,8 +97,8 @@ impl<I: LaneInt> Running<I> {
         Last::Counted(&self.last, self.stride)
     }
 
-    /// Sums over the rows of two columns, of which `g` belongs to this run, along the runs of both.
-    /// `rows` are those that `f` adds.
+    /// Sums over the rows of two columns along the runs of both. `g` belongs to this run, and `f`
+    /// adds `rows`.
     #[inline(always)]
     pub fn beside_one<L: Lanes<I = I>>(
         &mut self,

@@ -449,7 +449,7 @@ impl<'a, L: FloatLanes> Pass<'a, L> {
     }
 }
 
-/// Number of thresholds in a run, of which only the last is evaluated at first; 0 to evaluate all.
+/// Number of thresholds in a run; at first only its last one is evaluated. 0 to evaluate all.
 fn run_length(n_cuts: usize) -> usize {
     if n_cuts < LEAST_RUNS {
         return 0;

@@ -18,7 +18,7 @@ pub struct RowBounds<'a, T> {
     any_leaves: bool,
     /// Cost of each distinct row as a part, rounded down; no tree separates these rows further.
     row_costs: Vec<i64>,
-    /// The most that each distinct row can cost in any leaf, if the task can tell.
+    /// The most that each distinct row can cost in any leaf, if the task has such a bound.
     worst_costs: Option<Vec<i64>>,
 }
 

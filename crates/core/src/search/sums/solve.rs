@@ -301,7 +301,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let Run { problem, root, .. } = *self;
         let (single_leaf, floor) = (branch.nodes.leaf(root).value, self.search.lower);
         let mut order: Vec<usize> = Vec::new();
-        // Ignores the greedy tree, which may have many leaves and tells nothing about a depth.
+        // Ignores the greedy tree, which may have many leaves: its cost says nothing about a depth.
         let mut best = Found { cost: single_leaf, tree: Tree::leaf() };
         let (gap_of_leaf, mut gap_before) = ((single_leaf - floor) as f64, f64::INFINITY);
         let deepest = if problem.task.pure_leaves() { lattice::MAX_DEPTH } else { 3 };

@@ -58,8 +58,8 @@ struct Source {
     groups: Groups,
 }
 
-/// A task of label costs: one channel per label, of which a leaf takes the cheapest, followed by
-/// the channels of the groups.
+/// A task of label costs: one channel per label, followed by the channels of the groups. A leaf
+/// takes the cheapest label.
 #[derive(Clone, Debug)]
 pub struct LabelCosts {
     source: Source,

@@ -1,10 +1,10 @@
 //! Survival likelihood (SurTree, Huisman et al. 2024; LeBlanc & Crowley 1992).
 //!
 //! The survival curve of a leaf is exp(−θΛ(t)), where Λ is the Nelson–Aalen estimate of the whole
-//! sample and θ = ES/HS, with ES the events and HS = ΣΛ(t_i) of the leaf. Its loss is NLHS −
-//! ES·ln(ES/HS) with NLHS = −Σ δ_i ln Λ(t_i). NLHS sums to a constant over the leaves, so the
-//! search minimises Σ ES·ln(HS/ES), here relative to a single leaf: cost =
-//! ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
+//! sample and θ = ES/HS, with ES the events and HS = ΣΛ(t_i) of the leaf. Its loss is
+//! NLHS − ES·ln(ES/HS) with NLHS = −Σ δ_i ln Λ(t_i). NLHS sums to a constant over the leaves, so
+//! the search minimises Σ ES·ln(HS/ES), here relative to a single leaf:
+//! cost = ES·ln((HS/ES)/(HS₀/ES₀)). See docs/maths/likelihood.md.
 //!
 //! Times do not appear here: a row is a record of events and hazard. Counts with exposure are such
 //! records, too; the loss is then half their Poisson deviance. Smoothed events are counts whose
