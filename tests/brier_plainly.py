@@ -1,4 +1,4 @@
-"""The Brier objective as its definition reads, in loops: what fast code is compared with."""
+"""The Brier objective by its definition, in loops, as a reference for fast code."""
 
 import itertools
 
@@ -6,10 +6,10 @@ import numpy as np
 
 
 def kaplan_meier(time, event, weight, at):
-    """S at the times ``at``; with ``event`` negated, G: every row with time >= t is at risk."""
+    """S at the times ``at``, or G if ``event`` is negated. Rows with time >= t are at risk at t."""
     value = np.ones(len(at))
     for t in np.unique(time[event]):
-        # Those who stay as a sum of their own: nothing cancels.
+        # The remaining rows are summed separately, so nothing cancels.
         stays = (time > t) | (~event & (time == t))
         value[at >= t] *= weight[stays].sum() / weight[time >= t].sum()
     return value
@@ -20,7 +20,7 @@ def inverse(values):
 
 
 def on_grid(time, event, grid):
-    """Outcomes as they are known at the times of a grid."""
+    """Outcomes as observed at the times of a grid."""
     if grid is None:
         return time, event
     later = [[g for g in grid if g >= t] for t in time]
@@ -29,7 +29,7 @@ def on_grid(time, event, grid):
 
 
 def row_losses(time, event, curves, weight=None, grid=None):
-    """What each row adds to the integrated Brier score; ``curves[i](times)`` is S_i."""
+    """Contribution of each row to the integrated Brier score; ``curves[i](times)`` is S_i."""
     weight = np.ones(len(time)) if weight is None else weight
     time, event = on_grid(time, event, grid)
     times = np.unique(time)
@@ -61,7 +61,7 @@ def score_of_partition(time, event, leaf, weight=None, grid=None):
 
 
 def partitions(X, depth, rows=None, min_samples=1):
-    """Every division of the rows by a tree up to a depth, as lists of row sets."""
+    """Every partition of the rows by a tree of at most this depth, as lists of row sets."""
     rows = np.arange(len(X)) if rows is None else rows
     yield [rows]
     if depth == 0:

@@ -1,4 +1,4 @@
-"""Pages in headless Chromium, without any further dependency: a script is put into a copy."""
+"""Runs scripts in pages with headless Chromium, without any other dependency."""
 
 import json
 import re
@@ -12,33 +12,33 @@ PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser")))
 
 needs_chromium = pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed")
 
-# Before anything else of the page: what goes wrong, or out.
+# Inserted at the start of the page: records errors and requests.
 WATCH = """
 window.troubles = [];
 addEventListener("error", (event) => troubles.push(String(event.message)), true);
 addEventListener("securitypolicyviolation", (event) => troubles.push(event.blockedURI));
 """
-TELL = """
-const told = document.createElement("pre");
-told.id = "told";
-told.textContent = JSON.stringify({
+SAVE = """
+const report = document.createElement("pre");
+report.id = "report";
+report.textContent = JSON.stringify({
   result, troubles, requests: performance.getEntriesByType("resource").map((one) => one.name),
 });
-document.body.append(told);
+document.body.append(report);
 """
 
 
 def run(page, script, folder, width=1280):
-    """What ``script`` leaves in ``result``, after it ran in a copy of the page.
+    """The value of ``result`` after ``script`` has run in a copy of the page.
 
-    Fails on errors of the page, on anything on its console, and on any request.
+    Fails if the page raises an error, writes to the console or sends a request.
     """
     assert page.count("</head>") >= 1
     head, _, rest = page.partition("</head>")
     body, _, end = rest.rpartition("</body>")
     copy = folder / "page.html"
     copy.write_text(
-        f"{head}<script>{WATCH}</script></head>{body}<script>{{{script}{TELL}}}</script></body>{end}",
+        f"{head}<script>{WATCH}</script></head>{body}<script>{{{script}{SAVE}}}</script></body>{end}",
         encoding="utf-8",
     )
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
@@ -58,9 +58,9 @@ def run(page, script, folder, width=1280):
     )
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert not console, console
-    found = re.search(r'<pre id="told">(.*?)</pre>', done.stdout, re.DOTALL)
+    found = re.search(r'<pre id="report">(.*?)</pre>', done.stdout, re.DOTALL)
     assert found, done.stdout[-2000:] + done.stderr[-2000:]
-    told = json.loads(unescape(found[1]))
-    assert told["troubles"] == []
-    assert told["requests"] == []
-    return told["result"]
+    report = json.loads(unescape(found[1]))
+    assert report["troubles"] == []
+    assert report["requests"] == []
+    return report["result"]

@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""Fixtures and functions that the tests of the command line share."""
 
 import re
 import subprocess
@@ -17,13 +17,13 @@ ROWS = "age,drug,days,status\n" + "".join(
         (40, "b", 30, 0),
     ]
 )
-# Six rows cannot be split with five events in every leaf: trees as in the papers.
+# Six rows cannot be split with five events per leaf, so these are the settings of the papers.
 PAPERS = ("--min-events-leaf", "none", "--prior", "0", "--shrinkage", "0")
 FIT = ("--time", "days", "--event", "status", *PAPERS)
 
 
 def study_folder(tmp_path, monkeypatch):
-    """Folder that the commands run in, with ``study.csv``."""
+    """Working directory of the commands, with ``study.csv``."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.csv").write_text(ROWS)
     return tmp_path
@@ -42,7 +42,7 @@ def run_process(*arguments, **options):
 
 
 def refused(capsys, folder, *arguments):
-    """Message of a refusal; asserts its form and that the folder is untouched."""
+    """Message of an error; asserts its form, and that no file of the folder has changed."""
     before = sorted(path.name for path in folder.iterdir())
     status, out, err = run(capsys, *arguments)
     assert status == 2

@@ -1,8 +1,8 @@
-"""How property tests choose their examples.
+"""Settings of all tests: examples of property tests, threads, pictures and signals.
 
-The ordinary run takes the same ones every time; `just explore` looks for new ones. A run without
-the slow tests takes fewer of them, and fewer random problems (`BRISTLECONE_CASES`). Time decides
-nothing: neither a deadline nor the check for slow generation.
+The usual run takes the same examples every time; `just explore` looks for new ones. A run without
+the slow tests takes fewer examples and fewer random problems (`BRISTLECONE_CASES`). Nothing depends
+on time: there is no deadline and no check for slow generation.
 """
 
 import gc
@@ -11,7 +11,7 @@ import signal
 import sys
 
 if "PYTEST_XDIST_WORKER" in os.environ:
-    # Read where scikit-learn is imported: a thread per core in every worker is too many.
+    # scikit-learn reads this when it is imported. One thread per core is too many in every worker.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from bristlecone._fit.search import Limits
 
-# Pictures are drawn into memory.
+# Draw pictures in memory.
 os.environ["MPLBACKEND"] = "Agg"
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "database": None}
@@ -38,15 +38,15 @@ def pytest_configure(config):
 
 
 def pytest_collection_finish():
-    """Tests and modules stay; looking for garbage among them takes a tenth of a run."""
+    """Exclude tests and modules from garbage collection, which otherwise takes a tenth of a run."""
     gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c_interrupts():
-    """Also in a run whose process ignores SIGINT, as one that a script starts behind itself does.
+    """Handle SIGINT even if the parent ignores it, as a script does for its background processes.
 
-    Processes that tests start inherit that it is not ignored.
+    Processes that tests start inherit this setting.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -55,7 +55,7 @@ def ctrl_c_interrupts():
 
 @pytest.fixture(autouse=True)
 def no_figure_stays_open():
-    """Pyplot keeps figures until they are closed, and warns of many."""
+    """Close all figures, because pyplot keeps them and warns if there are many."""
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
@@ -63,7 +63,7 @@ def no_figure_stays_open():
 
 @pytest.fixture
 def as_many_threads_as_asked_for(monkeypatch):
-    """Small searches run them too, on a machine with one core as well."""
+    """Use threads even in small searches and on a machine with one core."""
     settings = Limits.settings
 
     def threaded(self, problem, **others):

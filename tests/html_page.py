@@ -1,4 +1,4 @@
-"""Pages read by a strict parser."""
+"""A strict parser of pages."""
 
 from html.parser import HTMLParser
 
@@ -7,7 +7,7 @@ RAW = {"style", "script"}
 
 
 class Page(HTMLParser):
-    """Text and tags of a page; complains about tags that are not closed in order."""
+    """Text and tags of a page; raises an error if tags are not closed in order."""
 
     def __init__(self, page):
         super().__init__()
@@ -35,5 +35,5 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.text).split())
 
     def having(self, name):
-        """Attributes of the tags of a class."""
+        """Attributes of all tags with a class."""
         return [attrs for _, attrs in self.tags if name in (attrs.get("class") or "").split()]

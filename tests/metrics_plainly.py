@@ -1,4 +1,4 @@
-"""Metrics as their definitions read, in loops, and samples to compare on."""
+"""Metrics by their definitions, in loops, and samples for comparisons."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ SEEDS = range(10)
 
 
 def sample(seed, n=40, n_times=8):
-    """Outcome full of ties, and risk scores with ties."""
+    """Outcome with many ties, and risk scores with ties."""
     rng = np.random.default_rng(seed)
     time = rng.integers(1, n_times + 1, n).astype(float)
-    # The last row is censored alone: G is positive before it and known everywhere.
+    # Only the last row has the last time and is censored, so G is positive before it.
     time[-1] = n_times + 1
     event = rng.random(n) < 0.6
     event[0], event[-1] = True, False
@@ -18,7 +18,7 @@ def sample(seed, n=40, n_times=8):
 
 
 def survival_matrix(seed, n=40, n_times=5, n_curves=None):
-    """Non-increasing curves at unevenly spaced times, each taken by one row or by several."""
+    """Non-increasing curves at unevenly spaced times; several rows may share one."""
     rng = np.random.default_rng(seed + 1000)
     curves = np.sort(np.round(rng.random((n_curves or n, n_times)), 1))[:, ::-1]
     times = np.sort(rng.choice(np.arange(1, 33), n_times, replace=False)) / 4
@@ -36,9 +36,9 @@ def naive_censoring(event, time, t, ties):
 
 
 def naive_concordance(event, time, lower, equal, weight, ties, own=None, entry=None):
-    """``lower(i, j)`` and ``equal(i, j)`` compare the chances of i to survive with those of j.
+    """``lower(i, j)`` and ``equal(i, j)`` compare the predicted survival of i with that of j.
 
-    ``weight`` is of the events, ``own`` of the rows, which are observed from ``entry``.
+    ``weight`` are the weights of events and ``own`` those of rows, which enter at ``entry``.
     """
     own = np.ones(len(time)) if own is None else own
     score = pairs = concordant = discordant = tied = tied_time = 0
@@ -82,7 +82,7 @@ def naive_brier(event, time, survival_at, t, ties, train, own=None):
 
 
 def naive_auc(event, time, risk, t, ties, train, own):
-    """Cases that rank above controls, by the weights of both."""
+    """Share of pairs in which the case ranks above the control, by the weights of both."""
     score = pairs = 0.0
     for i in range(len(time)):
         for j in range(len(time)):

@@ -1,4 +1,4 @@
-"""Hand-made trees, leaves and certificates of every kind, and the models they are in a file."""
+"""Hand-made trees, leaves and certificates of every kind, and the models with them in a file."""
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ def tree_of(encoder, features, data, **more):
     left, right = [1, 2, -1, -1, -1], [4, 3, -1, -1, -1]
     if more.get("numeric"):
         more["threshold"] = [0.1, -0.5, np.nan, np.nan, np.nan]
-    # The root asks the question that divides best, its left child another.
+    # The root takes the best split, and its left child another one.
     asked = np.argsort(np.abs(features.mean(axis=0) - 0.5))[:2]
     feature = [int(asked[0]), int(asked[1]), -2, -2, -2]
     if more.get("numeric"):
@@ -92,7 +92,7 @@ def step_leaves(tree, features, data, curve, *, prior=0.0, shrinkage=0.0):
 
 
 def step(curve="proportional", *, weighted=False, entry=False, prior=0.0, shrinkage=0.0, n=80):
-    """A tree of step curves: its parts, and the features of its rows."""
+    """The parts of a tree with step curves, and the features of its rows."""
     table, data = frame(n), rows(n, weighted=weighted, entry=entry)
     encoder = BinaryEncoder().fit(table)
     features = encoder.transform(table)
@@ -254,7 +254,7 @@ KINDS = {
 
 
 def model_of(estimator, tree, leaves, encoder, proof):
-    """Model as it is in a file."""
+    """The model as a file contains it."""
     record = document.SoftTreeRecord if isinstance(tree, SoftTree) else document.TreeRecord
     return document.seal(
         document.Model(

@@ -53,7 +53,7 @@ def odd_columns(n, seed):
 
 
 def odd_effect(X):
-    """What outcomes follow: something of every column."""
+    """The effect of every row on its outcome, to which every column contributes."""
     age, count, size, flag, other, mixed, grade, text, site, kind = (X[name] for name in NAMES)
     effect = 0.9 * (age > 62).to_numpy(float) + 0.7 * flag + 0.4 * other - 0.1 * count
     effect += 0.8 * text.isin(["it's", INJECTION, SHELL]) + 0.6 * mixed.isin([2, "II"])

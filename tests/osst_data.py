@@ -1,4 +1,4 @@
-"""The binarised sets of the OSST study that tests/data keeps."""
+"""The binarised data sets of the OSST study in tests/data."""
 
 import csv
 import json
@@ -8,7 +8,7 @@ import numpy as np
 
 FOLDER = Path(__file__).parent / "data" / "osst"
 SETS = json.loads((FOLDER / "sets.json").read_text(encoding="utf-8"))
-# Sets too large to keep here, beside the repository on some machines.
+# Larger sets, which are beside the repository on some machines.
 ELSEWHERE = Path(__file__).parents[2] / "shared" / "data" / "osst"
 
 
@@ -22,11 +22,11 @@ def load(name):
 
 
 def load_elsewhere(name):
-    """As ``load``, from a file of the study itself; FileNotFoundError where it is not."""
+    """As ``load``, from a file of the study; FileNotFoundError if it is missing."""
     values = np.loadtxt(ELSEWHERE / f"{name}.csv", delimiter=",", skiprows=1)
     return values[:, :-2] > 0, values[:, -2] > 0, values[:, -1]
 
 
 def published_scale(time):
-    """The published program divides by y_max − y_min where we divide by y_max."""
+    """Factor of the penalty: the published program divides by y_max − y_min, and we by y_max."""
     return time.max() / (time.max() - time.min())

@@ -15,17 +15,17 @@ FILE = Path(__file__).parents[1] / "docs" / "api.txt"
 
 
 def signature(value):
-    """Names and defaults of the parameters; the types are in the source."""
+    """Names and defaults of the parameters. The types are in the source."""
     try:
         full = inspect.signature(value)
-    except (TypeError, ValueError):  # An exception, or a class of numbers.
+    except (TypeError, ValueError):  # Exceptions, and subclasses of numbers.
         return ""
     names = [one.replace(annotation=one.empty) for one in full.parameters.values()]
     return str(full.replace(parameters=names, return_annotation=full.empty))
 
 
 def members(cls):
-    """Public methods and properties of a class of ours, without those it inherits from others."""
+    """Public methods and properties of a class, without those inherited from other packages."""
     owners = [base for base in cls.__mro__ if base.__module__.startswith("bristlecone.")]
     names = {name for base in owners for name in vars(base) if name[0] != "_"}
     # The defaults of constructor parameters are attributes of the class.

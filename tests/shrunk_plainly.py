@@ -19,7 +19,7 @@ def paths(model, X):
 
 
 def mean(path, total, size, amount, above=None):
-    """(total + λ · parent) / (size + λ) down a path; ``above`` None leaves the root as it is."""
+    """(total + λ · parent) / (size + λ) down a path; with ``above=None`` the root is not shrunk."""
     value = above
     for rows in path:
         if value is None:
@@ -30,7 +30,7 @@ def mean(path, total, size, amount, above=None):
 
 
 def kaplan_meier(path, time, event, entry, weight, times, amount):
-    """Survival and cumulative hazard at ``times``, which hold every time of an event."""
+    """Survival and cumulative hazard at ``times``, which must include every event time."""
     hazard = None
     for rows in path:
         own, before = [], 1.0
@@ -47,7 +47,7 @@ def kaplan_meier(path, time, event, entry, weight, times, amount):
 
 
 def brier_optimal(path, terms, share, amount):
-    """Survival at all times but the last, and at it; ``terms(rows)`` are A and B at these times."""
+    """Survival at all times, including the last; ``terms(rows)`` are A and B at the other times."""
     curve = None
     for rows in path:
         A, B = terms(rows)
@@ -58,7 +58,7 @@ def brier_optimal(path, terms, share, amount):
 
 
 def antitonic(A, B):
-    """Non-increasing S of least Σ S² A + (1 − S)² B, by the min-max formula; 1 at first."""
+    """Non-increasing S of least Σ S² A + (1 − S)² B, by the min-max formula; S starts at 1."""
     n = len(A)
 
     def mean(first, last):

@@ -1,6 +1,6 @@
-"""Private database servers: in a folder of their own, on a Unix socket, as a user without rights.
+"""Private database servers, each in its own folder, on a Unix socket, as an unprivileged user.
 
-Only the servers' own programs are used, psql and mariadb among them.
+Only programs of the servers are used, including psql and mariadb.
 """
 
 import contextlib
@@ -18,18 +18,18 @@ _NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
 
 
 def program(*names):
-    """Path of the first of these programs that is installed, or None."""
+    """Path of the first of these programs that is installed; else None."""
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", *map(str, places)])
     return next(filter(None, (shutil.which(name, path=path) for name in names)), None)
 
 
 class Server:
-    """A running server; ``run`` sends it a script and returns what its client prints."""
+    """A running server; ``run`` sends a script to it and returns the output of the client."""
 
     def __init__(self, folder):
         self.folder = folder
-        # A server refuses to run as root.
+        # Servers do not run as root.
         self.rights = {"user": "nobody", "extra_groups": []} if os.getuid() == 0 else {}
         if self.rights:
             shutil.chown(folder, "nobody")
@@ -46,7 +46,7 @@ class Server:
         return done.stdout
 
     def select(self, query):
-        """Columns of a query by name, as lists of texts and None."""
+        """Columns of a query by name, as lists of strings and None."""
         names, *rows = self.table(query)
         assert len(set(names)) == len(names), names
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
@@ -70,21 +70,21 @@ class PostgreSQL(Server):
 
     def table(self, query):
         text = self.run(f"COPY (\n{query}\n) TO STDOUT (HEADER);\n")
-        # A line break within a cell is written as \n.
+        # The client writes a line break within a cell as \n.
         cells = [line.split("\t") for line in text.removesuffix("\n").split("\n")]
         return [[None if cell == r"\N" else _unescaped(cell) for cell in row] for row in cells]
 
 
 class MariaDB(Server):
     programs = (("mariadbd", "mysqld"), ("mariadb", "mysql"))
-    # Statements from here on are read as the standard has it.
+    # From here on, statements are read as the SQL standard defines.
     standard = (
         "CREATE DATABASE IF NOT EXISTS tests CHARACTER SET utf8mb4; USE tests;\n"
         "SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES';\n"
     )
 
     def start(self):
-        # Without its tables of users: whoever reaches the socket may do everything.
+        # Without user tables, everybody who can reach the socket has all rights.
         return [
             *(program("mariadbd", "mysqld"), "--no-defaults", f"--datadir={self.folder}"),
             *("--skip-grant-tables", "--skip-networking", f"--socket={self.folder / 'socket'}"),
@@ -105,11 +105,11 @@ class MariaDB(Server):
 
 @contextlib.contextmanager
 def running(kind):
-    """A server of this kind, stopped at the end; None where it is not installed."""
+    """A server of this kind, which is stopped at the end; None if it is not installed."""
     if not all(program(*names) for names in kind.programs):
         yield None
         return
-    # A socket's path has at most 107 bytes, and another user must be able to reach it.
+    # The path of a socket has at most 107 bytes, and another user must be able to reach it.
     with tempfile.TemporaryDirectory(prefix="sql") as name:
         server = kind(Path(name))
         with (server.folder / "log").open("w") as log:

@@ -1,4 +1,4 @@
-"""Survival rows that several tests share, and what is predicted for them."""
+"""Survival rows that several tests share, and predictions for them."""
 
 import numpy as np
 import pandas as pd

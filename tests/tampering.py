@@ -1,4 +1,4 @@
-"""Model files with one number changed and the checksum made anew."""
+"""Model files with changed values and a new checksum."""
 
 import json
 from dataclasses import replace
@@ -13,12 +13,12 @@ from bristlecone.trust._rows import fingerprint
 
 
 def sealed(document):
-    """Text of a file, with its checksum."""
+    """The text of a file with its checksum."""
     return write(seal(msgspec.convert(document, Model)))
 
 
 def changed(text, changes):
-    """The file with other values at some places, such as ("tree", "feature", 0)."""
+    """The file with other values at some places, for example ("tree", "feature", 0)."""
     document = json.loads(text)
     for (*above, last), value in changes.items():
         part = document
@@ -29,7 +29,7 @@ def changed(text, changes):
 
 
 def numbers(value, path=()):
-    """Places and values of all numbers."""
+    """Places and values of all numbers of a document."""
     if isinstance(value, (dict, list)):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, one in items:
@@ -39,7 +39,7 @@ def numbers(value, path=()):
 
 
 def loaded(text):
-    """The model, or None where the file is refused."""
+    """The model; None if the file is rejected."""
     try:
         return loads(text)
     except (ModelFormatError, ValueError, IndexError):
@@ -47,18 +47,18 @@ def loaded(text):
 
 
 def claimed_optimal(tree, X, y, **rows):
-    """A tree of other outcomes with the leaves of these, said to be optimal."""
+    """A tree for other outcomes, with leaves for these and a certificate that it is optimal."""
     again = tree.reestimate(X, y, **rows)
     least = again.objective_value_
     again.certificate_ = replace(again.certificate_, status="optimal", lower_bound=least)
-    # Questions that the tree does not ask are part of the claim.
+    # Binary features that the tree does not use are part of the claim.
     digest = fingerprint(read_rows(again, X, y, rows))
     again.certificate_ = replace(again.certificate_, fingerprint=digest)
     return again
 
 
 def claiming(tree, objective, lower_bound=None):
-    """The tree with another objective and bound."""
+    """The tree with another objective and another bound."""
     bound = objective if lower_bound is None else lower_bound
     found = replace(tree.certificate_, objective_value=objective, lower_bound=bound)
     tree.certificate_ = replace(found, status="optimal")

@@ -18,12 +18,12 @@ OBJECTIVES = ("likelihood", "brier")
 
 
 def optimal_trees(model, X, y, **limit):
-    """Every optimal tree for the parameters of a model."""
+    """All optimal trees for the parameters of a model."""
     return near_optimal_trees(clone(model).fit(X, y), X, y, epsilon=0, **limit)
 
 
 def rows_with_ties(seed, n=12, n_features=4):
-    """Few rows and times, so that many trees are equally good."""
+    """Few rows and times, so many trees are equally good."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, n_features)) < 0.5
     X[: 2**2, :2] = list(itertools.product([False, True], repeat=2))
@@ -48,7 +48,7 @@ def likelihood_loss(event, time, leaf):
 
 
 def trees(X, rows, depth):
-    """Every tree up to a depth as nested tuples (feature, yes, no) or the rows of a leaf."""
+    """Every tree of at most this depth, as tuples (feature, yes, no) and the rows of leaves."""
     yield tuple(rows)
     for feature in range(X.shape[1]) if depth else ():
         yes = X[rows, feature]
@@ -64,7 +64,7 @@ def leaves_of(tree):
 
 
 def as_tuples(model, X):
-    """A fitted tree in the form of ``trees``."""
+    """A fitted tree in the form that ``trees`` returns."""
     tree, leaf = model.tree_, model.apply(X)
 
     def walk(node):
@@ -77,7 +77,7 @@ def as_tuples(model, X):
 
 
 def without_names(tree):
-    """A tree as the rows of its nodes: features that divide a node alike are one."""
+    """A tree as the rows of its nodes; features that divide a node in the same way are equal."""
     if not isinstance(tree[0], str):
         return frozenset(tree)
     return frozenset([without_names(tree[1]), without_names(tree[2])])
@@ -132,7 +132,7 @@ def test_fitted_trees_share_the_encoder_and_are_saved(objective):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_more_than_the_limit_is_told(objective):
+def test_more_than_the_limit_is_reported(objective):
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
     y = ([True] * 4, [1.0, 2.0, 2.0, 3.0])  # symmetric in the two features
     model = OptimalSurvivalTree(objective=objective, max_depth=1, **PAPERS)

@@ -1,6 +1,6 @@
-"""Certificates on data of wide range: the right tree and number, or an error that says why not.
+"""Certificates for data of wide range: the right tree and objective, or an error with the reason.
 
-True values are worked out in fractions, which round nothing.
+True values are computed in fractions, which are exact.
 """
 
 import itertools
@@ -28,10 +28,10 @@ from bristlecone._leaves.policies import covariance_of_mean
 from bristlecone.scale import fit_partitions
 from bristlecone.trust import alternatives, near_optimal_trees, verify
 
-# x0 sets an outlier apart; x1 and x2 are rivals for the other rows.
+# x0 separates an outlier; x1 and x2 compete for the other rows.
 X = np.array([[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1]], dtype=bool)
 NEAR = Fraction(1, 10**9)
-# What a number that has no closer double is rounded by.
+# Largest relative error of rounding to a double.
 TINY = Fraction(5e-324)
 
 
@@ -41,7 +41,7 @@ def exactly(values):
 
 
 def check_proof(model, optimum, scale=None):
-    """The model claims the optimum, and a bound that no tree undercuts."""
+    """Check that the model reports the optimum, and a bound not above it."""
     scale = abs(optimum) if scale is None else scale
     objective, bound = Fraction(model.objective_value_), Fraction(model.lower_bound_)
     assert model.status_ == "optimal"
@@ -60,7 +60,7 @@ def leaves(model, features):
 
 
 def or_clear_error(model, words, *arguments, **more):
-    """The fitted model, or None where ``fit`` names what is too wide."""
+    """The fitted model; None if ``fit`` names the values whose range is too wide."""
     try:
         return model.fit(*arguments, **more)
     except ValueError as error:
@@ -72,7 +72,7 @@ def or_clear_error(model, words, *arguments, **more):
 
 
 def squared_errors(y):
-    """Mean squared error of rows as a leaf, in fractions."""
+    """Mean squared error of rows as one leaf, in fractions."""
     target = exactly(y)
 
     def loss(rows):
@@ -150,7 +150,7 @@ def test_a_unit_of_the_targets_changes_no_tree_or_is_refused(power):
 
 
 def test_targets_near_the_largest_have_weights_of_any_range():
-    # No warning of an overflow, and what every split gains is a number.
+    # There is no overflow warning, and the improvement of every split is finite.
     X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([1.0, 2.0, 4.0, 9.0]) * 1e149
     weight = [1e12, 1e12, 1.0, 1e-12]
     model = OptimalTreeRegressor(max_depth=2).fit(X, y, sample_weight=weight)
@@ -169,7 +169,7 @@ def rival_costs(outlier, difference):
 
 
 def cheapest(costs):
-    """Mean cost of rows under their best label, in fractions."""
+    """Mean cost of rows with their best label, in fractions."""
     table = exactly(costs)
     labels = range(len(table[0]))
     return lambda rows: min(sum(table[i][k] for i in rows) for k in labels) / len(table)
@@ -248,7 +248,7 @@ def test_a_forbidden_entry_among_many_rows_hides_no_better_tree(forbidden):
     model = CostSensitiveTreeClassifier(max_depth=2).fit(
         features, rng.integers(0, 2, 3000), costs=costs
     )
-    # Sums of quarters are exact.
+    # Multiples of a quarter are summed exactly.
     best = least_objective(
         features, lambda rows: Fraction(costs[rows].sum(axis=0).min()) / 3000, max_depth=2
     )
@@ -289,7 +289,7 @@ def test_costs_near_the_largest_number_are_no_constraint():
 
 
 def best_within_capacity(features, rewards, capacity, max_depth):
-    """Least of minus the sum of rewards, where arm 1 is given to at most so many rows."""
+    """Least negative sum of rewards if at most this many rows receive arm 1."""
     table = exactly(rewards)
 
     def outcomes(rows, depth):
@@ -299,7 +299,7 @@ def best_within_capacity(features, rewards, capacity, max_depth):
             if len(yes) and len(no):
                 sides = outcomes(yes, depth - 1), outcomes(no, depth - 1)
                 found |= {(a + b, v + w) for (a, v), (b, w) in itertools.product(*sides)}
-        # Of equally many rows only the best matters.
+        # For each number of rows only the best matters.
         least = {}
         for given, value in found:
             least[given] = min(value, least.get(given, value))
@@ -356,7 +356,7 @@ def test_no_bound_is_above_a_tree_of_many_weighted_rows():
     features = rng.random((n, 1)) < 0.5
     y = (features[:, 0] ^ (rng.random(n) < 0.001)).astype(int)
     weight = rng.uniform(0.1, 3.0, n)
-    # The sum is correctly rounded.
+    # ``fsum`` rounds correctly.
     best = Fraction(math.fsum(weight[y != features[:, 0]])) / Fraction(math.fsum(weight))
     check_proof(OptimalTreeClassifier(max_depth=1).fit(features, y, weight), best)
 
@@ -375,7 +375,7 @@ def test_no_bound_of_a_measure_is_above_a_tree_of_many_weighted_rows():
 
 
 def loss_of_measure(name, y, weight, said):
-    """1 − F1 or 1 − MCC of these labels, the latter from sums that are exact but for its root."""
+    """1 − F1 or 1 − MCC of these labels; only the root in the latter is not exact."""
     w = exactly(weight)
     tp, fp, fn, tn = (
         sum((w[i] for i in range(len(y)) if (said[i], y[i]) == of), Fraction(0))
@@ -386,7 +386,7 @@ def loss_of_measure(name, y, weight, said):
     above, below = tp * tn - fp * fn, (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     if below == 0:
         return Fraction(1)
-    # Cut off after 60 digits.
+    # Truncated after 60 digits.
     digits = 10**60
     root = Fraction(math.isqrt(below.numerator * below.denominator * digits**2), digits)
     root /= below.denominator
@@ -394,7 +394,7 @@ def loss_of_measure(name, y, weight, said):
 
 
 def best_measure(name, features, y, weight, max_depth):
-    """Least of 1 − measure over all trees and labels of their leaves."""
+    """Least 1 − measure over all trees and all labels of their leaves."""
 
     def labelled(rows, depth):
         found = {tuple((i, k) for i in rows.tolist()) for k in (0, 1)}
@@ -456,7 +456,7 @@ def test_a_limit_holds_for_a_light_group(seed):
 
 
 def fair_tree(limit):
-    """Under a limit on restricted means up to time 2; x1 is the group."""
+    """Trees with a limit on the difference of restricted means up to time 2; x1 is the group."""
     features = [[0, 1, 1], [0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 1]]
     y = (np.array([False, True, True, True, True]), np.array([4.0, 1.0, 4.0, 1.0, 3.0]))
     fairness = RmstParity(limit, tau=2.0, sensitive_feature=1)
@@ -466,7 +466,7 @@ def fair_tree(limit):
     return model.fit(np.array(features, bool), y, sample_weight=[900.0, 8.0, 6.0, 7.0, 5.0])
 
 
-# In units of 2^-50 of the time: the rows allow 19 of them beyond a limit, windows of a search more.
+# In units of 2^-50 of the time. Rows may exceed a limit by 19 units, and windows by more.
 @pytest.mark.parametrize("units", [20, 22, 24, 30, 50])
 def test_a_tree_a_little_beyond_a_limit_hides_no_other(units):
     loose, tight = fair_tree(0.381), fair_tree(0.375)

@@ -1,4 +1,4 @@
-"""What a search tells while it runs, and what is left when it is stopped anywhere."""
+"""Reports of a search while it runs, and its result when it is stopped at any point."""
 
 import itertools
 import os
@@ -56,7 +56,7 @@ def test_classes_and_numbers_start_from_a_greedy_tree_too():
     rng = np.random.default_rng(0)
     X = rng.random((500, 40)) < 0.5
     wave = X[:, 0] * 2.0 + X[:, 1] * X[:, 2]
-    # A tree without an error would be proven by that.
+    # A tree without errors would be optimal without further proof.
     labels = (wave > 1.5) ^ (rng.random(500) < 0.02)
     for model, y in (
         (OptimalTreeClassifier(max_depth=3, memory_limit=1), labels),
@@ -64,29 +64,29 @@ def test_classes_and_numbers_start_from_a_greedy_tree_too():
     ):
         with pytest.warns(SearchLimitWarning):
             tree = model.fit(X, y)
-        # The truth is a tree of depth three whose questions are each the best alone.
+        # The true tree has depth three, and each of its splits is the best by itself.
         assert tree.score(X, y) > 0.95
 
 
 @pytest.mark.slow
 def test_progress_goes_by_the_clock_with_the_share_done_and_the_time_left():
-    told = []
+    reported = []
 
     class Enough(Exception):
         pass
 
     def callback(progress):
-        told.append((progress, threading.current_thread()))
-        if len(told) == 12:
+        reported.append((progress, threading.current_thread()))
+        if len(reported) == 12:
             raise Enough
 
     model = OptimalSurvivalTree(**HOURS)
     with pytest.warns(SearchCostWarning), pytest.raises(Enough):
         model.fit(GBSG2.X, GBSG2.y, callback=callback)
-    assert len(told) == 12
+    assert len(reported) == 12
     assert not hasattr(model, "tree_")
-    points = [point for point, _ in told]
-    assert {thread for _, thread in told} == {threading.main_thread()}
+    points = [point for point, _ in reported]
+    assert {thread for _, thread in reported} == {threading.main_thread()}
     for before, after in itertools.pairwise(points):
         assert after.seconds >= before.seconds
         assert after.objective <= before.objective
@@ -102,7 +102,7 @@ def test_what_a_signal_handler_raises_passes_through():
         raise TimeoutError("from the handler")
 
     previous = signal.signal(signal.SIGALRM, handler)
-    # From the first call on: a signal before the search would prove nothing.
+    # Only from the first call on, because a signal before the search would not test it.
     started = []
 
     def callback(progress):
@@ -168,12 +168,12 @@ def test_the_time_limit_counts_from_the_beginning_of_fit(monkeypatch):
     with pytest.warns(SearchCostWarning), limit:
         tree = OptimalSurvivalTree(time_limit=1.5, **HOURS).fit(GBSG2.X, GBSG2.y)
     assert tree.status_ == "time_limit"
-    # A second of the clock went by before the search.
+    # One second passed before the search.
     assert tree.trace_[-1].seconds < 1
 
 
 def test_a_bound_is_positive_long_before_the_end():
-    # No rows repeat, so the finest partition loses nothing: other bounds are needed.
+    # No rows repeat, so the finest partition has no loss and other bounds are needed.
     rng = np.random.default_rng(0)
     X, y = rng.random((300, 60)) < 0.5, (rng.random(300) < 0.6, rng.exponential(1, 300))
 

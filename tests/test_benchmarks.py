@@ -1,4 +1,4 @@
-"""The benchmark harness runs, and its checks notice what they are there for. Nothing is timed."""
+"""The benchmark harness runs, and its checks detect wrong results. Nothing is timed."""
 
 import copy
 import json
@@ -91,7 +91,7 @@ def test_brier_loss_is_that_of_the_definition(monkeypatch):
     problem = build("bernoulli-300x6")
     leaves = problem.X[:, 0] + 2 * problem.X[:, 1]
     event, time = problem.target["event"], problem.target["time"]
-    # Ties, and a last time that is censored.
+    # With ties and a censored last time.
     time = np.ceil(8 * time)
     tied = Problem(problem.name, problem.X, {"event": event, "time": time})
     for one in (problem, tied):
@@ -295,7 +295,7 @@ def test_leaf_shares_are_smoothed_so_that_every_loss_is_finite(monkeypatch):
     y, leaves = np.array([0, 0, 0, 1, 1]), np.array([7, 7, 7, 9, 7])
     model = Fitted(np.zeros(5, int), None, leaves, 2, 1.0)
     found = class_scores(model, y, np.arange(4), np.array([4]))
-    # Three rows of class 0 in the leaf: shares 4/5 and 1/5.
+    # The leaf has three rows of class 0, so its shares are 4/5 and 1/5.
     assert found["log_loss"] == pytest.approx(np.log(5))
     assert found["brier"] == pytest.approx(2 * 0.8**2) and found["accuracy"] == 0
 
@@ -410,16 +410,16 @@ def test_thresholds_are_compared_on_held_out_rows_or_forecast(monkeypatch):
 
     found = run("wine", "ensemble", 1, most_seconds=60)
     assert found["features"] < 30 and 0.5 < found["score"] < 1 and found["objective"] < 0.5
-    told = run("wine", "midpoints", 3, most_seconds=0)
-    assert told["features"] > 1000 and "objective" not in told
-    assert "| wine | 178 | 1 | ensemble |" in report({"date": "today", "runs": [found, told]})
+    reported = run("wine", "midpoints", 3, most_seconds=0)
+    assert reported["features"] > 1000 and "objective" not in reported
+    assert "| wine | 178 | 1 | ensemble |" in report({"date": "today", "runs": [found, reported]})
 
 
 def test_files_that_are_timed_are_read_as_pandas_reads_them(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks import reading
 
-    # The frames are compared where they are read.
+    # The frames are compared in the function that reads them.
     found = reading.measure(300, 1)
     assert [one["file"] for one in found] == list(reading.KINDS)
     record = {"date": "2000-01-01", "rows": 300, "repeats": 1, "pandas": "3", "files": found}

@@ -1,4 +1,4 @@
-"""The binding, as its stub describes it."""
+"""The binding agrees with its stub."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bristlecone._core import BinaryMatrix
 from bristlecone._tree import Tree
 
 STUB = ast.parse(Path(bristlecone.__file__).with_name("_core.pyi").read_text(encoding="utf-8"))
-# Names that only type checkers see.
+# Names that only type checkers need.
 TYPES = {"Limits", "Progress", "TreeArrays", "Alternatives"}
 
 
@@ -26,7 +26,7 @@ def public(names) -> set[str]:
 
 
 def parameters(function: ast.FunctionDef) -> list[str]:
-    """Names in order, with "*" where only keywords follow and "**" before what takes the rest."""
+    """Names in order, with "*" before keyword-only parameters and "**" before the last."""
     given = [argument.arg for argument in function.args.args]
     keywords = [argument.arg for argument in function.args.kwonlyargs]
     rest = [f"**{function.args.kwarg.arg}"] if function.args.kwarg else []
@@ -93,7 +93,7 @@ def test_a_tree_without_leaves_is_refused_before_anything_is_done(name) -> None:
     features = np.array([[0, 1]] * 4, dtype=np.uint8)
     if name == "greedy_cuts":
         features = features.T.astype(np.uint32).copy()
-    # Of no column of the task: what is refused first was looked at first.
+    # No task has this column, so the first error shows which check came first.
     with pytest.raises(ValueError, match="max_leaf_nodes: must be at least 1"):
         getattr(_core, name)("regression", {}, features, **SETTINGS | {"max_leaf_nodes": 0})
     if name == "greedy_cuts":

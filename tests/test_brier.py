@@ -27,8 +27,8 @@ def brier(**parameters):
     return OptimalSurvivalTree(**{"objective": "brier", "max_depth": 2, **PAPERS, **parameters})
 
 
-# Spec of the Brier objective: single leaves, and optima of the published program, which computes
-# in single precision and divides by y_max − y_min.
+# From the specification of the Brier objective: single leaves, and optima of the published program,
+# which computes in single precision and divides by y_max − y_min.
 SINGLE_LEAF = {
     "veterans": (0.076400, 0.076476),
     "gbsg2": (0.194216, 0.194802),
@@ -160,7 +160,7 @@ def test_fitted_curves_fall_within_zero_and_one_at_training_times():
         assert np.isin(leaf.brier_times, model.unique_times_).all()
     H, S = hazard(model, X), survival(model, X)
     assert np.isfinite(H).all()
-    # The hazard is that of the curve: S is its product integral, as Kaplan–Meier of Nelson–Aalen.
+    # S is the product integral of the hazard, as for Kaplan–Meier and Nelson–Aalen.
     product = np.cumprod(1 - np.diff(H, axis=1, prepend=0.0), axis=1)
     np.testing.assert_allclose(product, S, atol=1e-12)
 
@@ -218,7 +218,7 @@ def test_what_goes_only_with_one_objective_is_refused_with_the_other():
         OptimalSurvivalTree(**PAPERS).fit(X, y, reference_loss=np.zeros(20))
 
 
-# A grid of the user's
+# A time grid
 
 
 def test_a_grid_of_all_times_is_none():
@@ -299,7 +299,7 @@ def test_the_size_path_has_the_best_tree_of_every_size(leaf_curve):
         assert tree.objective_value_ == pytest.approx(alone.objective_value_, abs=1e-12)
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     X, y = sample()
     seen = []
     model = brier().fit(X, y, callback=seen.append)
@@ -382,7 +382,7 @@ def test_no_tree_that_is_worse_is_listed_for_wide_weights():
 
 
 def test_many_distinct_rows_do_not_blur_the_certificate():
-    # What equal costs may hide is counted for the leaves a tree can have, not for groups of rows.
+    # The error of equal costs counts the leaves that a tree can have, not the groups of rows.
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, size=(4000, 14)).astype(bool)
     time = np.ceil(20 * rng.exponential(np.where(X[:, 0], 1.0, 2.0)))

@@ -143,7 +143,7 @@ def test_the_size_is_chosen_by_scores_of_causes(scoring):
 
 
 def rare():
-    """Three causes, of which the second has one event."""
+    """Rows with three causes; the second has only one event."""
     X, y = study(n_causes=3)
     rows = np.flatnonzero(y["event"] == 2)
     y.loc[rows[1:], "event"] = 0
@@ -166,11 +166,11 @@ def test_folds_may_lack_a_cause(cause_weights):
     assert search.best_estimator_.n_causes is None
     table = evaluate({"tree": tree, "search": search}, X, y, cv=3, scoring=metrics)
     assert np.isfinite(table[["mean", "split0", "split1", "split2"]]).all(axis=None)
-    # The fold without the only event of the cause is that of a tree that was told of three causes.
+    # The fold without the only event of a cause gives the tree with three declared causes.
     folds = [(np.delete(np.arange(len(y)), only), np.array([only, *range(20)]))]
     found = evaluate(tree, X, y, cv=folds, scoring="likelihood")["mean"].iloc[0]
-    told = tree.set_params(n_causes=3).fit(X.drop(index=only), y.drop(index=only))
-    assert found == likelihood_scorer(told, X.iloc[folds[0][1]], y.iloc[folds[0][1]])
+    reported = tree.set_params(n_causes=3).fit(X.drop(index=only), y.drop(index=only))
+    assert found == likelihood_scorer(reported, X.iloc[folds[0][1]], y.iloc[folds[0][1]])
     assert stability(tree.fit(X, y), X, y, n_resamples=10, random_state=0).n_resamples == 10
 
 
@@ -249,7 +249,7 @@ def test_thinned_curves_state_their_largest_error(curve, entry, weighted, points
     save_model(tree, path, curve_points=points)
     save_model(tree, whole)
     thin = load_model(path)
-    # Counts of few rows of weight one take less room than so many steps.
+    # Counts of a few rows without weights take less space than the steps.
     if weighted or points < 15:
         assert path.stat().st_size < 0.7 * whole.stat().st_size
     at = np.unique(y["time"])
@@ -264,7 +264,7 @@ def test_thinned_curves_state_their_largest_error(curve, entry, weighted, points
         np.testing.assert_array_equal(thin.predict(X, k), tree.predict(X, k))
     np.testing.assert_allclose(total, 1.0, atol=1e-12)
     stated = thin.certificate_.facts["curve_error"]
-    # Rounded up to two digits.
+    # The error is rounded up to two digits.
     assert worst <= stated <= 1.11 * worst
     assert stated < (1.0 if curve == "aalen-johansen" else 1.6) / points
     assert "survival and incidences are off by at most" in dict(thin.certificate_.remarks)["curves"]
@@ -277,7 +277,7 @@ def test_thinned_curves_state_their_largest_error(curve, entry, weighted, points
 
 @pytest.mark.parametrize("points", [2, 5])
 def test_no_division_of_a_leaf_is_nearer(points):
-    """Pieces of equal error: every shorter first division is further off, for one leaf."""
+    """For one leaf, no partition with as many pieces has a smaller largest error."""
     from itertools import combinations
 
     X, y, _, tree = fine("aalen-johansen", entry=False, weighted=False, n=26)
@@ -302,7 +302,7 @@ def test_curves_of_few_steps_are_not_thinned():
     _, _, _, tree = fine("aalen-johansen", entry=False, weighted=False)
     assert tree.to_json(curve_points=10_000) == tree.to_json()
     again = CompetingRisksTree.from_json(tree.to_json(curve_points=20))
-    # A second thinning to as many steps is no further off.
+    # Thinning to the same number of steps again does not increase the error.
     twice = CompetingRisksTree.from_json(again.to_json(curve_points=20))
     assert twice.certificate_.facts == again.certificate_.facts
     assert isinstance(again.leaf_table([0.5]), pd.DataFrame)

@@ -1,4 +1,4 @@
-"""Competing risks on new rows: calibration, curves of rows, and the report."""
+"""Competing risks: calibration on new rows, curves of rows, and the report."""
 
 import re
 
@@ -59,7 +59,7 @@ def test_limits_are_those_of_kaplan_and_meier_with_one_cause():
 def test_the_variance_is_that_of_scikit_survival():
     sksurv = pytest.importorskip("sksurv.nonparametric")
     _, y = study(200, n_causes=3)
-    # They divide by the rows that are left after an event.
+    # They divide by the number of rows that remain after an event.
     y.loc[y["time"] == y["time"].max(), "event"] = 0
     times, _, limits = sksurv.cumulative_incidence_competing_risks(
         y["event"].to_numpy(), y["time"].to_numpy(), conf_type="log-log", var_type="Dinse_Approx"
@@ -86,7 +86,7 @@ def test_what_is_not_observed_has_no_incidence_and_no_limits():
     dead = read_causes(([1, 2, 2], [1.0, 2.0, 3.0]))
     found = aalen_johansen(dead, 2, 9.0, 0.95)
     assert found[0] == pytest.approx(2 / 3, rel=1e-12)
-    # Without censoring the incidence is a share of rows, with the variance of one.
+    # Without censoring, the incidence is a share of rows and has the variance of a share.
     low = 1 - (1 / 3) ** np.exp(-ndtri(0.975) * np.sqrt(2 / 27) * 3 / np.log(3))
     assert found[1] == pytest.approx(low, rel=1e-9)
 

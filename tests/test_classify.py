@@ -19,7 +19,7 @@ def sample(n=40, n_features=5, n_classes=3, seed=0):
 
 
 def leaf_losses(objective, y, weight):
-    """Loss of a leaf, as the class says it, over the total weight."""
+    """Loss of a leaf by the documentation of the class, divided by the total weight."""
     classes = np.unique(y)
     share = np.array([weight[y == k].sum() for k in classes]) / weight.sum()
 
@@ -174,7 +174,8 @@ def test_of_the_trees_without_loss_one_with_the_fewest_leaves_is_kept(objective,
     a, b, c = X[:, rng.permutation(12)[:3]].T
     y = np.where(a, b ^ c, b)
     weight = rng.integers(1, 5, 500)
-    # Errors are whole numbers: of as many, the search prefers fewer leaves, then the first column.
+    # Errors are whole numbers. Of equally good trees, the search prefers fewer leaves, then early
+    # columns.
     errors, impurity = (
         OptimalTreeClassifier(objective=of, max_depth=3, leaf_penalty=0.0).fit(X, y, weight)
         for of in ("accuracy", objective)

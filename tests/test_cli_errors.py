@@ -1,4 +1,4 @@
-"""The command line: how it refuses."""
+"""The command line: its errors."""
 
 import shlex
 from datetime import date
@@ -164,7 +164,7 @@ def test_existing_files_stay_when_one_of_them_cannot_be_written(capsys, folder, 
     ],
 )
 def test_options_are_checked_before_the_rows_are_read(capsys, folder, options, message):
-    # Reading the rows would fail first.
+    # The rows are not read first.
     (folder / "late.csv").write_text(ROWS + "1,2\n")
     assert message in refused(capsys, folder, "fit", "late.csv", *options)
 

@@ -1,4 +1,4 @@
-"""The command line: every estimator is fitted, saved, shown and applied as in Python."""
+"""The command line fits, saves, shows and applies every estimator as Python does."""
 
 import csv
 import warnings
@@ -48,7 +48,7 @@ TIMES = ("--time", "days", "--event", "status")
 
 
 class Case:
-    """Arguments of ``fit``, and the same in Python."""
+    """Arguments of ``fit`` on the command line, and the same in Python."""
 
     def __init__(self, kind, arguments, parameters, y, fit=None):
         self.kind, self.arguments, self.parameters = kind, arguments, parameters
@@ -195,7 +195,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def predictions(tree, X):
-    """Columns that ``predict`` writes, from Python's predictions."""
+    """The columns that ``predict`` should write, from predictions in Python."""
     columns = {"leaf": tree.apply(X)}
     if hasattr(tree, "predict_cumulative_incidence"):
         found = {"risk": tree.predict(X)}
@@ -230,13 +230,13 @@ def test_a_tree_is_fitted_saved_shown_and_applied_as_in_python(capsys, folder, c
     events = f", {(TABLE['status'] == 1).sum()} events" if case.predicts_survival else ""
     head = f"t.csv: {N} rows{events}, {len(case.features)} columns\n\n"
     assert fitted.startswith(head + export_text(tree))
-    told = table_of(fitted)
-    assert told["objective"] == f"{tree.objective_value_:.10g}"
+    reported = table_of(fitted)
+    assert reported["objective"] == f"{tree.objective_value_:.10g}"
     if KINDS[case.kind].is_searched:
-        assert told["lower bound"] == f"{tree.lower_bound_:.10g}"
-        assert told["status"].startswith("optimal among trees over these ")
+        assert reported["lower bound"] == f"{tree.lower_bound_:.10g}"
+        assert reported["status"].startswith("optimal among trees over these ")
     else:
-        assert told["status"].endswith(", not found by search: nothing is proven")
+        assert reported["status"].endswith(", not found by search: nothing is proven")
     page = (folder / "r.html").read_text(encoding="utf-8")
     assert f"{KINDS[case.kind].headline} of t.csv" in page
 
@@ -260,7 +260,7 @@ def test_a_tree_is_fitted_saved_shown_and_applied_as_in_python(capsys, folder, c
 
 
 @pytest.mark.parametrize("name", ["survival, fair", "fair"])
-def test_what_differs_between_two_groups_is_told(capsys, folder, name):
+def test_what_differs_between_two_groups_is_reported(capsys, folder, name):
     _, out, _ = run(capsys, *CASES[name].command)
     tree = CASES[name].fitted()
     values = tree.group_rmst_ if name.startswith("survival") else tree.group_rates_
@@ -375,7 +375,7 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
 def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(
     capsys, folder, arguments, message
 ):
-    # Reading the rows would fail first.
+    # The rows are not read first.
     with open("t.csv", "a") as file:
         file.write("1,2\n")
     assert message in refused(capsys, folder, "fit", "t.csv", "--estimator", *arguments)

@@ -1,4 +1,4 @@
-"""The command line: what ``fit`` prints, reads and writes."""
+"""The command line: input and output of ``fit``."""
 
 import gzip
 import io
@@ -89,7 +89,7 @@ def test_options_reach_estimator_and_encoder(capsys, folder):
     assert {name: saved[name] for name in expected} == expected
 
 
-def test_the_brier_objective_is_told_in_proof_report_and_model(capsys, folder):
+def test_the_brier_objective_is_reported_in_proof_report_and_model(capsys, folder):
     command = (
         "fit", "veterans", "--objective", "brier", "--leaf-curve", "brier-optimal",
         "--max-depth", 1, "--leaf-penalty", 0.002, "--time-grid", 30, 90, 365,
@@ -206,7 +206,7 @@ def test_standard_input_and_gzip_give_the_tree_of_the_file(capsys, folder, monke
 )
 def test_columns_that_identify_the_rows_are_warned_of(capsys, folder, columns, warned):
     n = len(next(iter(columns.values())))
-    n += n == 29  # one value twice
+    n += n == 29  # one value occurs twice
     table = pd.DataFrame({name: [*values, *values][:n] for name, values in columns.items()})
     table = table.assign(days=[k % 5 + 1 for k in range(n)], status=1, kind=["a", "b"] * (n // 2))
     table.to_csv("rows.csv", index=False)

@@ -19,7 +19,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def body(out):
-    """The tree and its proof, without the line of the file and the seconds."""
+    """The printed tree and its proof, without the name of the file and the seconds."""
     lines = out.splitlines()[1:]
     return [line for line in lines if not line.startswith(("seconds", "partitions"))]
 

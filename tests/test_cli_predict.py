@@ -82,8 +82,8 @@ def test_every_time_has_a_column_of_its_own(capsys, folder):
         (("-1",), "--times: -1 is not a finite time"),
         (("inf",), "--times: inf is not a finite time"),
     ):
-        told = refused(capsys, folder, "predict", "m.json", "none.csv", "--times", *wrong)
-        assert message in told
+        reported = refused(capsys, folder, "predict", "m.json", "none.csv", "--times", *wrong)
+        assert message in reported
 
 
 @pytest.mark.parametrize("codes", [("1", "2", "A"), ("01", "02", "A"), ("1", "2.5", "A")])

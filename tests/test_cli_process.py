@@ -1,4 +1,4 @@
-"""The command line as a process: Ctrl-C, pipes, start."""
+"""The command line as a process: Ctrl-C, pipes, and its start."""
 
 import inspect
 import itertools
@@ -77,7 +77,7 @@ def test_ctrl_c_during_the_search_gives_the_best_tree_so_far(folder):
         "_core.solve = interrupted\n"
         "sys.exit(cli.main(sys.argv[1:]))\n"
     )
-    # 2950 binary features at depth 4: hours without the interrupt.
+    # 2950 binary features at depth 4 would take hours without the interrupt.
     fit = ("fit", "maintenance", "--thresholds", "midpoints", "--max-depth", "4")
     done = run_process("-c", program, *fit, "--model", "m.json")
     assert done.returncode == 130
@@ -176,8 +176,9 @@ def test_help_of_every_estimator_has_its_options_with_the_defaults_of_the_class(
     assert all(action.help for action in parse(["fit", "--estimator", name, "a"]).parser._actions)
 
 
-# Of every class: groups and costs by row are columns, seeds and verbosity of searches do nothing
-# here; the encoder, limits of differences, costs of features and solvers have several options.
+# Parameters of every class without an option. Groups and costs by row are columns; seeds and
+# verbosity have no effect here; encoders, limits, prices of features and solvers have several
+# options.
 NO_OPTION = {
     *("encoder", "fairness", "feature_costs", "random_state", "solver_options", "verbose"),
 }

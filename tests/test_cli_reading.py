@@ -1,4 +1,4 @@
-"""Files that the command line reads: what is understood, what is refused and how it is named."""
+"""Files that the command line reads: accepted forms, rejected ones, and the errors."""
 
 import csv
 import gzip
@@ -30,7 +30,7 @@ def file_of(text):
 
 
 def listed(column):
-    """Values with None where missing."""
+    """Values, with None if missing."""
     return [None if pd.isna(value) else value for value in column.tolist()]
 
 
@@ -134,7 +134,7 @@ cells = st.text(st.sampled_from('ab1 ,;\t"\né.'), max_size=6)
 
 
 def stripped(rows):
-    """Cells without the blanks around them, None where missing."""
+    """Cells without surrounding blanks; None if missing."""
     return [[None if pd.isna(cell) else cell.strip() or None for cell in row] for row in rows]
 
 
@@ -178,13 +178,13 @@ def test_any_text_has_the_cells_of_the_csv_module_or_is_refused(text, n_columns,
     content = ",".join(names) + "\n" + text
 
     def rows(strict):
-        """Rows below the header; None if a line has another number of cells or is broken."""
+        """Rows below the header; None if a line is broken or has another number of cells."""
         lines = io.StringIO(content, newline="\n")
         try:
             found = [row for row in csv.reader(lines, skipinitialspace=True, strict=strict) if row]
         except csv.Error:
             return None
-        # Blanks alone in a line are a cell to the csv module.
+        # The csv module reads a line of blanks as one cell.
         found = [row for row in found if strict or row != [""] or '""' in content]
         return found[1:] if {len(row) for row in found} == {n_columns} else None
 

@@ -20,7 +20,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def sizes_of(out):
-    """Title and rows of the table, and the number of leaves that is chosen."""
+    """Title and rows of the table, and the chosen number of leaves."""
     table = out.partition("\n\n")[0].splitlines()
     rows = [line.split() for line in table[1:]]
     (chosen,) = [int(row[0]) for row in rows if row[-1] == "chosen"]
@@ -99,7 +99,7 @@ def test_progress_counts_the_searches(capsys):
         capsys, "fit", "veterans", "--tune", "--folds", 2, "--max-depth", 1, "--progress"
     )
     shown = [line.rstrip() for line in err.split("\r")[1:]]
-    # A tenth of a second passes between two texts.
+    # The callback is called at most every tenth of a second.
     assert re.fullmatch(r"[\d.]+ s: 1 of 3 searches, about \S+ \S+ left", shown[0])
     assert all(re.match(r"[\d.]+ s: \d of 3 searches", text) for text in shown)
     assert err.endswith("\n")
@@ -127,7 +127,7 @@ def test_ctrl_c_in_a_fold_ends_the_command_without_a_file(capsys, folder, monkey
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         (("--folds", 3), "--folds needs --tune"),
         (("--rule", "best"), "--rule needs --tune"),
@@ -142,8 +142,8 @@ def test_ctrl_c_in_a_fold_ends_the_command_without_a_file(capsys, folder, monkey
         ),
     ],
 )
-def test_wrong_options_are_refused(capsys, folder, options, told):
-    assert told in refused(capsys, folder, "fit", "veterans", *options)
+def test_wrong_options_are_refused(capsys, folder, options, reported):
+    assert reported in refused(capsys, folder, "fit", "veterans", *options)
 
 
 def test_metrics_without_delayed_entry_name_those_that_accept_it(capsys, folder):

@@ -1,4 +1,4 @@
-"""``bristlecone verify``: exit status, table, columns; changed files and other data."""
+"""``bristlecone verify``: exit status, table, columns, changed files and other data."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def columns(case):
-    """Of the arguments of a fit, those that name columns."""
+    """Those arguments of a fit that name columns."""
     flags = {flag(role) for role in KINDS[case.kind].roles}
     named, taken = [], False
     for one in map(str, case.arguments):
@@ -88,7 +88,7 @@ def test_a_tree_with_leaves_of_other_rows_verifies_on_these(capsys, folder):
     assert "a reestimated tree has no lower bound" in out
 
 
-def test_what_cannot_be_proven_again_is_told(capsys, folder):
+def test_what_cannot_be_proven_again_is_reported(capsys, folder):
     run(capsys, "fit", "rossi", "--max-depth", 2, "--model", "m.json")
     status, out, _ = run(capsys, "verify", "m.json", "rossi", "--most-work", 1)
     assert status == 0
@@ -97,14 +97,14 @@ def test_what_cannot_be_proven_again_is_told(capsys, folder):
 
 def test_what_does_not_fit_together_is_refused(capsys, folder):
     run(capsys, "fit", "rossi", "--max-depth", 1, "--model", "m.json")
-    told = refused(capsys, folder, "verify", "m.json", "gbsg2")
-    assert "m.json: the data have no column 'fin'" in told
-    told = refused(capsys, folder, "verify", "m.json", "rossi", "--target", "race")
-    assert "m.json is an OptimalSurvivalTree, which does not use --target" in told
-    told = refused(capsys, folder, "verify", "m.json", "rossi", "--weight", "heft")
-    assert "--weight: the data have no column 'heft'" in told
-    told = refused(capsys, folder, "verify", "other.json", "rossi")
-    assert "other.json" in told
+    reported = refused(capsys, folder, "verify", "m.json", "gbsg2")
+    assert "m.json: the data have no column 'fin'" in reported
+    reported = refused(capsys, folder, "verify", "m.json", "rossi", "--target", "race")
+    assert "m.json is an OptimalSurvivalTree, which does not use --target" in reported
+    reported = refused(capsys, folder, "verify", "m.json", "rossi", "--weight", "heft")
+    assert "--weight: the data have no column 'heft'" in reported
+    reported = refused(capsys, folder, "verify", "other.json", "rossi")
+    assert "other.json" in reported
 
 
 def test_missing_cells_and_event_values_are_read_as_in_the_fit(capsys, folder):

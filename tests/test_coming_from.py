@@ -1,6 +1,6 @@
-"""The pages for readers of other programs run, and both programs find the same tree.
+"""The pages for users of other programs run, and both programs find the same tree.
 
-Each program runs in a process of its own: osst aborts at a second fit. Programs that are not
+Each program runs in its own process, because osst aborts at a second fit. Programs that are not
 installed are skipped (``pip install '.[peers]'``; rpart and partykit from R).
 """
 
@@ -30,7 +30,7 @@ PAPERS = {"min_events_leaf": None, "prior": 0, "shrinkage": 0}
 
 
 def apart(function, *arguments):
-    """Result of a function in a process of its own."""
+    """Result of a function that runs in its own process."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         return pool.submit(function, *arguments).result(timeout=120)
@@ -77,7 +77,7 @@ def test_every_page_is_listed_and_has_a_table_of_parameters():
 
 
 def leaves_of_program(name, problem, setting):
-    """Leaf of each row and the value that the program reports."""
+    """Leaf of each row, and the objective that the program reports."""
     model = adapter(name)(problem, setting, "")
     model.fit()
     outcome = model.outcome()
@@ -85,7 +85,7 @@ def leaves_of_program(name, problem, setting):
 
 
 def same_partition(left, right):
-    """Whether two labellings of rows put the same rows together."""
+    """Whether two labellings group the rows in the same way."""
     pairs = len(set(zip(left.tolist(), right.tolist(), strict=True)))
     return pairs == len(np.unique(left)) == len(np.unique(right))
 
@@ -153,7 +153,7 @@ def test_gosdt_finds_the_same_tree(labels):
 
 @pytest.mark.slow
 def test_pydl85_finds_a_tree_with_as_few_errors(labels):
-    """Trees with equally few errors are frequent, so the errors are compared."""
+    """Many trees have equally few errors, so only the errors are compared."""
     needs("pydl85")
     setting = Setting("accuracy", 3, min_samples_leaf=10)
     X, y = labels.X.astype(bool), labels.target["y"]

@@ -1,4 +1,4 @@
-"""Trees for events of several causes."""
+"""Trees for events with several causes."""
 
 import json
 import math
@@ -18,7 +18,7 @@ TIMES = [0.0, 0.2, 1.0, 3.0, 50.0]
 
 
 def study(n=150, seed=0, n_causes=2, entry=False):
-    """Binary features, of which each moves the hazard of one cause, and tied times."""
+    """Rows with tied times and binary features, each of which affects the hazard of one cause."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.integers(0, 2, (n, 4)), columns=list("abcd"))
     rates = np.exp(np.stack([1.5 * X.iloc[:, k] for k in range(n_causes)]) - 1)
@@ -37,7 +37,7 @@ def weights(n=150, seed=1):
 
 
 def plain_incidence(y, weight, cause, at):
-    """Aalen–Johansen estimate, as it is defined."""
+    """Aalen–Johansen estimate, by its definition."""
     time, event = y["time"].to_numpy(), y["event"].to_numpy()
     entry = y["entry"].to_numpy() if "entry" in y else np.full(len(y), -1.0)
     survival, incidence = 1.0, 0.0
@@ -230,7 +230,7 @@ def test_wrong_numbers_of_causes_are_named():
             tree.predict(X, cause=wrong)
 
 
-def test_two_columns_of_integers_are_told_apart_by_name():
+def test_two_columns_of_integers_are_reported_apart_by_name():
     X, y = study()
     whole = y.assign(time=(20 * y["time"]).astype(int))
     records = whole.to_records(index=False)
@@ -246,7 +246,7 @@ def plain_concordance(y, risk, cause, weight):
     time, event = y["time"].to_numpy(), y["event"].to_numpy()
 
     def censoring(t):
-        """G just before t, of events before censorings of one time."""
+        """G just before t; at equal times, events come before censorings."""
         value = 1.0
         for u in np.unique(time[(event == 0) & (time < t)]):
             here = (time == u) & (event == 0)
@@ -319,7 +319,7 @@ def test_wrong_arguments_of_the_metrics_are_named():
         brier_score_cause(y, y, np.where(np.arange(20) == 3, 2.0, 0.0)[:, None], [0.1])
 
 
-# What every tree has
+# What the tree shares with all trees
 
 
 @pytest.mark.parametrize("curve", ["aalen-johansen", "proportional"])

@@ -1,4 +1,4 @@
-"""``estimate_cost``: a forecast before the search, and a smaller setting when it is hopeless."""
+"""``estimate_cost``: a forecast before the search, and a smaller setting if it is too expensive."""
 
 import ast
 import itertools
@@ -27,8 +27,8 @@ GBSG2 = load("gbsg2")
 
 @pytest.fixture(autouse=True)
 def encoding_takes_no_time(monkeypatch):
-    """Forecasts include what encoding took, and suggestions are looked for while there is time:
-    here they must not depend on the machine's load."""
+    """Forecasts include the time of encoding, and suggestions are sought for a limited time.
+    Neither may depend on the load of the machine here."""
     for module in (searched, encode, forecast):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
@@ -47,7 +47,7 @@ def test_a_forecast_counts_what_the_search_would_see():
         cost = model.estimate_cost(GBSG2.X, GBSG2.y)
     assert not hasattr(model, "tree_")
     fitted = model.fit(GBSG2.X, GBSG2.y)
-    # 52 quantiles and levels, and five cuts of the greedy tree.
+    # 52 quantiles and levels, and five thresholds of the greedy tree.
     assert cost.n_features == fitted.n_binary_features_ == 57
     bits = fitted.encoder_.transform(GBSG2.X)
     assert cost.n_distinct_rows == len(np.unique(bits, axis=0))
@@ -67,7 +67,7 @@ def test_depth_and_features_cost_time_and_threads_save_it():
     assert by_depth[-1] > 1000 * by_depth[1]
     few = BinaryEncoder(max_features=10)
     assert seconds(max_depth=6, encoder=few) < 0.01 * by_depth[2]
-    # More threads than cores save nothing.
+    # More threads than cores save no time.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     assert seconds(max_depth=6, n_jobs=2) == pytest.approx(by_depth[2] / min(2, cores), rel=0.01)
 
@@ -79,7 +79,7 @@ def test_rows_of_weight_zero_do_not_count():
     assert cost.n_distinct_rows <= 100
 
 
-def test_a_hopeless_search_is_told_with_a_depth_that_fits():
+def test_a_hopeless_search_is_reported_with_a_depth_that_fits():
     model = OptimalSurvivalTree(max_depth=9)
     cost, message = hopeless(model)
     assert cost.seconds > 600
@@ -123,7 +123,7 @@ def test_fewer_features_are_suggested_with_the_depth_that_was_asked_for():
 def test_few_features_come_with_less_depth():
     X, y = np.random.default_rng(0).random((300, 10)), (np.ones(300, dtype=bool), np.arange(300.0))
     encoder = BinaryEncoder(thresholds="midpoints", min_support=0.0)
-    # Distinct rows alone take more than a deep search of ten features may.
+    # The distinct rows alone take more memory than a deep search with ten features may.
     model = OptimalSurvivalTree(max_depth=9, encoder=encoder, time_limit=0.001)
     cost, _ = hopeless(model, X, y)
     assert cost.suggestion.startswith("max_depth=2, encoder=")
@@ -150,10 +150,10 @@ def test_fit_warns_before_a_search_without_an_end():
             raise StopIteration
 
     model = OptimalSurvivalTree(max_depth=9)
-    told = pytest.warns(
+    reported = pytest.warns(
         SearchCostWarning, match="is forecast to take .*; to make it smaller, use max_depth="
     )
-    with told as caught, pytest.raises(StopIteration):
+    with reported as caught, pytest.raises(StopIteration):
         model.fit(GBSG2.X, GBSG2.y, callback=stop)
     assert [warning.filename for warning in caught] == [__file__]
     with warnings.catch_warnings():
@@ -218,7 +218,7 @@ def test_bad_input_is_refused_as_by_fit():
     assert issubclass(SearchCostWarning, BristleconeWarning)
 
 
-def test_numbers_are_told_in_units_that_suit_them():
+def test_numbers_are_reported_in_units_that_suit_them():
     seconds = [0.0123, 1.25, 45, 119, 120, 7200, 3e5, 7e7, 1e30, np.inf]
     assert [readable_seconds(s) for s in seconds] == [
         "0.012 s", "1.2 s", "45 s", "119 s", "2 min", "2 h", "3.5 days", "2.2 years",
@@ -238,7 +238,7 @@ def test_estimate_prints_the_forecast_and_stops(capsys, tmp_path):
     assert (status, err) == (0, "")
     table = dict(re.split(r"\s{2,}|(?<=features)\s", line) for line in out.splitlines())
     assert list(table) == ["binary features", "distinct rows", "depth", "time", "memory"]
-    assert table["binary features"] == "59"  # of them seven cuts of the greedy tree
+    assert table["binary features"] == "59"  # including seven thresholds of the greedy tree
     assert table["distinct rows"] == "683"
     assert table["depth"] == "4"
     assert re.fullmatch(r"[\d.]+ s", table["time"])
@@ -246,7 +246,7 @@ def test_estimate_prints_the_forecast_and_stops(capsys, tmp_path):
     assert not model.exists()
 
 
-def test_a_hopeless_search_is_told_on_the_command_line_before_it_starts(capsys):
+def test_a_hopeless_search_is_reported_on_the_command_line_before_it_starts(capsys):
     main(["fit", "gbsg2", "--max-depth", "9", "--estimate"])
     warning = capsys.readouterr().err
     assert re.match(r"bristlecone: warning: the search is forecast.* max_depth=\d ", warning)
@@ -254,13 +254,13 @@ def test_a_hopeless_search_is_told_on_the_command_line_before_it_starts(capsys):
 
 
 def test_a_fit_on_the_command_line_says_at_once_that_it_is_hopeless(capsys, monkeypatch):
-    told = []
+    reported = []
 
     def watch(line, progress):
-        told.append(capsys.readouterr().err)
-        if "is forecast" in "".join(told):
+        reported.append(capsys.readouterr().err)
+        if "is forecast" in "".join(reported):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(progress._Line, "show", watch)
     assert main(["fit", "gbsg2", "--max-depth", "9", "--progress"]) == 130
-    assert re.match(r"bristlecone: warning: the search is forecast to take", "".join(told))
+    assert re.match(r"bristlecone: warning: the search is forecast to take", "".join(reported))

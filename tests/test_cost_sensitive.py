@@ -1,4 +1,4 @@
-"""``CostSensitiveTreeClassifier``: costs of labels and questions against every tree."""
+"""``CostSensitiveTreeClassifier``: costs of labels and features, compared with every tree."""
 
 import numpy as np
 import pandas as pd
@@ -62,7 +62,7 @@ def test_costs_by_row():
     assert from_matrix.objective_value_ == as_matrix.objective_value_
 
 
-# Prices of questions: columns 0 and 1 come from one measurement, 1, 2 and 3 share a group.
+# Prices: columns 0 and 1 come from one measurement, and 1, 2 and 3 share a group.
 COSTS = [
     {"cost": 0.3, "origin": "scan"},
     {"cost": 0.3, "origin": "scan", "group": "blood", "discounted_cost": 0.1},

@@ -1,4 +1,4 @@
-"""Counts of values and exact sums: those of parts add up to those of the whole."""
+"""Counts of values and exact sums of parts add up to those of all rows."""
 
 import math
 import pickle
@@ -20,7 +20,7 @@ from bristlecone._search.row_sums import RowSums, outcome_digests
 
 
 def weights(rng, n):
-    """Weights of very different size, with many digits."""
+    """Weights of very different sizes, with many digits."""
     return rng.random(n) * 10.0 ** rng.integers(-12, 12, n)
 
 
@@ -34,7 +34,7 @@ def test_exact_sums_are_exact_in_any_order_and_parts(seed):
         exact = sum(map(Fraction, values[place == k].tolist()), Fraction(0))
         digits = sum((int(d[k]) * Fraction(2) ** (26 * j) for j, d in whole.digits.items()), 0)
         assert digits == exact
-        # Each of the few digits is added once.
+        # Every one of the few digits is added once.
         assert whole.totals()[k] == pytest.approx(float(exact), rel=1e-15)
     order = rng.permutation(200)
     parts = ExactSums(5)

@@ -53,7 +53,7 @@ def test_step_function_survives_pickling_and_guards_its_steps():
     g = StepFunction(given, given, before=1.0)
     with pytest.raises(ValueError, match="read-only"):
         g.y[0] = 2
-    given[0] = 3.0  # the caller's own array stays writable
+    given[0] = 3.0  # the caller's array remains writable
 
 
 @pytest.mark.parametrize("bad", [-1e-9, np.nan, [1.0, -2.0], 3.5])
@@ -120,7 +120,7 @@ def test_delayed_entry_leaves_rows_out_of_earlier_risk_sets():
 
 
 def test_rows_that_come_after_all_others_have_died_leave_the_mean_as_it_is():
-    # S is 0 from 1 on; a division of nothing by nothing is no warning.
+    # S is 0 from time 1 on; dividing 0 by 0 gives no warning.
     y = structured([True] * 3, [1.0, 3.0, 4.0], entry=np.array([0.0, 2.0, 2.0]))
     curve = kaplan_meier(y)
     assert curve.y.tolist() == [0.0, 0.0, 0.0]
@@ -221,8 +221,8 @@ def test_public_names_exist():
     assert all(hasattr(curves, name) for name in curves.__all__)
 
 
-# Kaplan–Meier with its variance. The sample of Collett's textbook kind: 6-MP arm of Freireich et
-# al. (1963), 21 children; survival and standard errors as printed in every textbook.
+# Kaplan–Meier with its variance, for the sample of many textbooks: the 6-MP arm of Freireich et
+# al. (1963), 21 children, with the survival and standard errors printed there.
 REMISSION = np.array([6, 6, 6, 6, 7, 9, 10, 10, 11, 13, 16, 17, 19, 20, 22, 23, 25, 32, 32, 34, 35])
 RELAPSED = np.array([1, 1, 1, 0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0], bool)
 
@@ -286,7 +286,7 @@ def test_median_limits_and_numbers_at_risk_are_those_of_lifelines(seed, late):
         medians = utils.median_survival_times(interval).to_numpy().ravel()
     assert curve.median == theirs.median_survival_time_
     assert curve.median_interval() == tuple(medians)
-    # The table counts rows at their entry, too.
+    # The table also counts the rows that enter.
     table = theirs.event_table.loc[curve.x]
     at_risk = table["at_risk"] - (table["entrance"] if late else 0)
     np.testing.assert_array_equal(numbers_at_risk(y, curve.x), at_risk.to_numpy())
@@ -299,7 +299,7 @@ def test_plain_limits_lie_around_the_estimate_and_within_0_and_1():
     error = 1.959963984540054 * np.sqrt(curve.variance)
     np.testing.assert_allclose(lower, np.maximum(curve.y - error, 0), rtol=1e-12)
     np.testing.assert_allclose(upper, np.minimum(curve.y + error, 1), rtol=1e-12)
-    assert upper[0] == 1.0  # 0.857 and twice 0.0764 are more
+    assert upper[0] == 1.0  # 0.857 plus twice 0.0764 exceeds 1
 
 
 def test_limits_at_the_ends_of_the_curve():
@@ -318,7 +318,7 @@ def test_with_weights_the_number_at_risk_is_the_effective_one():
     event, time, _ = trial(0)
     plain, weight = kaplan_meier((event, time)), np.random.default_rng(1).uniform(0.2, 3, 60)
     weighted = kaplan_meier((event, time), weight)
-    # Xie and Liu (2005), written out.
+    # Xie and Liu (2005), by their formula.
     h, n = [], []
     for t in weighted.x:
         at_risk = weight[time >= t]
@@ -329,7 +329,7 @@ def test_with_weights_the_number_at_risk_is_the_effective_one():
     known = weighted.y > 0
     expected = weighted.y[known] ** 2 * np.cumsum((h / (1 - h) / n)[known])
     np.testing.assert_allclose(weighted.variance[known], expected, rtol=1e-12)
-    # The unit of the weights does not matter; equal weights are none.
+    # The unit of the weights does not matter; equal weights have no effect.
     for scale in (1e-60, 7.0):
         scaled = kaplan_meier((event, time), scale * weight)
         np.testing.assert_allclose(scaled.log_variance[known], weighted.log_variance[known])

@@ -1,4 +1,4 @@
-"""Cuts of greedy trees among the features of ``encoder="auto"``: never worse than those trees."""
+"""With the thresholds of greedy trees in ``encoder="auto"``, optimal trees are never worse."""
 
 import numpy as np
 import pandas as pd
@@ -44,10 +44,10 @@ def table(seed, n=60):
 
 
 def greedy_objective(X, loss, *, max_depth, min_samples_leaf=1, leaf_penalty=0.0, price=None):
-    """Objective of the tree that splits every node where the loss falls most.
+    """Objective of the tree that splits every node at the largest decrease of the loss.
 
-    ``X`` holds ranks of shape (n, k), ``loss(rows)`` what a leaf costs, ``price(column, path,
-    rows)`` what it costs to ask.
+    ``X`` contains ranks of shape (n, k), ``loss(rows)`` is the loss of a leaf, ``price(column,
+    path, rows)`` the price of a split.
     """
 
     def grow(rows, depth, path):
@@ -127,12 +127,12 @@ def test_brier_is_never_worse_than_greedy(curve, seed):
     parameters = {"max_depth": 2, "min_samples_leaf": 1 + seed}
     tree = OptimalSurvivalTree(objective="brier", leaf_curve=curve, **parameters, **PAPERS)
     tree.fit(X, (event, time), sample_weight=weight)
-    # The best curves lose no more than Kaplan-Meier curves do.
+    # The loss of the best curves is at most that of Kaplan-Meier curves.
     assert tree.objective_value_ <= greedy_objective(ranks_of(X), loss, **parameters) + 1e-12
 
 
 def labelled(seed):
-    """Data, and estimators with the loss of a leaf and what else ``fit`` takes."""
+    """Data, and estimators with the loss of a leaf and further arguments of ``fit``."""
     X, rng = table(seed, 80)
     signal = (X["tied"] > 12) + (X["skewed"] > 20) + X["flag"].astype(int)
     labels = np.where(rng.random(len(X)) < 0.8, np.minimum(signal, 2), rng.integers(0, 3, len(X)))
@@ -235,7 +235,7 @@ def test_squared_error_is_never_above_that_of_cart(depth):
 
 
 def test_cuts_of_cart_are_those_of_its_single_precision():
-    # Equal in single precision: these two cannot be told apart by CART.
+    # CART cannot distinguish these two, which are equal in single precision.
     X = np.array([[0.0], [1.0], [1.0 + 1e-12], [2.0]] * 5)
     y = np.array([0, 0, 0, 1] * 5)
     tree = OptimalTreeClassifier(max_depth=1).fit(X, y)
@@ -284,7 +284,7 @@ def test_imputed_rows_place_no_cut():
             assert 0 < gap < len(values)
             assert feature.value == pytest.approx((values[gap - 1] + values[gap]) / 2)
             assert feature.missing == (X["free"].mean() <= feature.value)
-    # Which rows lack a value cannot be told by two cuts of the column.
+    # Two thresholds of the column cannot separate the rows without a value.
     assert tree.objective_value_ > 0
 
 

@@ -1,4 +1,4 @@
-"""The bundled data sets: complete, described, and the ones the published values were made on."""
+"""The bundled data sets are complete, described, and those of the published values."""
 
 import csv
 from importlib import resources
@@ -98,7 +98,7 @@ def test_unknown_name_gets_a_suggestion_and_the_list():
 
 
 def without_deaths_in_hospital(X, y):
-    """The 461 rows of SurvSet's whas500; see the README beside the data."""
+    """The 461 rows of whas500 in SurvSet; see the README of the data."""
     died_in_hospital = y["event"] & (y["time"] <= X["los"])
     died_in_hospital[36] = False
     return X[~died_in_hospital], y[~died_in_hospital]
@@ -113,8 +113,8 @@ def without_deaths_in_hospital(X, y):
     ],
 )
 def test_published_losses_come_out_of_these_files(name, n_rows, single_leaf, one_split):
-    # Losses of the published implementation of SurTree on SurvSet's form of the data, computed
-    # here from the formulas alone (LeBlanc and Crowley 1992), without the engine.
+    # Losses of the published implementation of SurTree on the data of SurvSet, computed
+    # here from the formulas (LeBlanc and Crowley 1992), without the engine.
     dataset = datasets.load(name)
     X, y = dataset.X, dataset.y
     if name == "whas500":

@@ -1,4 +1,4 @@
-"""Splits as a program decides them: value by value the answers of the fitted encoder."""
+"""Splits of exported programs give the answers of the fitted encoder for every value."""
 
 import math
 
@@ -20,7 +20,7 @@ NEXT = math.nextafter(0.1, 1)
 
 
 def every_feature(encoder):
-    """Decision of every feature: of a chain that asks them all."""
+    """The decision of every feature, from a tree that is a chain of all of them."""
     count = encoder.n_features_out_
     nodes = np.arange(2 * count + 1)
     split = nodes % 2 == 0
@@ -37,7 +37,7 @@ def every_feature(encoder):
 
 
 def agree(encoder, X):
-    """Assert that every feature answers every row as its decision does."""
+    """Assert that every feature and its decision give the same answer for every row."""
     expected = encoder.transform(X)
     decisions = every_feature(encoder)
     for decision, answers in zip(decisions, expected.T, strict=True):
@@ -196,7 +196,7 @@ def test_what_decisions_say():
     )
     decisions = every_feature(encoder)
     assert decisions[0] == age
-    # The mean, 63.2, stands for a missing age.
+    # A missing age is replaced by the mean, 63.2.
     assert [d.missing for d in decisions if d.kind == "at most"] == [False, False, True, True]
     assert [d for d in decisions if len(d.levels) > 1] == [other]
 

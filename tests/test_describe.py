@@ -1,4 +1,4 @@
-"""``describe``: what was searched and proven, for every kind of tree."""
+"""``describe`` states what was searched and proven, for every kind of tree."""
 
 import numpy as np
 import pandas as pd
@@ -28,8 +28,8 @@ from bristlecone.exceptions import InfeasibleError, InfeasibleWarning, SearchLim
 GBSG2 = load("gbsg2")
 
 
-def told(model):
-    """The description in one line, checked for its width."""
+def reported(model):
+    """The description on one line, after a check of its width."""
     text = model.describe()
     assert max(map(len, text.splitlines())) <= 88
     assert text.startswith(f"bristlecone {__version__} ({type(model).__name__})")
@@ -39,8 +39,8 @@ def told(model):
 def test_a_survival_tree_says_what_was_searched_and_what_was_proven():
     model = OptimalSurvivalTree(max_depth=2, min_samples_leaf=20, leaf_penalty=0.01)
     model.fit(GBSG2.X, GBSG2.y)
-    text = told(model)
-    # A greedy tree of depth two adds at most three cuts to the 52 quantiles and levels.
+    text = reported(model)
+    # A greedy tree of depth two adds at most three thresholds to the 52 quantiles and levels.
     features = model.n_binary_features_
     assert 52 < features <= 55
     for part in (
@@ -62,7 +62,7 @@ def test_a_survival_tree_says_what_was_searched_and_what_was_proven():
 
 def test_every_question_is_listed():
     model = OptimalSurvivalTree(max_depth=1).fit(GBSG2.X, GBSG2.y)
-    text = told(model)
+    text = reported(model)
     listed = 0
     for column in GBSG2.X.columns:
         after = text.rpartition("binary features:")[2].partition(f" {column} ")[2]
@@ -74,7 +74,7 @@ def test_every_question_is_listed():
     assert listed == model.n_binary_features_
 
 
-def test_weights_missing_values_and_unproven_searches_are_told():
+def test_weights_missing_values_and_unproven_searches_are_reported():
     X = pd.DataFrame({"age": [50.0, np.nan, 61.0, 70.0] * 10, "male": [True, False] * 20})
     y = np.ones(40, bool), np.arange(1.0, 41.0)
     for encoder, part in (
@@ -82,15 +82,15 @@ def test_weights_missing_values_and_unproven_searches_are_told():
         (BinaryEncoder(missing="branch"), "marks missing values"),
     ):
         model = OptimalSurvivalTree(max_depth=1, encoder=encoder)
-        text = told(model.fit(X, y, sample_weight=np.full(40, 2.5)))
+        text = reported(model.fit(X, y, sample_weight=np.full(40, 2.5)))
         assert "40 rows of total weight 100, 40 events" in text
         assert "Values were missing in age: " in text
         assert part in text
     with pytest.warns(SearchLimitWarning):
         model = OptimalSurvivalTree(time_limit=0.0).fit(GBSG2.X, GBSG2.y)
-    assert "time_limit: the best tree found, not proven optimal" in told(model)
+    assert "time_limit: the best tree found, not proven optimal" in reported(model)
     single = OptimalSurvivalTree(max_depth=0).fit(GBSG2.X, GBSG2.y)
-    assert "The tree is a single leaf." in told(single)
+    assert "The tree is a single leaf." in reported(single)
 
 
 class Squares(Task):
@@ -169,7 +169,7 @@ OUTCOME = np.ones(40, bool), np.arange(1.0, 41.0)
 def test_every_kind_of_tree_describes_itself(model, y, options, parts):
     if not isinstance(model, SoftSurvivalTree):
         model.set_params(max_depth=2)
-    text = told(model.fit(X, y, **options))
+    text = reported(model.fit(X, y, **options))
     for part in parts:
         assert part in text, text
 

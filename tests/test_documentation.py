@@ -1,4 +1,4 @@
-"""Every example of README.md, docs/guide and docstrings is run and prints what is written."""
+"""Every example of README.md, docs/guide and docstrings runs and prints what is written."""
 
 import ast
 import contextlib
@@ -24,9 +24,9 @@ from bristlecone._tree import Tree
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md"]
 PAGES += sorted((ROOT / "docs" / "guide").glob("*.md"))
-# Their examples run with the quick tests, those of the others with all tests and `just docs`.
+# The examples of these run with the quick tests, those of others with all tests and `just docs`.
 QUICK_PAGES = "README.md", "first-tree.md", "fitted-tree.md", "trust.md", "command-line.md"
-# To import __main__ is to run it.
+# Importing __main__ would run it.
 MODULES = ["bristlecone"] + [
     module.name
     for module in pkgutil.walk_packages(bristlecone.__path__, "bristlecone.")
@@ -34,7 +34,7 @@ MODULES = ["bristlecone"] + [
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
-# The file that the page on the command line speaks of.
+# The file in the page on the command line.
 STUDY = "id;age;days;status\n" + "".join(
     f"{i};{age};{days};{status}\n"
     for i, (age, days, status) in enumerate(
@@ -42,12 +42,12 @@ STUDY = "id;age;days;status\n" + "".join(
     )
 )
 
-# The same with a slip in a cell.
+# The same with a typing error in a cell.
 SPOILT = "age,time,event\n" + "".join(
     f"{age},{time},1\n" for time, age in enumerate(("50", "60", '5"0', "70", "40", "45"), start=1)
 )
 
-# A trial of which a policy is learned.
+# A trial from which a policy is learned.
 TRIAL = "age,arm,p,gain\n" + "".join(
     f"{age},{arm},0.5,{gain}\n"
     for age, arm, gain in [(50, "drug", 3), (60, "drug", 8), (45, "none", 5), (65, "none", 2)]
@@ -62,7 +62,7 @@ def printed(run, *arguments):
 
 
 def same(expected, got):
-    """Whether a text is the expected one but for empty lines at its end; "..." stands for any."""
+    """Whether a text is the expected one, except for empty lines at its end; "..." is any text."""
     checker = doctest.OutputChecker()
     return checker.check_output(expected.rstrip("\n"), got.rstrip("\n"), doctest.ELLIPSIS)
 
@@ -72,7 +72,7 @@ def without_seconds(text):
 
 
 def run(page):
-    """Run the blocks of a page in the working directory, and compare what they print."""
+    """Run the blocks of a page in the working directory, and compare their output."""
     Path("study.csv").write_text(STUDY)
     Path("spoilt.csv").write_text(SPOILT)
     Path("trial.csv").write_text(TRIAL)
@@ -108,14 +108,14 @@ def run(page):
 def test_examples_run_and_print_what_is_written(page, tmp_path, monkeypatch):
     if "import SurvLoader" in page.read_text(encoding="utf-8"):
         pytest.importorskip("SurvSet")
-        # Its data are pickles of an earlier NumPy.
+        # Its data are pickles of an older NumPy.
         warnings.filterwarnings("ignore", "numpy.core", DeprecationWarning)
     monkeypatch.chdir(tmp_path)
     run(page)
 
 
 def test_the_notebook_runs_and_prints_what_it_shows(tmp_path, monkeypatch):
-    """In this process; the site runs it with a kernel of Jupyter, and shows what that draws."""
+    """Run the notebook in this process. The site runs it with a Jupyter kernel and its pictures."""
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
     cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))["cells"]
@@ -135,7 +135,7 @@ def test_the_notebook_runs_and_prints_what_it_shows(tmp_path, monkeypatch):
 
 
 def interactively(source, namespace):
-    """Run a cell; like a notebook, print the value of an expression at its end."""
+    """Run a cell and, like a notebook, print the value of an expression at its end."""
     tree = ast.parse(source)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, "cell", "exec"), namespace)
@@ -146,7 +146,7 @@ def interactively(source, namespace):
 
 
 def public_objects():
-    """Qualified name and object of every public function and class, without exceptions."""
+    """Qualified name and object of every public function and class, except exception classes."""
     found = {"Tree": Tree}
     rooms = (getattr(bristlecone, name) for name in bristlecone.__all__)
     for module in (bristlecone, *filter(inspect.ismodule, rooms)):
@@ -173,7 +173,7 @@ def test_public_objects_have_an_example_that_runs_by_itself(name, tmp_path, monk
 
 
 def docstring_examples(module):
-    """Examples of a module but those of public objects, which run by themselves above."""
+    """Examples of a module, without those of public objects, which are run above."""
     public = {f"{item.__module__}.{item.__qualname__}" for item in PUBLIC.values()}
     found = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(module))
     return [test for test in found if test.examples and test.name not in public]
@@ -190,7 +190,7 @@ def test_docstring_examples_print_what_is_written(module, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_objects_say_what_is_akin(name):
-    """One to three entries, each of public names and what they are for."""
+    """One to three entries, each with public names and their purpose."""
     text = inspect.getdoc(PUBLIC[name])
     section = re.search(r"^See Also\n-{8}\n((?:.+\n?)+)", text, re.MULTILINE)
     assert section, text
@@ -216,6 +216,6 @@ def test_readme_has_exactly_the_two_set_up_commands():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-        # The site makes these: see docs/site_pages.py.
+        # The site generates these: see docs/site_pages.py.
         made = target.startswith(("gallery/", "api/", "benchmarks/"))
         assert made or (page.parent / target).exists(), target

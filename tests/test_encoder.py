@@ -1,4 +1,4 @@
-"""BinaryEncoder: which features it chooses and what it calls them."""
+"""BinaryEncoder: the features that it chooses, and their names."""
 
 import itertools
 import json
@@ -33,9 +33,9 @@ def fitted_names(X, sample_weight=None, **parameters):
 
 
 def spec_features(frame):
-    """The binarisation of the SurTree study, written as it reads; answers without their names.
+    """The binarisation of the SurTree study by its definition; the features without names.
 
-    But for one thing: the mean in place of missing values is not itself a value to cut beside.
+    With one exception: the mean that replaces missing values does not create a threshold.
     """
     answers = []
     for name in frame.columns:
@@ -117,7 +117,7 @@ def test_reference_losses_of_the_published_implementation(name, count, expected)
     )
 
 
-@pytest.mark.filterwarnings("ignore:numpy.core:DeprecationWarning")  # its pickles are old
+@pytest.mark.filterwarnings("ignore:numpy.core:DeprecationWarning")  # old pickles
 def test_reference_losses_on_whas500_of_survset():
     # 461 of the 500 bundled rows, with two more columns
     loader = pytest.importorskip("SurvSet.data").SurvLoader()
@@ -145,7 +145,7 @@ def test_quantile_thresholds_take_the_first_midpoint_not_below():
     X = np.arange(12.0)[:, np.newaxis]
     # the i/5 quantiles of 0..11 are 2.2, 4.4, 6.6, 8.8
     assert fitted_names(X, n_thresholds=4) == ["x0 <= 2.5", "x0 <= 4.5", "x0 <= 7.5", "x0 <= 9.5"]
-    # a quantile that is a midpoint is taken itself
+    # a quantile that equals a midpoint is the threshold
     assert fitted_names(X, n_thresholds=1) == ["x0 <= 5.5"]
 
 
@@ -162,7 +162,7 @@ def test_midpoints_method_cuts_everywhere():
 @pytest.mark.parametrize(
     ("values", "shown"),
     [
-        # Neighbours that differ by less than what their distance to the others is rounded by.
+        # Neighbours that differ by less than the rounding error of their distance to the others.
         ([0.0, 1.67e-27, 2e-27, 1.0], ["x0 <= 8.35e-28", "x0 <= 0.5"]),
         ([1e9, 1e9 + 1e-6, 2e9, 3e9], None),
         ([0.0, 5e-324, 1e-323, 1.5e-323], None),
@@ -239,7 +239,7 @@ def test_columns_are_cut_at_the_quantiles_of_numpy(values, k):
     assume(k > 0)
     cuts = cutting.midpoints(distinct)
     quantiles = np.quantile(np.array(values, dtype=float), np.arange(1, k + 1) / (k + 1))
-    # Where a midpoint is a quantile, the last digit of either decides.
+    # If a midpoint equals a quantile, the last digits decide.
     spare = 1e-9 + 1e-12 * np.abs(quantiles)
     first, last = (np.searchsorted(cuts, quantiles + side * spare) for side in (-1, 1))
     found = set(cutting.choose_gaps(distinct, total, "quantiles", k, 1.0).tolist())
@@ -271,7 +271,7 @@ def test_columns_of_equal_small_weights_are_cut_as_without():
 def test_boolean_and_binary_integer_columns_are_used_as_they_are(values):
     for X in (pd.DataFrame({"treated": values}), pl.DataFrame({"treated": values.tolist()})):
         encoder = BinaryEncoder().fit(X)
-        # a missing value would be the more frequent one
+        # missing values would be the most frequent ones
         assert encoder.features_ == [Flag(column="treated", condition="", missing=True)]
         assert names(encoder) == ["treated"]
         assert encoder.transform(X)[:, 0].tolist() == [True, False, True]
@@ -286,7 +286,7 @@ def test_rare_flags_stay_and_other_rare_features_go():
     rare = np.arange(n) < 9
     X = pd.DataFrame({"flag": rare, "number": rare * 1.5, "level": np.where(rare, "a", "b")})
     assert fitted_names(X) == ["flag"]
-    # the number and the level repeat the flag: without it the first of them is kept
+    # the number and the level repeat the flag; without the flag, the first of them is kept
     assert fitted_names(X.drop(columns="flag"), min_support=0.009) == ["number <= 0.75"]
     assert fitted_names(X.drop(columns="flag"), min_support=0.00901) == []
 
@@ -457,7 +457,7 @@ parameter_sets = st.fixed_dictionaries(
 
 
 def same_encoding(encoder, other):
-    """All but the numbers of rows are equal."""
+    """Everything except the numbers of rows is equal."""
     one, two = (
         {**fitted.to_dict(), "columns": [replace(c, n_missing=0) for c in fitted.columns_]}
         for fitted in (encoder, other)
@@ -487,7 +487,7 @@ def test_order_of_the_rows_does_not_matter(frame, parameters, random):
 
 
 def test_features_of_equal_balance_tie_in_every_order_of_the_rows():
-    # Both cuts leave the weight of one row on a side; sums of floats depend on their order.
+    # Both thresholds have the weight of one row on a side; sums of floats depend on their order.
     values, weight = np.array([0.0, 1, 1, 1, 2]), np.array([0.7, 0.1, 0.2, 0.3, 0.7])
     found = {
         tuple(fitted_names(values[list(order), None], weight[list(order)], max_features=1))

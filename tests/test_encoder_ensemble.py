@@ -1,4 +1,4 @@
-"""Thresholds that boosted trees choose: where they lie, what they follow from, who hands over y."""
+"""Thresholds that boosted trees choose: their places, what they depend on, and who passes y."""
 
 import inspect
 import json
@@ -51,7 +51,7 @@ def cuts(encoder, column):
 
 
 def planted(n=500, seed=0, at=37.3):
-    """Columns of which "dose" alone matters: a threshold decides the hazard."""
+    """Columns of which only "dose" matters: the hazard changes at a threshold."""
     rng = np.random.default_rng(seed)
     columns = {name: rng.uniform(0, 100, n) for name in ("age", "dose", "size")}
     X = pd.DataFrame(columns).round(1)
@@ -213,7 +213,7 @@ def test_imputed_values_place_no_threshold():
     n = 400
     number = rng.permutation(np.arange(n, dtype=float))
     gap = rng.random(n) < 0.3
-    # What matters is whether the value is missing, which no threshold may ask in disguise.
+    # The hazard depends on whether the value is missing, which no threshold may express.
     y = np.where(gap, "ill", "well")
     X = pd.DataFrame({"number": np.where(gap, np.nan, number), "flag": rng.random(n) < 0.5})
     encoder = guessing(n_thresholds=50).fit(X, y)
@@ -236,8 +236,8 @@ def test_thresholds_of_a_column_with_gaps_are_between_observed_values():
         assert cuts(encoder, "age")
         assert set(cuts(encoder, "age")) <= set(middle)
         answers = encoder.transform(pd.DataFrame({name: [None] for name in X}))
-        told = [bool(feature.missing) for feature in encoder.features_]
-        assert answers[0].tolist() == told
+        reported = [bool(feature.missing) for feature in encoder.features_]
+        assert answers[0].tolist() == reported
 
 
 # --- outcomes -------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def test_scores_of_labels_and_numbers():
 
 
 @pytest.mark.parametrize(
-    ("y", "told"),
+    ("y", "reported"),
     [
         (None, "thresholds='ensemble' requires y to be passed"),
         (np.zeros(3), "X has 4 rows but y has 3"),
@@ -306,12 +306,12 @@ def test_scores_of_labels_and_numbers():
         (pd.DataFrame({"a": [1.5] * 4, "b": [2.5] * 4}), "y has the columns 'a', 'b'"),
     ],
 )
-def test_outcomes_that_do_not_fit_are_told(y, told):
-    with pytest.raises(ValueError, match=told):
+def test_outcomes_that_do_not_fit_are_reported(y, reported):
+    with pytest.raises(ValueError, match=reported):
         guessing().fit(np.arange(4.0)[:, None], y)
 
 
-def test_rows_in_another_order_and_unknown_methods_are_told():
+def test_rows_in_another_order_and_unknown_methods_are_reported():
     X, y = pd.DataFrame({"a": [1.0, 2.0, 3.0]}), pd.Series([1.0, 2.0, 3.0], index=[2, 1, 0])
     with pytest.raises(ValueError, match="X and y have the same index in another order"):
         guessing().fit(X, y)
@@ -365,7 +365,7 @@ def test_weights_and_rows_of_weight_zero_reach_the_encoder():
 
 
 class Recorder(TransformerMixin, BaseEstimator):
-    """A transformer of the user's own that learns from outcomes."""
+    """A custom transformer that learns from outcomes."""
 
     def fit(self, X, y=None):
         self.y_ = y

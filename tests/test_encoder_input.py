@@ -1,4 +1,4 @@
-"""BinaryEncoder: the forms of input it reads, what it refuses, and scikit-learn's conventions."""
+"""BinaryEncoder: accepted forms of input, rejected input, and scikit-learn's conventions."""
 
 import doctest
 import json
@@ -90,7 +90,7 @@ def test_levels_that_read_alike_have_distinct_names():
     ]
 
 
-def test_names_that_clash_across_columns_are_told_apart():
+def test_names_that_clash_across_columns_are_reported_apart():
     X = pd.DataFrame({"a": ["b", "c", "c", "d"], "a = b": [0, 1, 0, 1]})
     assert fitted_names(X) == ["a = 'b'", "a = c", "a = d", "a = b"]
     X = pd.DataFrame({"x": [1, 2, 2, 2], "x <= 1.5": [0, 1, 0, 1]})
@@ -236,7 +236,7 @@ def test_docstring_examples():
         (
             pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])}),
             TypeError,
-            "column 'day' has dtype Datetime",
+            "column 'day' has dtype datetime64",
         ),
         (pl.DataFrame({"a": [[1, 2]]}), TypeError, "column 'a' has dtype List"),
         (pd.DataFrame({"a": [1, [2]]}), TypeError, "column 'a' holds a list in row 1"),

@@ -1,4 +1,4 @@
-"""Columns of many rows are read by other ways than short ones, with the same result."""
+"""Columns with many rows are read in other ways than short ones, with the same result."""
 
 import numpy as np
 import pandas as pd

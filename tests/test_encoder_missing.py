@@ -1,4 +1,4 @@
-"""Missing values: imputed by what the fit stored, no place to cut, counted and told of."""
+"""Missing values: imputed as in the fit, without thresholds of their own, counted and reported."""
 
 import json
 import logging
@@ -45,7 +45,7 @@ def some_columns(n=60, seed=0):
 
 
 def without_values(X):
-    """Two rows: one without any value, and one of them all."""
+    """Two rows: one with no value, and one with all values."""
     empty = X.astype({"count": float, "flag": object, "often": object})[:2]
     empty.iloc[0] = None
     return empty
@@ -119,7 +119,7 @@ def test_support_counts_imputed_rows():
     assert names(BinaryEncoder(min_support=0.031).fit(X)) == []
 
 
-# --- what is known of them ----------------------------------------------------------------------
+# --- counts and reports -------------------------------------------------------------------------
 
 
 def gaps():
@@ -200,7 +200,7 @@ def outcome(X, seed=1):
     [
         OptimalSurvivalTree(max_depth=1),
         GreedySurvivalTree(),
-        # Few rows may leave a leaf below its share, which warns; which rows depends on the start.
+        # With few rows a leaf may be below its share, which warns; the start decides which rows.
         SoftSurvivalTree(n_restarts=1, min_leaf_share=0.0, random_state=0),
     ],
     ids=lambda tree: type(tree).__name__,
@@ -210,16 +210,16 @@ def test_one_line_of_the_log_tells_of_missing_values(tree, verbose, caplog):
     X = gaps()
     with caplog.at_level(logging.DEBUG, logger="bristlecone"):
         tree.set_params(verbose=verbose).fit(X, outcome(X))
-    told = [record for record in caplog.records if "missing" in record.getMessage()]
-    assert [record.levelno for record in told] == [logging.INFO if verbose else logging.DEBUG]
+    reported = [record for record in caplog.records if "missing" in record.getMessage()]
+    assert [record.levelno for record in reported] == [logging.INFO if verbose else logging.DEBUG]
     mean = f"{X['number'].mean():.6g}"
-    assert told[0].getMessage() == (
+    assert reported[0].getMessage() == (
         f"missing values: number in 5 rows (imputed: {mean}), often in 2 rows (imputed: yes), "
         "text in 1 row, grade in 3 rows"
     )
 
 
-def test_nothing_is_told_where_nothing_is_missing(caplog):
+def test_nothing_is_reported_where_nothing_is_missing(caplog):
     X = some_columns()
     with caplog.at_level(logging.DEBUG, logger="bristlecone"):
         tree = OptimalSurvivalTree(max_depth=1).fit(X, outcome(X))
@@ -231,23 +231,23 @@ def test_text_and_report_tell_where_missing_values_went():
     X = gaps()[["number"]]
     tree = OptimalSurvivalTree(max_depth=1).fit(X, outcome(X))
     feature = tree.encoder_.features_[tree.tree_.feature[0]]
-    assert feature.missing  # most numbers are below the cut, as is the mean
+    assert feature.missing  # most numbers are below the threshold, and so is the mean
     text = export_text(tree)
     assert text.startswith(f"{feature.name} (or missing)\n")
     rows = tree.tree_.n_node_samples[1]
-    told = (
+    reported = (
         f"number in 5 rows (imputed: {X['number'].mean():.6g}); by leaf: 5 of {rows} rows of leaf 1"
     )
-    assert text.endswith(f"\nmissing in training: {told}\n")
+    assert text.endswith(f"\nmissing in training: {reported}\n")
     report = html_report(tree)
-    assert f"Missing values in the training data: {told}." in report
+    assert f"Missing values in the training data: {reported}." in report
     assert "(or missing)" in report
     branch = OptimalSurvivalTree(max_depth=1, encoder=BinaryEncoder(missing="branch"))
     text = export_text(branch.fit(X, outcome(X)))
     assert "(or missing)" not in text
     rows = branch.tree_.n_node_samples[2]
-    told = f"number in 5 rows; by leaf: 5 of {rows} rows of leaf 2"
-    assert text.endswith(f"\nmissing in training: {told}\n")
+    reported = f"number in 5 rows; by leaf: 5 of {rows} rows of leaf 2"
+    assert text.endswith(f"\nmissing in training: {reported}\n")
 
 
 @pytest.mark.parametrize("kind", [OptimalSurvivalTree, GreedySurvivalTree])
@@ -276,12 +276,12 @@ def test_rows_without_a_tested_value_are_counted_in_every_node(kind, treatment):
     table = tree.leaf_table()
     assert table["n_missing"].tolist() == expected[found.leaves].tolist()
     first = found.leaves[np.flatnonzero(expected[found.leaves])[0]]
-    told = f"{expected[first]} of {found.n_node_samples[first]} rows of leaf {first}"
+    reported = f"{expected[first]} of {found.n_node_samples[first]} rows of leaf {first}"
     for text in (export_text(tree), html_report(tree), " ".join(tree.describe().split())):
-        assert told in text
+        assert reported in text
     again = loads(dumps(tree)).tree_
     assert again.n_missing.tolist() == found.n_missing.tolist()
-    # New rows are counted anew.
+    # New rows are counted separately.
     twice = tree.reestimate(pd.concat([known, known]), np.tile(y[weight > 0], 2))
     assert twice.tree_.n_missing.tolist() == (2 * expected).tolist()
 
@@ -309,7 +309,7 @@ def survset():
 def check_folds(loader, name):
     frame = loader.load_dataset(ds_name=name)["df"]
     X = frame.drop(columns=["pid", "event", "time", "time2"], errors="ignore")
-    # wide sets are cut to what a test needs: every column with missing values is kept
+    # wide sets are reduced, but every column with missing values is kept
     X = X[[c for k, c in enumerate(X) if k < 60 or X[c].isna().any()]]
     y = np.empty(len(X), dtype=[("event", bool), ("time", float)])
     y["event"], y["time"] = frame["event"] == 1, frame["time"]
@@ -332,10 +332,10 @@ def test_cross_validation_of_a_set_with_missing_values(name):
 
 @old_pickles
 @pytest.mark.slow
-# Of many levels, the rare ones are merged or count as average.
+# If there are many levels, rare ones are merged or count as average.
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ConstantFeatureWarning")
-# Folds of the smallest sets cannot be split into leaves of five events.
+# Folds of the smallest sets cannot be split into leaves with five events.
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.SmallSampleWarning")
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.EventFreeWarning")
 def test_cross_validation_of_every_set():

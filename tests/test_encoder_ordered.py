@@ -1,4 +1,4 @@
-"""Ordered categories, and columns that may not be meant as they are read."""
+"""Ordered categories, and columns whose type may be a mistake."""
 
 import json
 import warnings
@@ -73,7 +73,7 @@ def test_levels_at_prediction_are_known_by_name(form):
         "ordered otherwise": grades(values, ["V", "III"]),
         "polars": pl.DataFrame({"grade": values}),
     }[form]
-    # a level that is not known, and none at all, are at most nothing
+    # neither an unknown level nor a missing one is at most any level
     assert encoder.transform(X).astype(int).tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
     strict = BinaryEncoder(handle_unknown="error").fit(grades(GRADES))
     with pytest.raises(ValueError, match="column 'grade' holds the unknown category 'V' in row 1"):
@@ -125,7 +125,7 @@ def test_ordered_categories_are_saved():
     assert np.array_equal(loaded.predict(X), tree.predict(X))
 
 
-# --- columns that may not be meant as they are read ---------------------------------------------
+# --- columns whose type may be a mistake --------------------------------------------------------
 
 
 @pytest.mark.parametrize("values", [["31", "45", "45.5"], ["1e3", " 2", "-7", None]])
@@ -135,9 +135,9 @@ def test_text_of_nothing_but_numbers_is_warned_about(values):
         ColumnWarning,
         match=r"column 'age' contains only numbers stored as text.* convert it to "
         "numbers",
-    ) as told:
+    ) as reported:
         BinaryEncoder().fit(X)
-    assert len(told) == 1
+    assert len(reported) == 1
     with pytest.warns(ColumnWarning, match="column 'age' contains only numbers stored as text"):
         OptimalTreeClassifier(max_depth=1).fit(X, [0, *[1] * (len(values) - 1)])
 
@@ -145,7 +145,7 @@ def test_text_of_nothing_but_numbers_is_warned_about(values):
 @pytest.mark.parametrize(
     "column",
     [
-        ["0", "1", "1", "0"],  # two levels: a threshold would ask the same
+        ["0", "1", "1", "0"],  # with two levels, a threshold would be the same feature
         ["1", "2", "3", "A"],
         ["1", "2", "3", 4],
         ["I", "II", "nan", "inf"],
@@ -172,5 +172,5 @@ def test_many_rare_levels_are_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         BinaryEncoder(min_support=0.005, categories="levels").fit(X)
-        X.loc[:20, "site"] = "s0"  # one of them is frequent enough
+        X.loc[:20, "site"] = "s0"  # one level is frequent enough
         BinaryEncoder(categories="levels").fit(X)

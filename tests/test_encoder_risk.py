@@ -1,4 +1,4 @@
-"""Categories of many levels: their order by risk, sets of levels as splits, warnings."""
+"""Categories with many levels: their order by risk, splits by sets of levels, warnings."""
 
 import json
 import sqlite3
@@ -29,7 +29,7 @@ LEVELS = [f"S{k:02}" for k in range(24)]
 
 
 def survived(n=900, seed=0):
-    """Sites of which each has a hazard of its own, a third column, and survival outcomes."""
+    """Sites with different hazards, a third column, and survival outcomes."""
     rng = np.random.default_rng(seed)
     site = rng.integers(0, 24, n)
     hazard = np.exp(rng.permutation(np.linspace(-1.5, 1.5, 24)))[site]
@@ -43,7 +43,7 @@ def sets(encoder, column="site"):
 
 
 def is_monotone(feature, risk, mean):
-    """Whether a set holds the levels at one end of this order, and not those of average risk."""
+    """Whether a set contains the levels at one end of this order, and none of average risk."""
     inside = [risk[level] for level in feature.levels]
     outside = [value for level, value in risk.items() if level not in feature.levels]
     if max(inside) < min(outside):
@@ -108,7 +108,7 @@ def test_rates_are_counts_per_exposure():
 def test_several_classes_are_ordered_by_their_first_principal_component():
     rng = np.random.default_rng(0)
     site = rng.integers(0, 12, 600)
-    # Along one line from the first class to the last.
+    # On a line from the first class to the last.
     share = np.linspace(0.05, 0.95, 12)[site]
     label = np.where(rng.random(600) < 0.2, "b", np.where(rng.random(600) < share, "a", "c"))
     encoder = BinaryEncoder().fit(pd.DataFrame({"site": np.array(LEVELS)[site]}), label)

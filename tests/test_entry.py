@@ -27,7 +27,7 @@ def with_entry(y, entry):
 
 
 def late_sample(n=60, seed=0):
-    """Rows as in ``sample``, most of them observed from a later time than zero."""
+    """Rows as in ``sample``, most of which enter after time 0."""
     X, y = sample(n, seed)
     y = y[kept := y["months"] > 0]
     share = np.random.default_rng(seed).uniform(-0.3, 0.9, size=len(y)).clip(0)
@@ -35,7 +35,7 @@ def late_sample(n=60, seed=0):
 
 
 def direct_hazard(event, time, entry, weight):
-    """Λ at any time, row by row from the definition."""
+    """Λ at any time, row by row, by its definition."""
 
     def hazard(t):
         return sum(
@@ -48,7 +48,7 @@ def direct_hazard(event, time, entry, weight):
 
 
 def direct_loss(groups, y, weight):
-    """Loss of Huisman et al. (AAAI-24), eq. 20, with hazards from entry to time."""
+    """Loss of Huisman et al. (AAAI-24), eq. 20, with the hazard between entry and time."""
     event, time, entry = y["dead"], y["months"], y["entry"]
     at = direct_hazard(event, time, entry, weight)
     hazard = np.array([at(t) - at(v) for t, v in zip(time, entry, strict=True)])

@@ -1,4 +1,4 @@
-"""Trees over every threshold of numeric columns, against those over all midpoints as features."""
+"""Trees over every threshold of numeric columns, compared with trees over all midpoints."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from bristlecone.exceptions import (
 )
 from bristlecone.trust import threshold_gap, verify
 
-# Objective and bound of a proven tree, and so two optima, differ by no more than this share.
+# Largest relative difference between the objective and the bound of a proven tree, and so of two
+# optima.
 CERTIFIED = 1e-9
 
 
 def table(rng, n):
-    """Columns of numbers with and without ties, flags, categories and missing values."""
+    """Numeric columns with and without ties, flags, categories and missing values."""
     number = rng.normal(size=n)
     holes = np.where(rng.uniform(size=n) < 0.2, np.nan, rng.integers(0, 9, n))
     return pd.DataFrame(
@@ -93,14 +94,14 @@ def test_the_optimum_is_that_over_all_midpoints(subject):
         assert every.status_ == features.status_ == "optimal"
         size = max(1.0, abs(features.objective_value_))
         assert abs(every.objective_value_ - features.objective_value_) <= CERTIFIED * size
-        # The thresholds that were put midway in their nodes part the rows as those searched.
+        # Thresholds midway between values of their nodes divide the rows as those of the search do.
         leaf = every.tree_.leaf_index(every.encoder_.transform(X).view(np.uint8))
         assert np.bincount(leaf).min() >= limits["min_samples_leaf"]
         assert np.array_equal(np.asarray(every.apply(X)), every.tree_.leaves[leaf])
 
 
 def test_a_tree_that_fits_almost_perfectly_is_certified():
-    # 64-bit costs of squares are too coarse to rank such trees.
+    # Squares in 64-bit integers are too coarse to rank such trees.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2)).round(1)
     y = np.where(X[:, 0] > 0, 3.0, np.where(X[:, 1] > 0.2, 1.0, 5.0)) + 1e-6 * rng.normal(size=40)
@@ -126,7 +127,7 @@ def test_thresholds_are_midway_between_values_of_their_node():
     ).fit(X, y)
     assert tree.objective_value_ == 0
     names = tree.encoder_.get_feature_names_out().tolist()
-    # The root takes the first column; below it x has the values 10, 11 and 20.
+    # The root splits on the first column; below it, x has the values 10, 11 and 20.
     assert names == ["z <= 1", "x <= 15.5"]
     assert tree.tree_.threshold[tree.tree_.feature >= 0].tolist() == [1.0, 15.5]
 
@@ -163,7 +164,7 @@ def test_it_is_an_encoder_like_any_other():
     encoder = BinaryEncoder(thresholds="all").fit(X)
     with pytest.raises(ValueError, match="chosen by the search of a tree"):
         encoder.transform(X)
-    # Without numbers there is nothing to choose.
+    # Without numeric columns there are no thresholds to choose.
     assert BinaryEncoder(thresholds="all").fit_transform(X[["flag"]]).shape == (80, 1)
 
 
@@ -198,7 +199,7 @@ def test_a_threshold_is_verified_by_the_values_of_the_node_that_it_splits():
     X = pd.DataFrame({"a": [0, 0, 0, 1, 1, 1, 1], "x": [0.5, 2.2, 5.0, 1.0, 1.0, 4.0, 4.0]})
     y = [5, 5, 5, 0, 0, 1, 1]
     tree = OptimalTreeRegressor(max_depth=2, encoder=BinaryEncoder(thresholds="all")).fit(X, y)
-    # Midway between 1 and 4, which are no neighbours among all rows.
+    # Midway between 1 and 4, which are neighbours in the node, but not among all rows.
     assert list(tree.encoder_.get_feature_names_out()) == ["a", "x <= 2.5"]
     assert verify(tree, X, y).ok
 
@@ -261,7 +262,7 @@ PUBLISHED = ROOT.parent / "shared" / "data" / "continuous"
 
 
 def counts_of_pycontree():
-    """Set, depth and errors of the trees that pycontree has proven, from the record."""
+    """Data set, depth and errors of the trees that pycontree has proven, from the record."""
     path = max((ROOT / "benchmarks" / "records").glob("*-every-threshold.json"))
     for run in json.loads(path.read_text(encoding="utf-8"))["runs"]:
         if run["program"] == "pycontree" and run["status"] == "optimal" and run["seconds"] < 1:

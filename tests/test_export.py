@@ -13,7 +13,7 @@ from bristlecone.curves import kaplan_meier
 from bristlecone.datasets import load
 from bristlecone.export import export_dict, export_text
 
-# Event times of rows with and without the gene; within the latter age decides.
+# Event times of rows with and without the gene; without it, they depend on age.
 X = pd.DataFrame(
     {"gene": [True] * 4 + [False] * 8, "age": [50.0, 60.0] * 2 + [50.0] * 4 + [60.0] * 4}
 )
@@ -70,7 +70,7 @@ def test_the_median_is_that_of_kaplan_meier_and_the_models_own_is_called_so():
 
 
 def test_a_median_that_rests_on_the_last_row_has_an_open_interval():
-    # Nine rows of ten are censored before the last has its event: S falls from 1 to 0.
+    # Nine of ten rows are censored before the last one has its event, so S falls from 1 to 0.
     event, time = np.arange(10) == 9, np.arange(1.0, 11.0)
     model = OptimalSurvivalTree(max_depth=0, objective="brier", **PAPERS)
     assert "median=10 (10 to -)" in export_text(model.fit(time[:, None], (event, time)))

@@ -1,4 +1,4 @@
-"""Exports as data, rules and pictures; names that would like to be code; what is refused."""
+"""Exports as data, rules and pictures, names that contain code, and errors."""
 
 import ast
 import json
@@ -45,7 +45,7 @@ PROGRAMS = (export_onnx, export_python, export_r, export_rules, export_sql)
 
 @pytest.fixture(scope="module")
 def odd():
-    """A tree of many leaves over odd columns, and new rows."""
+    """A tree with many leaves over odd columns, and new rows."""
     X = odd_columns(400, 0)
     y = odd_effect(X) + np.random.default_rng(0).normal(0, 0.2, 400)
     encoder = BinaryEncoder(n_thresholds=2, missing="branch")
@@ -209,7 +209,7 @@ def test_graphviz_draws_every_estimator(name):
     assert len(drawn(model)) == model.tree_.node_count
 
 
-# Names that would like to be code
+# Names that contain code
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_names_and_categories_stay_data(text, tmp_path):
     assert predicted == y.tolist() == model.predict(X).tolist()
     connection = sqlite3.connect(":memory:")
     X.to_sql("x", connection, index=False)
-    # One statement: sqlite3 refuses to execute two.
+    # There is only one statement, because sqlite3 does not execute two.
     for dialect in ("ansi", "sqlite"):
         query = f"SELECT label FROM ({export_sql(model, table='x', dialect=dialect)})"
         assert [label for (label,) in connection.execute(query)] == y.tolist()
@@ -299,7 +299,7 @@ def test_whole_numbers_are_compared_as_float64():
         assert module["predict"]({"x": x})["value"] == expected
 
 
-# What is refused
+# Errors
 
 
 @pytest.mark.parametrize("export", PROGRAMS)
@@ -365,7 +365,7 @@ def test_the_source_needs_nothing_but_python(odd):
 
 
 def test_deep_trees_are_exported():
-    # Every question tells one row from all others: deeper than Python nests blocks.
+    # Every split separates one row, so the tree is deeper than the blocks that Python can nest.
     X = pd.DataFrame(np.eye(160), columns=[f"x{k}" for k in range(160)])
     y = (np.ones(160, dtype=bool), 1.1 ** np.arange(160.0))
     model = GreedySurvivalTree(

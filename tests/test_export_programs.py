@@ -1,4 +1,4 @@
-"""Exports that are run: each gives the leaves and predictions of its tree, to the last bit."""
+"""Exported programs return the leaves and predictions of their tree, to the last bit."""
 
 import json
 import re
@@ -28,7 +28,7 @@ from bristlecone.export import (
     export_sql,
 )
 
-# One of the odd columns has many levels, which do not differ.
+# The many levels of one odd column do not differ.
 pytestmark = pytest.mark.filterwarnings("ignore:column .* the rarest are merged")
 
 EIGHT = pd.DataFrame({"x": np.arange(8.0)})
@@ -42,7 +42,7 @@ def subject(request):
 
 
 def small(subject):
-    """A fitted tree and rows, with categories and missing values where it takes them."""
+    """A fitted tree and its rows, with categories and missing values if it accepts them."""
     model, study = subject.fitted(mixed="categories" not in subject.cannot)
     return model, study.X
 
@@ -52,7 +52,7 @@ def times_of(model):
 
 
 def expected(model, X):
-    """Leaf and predictions of the tree itself, by the names that exports give them."""
+    """Leaf and predictions of the tree, by the names that exports use."""
     found = {"leaf": model.apply(X)}
     if hasattr(model, "predict_survival_function"):
         survival = model.predict_survival_function(X, times=TIMES)
@@ -79,7 +79,7 @@ def expected(model, X):
 
 
 def agree(model, X, found):
-    """Assert that predictions, by name, are those of the tree, bit by bit."""
+    """Assert that predictions, by name, equal those of the tree to the last bit."""
     wanted = expected(model, X)
     assert list(found) == list(wanted)
     for name, values in wanted.items():
@@ -87,7 +87,7 @@ def agree(model, X, found):
 
 
 def fitted(kind, n=400, **parameters):
-    """A tree over the odd columns that has many leaves, and new rows."""
+    """A tree with many leaves over the odd columns, and new rows."""
     X = odd_columns(n, 0)
     rng, effect = np.random.default_rng(0), odd_effect(X)
     if issubclass(kind, (OptimalSurvivalTree, GreedySurvivalTree)):
@@ -175,7 +175,7 @@ def sql_values(column):
 
 
 def by_sqlite(model, X, **options):
-    """What SQLite selects from a table of these rows."""
+    """Result of a query in SQLite on a table with these rows."""
     connection = sqlite3.connect(":memory:")
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in X.columns)
     connection.execute(f'CREATE TABLE "x\'; --" ({names})')
@@ -189,11 +189,11 @@ def by_sqlite(model, X, **options):
 
 
 def predictions(cursor, X):
-    """What was selected besides the columns of X, without the marks of names that X has."""
-    told = [name for name, *_ in cursor.description]
-    assert len({name.casefold() for name in told}) == len(told)
+    """The selected columns that are not in X, without the suffixes of names that are in X."""
+    reported = [name for name, *_ in cursor.description]
+    assert len({name.casefold() for name in reported}) == len(reported)
     columns = list(zip(*cursor.fetchall(), strict=True))[X.shape[1] :]
-    names = [name.removesuffix("_") for name in told[X.shape[1] :]]
+    names = [name.removesuffix("_") for name in reported[X.shape[1] :]]
     return dict(zip(names, columns, strict=True))
 
 
@@ -213,12 +213,12 @@ def is_text(X, name):
 
 
 def as_text(value):
-    """A value of a column that holds text: numbers as Python writes them."""
+    """A value of a column of text; numbers are written as Python writes them."""
     return None if value is None or value != value else str(value)
 
 
 def by_duckdb(model, X, arrays=None, **options):
-    """What DuckDB selects from a table with columns of its own types."""
+    """Result of a query in DuckDB on a table with columns of its own types."""
     duckdb = pytest.importorskip("duckdb")
     pa = pytest.importorskip("pyarrow")
     table = pa.table(
@@ -316,7 +316,7 @@ def test_predictions_with_the_name_of_a_column_are_renamed():
     np.testing.assert_array_equal(found[:, 0], model.apply(X))
     np.testing.assert_array_equal(found[:, 1], model.predict(X))
     np.testing.assert_array_equal(found[:, 2], X["leaf"])
-    # Names in R differ by case.
+    # Names in R are case-sensitive.
     assert re.findall(r"^    (\w+) = ", export_r(model), re.MULTILINE) == ["leaf__", "value"]
     assert "match(leaf__, c(" in export_r(model)
     agree(model, X, by_python(model, X))
@@ -435,7 +435,7 @@ def test_onnx_of_a_tree_without_questions_counts_the_rows():
     session = runtime.InferenceSession(export_onnx(model))
     leaf, value = session.run(None, {"x0": np.zeros(5)})
     assert (leaf.tolist(), value.tolist()) == ([0] * 5, [2.0] * 5)
-    # Also those of a first column of text.
+    # Also if the first column is text.
     X = pd.DataFrame({"stage": ["I", "II", None], "age": [1.0, 2.0, 3.0]})
     model = OptimalTreeRegressor(max_depth=0).fit(X, [1.0, 2.0, 3.0])
     agree(model, X, by_onnx(model, X))
@@ -462,8 +462,8 @@ for (folder in list.dirs(recursive = FALSE)) {
   sink(file.path(folder, "found"))
   for (name in setdiff(names(found), names(rows))) {
     x <- found[[name]]
-    told <- if (is.double(x)) sprintf("%a", x) else enc2utf8(as.character(x))
-    cat(enc2utf8(name), class(x)[1], told, sep = "\x01")
+    reported <- if (is.double(x)) sprintf("%a", x) else enc2utf8(as.character(x))
+    cat(enc2utf8(name), class(x)[1], reported, sep = "\x01")
     cat("\x02")
   }
   sink()
@@ -472,7 +472,7 @@ for (folder in list.dirs(recursive = FALSE)) {
 
 
 def write_for_r(model, X, folder, **options):
-    """The tree, and every column by its name, its type and its values."""
+    """The tree, and the name, type and values of every column."""
     folder.mkdir()
     (folder / "tree.R").write_text(export_r(model, **options), encoding="utf-8")
     columns = []
@@ -492,8 +492,8 @@ def write_for_r(model, X, folder, **options):
 
 def read_from_r(folder):
     found = {}
-    for told in (folder / "found").read_text(encoding="utf-8").split("\2")[:-1]:
-        name, kind, *values = told.split("\1")
+    for reported in (folder / "found").read_text(encoding="utf-8").split("\2")[:-1]:
+        name, kind, *values = reported.split("\1")
         read = {"integer": int, "numeric": float.fromhex, "logical": "TRUE".__eq__}.get(kind, str)
         found[name.removesuffix("_")] = [read(value) for value in values]
     return found
@@ -534,11 +534,11 @@ def test_a_tree_of_one_leaf():
         agree(model, X, by(model, X))
 
 
-# What leaves may predict
+# Infinite and missing predictions
 
 
 class Odd(AbsoluteSum):
-    """Leaves that predict what is not finite."""
+    """Leaves with predictions that are not finite."""
 
     def __init__(self, values):
         self.values = values
@@ -589,7 +589,7 @@ def test_duckdb_knows_categories_as_a_type_of_their_own():
     X = pd.DataFrame({"x": pd.Categorical(["a", "b", "c"] * 4)})
     model = OptimalTreeRegressor(max_depth=2).fit(X, [1.0, 2.0, 3.0] * 4)
     connection = duckdb.connect()
-    # Of another table, where a category of the tree does not occur.
+    # Rows of another table, in which a category of the tree does not occur.
     connection.execute("CREATE TYPE letter AS ENUM ('b', 'd')")
     connection.execute("CREATE TABLE t AS SELECT unnest(['b', 'd', NULL])::letter AS x")
     found = connection.execute(f"SELECT {export_sql(model)} FROM t").fetchall()

@@ -1,4 +1,4 @@
-"""SQL that PostgreSQL and MariaDB run; skipped where their servers are not installed."""
+"""SQL that PostgreSQL and MariaDB run; skipped if their servers are not installed."""
 
 import numpy as np
 import pandas as pd
@@ -10,17 +10,17 @@ from test_export_programs import MODELS, SUBJECTS, as_text, expected, is_text, s
 from bristlecone import BinaryEncoder, OptimalTreeClassifier, OptimalTreeRegressor
 from bristlecone.export import export_sql
 
-# One of the odd columns has many levels, which do not differ.
+# The many levels of one odd column do not differ.
 pytestmark = pytest.mark.filterwarnings("ignore:column .* the rarest are merged")
 
 FLAGS = pd.DataFrame({"auto_renew": [True, False, None] * 8})
 DOUBLE = '"'
 
 
-# A server is started for every dialect.
+# One server is started per dialect.
 @pytest.fixture(scope="module", params=slow_but({"ansi"}, ["ansi", "postgresql", "mysql"]))
 def database(request):
-    """A server, and the dialect of its queries."""
+    """A server and the dialect of its queries."""
     kind = MariaDB if request.param == "mysql" else PostgreSQL
     with running(kind) as server:
         if server is None:
@@ -40,7 +40,7 @@ def literal(value):
         return quoted(value, "'")
     if isinstance(value, (bool, np.bool_)):
         return "TRUE" if value else "FALSE"
-    # Of float32 as well: the fewest digits that give the same number.
+    # The fewest digits that give the same number, for float32, too.
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -55,7 +55,7 @@ def kind_of(X, name):
 
 
 def select(server, X, query, kinds=None):
-    """What the query selects from a table "x'; --" of these rows, by column."""
+    """Result of the query on a table "x'; --" with these rows, by column."""
     kinds = kinds or {name: kind_of(X, name) for name in X.columns}
     columns = ", ".join(f"{quoted(name, DOUBLE)} {kind}" for name, kind in kinds.items())
     cells = [[as_text(v) for v in X[n]] if kinds[n] == "TEXT" else list(X[n]) for n in kinds]
@@ -69,7 +69,7 @@ def select(server, X, query, kinds=None):
 
 
 def agree(server, model, X, kinds=None, **options):
-    """Assert that what the server predicts is what the tree predicts, to the last bit."""
+    """Assert that the predictions of the server equal those of the tree to the last bit."""
     query = export_sql(model, table="x'; --", dialect=server.dialect, **options)
     found = list(select(server, X, query, kinds).items())[X.shape[1] :]
     wanted = expected(model, X)

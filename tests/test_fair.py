@@ -1,4 +1,4 @@
-"""``FairTreeClassifier``: the constraint holds, nothing fair is better, bad input."""
+"""``FairTreeClassifier``: the constraint holds, no fair tree is better, and bad input."""
 
 import itertools
 
@@ -49,7 +49,7 @@ def sample(n=60, n_features=4, seed=0, n_groups=2):
 
 
 def rates(predicted, y, group, weight, constraint):
-    """Rates that a constraint compares, by definition: one row per group."""
+    """Rates that a constraint compares, by their definition, with one row per group."""
     of_classes = {"demographic-parity": [y >= 0], "equality-of-opportunity": [y == 1]}
     found = []
     for g in np.unique(group):
@@ -63,7 +63,7 @@ def difference(*of):
 
 
 def all_trees(X):
-    """Predictions of all trees of depth two with all labels of their leaves."""
+    """Predictions of all trees of depth two with all labels of leaves."""
     features = range(X.shape[1])
     for root, yes, no in itertools.product(features, features, features):
         leaf = np.where(X[:, root], X[:, yes] * 1, 2 + X[:, no])
@@ -72,7 +72,7 @@ def all_trees(X):
 
 
 def least_fair_error(X, y, group, weight, constraint, delta, errors=None):
-    """Error of the best of all trees; ``errors`` are their weights, where these differ."""
+    """Error of the best tree; ``errors`` are the weights of errors if these differ."""
     errors = weight if errors is None else errors
     fair = (p for p in all_trees(X) if difference(p, y, group, weight, constraint) <= delta + 1e-9)
     return min(np.average(p != y, weights=errors) for p in fair)
@@ -210,7 +210,7 @@ def test_groups_without_weight_do_not_count():
 
 
 def fair_front(X, y, group, weight, constraint):
-    """Pairs of error and difference that no tree dominates, from all trees."""
+    """Pairs of error and difference that no tree dominates."""
     pairs = {
         (
             round(np.average(p != y, weights=weight), 12),
@@ -235,11 +235,11 @@ def test_the_front_is_that_of_all_trees(constraint, n_groups):
     assert front.status == "optimal" and len(front) > 2
     expected = fair_front(X, y, group, weight, constraint)
     np.testing.assert_allclose(front.costs, expected, atol=1e-11)
-    # A point is the tree of a fit with its difference as the limit.
+    # Each point has the tree that a fit with its difference as the limit returns.
     error, gap = front[1].costs
     model.set_params(fairness=PARITY[constraint](gap)).fit(X, y, weight, sensitive_features=group)
     assert model.objective_value_ == pytest.approx(error, abs=1e-12)
-    # The limit of the constraint ends the front.
+    # The front ends at the limit of the constraint.
     part = model.pareto_front(X, y, weight, sensitive_features=group)
     np.testing.assert_allclose(part.costs, front.costs[1:], atol=1e-12)
 
@@ -308,9 +308,9 @@ def test_verify_checks_limit_rates_and_table(constraint):
 def test_a_stopped_search_keeps_the_limit():
     X, y, group, _ = sample(400, 20, n_groups=4)
     model = FairTreeClassifier(fairness=EqualizedOdds(0.02), max_depth=4, time_limit=0.05)
-    with pytest.warns((SearchLimitWarning, SearchCostWarning)) as told:
+    with pytest.warns((SearchLimitWarning, SearchCostWarning)) as reported:
         model.fit(X, y, sensitive_features=group)
-    assert {one.category for one in told} == {SearchLimitWarning, SearchCostWarning}
+    assert {one.category for one in reported} == {SearchLimitWarning, SearchCostWarning}
     assert model.group_difference_ <= 0.02 + 1e-12
     assert model.lower_bound_ <= model.objective_value_
 

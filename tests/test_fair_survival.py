@@ -1,4 +1,4 @@
-"""``RmstParity``: the limit holds for the predicted curves, nothing fair is better, bad input."""
+"""``RmstParity``: predicted curves keep the limit, no fair tree is better, and bad input."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _means(tree, X, group, tau, weight=None):
 
 
 def _objective(model, X, y, leaf, weight):
-    """Objective and group means of the partition of the rows into ``leaf``."""
+    """Objective, and mean per group, of the partition of the rows into ``leaf``."""
     event, time = y
     total = weight.sum()
     order = np.unique(time[event])
@@ -63,7 +63,7 @@ def _objective(model, X, y, leaf, weight):
 
 
 def _brier(score, time, event, weight, rows, order, survival):
-    """Integrated Brier score of a curve on some rows, per unit of weight of all, as defined."""
+    """Integrated Brier score of a curve on some rows, per total weight, by its definition."""
     grid = np.unique(time)
     at_risk = np.array([weight[time >= t].sum() for t in grid])
     censored = np.array([weight[~event & (time == t)].sum() for t in grid])
@@ -79,7 +79,7 @@ def _brier(score, time, event, weight, rows, order, survival):
 
 
 def _partitions(X):
-    """Leaves of every tree of depth at most two."""
+    """Leaves of every tree of depth two or less."""
     columns = range(X.shape[1])
     yield np.zeros(len(X), dtype=int)
     for root, yes, no in itertools.product(columns, [None, *columns], [None, *columns]):
@@ -165,7 +165,8 @@ def test_a_stopped_search_is_fair_and_says_how_far_it_got():
 
 @pytest.mark.slow
 def test_a_first_tree_far_from_the_best_is_no_reason_to_list_all_between():
-    # The first tree leaves ten times the gap of the best: millions of subtrees, most of 600 MiB.
+    # The gap of the first tree is ten times that of the best: millions of subtrees, 600 MiB at
+    # most.
     study = load("whas500")
     X = BinaryEncoder(n_thresholds=3).fit_transform(study.X, study.y)
     model = OptimalSurvivalTree(max_depth=4, memory_limit=64 << 20, fairness=RmstParity(20.0))

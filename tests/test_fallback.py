@@ -1,4 +1,4 @@
-"""What a fit says, and what it leaves, where the search is too large for its limits."""
+"""Warnings and results of fits whose search is too large for its limits."""
 
 import ast
 import re
@@ -38,7 +38,7 @@ class Case(NamedTuple):
 
 
 def cases(n=400, p=8, seed=0):
-    """Rows and a case for every kind of search, with settings that take minutes."""
+    """Rows and an estimator for every kind of search, with settings that take minutes."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
     effect = (X[:, 0] > 0) * (X[:, 1] > 0.3) - (X[:, 2] > 0.5) * 1.0
@@ -79,14 +79,14 @@ X, CASES = cases()
 
 @pytest.fixture(autouse=True)
 def no_encoding_time(monkeypatch):
-    """Forecasts include what was measured: here they must not depend on the machine's load."""
+    """Forecasts include measured times, which must not depend on the load of the machine here."""
     still = SimpleNamespace(perf_counter=lambda: 0.0)
     monkeypatch.setattr(searched, "time", still)
     monkeypatch.setattr(own, "time", still)
 
 
 def settings_in(suggestion):
-    """Parameters of every setting that is suggested, as one would write them."""
+    """Parameters of every suggested setting, as a user would write them."""
     for text in re.findall(r"((?:max_depth|encoder)=.*?) \([\d.]+ \w+, [\d.]+ \w+\)", suggestion):
         call = ast.parse(f"f({text.removeprefix(' or ')})", mode="eval").body
         yield {
@@ -136,11 +136,11 @@ def test_a_fit_that_the_clock_stops_has_said_that_it_would_be(name):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y, **more)
-    told = [warning.category for warning in caught]
-    assert told[0] is SearchCostWarning
+    reported = [warning.category for warning in caught]
+    assert reported[0] is SearchCostWarning
     assert caught[0].filename == __file__
-    # A search that leaves much out may end all the same.
-    assert told[1:] == [SearchLimitWarning] * (model.status_ == "time_limit")
+    # A search that prunes much may still end.
+    assert reported[1:] == [SearchLimitWarning] * (model.status_ == "time_limit")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -160,7 +160,7 @@ def test_a_fit_that_fits_says_nothing():
 
 @pytest.mark.parametrize("depth", [2, 4, 6])
 def test_what_is_left_is_no_worse_than_the_tree_of_scikit_learn(depth):
-    # No two splits of these numbers are equally good, so that there is one greedy tree.
+    # No two splits of these numbers are equally good, so there is only one greedy tree.
     bits = BinaryEncoder().fit(X).transform(X)
     _, numbers, _ = CASES["numbers"]
     limits = {"max_depth": depth, "memory_limit": 1, "time_limit": 1e9}

@@ -1,4 +1,4 @@
-"""What leaves know of the follow-up of their rows, and the columns of tables made of it."""
+"""Follow-up of the rows in leaves, and the columns of tables that show it."""
 
 import numpy as np
 import pytest
@@ -116,7 +116,7 @@ def test_the_table_compares_every_leaf_with_the_others(fitted):
         low, high = (
             table[f"hazard_ratio_{end}"][k] * statistic.hazard for end in ("lower", "upper")
         )
-        # Garwood: at the limits so few, or so many, events have a chance of 5 %.
+        # Garwood: at the limits, so few or so many events have a probability of 5%.
         assert poisson.cdf(d, high) == pytest.approx(0.05, rel=1e-6)
         assert low == 0 if d == 0 else poisson.sf(d - 1, low) == pytest.approx(0.05, rel=1e-6)
 

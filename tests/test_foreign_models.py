@@ -18,7 +18,7 @@ from bristlecone.tune import evaluate
 
 
 class Wrapped(BaseEstimator):
-    """A tree of this package with nothing of its own but predictions of some form."""
+    """A tree of this package that only offers predictions of some form."""
 
     def __init__(self, form="functions"):
         self.form = form
@@ -69,7 +69,7 @@ class Columns:
 
 
 class RiskAlone(BaseEstimator):
-    """Predicts a risk, and no curves."""
+    """A model that predicts a risk and no curves."""
 
     def fit(self, X, y):
         return self
@@ -79,7 +79,7 @@ class RiskAlone(BaseEstimator):
 
 
 class TimesAlone(RiskAlone):
-    """As models of scikit-survival that predict times."""
+    """A model that predicts times, as some of scikit-survival do."""
 
     _predict_risk_score = False
 
@@ -109,7 +109,7 @@ def test_models_that_take_columns_are_fitted_with_weights_and_entries(rows, late
     y = bristlecone.outcome(y["dead"], y["months"], entry=entry)
     models = {"tree": OptimalSurvivalTree(max_depth=2), "columns": Columns()}
     names = ["concordance", "calibration"] if late else [*SCORERS, None]
-    names = [name for name in names if name != "likelihood"]  # its floor knows no weights
+    names = [name for name in names if name != "likelihood"]  # its floor ignores weights
     table = evaluate(models, X, y, weight, scoring=names)
     own, other = (table[table["estimator"] == name]["mean"].to_numpy() for name in models)
     np.testing.assert_allclose(other, own, rtol=1e-9)
@@ -124,7 +124,7 @@ def test_likelihood_of_late_entries_is_that_of_the_tree(rows):
 
 
 def plain_ibs(train, test, survival, end, n_pieces=20000):
-    """Integrated Brier score by its definition, on a fine grid."""
+    """Integrated Brier score, by its definition, on a fine grid."""
     censoring, total = censoring_survival(train), 0.0
     grid = (np.arange(n_pieces) + 0.5) * end / n_pieces
     for t, s in zip(grid, survival(grid).T, strict=True):
@@ -161,7 +161,7 @@ def test_scores_of_scikit_survival_are_those_of_plain_loops(rows):
             last = np.nextafter(y["months"][known].max(), np.inf)
             expected = metrics.concordance_index_ipcw(y[known], y[held], risk, last).cindex
             assert found["uno"] == expected
-            # Five groups of equal size, since no two predictions of the Cox model are equal.
+            # Five groups of equal size, because no two predictions of the Cox model are equal.
             if name == "cox":
                 at = survival(np.array([end / 2]))[:, 0]
                 rank = np.argsort(np.argsort(at)) + 0.5
@@ -174,7 +174,7 @@ def test_scores_of_scikit_survival_are_those_of_plain_loops(rows):
 
 
 def test_likelihood_is_highest_for_the_truth():
-    # Two groups of exponential times: no other factor between the hazards is better on average.
+    # Two groups with exponential times; no other ratio of hazards scores better on average.
     rng = np.random.default_rng(0)
     group = np.repeat([0.0, 1.0], 2000)
     X = pd.DataFrame({"group": group})
@@ -221,7 +221,7 @@ def test_training_outcomes_are_asked_for(rows):
         with pytest.raises(TypeError, match=r"training rows of Wrapped.*pass survival_train"):
             scorer(model, X, y)
         assert scorer(model, X, y, survival_train=y) == pytest.approx(scorer(tree, X, y), rel=1e-9)
-        # Another training sample is taken where it is given, also for a tree.
+        # A given training sample is used, even for a tree.
         expected = scorer(model, X, y, survival_train=y[:100])
         assert scorer(tree, X, y, survival_train=y[:100]) == pytest.approx(expected) or (
             name == "likelihood"

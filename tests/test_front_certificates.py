@@ -1,4 +1,4 @@
-"""Certificates of constrained searches and of F1 and MCC: true at the end and on the way."""
+"""Certificates of constrained searches and of F1 and MCC hold at the end and on the way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bristlecone.exceptions import InfeasibleError, SearchLimitWarning
 
 
 def _checked(model, seen):
-    """The model after a check of what its trace and its callback told."""
+    """The model, after a check of its trace and of the reports to its callback."""
     for points in (model.trace_, seen):
         objectives = [objective for _, objective, _ in points]
         bounds = [bound for *_, bound in points]
@@ -35,8 +35,8 @@ def _checked(model, seen):
 
 def _fit(model, X, y, **data):
     seen = []
-    told = lambda p: seen.append((p.seconds, p.objective, p.lower_bound))  # noqa: E731
-    return _checked(model.fit(X, y, callback=told, **data), seen)
+    reported = lambda p: seen.append((p.seconds, p.objective, p.lower_bound))  # noqa: E731
+    return _checked(model.fit(X, y, callback=reported, **data), seen)
 
 
 def _rewards(seed, n=40):
@@ -79,7 +79,7 @@ def test_a_hopeless_penalty_is_counted_in_full():
         _fit(limited, X, (y, time), sensitive_features=group)
         assert limited.n_leaves_ == 1
         assert limited.objective_value_ == pytest.approx(expected, abs=1e-9)
-    # Splits that a constraint needs are paid in full, too.
+    # Splits that a constraint requires are charged in full, too.
     treatment = np.array([0, 0, 1, 1])
     split = PolicyTree(
         reward="direct", capacities={0: 0.5, 1: 0.5}, leaf_penalty=1000.0, max_depth=2

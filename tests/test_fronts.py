@@ -1,4 +1,4 @@
-"""Fronts of the engine: complete, consistent with their trees, honest when stopped."""
+"""Fronts of the engine are complete, agree with their trees, and report if they were stopped."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_measure_is_best_on_the_front(depth, leaves):
 def test_a_front_holds_trees_that_do_not_dominate_one_another(time_limit):
     X, labels = _problem(300, 8)
     front = pareto_front(labels, X, **{**SETTINGS, "max_depth": 3, "time_limit": time_limit})
-    # A machine may be fast enough for the second limit, none is for the first.
+    # A machine may be fast enough for the second limit, but not for the first.
     expected = {0.0: {"time_limit"}, 0.05: {"time_limit", "optimal"}, None: {"optimal"}}
     assert front.status in expected[time_limit]
     assert len(front) > (front.status == "optimal")

@@ -1,4 +1,4 @@
-"""The glossary of the maths pages names what is in the code."""
+"""The names in the glossary of the maths pages exist in the code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not GLOSSARY.exists(), reason="needs the reposit
 
 
 def code_of(cell: str) -> list[str]:
-    """Names and files in a cell, those in braces one by one."""
+    """Names and files in a cell, with those in braces separately."""
     names: list[str] = []
     for text in re.findall(r"`([^`]+)`", cell):
         before, _, inside = text.partition("{")

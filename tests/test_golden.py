@@ -1,7 +1,7 @@
-"""Files of every class that can be saved, written once: they load for ever and predict the same.
+"""Files of every class that can be saved must always load and predict the same.
 
-Every version of the format has its folder, ``tests/golden/v3`` first: versions 1 and 2 were of no
-release, and are not read.
+Every version of the format has a folder. ``tests/golden/v3`` is the first: versions 1 and 2 were
+never released and are not read.
 """
 
 import json
@@ -17,7 +17,7 @@ from bristlecone.exceptions import ModelFormatError
 
 FILES = golden_files()
 
-# Versions of which there are files. None is ever left out once a release has written it.
+# Versions with files. A version that a release has written must stay in this list.
 VERSIONS = [3]
 
 

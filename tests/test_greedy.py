@@ -1,4 +1,4 @@
-"""Greedy trees: the split of every node against slow definitions and scikit-survival."""
+"""Greedy trees: the split of every node, compared with slow definitions and scikit-survival."""
 
 import json
 import logging
@@ -38,7 +38,7 @@ def sample(n=120, seed=0):
     """Columns with and without ties, y with ties, and integer weights."""
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.normal(size=n), rng.integers(0, 5, size=n), rng.normal(size=n) > 0.3])
-    X = X.astype(np.float32).astype(float)  # scikit-survival reads single precision
+    X = X.astype(np.float32).astype(float)  # scikit-survival converts to single precision
     lived = np.ceil(10 * rng.exponential(np.exp(-0.8 * X[:, 0] - 0.4 * (X[:, 1] == 2))))
     followed = np.ceil(rng.uniform(0, 40, size=n))
     y = Surv.from_arrays(lived <= followed, np.minimum(lived, followed))
@@ -46,7 +46,7 @@ def sample(n=120, seed=0):
 
 
 def log_rank(rows, left, y, weight):
-    """Statistic of ``bristlecone.metrics``, 0 where it has none."""
+    """Statistic of ``bristlecone.metrics``; 0 if it is undefined."""
     rows = np.repeat(rows, weight[rows])
     side = left[rows]
     try:
@@ -56,7 +56,7 @@ def log_rank(rows, left, y, weight):
 
 
 def likelihood_gain(rows, left, y, weight):
-    """Fall of the likelihood loss."""
+    """Decrease of the likelihood loss."""
     hazard = curves.nelson_aalen(y, weight.astype(float))(y["time"])
     hazard = weight * np.where(hazard > 0, hazard, 1 / (weight.sum() + 1))
 
@@ -121,7 +121,8 @@ def test_log_rank_of_the_root_is_that_of_scikit_survival():
 @pytest.mark.parametrize("seed", range(3))
 def test_log_rank_trees_are_those_of_scikit_survival(seed):
     X, y, _ = sample(n=300, seed=seed)
-    # Leaves large enough that no two splits part a node alike: scikit-survival draws lots then.
+    # Leaves are so large that no two splits divide a node in the same way; scikit-survival would
+    # choose at random.
     limits = {"max_depth": 3, "min_samples_leaf": 15}
     theirs = SurvivalTree(**limits, min_samples_split=30).fit(X, y).tree_
     ours = GreedySurvivalTree(**limits, criterion="logrank", encoder=None, **PAPERS)
@@ -172,7 +173,7 @@ def test_objective_is_the_mean_likelihood_loss(criterion):
     floored = np.where(hazard > 0, hazard, 1 / (weight.sum() + 1))
     theta = model.predict(X)
     loss = theta * floored - y["event"] * (1 + np.log(theta * floored))
-    # A leaf without events has half an event in θ but none in its loss.
+    # A leaf without events has half an event in θ, but none in its loss.
     barren = {leaf.node for leaf in model.leaf_statistics_ if leaf.events == 0}
     loss[np.isin(model.apply(X), list(barren))] = 0.0
     expected = (weight * loss).sum() / weight.sum()
@@ -190,7 +191,7 @@ def test_thresholds_are_midway_between_neighbours_in_the_node(criterion):
             assert tree.threshold[node] in (values[:-1] + values[1:]) / 2
 
 
-def test_neighbouring_floats_and_extreme_values_are_told_apart():
+def test_neighbouring_floats_and_extreme_values_are_reported_apart():
     event, time = np.ones(4, dtype=bool), np.array([1.0, 2.0, 8.0, 9.0])
     huge = np.finfo(float).max
     for low, high in ((1.0, np.nextafter(1.0, 2.0)), (-0.0, 5e-324), (-huge, huge)):
@@ -254,7 +255,7 @@ def test_of_equal_columns_the_first_is_asked_about(criterion):
     X, y, _ = sample()
     X = np.column_stack([X[:, 0], X, -X])
     model = GreedySurvivalTree(criterion=criterion, encoder=None).fit(X, y)
-    # Column 1 repeats column 0, the last three exchange the sides of the others.
+    # Column 1 repeats column 0; the last three exchange the sides of the others.
     assert model.n_leaves_ > 4
     assert set(model.tree_.feature) <= {-2, 0, 2, 3}
 
@@ -388,7 +389,7 @@ def as_decimal(value):
 
 
 def exact_loss(leaf, time, event, weight, prior):
-    """Equation 20 of the paper with a prior, in fractions and 60 digits."""
+    """Equation 20 of the paper with a prior, in fractions and with 60 digits."""
     weight = [Fraction(w) for w in weight]
     rows = range(len(weight))
     hazard, total = {}, Fraction(0)
@@ -422,7 +423,7 @@ def test_the_objective_is_exact_whatever_the_prior_and_the_unit_of_weights(unit,
 
 @pytest.mark.parametrize("unit", [1e-12, 1e6])
 def test_a_unit_of_weights_changes_no_tree_where_it_is_that_of_the_prior_too(unit):
-    # A prior is a number of events: beside light rows it is all there is.
+    # A prior is a number of events, next to which light rows do not count.
     X, y, weight = sample()
     for prior in (0.0, 10.0):
         grower = GreedySurvivalTree(encoder=None, max_depth=3)

@@ -1,4 +1,4 @@
-"""``tree_.improvement`` is in the unit of the objective: its sum is what the splits gain."""
+"""``tree_.improvement`` is in the unit of the objective; it sums to the gain of all splits."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The licences of the crates are those of Cargo.lock, and go into the wheel."""
+"""The licences of the crates match Cargo.lock, and the wheel contains them."""
 
 import importlib.util
 import re
@@ -26,7 +26,7 @@ def test_every_listed_crate_is_in_the_lock_file():
 def test_every_crate_of_the_extension_is_listed():
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
-    # "python .ci/licences.py" writes the file again.
+    # "python .ci/licences.py" rewrites the file.
     for name, version in licences.crates():
         assert f"\n{name} {version} (" in TEXT, name
 

@@ -1,4 +1,4 @@
-"""Limits, progress and Ctrl-C: a search that ends early keeps a tree and a valid bound."""
+"""Limits, progress and Ctrl-C: a search that ends early returns a tree and a valid bound."""
 
 import dataclasses
 import itertools
@@ -29,7 +29,7 @@ def limited(data, **parameters):
         return OptimalSurvivalTree(**parameters).fit(data.X, data.y)
 
 
-# Minutes at depth 7: more than 50 binary features.
+# The search takes minutes at depth 7, with more than 50 binary features.
 HEAVY = load("gbsg2")
 
 
@@ -39,18 +39,18 @@ def test_a_time_limit_ends_a_deep_search_with_a_tree_and_a_valid_bound(time_limi
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(HEAVY.X, HEAVY.y)
-    # A machine may be fast enough for the second limit, none is for the first.
+    # A machine may be fast enough for the second limit, but not for the first.
     stopped = model.status_ == "time_limit"
     assert stopped or (time_limit and model.status_ == "optimal")
-    told = [warning.category for warning in caught]
-    # A limit of nothing asks for a first tree; any other is told that it will not do.
-    assert told == [SearchCostWarning] * bool(time_limit) + [SearchLimitWarning] * stopped
+    reported = [warning.category for warning in caught]
+    # A limit of 0 means a first tree; with any other limit there is a warning that it is too short.
+    assert reported == [SearchCostWarning] * bool(time_limit) + [SearchLimitWarning] * stopped
     assert model.depth_ <= 7
     assert model.gap_ == model.objective_value_ - model.lower_bound_
     met = model.gap_ <= 1e-9 * abs(model.objective_value_)
     assert met != stopped
     assert model.relative_gap_ == pytest.approx(model.gap_ / model.objective_value_)
-    # Every tree of depth 2 is one of depth 7.
+    # Every tree of depth 2 is also allowed at depth 7.
     shallow = OptimalSurvivalTree(max_depth=2).fit(HEAVY.X, HEAVY.y)
     assert model.lower_bound_ <= shallow.objective_value_
 
@@ -74,7 +74,7 @@ def test_bounds_hold_and_neither_threads_nor_limits_out_of_reach_matter(
 def test_little_memory_gives_the_same_tree_and_too_little_none():
     parameters = {"max_depth": 4, "encoder": BinaryEncoder(), **PAPERS}
     full = OptimalSurvivalTree(**parameters).fit(HEAVY.X, HEAVY.y)
-    # Enough for tables of depth two only.
+    # Enough memory only for tables of depth two.
     small = OptimalSurvivalTree(**parameters, memory_limit=200_000).fit(HEAVY.X, HEAVY.y)
     assert small.status_ == "optimal"
     assert small.objective_value_ == pytest.approx(full.objective_value_, rel=1e-12)
@@ -126,7 +126,7 @@ def test_an_error_in_the_callback_ends_the_fit_and_keeps_the_earlier_one():
         raise LookupError("enough")
 
     with pytest.raises(LookupError, match="enough"):
-        # within this limit there is no warning of the forecast, which may come before the callback
+        # within this limit there is no warning about the forecast, which may precede the callback
         model.set_params(max_depth=7, time_limit=1e9).fit(HEAVY.X, HEAVY.y, callback=enough)
     np.testing.assert_array_equal(model.predict(X), before)
     with pytest.raises(InvalidParameterError, match="callback must be callable or None; got 3"):
@@ -135,16 +135,16 @@ def test_an_error_in_the_callback_ends_the_fit_and_keeps_the_earlier_one():
 
 @pytest.fixture
 def shown(capsys, monkeypatch):
-    """Standard error of a fit that tells its progress after the given seconds."""
+    """Standard error of a fit that reports its progress after these seconds."""
     fit = OptimalSurvivalTree.fit
 
     def fit_shown(seconds, *options):
-        def told(self, X, y, *arguments, callback=None, **extra):
+        def reported(self, X, y, *arguments, callback=None, **extra):
             for now in seconds if callback else ():
                 callback(SearchProgress(now, 0.6, 0.45, 7))
             return fit(self, X, y, *arguments, callback=callback, **extra)
 
-        monkeypatch.setattr(OptimalSurvivalTree, "fit", told)
+        monkeypatch.setattr(OptimalSurvivalTree, "fit", reported)
         cli.main(["fit", "gbsg2", *options])
         return capsys.readouterr().err
 
@@ -170,7 +170,7 @@ def test_without_a_terminal_there_is_no_progress(shown):
 @pytest.mark.parametrize(("seconds", "lines"), [([0.5, 0.9], 0), ([0.5, 1.1], 1)])
 def test_on_a_terminal_progress_waits_for_a_second(shown, monkeypatch, seconds, lines):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    # At depth 1 the search itself tells nothing after a second.
+    # At depth 1 the search itself does not last a second.
     assert shown(seconds, "--max-depth", "1").count("\r") == lines
 
 
@@ -182,11 +182,11 @@ from bristlecone import OptimalSurvivalTree
 from bristlecone.datasets import load
 
 def started(progress):
-    if progress.objective < 0.5 and not told:
-        told.append(True)
+    if progress.objective < 0.5 and not reported:
+        reported.append(True)
         print("searching", flush=True)
 
-told = []
+reported = []
 warnings.simplefilter("ignore")
 data = load("gbsg2")
 try:
@@ -202,7 +202,7 @@ except KeyboardInterrupt:
 
 @pytest.fixture
 def searching():
-    """A process in the midst of a search; it says so when it has found a good tree."""
+    """A process in the middle of a search, which prints a line when it has found a good tree."""
     process = subprocess.Popen([sys.executable, "-c", SEARCH], stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stdout.readline() == "searching\n"
@@ -220,11 +220,11 @@ def test_ctrl_c_keeps_the_best_tree(searching):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_ctrl_c_again_raises(searching):
-    # The first may end the search before the second comes, and two may arrive as one.
+    # The first may end the search before the second arrives, and both may arrive as one.
     while not select.select([searching.stdout], [], [], 0.3)[0]:
         searching.send_signal(signal.SIGINT)
-    told = searching.stdout.readline()
-    if told.startswith("interrupted"):
+    reported = searching.stdout.readline()
+    if reported.startswith("interrupted"):
         searching.send_signal(signal.SIGINT)
-        told = searching.stdout.readline()
-    assert told == "raised\n"
+        reported = searching.stdout.readline()
+    assert reported == "raised\n"

@@ -1,4 +1,4 @@
-"""F1 and Matthews correlation: the best of all trees, and the front they are chosen from."""
+"""F1 and Matthews correlation: the best of all trees, and the front that contains it."""
 
 import itertools
 
@@ -21,7 +21,7 @@ def sample(n=60, n_features=3, seed=0):
 
 
 def predictions(X):
-    """Of every tree of depth two with every labelling of its leaves."""
+    """Predictions of every tree of depth two with every labelling of its leaves."""
     features = range(X.shape[1])
     for root, yes, no in itertools.product(features, features, features):
         leaf = np.where(X[:, root], X[:, yes] * 1, 2 + X[:, no])
@@ -40,7 +40,7 @@ def test_no_tree_has_a_better_measure(objective, weighted):
     model.fit(X, y, weight if weighted else None)
     score = SCORES[objective]
     own = score(y, model.predict(X), sample_weight=weight)
-    # Equal predictions count once: the scores are slow.
+    # Equal predictions are scored once, because the scores are slow.
     distinct = {p.tobytes(): p for p in predictions(X)}.values()
     best = max(score(y, p, sample_weight=weight) for p in distinct)
     assert model.status_ == "optimal"

@@ -1,4 +1,4 @@
-"""Where the system has no more memory a fit raises MemoryError, and the process goes on."""
+"""If the system has no more memory, a fit raises MemoryError and the process continues."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 import pytest
 from pace import slow_but
 
-# Every case is a process of its own, forked where everything is imported already.
+# Every case is a separate process, which is forked after all imports.
 SWEEP = """
 import os, resource, sys, threading
 import numpy as np

@@ -1,4 +1,4 @@
-"""What holds of every metric: invariants, and what is refused."""
+"""All metrics: invariants and errors."""
 
 import numpy as np
 import pytest
@@ -216,7 +216,7 @@ def test_g_is_not_needed_after_the_last_row_at_risk_or_the_last_time_asked_for()
 
 
 def test_weights_are_zero_where_g_is():
-    # G drops to 0 at 4; the rows at risk after it and the event at 5 have no weight.
+    # G falls to 0 at time 4. The rows at risk after it and the event at 5 have no weight.
     test = (np.array([True, True, False]), np.array([1.0, 5.0, 6.0]))
     score = brier_score(ALL_CENSORED_LAST, test, np.full((3, 1), 0.5), [5.0])[1]
     assert score == pytest.approx(0.25 / 3, abs=1e-15)

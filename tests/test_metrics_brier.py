@@ -1,4 +1,4 @@
-"""Brier scores, their integral and their ratio against the definitions."""
+"""Brier scores, their integral and their ratio, compared with the definitions."""
 
 import itertools
 
@@ -26,7 +26,7 @@ def test_brier_score_and_its_exact_integral_follow_the_definition(seed, ties, mo
 
     for limits in [None, (0.5, 6.3), (3.0, 4.0), (0.0, 0.7)]:
         lower, upper = limits or (0.0, time.max())
-        # The score is constant between two neighbours of this grid.
+        # The score is constant between neighbouring times of this grid.
         grid = np.unique(np.concatenate([[lower, upper], times, time, train[1]]))
         grid = grid[(grid >= lower) & (grid <= upper)]
         area = 0.0

@@ -1,4 +1,4 @@
-"""D-calibration and one-time calibration against their definitions."""
+"""D-calibration and one-time calibration, compared with their definitions."""
 
 import math
 

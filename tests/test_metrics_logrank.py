@@ -1,4 +1,4 @@
-"""The log-rank test against its definition."""
+"""The log-rank test, compared with its definition."""
 
 import tracemalloc
 
@@ -64,5 +64,5 @@ def test_logrank_of_many_groups_takes_little_memory(monkeypatch):
     finally:
         tracemalloc.stop()
     assert result.degrees_of_freedom == 299
-    # A single number per time and group would take 48 MB.
+    # One number per time and group would take 48 MB.
     assert most < 8 * (8 * cells + 20 * n + 10 * 300**2) < 20e6

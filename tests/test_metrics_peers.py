@@ -1,4 +1,4 @@
-"""Curves and metrics against scikit-survival, and the published single-leaf scores."""
+"""Curves and metrics, compared with scikit-survival and with published scores of single leaves."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 
 def random_outcome(seed, n=80):
-    """Many ties; an event before all others, and a censoring after them so that G stays above 0."""
+    """Many ties, one event before all rows, and one censoring after them, so G stays positive."""
     rng = np.random.default_rng(seed)
     time = rng.integers(2, 14, n).astype(float)
     event = rng.random(n) < rng.uniform(0.2, 0.9)
@@ -37,14 +37,14 @@ def outcome(request):
 
 @pytest.fixture
 def split(outcome):
-    """Training rows, the longest time among them, and test rows of which the last is censored."""
+    """Training rows, including the longest time, and test rows, the last of which is censored."""
     event, time = (outcome[name] for name in outcome.dtype.names)
     order = np.lexsort((event, -time))
     return outcome[order[::2]], outcome[order[1::2]]
 
 
 def risks(y, seed=0):
-    """Scores that are distinct, tied, and tied up to the tolerance."""
+    """Scores that are distinct, tied, or tied up to the tolerance."""
     event, time = (y[name] for name in y.dtype.names)
     rng = np.random.default_rng(seed)
     risk = rng.normal(size=time.size) - np.argsort(np.argsort(time)) / time.size + 0.2 * event
@@ -53,7 +53,7 @@ def risks(y, seed=0):
 
 
 def inner_times(train, test):
-    """Times at which both samples are at risk, some of them event times."""
+    """Times at which both samples are at risk, including some event times."""
     event, time = (test[name] for name in test.dtype.names)
     last = min(time.max(), train[train.dtype.names[1]].max())
     known = np.unique(np.concatenate([time[event], np.linspace(time.min(), last, 9)]))
@@ -118,7 +118,7 @@ def test_auc_agrees(split, kind):
     train, test = split
     times = inner_times(train, test)
     risk = risks(test)[kind]
-    # Ranks that change from time to time.
+    # The ranks change over time.
     moving = np.outer(risk, np.linspace(-1, 2, times.size))
     for estimate in (risk, moving):
         ours = metrics.cumulative_dynamic_auc(train, test, estimate, times)
@@ -166,7 +166,8 @@ def test_concordance_is_refused_where_scikit_survival_refuses(seed):
     ("name", "score"), [("veterans", 0.076400), ("gbsg2", 0.194216), ("whas500", 0.226144)]
 )
 def test_exact_integral_of_a_single_leaf_is_the_published_one(name, score):
-    # OSST objective of a single leaf: its reference implementation, rescaled to [0, last time].
+    # Objective of OSST for a single leaf, by its reference implementation, rescaled to [0, last
+    # time].
     y = OUTCOMES[name]()
     curve = curves.kaplan_meier(y)
     ours = metrics.integrated_brier_score(y, y, [curve] * len(y), method="step", ties="paper")

@@ -1,4 +1,4 @@
-"""Concordance and AUC against their definitions over pairs of rows."""
+"""Concordance and AUC, compared with their definitions over pairs of rows."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_time_dependent_concordance_compares_survival_at_the_earlier_time(
     seed, block, n_curves, ties, monkeypatch
 ):
     if block == "by step":
-        # Less than the 40 rows take off.
+        # A negative cost per step selects this algorithm even with 40 curves.
         monkeypatch.setattr("bristlecone.metrics._concordance._STEP_COST", -40)
     elif block:
         monkeypatch.setattr("bristlecone.metrics._concordance.BLOCK_CELLS", block)
@@ -134,7 +134,7 @@ def test_curves_may_be_shared_callables():
     event, time, _ = sample(5)
     survival, times = survival_matrix(5, n_curves=3)
     shared = [StepFunction(times, survival[c], before=1.0) for c in range(3)]
-    # Not all at the same steps: repeated steps change no curve.
+    # The curves have different steps; repeated steps do not change a curve.
     shared[1] = StepFunction([0.1, *times], [1.0, *survival[1]], before=1.0)
     curves = [shared[i % 3] for i in range(40)]
     y = (event, time)

@@ -1,4 +1,4 @@
-"""Metrics of weighted rows: by their definitions, and integer weights as repetition."""
+"""Metrics of weighted rows: their definitions, and integer weights as repetitions."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ EXACT = {"rel": 1e-12, "abs": 1e-12}
 
 
 def rows(seed):
-    """Training and test outcomes, risks, curves with their times, and weights, some of them 0."""
+    """Training and test outcomes, risks, curves with their times, and weights (some are 0)."""
     event, time, risk = sample(seed)
     weight = np.random.default_rng(seed).uniform(0.2, 3.0, 40)
     weight[3:7] = 0.0
@@ -191,8 +191,8 @@ def test_censoring_weights_are_not_defined_for_rows_that_enter_late(call):
         call(([True, False], [2.0, 4.0]), late)
 
 
-@pytest.mark.parametrize(("weight", "told"), [([1.0], "shape"), ([-1.0, 1.0], "row 0")])
-def test_wrong_weights_are_refused(weight, told):
+@pytest.mark.parametrize(("weight", "reported"), [([1.0], "shape"), ([-1.0, 1.0], "row 0")])
+def test_wrong_weights_are_refused(weight, reported):
     y = [True, False], [2.0, 4.0]
-    with pytest.raises(ValueError, match=rf"sample_weight .*{told}"):
+    with pytest.raises(ValueError, match=rf"sample_weight .*{reported}"):
         metrics.brier_score(y, y, [0.5, 0.5], [3.0], sample_weight=weight)

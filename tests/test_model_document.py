@@ -1,4 +1,4 @@
-"""The schema of saved models: what is read again, and what is refused by name."""
+"""The schema of saved models: what is read back, and errors that name the entry."""
 
 import copy
 import json
@@ -30,7 +30,7 @@ ENCODERS = {
 
 
 def restored(text, parameters):
-    """Tree, leaves and certificate of a text, as a loaded model has them."""
+    """Tree, leaves and certificate of a file's text, as in a loaded model."""
     model = document.parse(text)
     kinds = {
         BinaryRecord: BinaryEncoder,
@@ -50,7 +50,7 @@ def restored(text, parameters):
 
 
 def same(one, other):
-    """Whether two fitted values agree in every field, arrays to the last bit."""
+    """Whether two fitted values are equal in every field, arrays to the last bit."""
     assert type(one) is type(other)
     for field in fields(one):
         ours, theirs = getattr(one, field.name), getattr(other, field.name)
@@ -112,7 +112,7 @@ def test_every_field_is_needed_of_its_type_and_no_other_is_known(make):
             for k, inner in enumerate(value[:2]):
                 yield from objects(inner, f"{path}[{k}]")
 
-    # What may hold anything, by any name.
+    # Values of any kind under any name.
     free = {"parameters", "certificate.settings", "certificate.facts", "leaves.prepared"}
     found = [(path, value) for path, value in objects(whole, "") if path not in free]
     assert len(found) >= 8
@@ -136,7 +136,7 @@ def test_every_field_is_needed_of_its_type_and_no_other_is_known(make):
 
 
 def tampered(parts, path, value):
-    """Text with one entry changed, or removed when the value is ``...``."""
+    """Text with one entry changed, or removed if the value is ``...``."""
     changed = copy.deepcopy(written(parts))
     *parents, last = [int(key) if key.isdigit() else key for key in path.split(".")]
     inner = changed

@@ -1,4 +1,4 @@
-"""``OptimalSurvivalTree``: reference values, parameters, limits and what it reports."""
+"""``OptimalSurvivalTree``: reference values, parameters, limits and reports."""
 
 import logging
 import pickle
@@ -30,13 +30,13 @@ def loss_of_leaves(model, y):
     baseline = curves.nelson_aalen(y)(y["months"])
     floored = np.where(baseline > 0, baseline, 1 / (len(y) + 1))
     saturated = -np.log(floored[y["dead"]]).sum()
-    # With a pseudo-events in a leaf, θ is (events + a) / (hazard + a) and its loss has a's term.
+    # With a pseudo-events, θ = (events + a) / (hazard + a), and the loss has a term for a.
     prior = model.prior_
     fitted = sum((leaf.events + prior) * np.log(leaf.theta) for leaf in model.leaf_statistics_)
     return (saturated - fitted) / len(y)
 
 
-# Spec of the likelihood objective: values of the published implementation.
+# From the specification of the likelihood objective: values of the published implementation.
 @pytest.mark.parametrize(
     ("name", "depth", "expected"),
     [
@@ -56,10 +56,10 @@ def test_optimum_is_that_of_the_published_implementation(name, depth, expected):
 
 @pytest.mark.parametrize(("depth", "expected"), [(0, 0.6709323799384523), (1, 0.5724761387512093)])
 def test_optimum_on_the_survset_copy_of_whas500(depth, expected):
-    # 461 rows and other columns than the bundled set of 500.
+    # The set has 461 rows and other columns than the bundled set of 500.
     survset = pytest.importorskip("SurvSet.data", reason="SurvSet is not installed")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its pickles name modules NumPy has moved
+        warnings.simplefilter("ignore")  # its pickles name modules that NumPy has moved
         frame = survset.SurvLoader().load_dataset("whas500")["df"]
     X, y = frame.drop(columns=["pid", "event", "time"]), frame[["event", "time"]]
     model = OptimalSurvivalTree(max_depth=depth, encoder=BinaryEncoder(), **PAPERS).fit(X, y)
@@ -104,7 +104,7 @@ def test_leaf_budget_holds_and_stands_in_for_the_depth():
 
 
 def test_a_leaf_budget_beyond_the_number_of_rows_is_none():
-    # Tables of that many budgets would not fit into any memory.
+    # Tables for so many budgets do not fit into any memory.
     rng = np.random.default_rng(0)
     B, y = rng.random((9, 6)) < 0.5, (np.ones(9, dtype=bool), rng.exponential(size=9))
     models = [
@@ -142,7 +142,7 @@ def test_a_leaf_without_events_has_half_an_event():
     assert quiet.hazard == pytest.approx(3 * whole, rel=1e-14)
     assert quiet.theta == 0.5 / quiet.hazard
     assert quiet.event_times.size == 0
-    # The loss of such a leaf is zero.
+    # Such a leaf has no loss.
     early = np.array([1 / 6, 1 / 6 + 1 / 5, whole])
     loss = -np.log(early).sum() - 3 * np.log(3 / early.sum())
     assert model.objective_value_ == pytest.approx(loss / 6, rel=1e-12)
@@ -156,7 +156,7 @@ def test_a_loss_of_zero_is_proven_and_saved():
     model = OptimalSurvivalTree(**PAPERS).fit(X, ([True, True, True], [1.0, 2.0, 3.0]))
     assert model.n_leaves_ == 3
     assert model.objective_value_ == pytest.approx(0, abs=1e-15)
-    # Logarithms of either sign cancel: it is proven to 1e-9 of them.
+    # Logarithms of both signs cancel, so the proof is relative to their size.
     assert model.status_ == "optimal" and 0 <= model.gap_ < 1e-12
     assert loads(dumps(model)).objective_value_ == model.objective_value_
 
@@ -226,7 +226,7 @@ def test_features_of_an_encoder_are_checked_without_a_copy_many_times_their_size
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.array_equal(np.asarray(features), rows)
-    # a byte each, and what a block of 2**20 cells takes where there is no quicker check
+    # one byte each, plus the memory for a block of 2**20 cells if there is no faster check
     assert peak < rows.size + (12e5 if dtype in (bool, np.uint8, np.int64) else 12 * 2**20)
 
 
@@ -302,7 +302,7 @@ def test_training_rows_are_not_kept():
 
 
 def test_ctrl_c_keeps_the_best_tree_so_far():
-    # Far too large to be searched through: only the signal ends it.
+    # Too large to be finished: only the signal ends it.
     rng = np.random.default_rng(0)
     B, y = rng.random((500, 80)) < 0.5, (rng.random(500) < 0.7, rng.exponential(size=500))
     interrupt = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])

@@ -1,4 +1,4 @@
-"""One reader of outcomes: what ``fit`` takes as y, metrics, curves and references take."""
+"""Outcomes have one reader: metrics, curves and reference models accept the same y as ``fit``."""
 
 import inspect
 from datetime import date, timedelta
@@ -61,7 +61,7 @@ FORMS = {
 LATE = outcome(EVENT, TIME, np.where(np.arange(N) % 3, 0, TIME / 2))
 
 
-# What the parameters of the metrics are given; a new metric is called with these.
+# Arguments for the parameters of metrics. A new metric is called with these.
 VALUES = {
     "survival_train": Y,
     "survival": SURVIVAL,
@@ -86,7 +86,7 @@ CURVES = [name for name in curves.__all__ if "y" in list(parameters(getattr(curv
 
 
 def given(name, **changed):
-    """Arguments of a metric by name, but for the outcome."""
+    """Arguments of a metric by name, except the outcome."""
     known = {**VALUES, "estimate": SURVIVAL if "times" in parameters(getattr(metrics, name)) else X}
     if known["estimate"] is X:
         known["estimate"] = SURVIVAL[:, 0]
@@ -187,10 +187,10 @@ def test_delayed_entry_is_refused_where_a_metric_has_none(name):
         expected = getattr(metrics, name)(EVENT, TIME, entry=LATE["entry"], **given(name))
         assert score(name, LATE) == expected != score(name, Y)
         return
-    told = "survival_test has delayed entry, for which censoring weights are not defined"
+    reported = "survival_test has delayed entry, for which censoring weights are not defined"
     if name in OF_COLUMNS:
-        told = "y has delayed entry, which is not supported"
-    with pytest.raises(ValueError, match=f"^{told}"):
+        reported = "y has delayed entry, which is not supported"
+    with pytest.raises(ValueError, match=f"^{reported}"):
         score(name, LATE)
 
 
@@ -271,7 +271,7 @@ def test_outcome_names_what_is_wrong(arguments, message):
         outcome(*arguments)
 
 
-def test_a_triple_is_told_of_outcome():
+def test_a_triple_is_reported_of_outcome():
     with pytest.raises(ValueError, match=r"y is a tuple of three.*bristlecone.outcome\(event, "):
         OptimalSurvivalTree().fit(X, (EVENT, TIME, TIME / 2))
 
@@ -312,7 +312,7 @@ def test_step_functions_bring_their_times(name, ties):
             metric(Y[:40], test, early)
 
 
-# Whatever else is given by row
+# Other arguments with one value per row
 
 
 @pytest.mark.parametrize(

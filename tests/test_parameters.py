@@ -1,4 +1,4 @@
-"""Parameters are declared once: checks, rendered docstrings and signatures tell the same."""
+"""Parameters are declared once: checks, docstrings and signatures agree."""
 
 import inspect
 import re
@@ -36,7 +36,7 @@ GROUPS = np.tile(["x", "x", "y", "y"], 8)
 GROUPED = {"sensitive_features": GROUPS}
 
 
-# Every class with parameters that bring every fitted attribute, its target, and data of ``fit``.
+# Every class, with parameters that give it all fitted attributes, its target, and data for ``fit``.
 CASES = {
     OptimalSurvivalTree: (
         {"fairness": RmstParity(100.0)},
@@ -65,7 +65,7 @@ CASES = {
     OptimalTree: ({"task": SquaredError()}, TIME, {}),
 }
 
-# What a search sets for every class, though only survival trees know reference models.
+# Attributes of all classes, even if only survival trees have reference models.
 OF_REFERENCES = {"guarantee_", "reference_loss_"}
 
 each_class = pytest.mark.parametrize("cls", CASES, ids=lambda cls: cls.__name__)
@@ -83,7 +83,7 @@ def signature(function):
 
 
 def entries(documented, title):
-    """Entries of a section of the docstring: (names, type, text), in their order."""
+    """Entries of a section of the docstring, in order: (names, type, text)."""
     text = inspect.getdoc(documented)
     (section,) = re.findall(rf"^{title}\n-+\n(.*?)(?=\n\n\w[\w ]*\n---|\Z)", text, re.M | re.S)
     found = []
@@ -101,12 +101,12 @@ def test_parameters_are_documented_with_their_defaults_in_the_order_of_the_signa
     assert [name for names, _, _ in documented for name in names] == list(parameters)
     for (name,), kind, text in documented:
         default = parameters[name]
-        kind, _, told = kind.partition(", default=")
+        kind, _, reported = kind.partition(", default=")
         assert kind and text, name
         if default is inspect.Parameter.empty:
-            assert told == ""
+            assert reported == ""
         else:
-            assert told == (f'"{default}"' if isinstance(default, str) else repr(default)), name
+            assert reported == (f'"{default}"' if isinstance(default, str) else repr(default)), name
 
 
 @pytest.mark.parametrize("cls", [*CASES, BinaryEncoder], ids=lambda cls: cls.__name__)
@@ -120,7 +120,7 @@ def test_arguments_of_fit_are_documented_in_their_order(cls):
 @each_class
 def test_fitted_attributes_are_those_of_the_docstring(cls):
     models = [fitted(cls)]
-    if cls is OptimalTreeClassifier:  # measures have a front, and no importances
+    if cls is OptimalTreeClassifier:  # trees for measures have a front and no importances
         models.append(fitted(cls, objective="accuracy"))
     attributes = {
         name
@@ -136,7 +136,7 @@ def test_fitted_attributes_are_those_of_the_docstring(cls):
     assert all(kind and text for _, kind, text in documented)
 
 
-# Entries that several classes have: all say the same, or say it first and then go on.
+# Entries of several classes have the same text, or begin with it.
 ALIKE = (
     *("max_leaf_nodes", "min_samples_leaf", "min_events_leaf", "time_limit", "memory_limit"),
     *("verbose", "X", "callback", "n_leaves_", "fit_time_", "n_binary_features_", "leaves_"),
@@ -148,7 +148,7 @@ ALIKE = (
 @pytest.mark.parametrize("name", ALIKE)
 def test_entries_that_classes_share_begin_alike(name):
     texts = []
-    for cls in set(CASES) - {SoftSurvivalTree}:  # it has other features, limits and data
+    for cls in set(CASES) - {SoftSurvivalTree}:  # its features, limits and data differ
         parts = [(cls, "Parameters"), (cls, "Attributes")]
         parts += [(cls.fit, title) for title in ("Parameters", "Raises", "Warns")]
         found = [entry for documented, title in parts for entry in entries(documented, title)]

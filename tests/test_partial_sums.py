@@ -1,4 +1,4 @@
-"""``PartialSums``: parts of the rows give the tree of all of them."""
+"""``PartialSums``: parts of the rows give the same tree as all rows."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def rows(seed, n=200, n_features=8):
 
 
 def in_parts(objective, columns, counts, features, place, **settings):
-    """Sums of three parts, two of which travel as bytes."""
+    """Sums of three parts, two of which are sent as bytes."""
     found = None
     for part in np.array_split(np.arange(len(place)), 3):
         sums = PartialSums(objective, columns, counts, n_features=features.shape[1], **settings)
@@ -135,6 +135,6 @@ def test_sums_alone_do_not_certify_a_perfect_tree_whose_loss_they_do_not_resolve
         "regression", {"target": target}, [1, 1, 2], n_features=1, max_depth=1, leaf_penalty=1e-12
     )
     sums.add(np.array([[False], [False], [True], [True]]), np.array([0, 1, 2, 2]))
-    # The best tree loses 5e-19 beside its two penalties, which is more than 1e-9 of them.
+    # The loss of the best tree is 5e-19, which is more than 1e-9 of its two penalties.
     with pytest.raises(ValueError, match=r"sums: give the objective .* to within"):
         sums.solve()

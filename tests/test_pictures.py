@@ -1,4 +1,4 @@
-"""The pictures of the guide show what the code beside them draws today."""
+"""The pictures of the guide show what the code next to them draws now."""
 
 import importlib.util
 import json
@@ -21,12 +21,12 @@ KNOWN = json.loads(pictures.DRAWN.read_text(encoding="utf-8"))
 MADE = {name: page for page in pictures.pages() for _, name in pictures.steps(page) if name}
 
 
-# Those that are quickly drawn; what the others show is run by test_documentation.py, too.
+# Those that are drawn quickly. test_documentation.py runs the code of the others.
 @pytest.mark.parametrize("page", slow_but(QUICK, PAGES))
 def test_pictures_are_current(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, ax in pictures.drawings(PAGES[page]):
-        # "python docs/pictures.py" makes them anew.
+        # "python docs/pictures.py" draws them again.
         assert pictures.drawn(name, ax) == KNOWN[name], name
 
 
@@ -42,7 +42,7 @@ def test_every_picture_is_made_shown_and_small():
 def test_the_page_of_the_readme_is_current_and_linked():
     pytest.importorskip("jinja2")
     page = pictures.REPORT.read_text(encoding="utf-8")
-    # "python docs/pictures.py" makes it anew.
+    # "python docs/pictures.py" writes it again.
     assert pictures.lasting(page) == pictures.lasting(pictures.report())
     assert pictures.lasting(page) != page and len(page) < 300_000
     assert "](docs/report.html)" in (DOCS.parent / "README.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Plots: what is drawn, without looking at it."""
+"""Plots: the drawn elements, without looking at pictures."""
 
 import sys
 
@@ -71,7 +71,7 @@ def test_step_curves_are_drawn_as_steps_one_per_leaf():
         curve = tree.predict_survival_function(X[leaf == node][:1])[0]
         x = line.get_xdata()
         np.testing.assert_allclose(line.get_ydata(), curve(x), rtol=1e-12)
-        # Every step is there.
+        # No step is missing.
         fallen = curve.x[np.diff(np.append(1.0, curve.y)) != 0]
         assert np.isin(fallen, x).all()
 
@@ -105,8 +105,8 @@ def test_rows_of_a_leaf_share_a_line_that_tells_their_rule():
     rows = np.concatenate([np.flatnonzero(leaf == 1)[:3], np.flatnonzero(leaf == 2)[:1]])
     ax = plot_survival(tree, X.iloc[rows])
     rules = [rule_text(rule) for rule in leaf_rules(tree)]
-    told = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert told == [f"rows 0–2: leaf 1, {rules[0]}", f"row 3: leaf 2, {rules[1]}"]
+    reported = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert reported == [f"rows 0–2: leaf 1, {rules[0]}", f"row 3: leaf 2, {rules[1]}"]
     for line, row in zip(ax.lines, (0, 3), strict=True):
         times = line.get_xdata()
         survival = tree.predict_survival_function(X.iloc[rows[[row]]], times=times)[0]
@@ -119,8 +119,8 @@ def test_many_rows_of_a_leaf_are_counted():
     ax = plot_survival(tree, X)
     assert ax.get_legend().get_texts()[0].get_text() == "rows 0–149: leaf 0, every row"
     tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
-    told = [text.get_text() for text in plot_survival(tree, X).get_legend().get_texts()]
-    assert told[0].startswith(f"{tree.tree_.n_node_samples[1]} rows: leaf 1")
+    reported = [text.get_text() for text in plot_survival(tree, X).get_legend().get_texts()]
+    assert reported[0].startswith(f"{tree.tree_.n_node_samples[1]} rows: leaf 1")
 
 
 def test_rows_of_soft_trees_have_a_line_each_with_their_branches(model):
@@ -131,11 +131,11 @@ def test_rows_of_soft_trees_have_a_line_each_with_their_branches(model):
         times = line.get_xdata()
         survival = tree.predict_survival_function(X[row : row + 1], times=times)[0]
         np.testing.assert_allclose(line.get_ydata(), survival, rtol=1e-12)
-        told = line.get_label()
+        reported = line.get_label()
         share = left[row]
         way = f"left {share:.2f}" if share >= 0.5 else f"right {1 - share:.2f}"
-        assert told.startswith(f"row {row}: {way}")
-        assert told.endswith(f"leaf {tree.apply(X[row : row + 1])[0]}")
+        assert reported.startswith(f"row {row}: {way}")
+        assert reported.endswith(f"leaf {tree.apply(X[row : row + 1])[0]}")
 
 
 def test_too_many_rows_of_a_soft_tree_none_and_other_trees_are_refused(model):
@@ -194,8 +194,8 @@ def test_kaplan_meier_of_all_leaves_with_bands_and_numbers_at_risk():
     leaf = tree.apply(X)
     solid = [line for line in ax.lines if line.get_drawstyle() == "steps-post"]
     ticks = [tick for tick in ax.get_xticks() if tick <= ax.get_xlim()[1]]
-    told = [text.get_text() for text in ax.texts]
-    assert told[0] == "At risk" and len(told) == 1 + 2 * (1 + len(ticks))
+    reported = [text.get_text() for text in ax.texts]
+    assert reported[0] == "At risk" and len(reported) == 1 + 2 * (1 + len(ticks))
     for k, (line, node) in enumerate(zip(solid, tree.tree_.leaves, strict=True)):
         own = y[leaf == node]
         curve = kaplan_meier(own)
@@ -205,7 +205,7 @@ def test_kaplan_meier_of_all_leaves_with_bands_and_numbers_at_risk():
         np.testing.assert_allclose(edge.min(), lower.min(), rtol=1e-9)
         start = 1 + k * (1 + len(ticks))
         counts = [str(n) for n in numbers_at_risk(own, ticks)]
-        assert told[start : start + 1 + len(ticks)] == [f"leaf {node}", *counts]
+        assert reported[start : start + 1 + len(ticks)] == [f"leaf {node}", *counts]
     rules = [rule_text(rule) for rule in leaf_rules(tree)]
     names = [text.get_text().replace("\n", " ") for text in ax.get_legend().get_texts()]
     expected = [f"leaf {n}: {r}" for n, r in zip(tree.tree_.leaves, rules, strict=True)]
@@ -226,9 +226,9 @@ def test_hazard_ratios_are_those_of_coxs_model():
     assert ratios[1, 0] == 1 and np.isnan(ratios[1, 1:]).all()
     assert (np.delete(ratios, 1, 0)[:, 1] < np.delete(ratios, 1, 0)[:, 2]).all()
     ax = plot_leaf_curves(tree, reference=int(leaves[1]))
-    told = [text.get_text().replace("\n", " ") for text in ax.get_legend().get_texts()]
-    assert told[1].startswith(f"leaf {leaves[1]}, reference: ")
-    assert told[0].startswith(f"leaf {leaves[0]}, hazard ratio {ratios[0, 0]:.3g} (")
+    reported = [text.get_text().replace("\n", " ") for text in ax.get_legend().get_texts()]
+    assert reported[1].startswith(f"leaf {leaves[1]}, reference: ")
+    assert reported[0].startswith(f"leaf {leaves[0]}, hazard ratio {ratios[0, 0]:.3g} (")
     with pytest.raises(ValueError, match=r"reference must be a leaf .*; got 0"):
         plot_leaf_curves(tree, reference=0)
 

@@ -60,7 +60,7 @@ def test_overlap_has_a_band_for_every_treatment():
         "rows with a",
         "rows with b",
     ]
-    # The shares of a histogram, in one unit for each band.
+    # The shares of each histogram, in the unit of its band.
     edges = np.linspace(0, 1, 26)
     for band, base in ((0, 1.0), (1, 0.0)):
         lines = [line for line in ax.lines if len(line.get_xdata()) == 26]

@@ -1,4 +1,4 @@
-"""Pictures of searches and of scores: what is drawn are the numbers of the package."""
+"""Pictures of searches and scores show the numbers of the package."""
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ def legend(ax):
 
 
 def dots(ax):
-    """Places of the points that are drawn."""
+    """Places of the drawn points."""
     drawn = (line.get_xydata() for line in ax.lines if line.get_marker() == "o")
     return [place[0] for place in drawn if len(place)]
 
@@ -73,8 +73,8 @@ def test_trace_of_a_stopped_search_has_a_gap():
     with pytest.warns(SearchLimitWarning):
         tree = OptimalSurvivalTree(max_depth=4, time_limit=0).fit(X, y)
     ax = plot_trace(tree)
-    told = ax.get_title("left").replace("\n", " ")
-    assert told.startswith("time_limit: the best tree found, not proven") and "gap" in told
+    reported = ax.get_title("left").replace("\n", " ")
+    assert reported.startswith("time_limit: the best tree found, not proven") and "gap" in reported
     assert ax.collections[0].get_paths()
 
 
@@ -178,9 +178,9 @@ def test_brier_scores_are_those_of_the_metrics_beside_kaplan_meier(fitted):
     for line, survival in zip(ax.lines, estimates, strict=True):
         scores = metrics.brier_score(train, test, survival, times)[1]
         assert_allclose(line.get_ydata(), scores, rtol=1e-12)
-    for told, survival in zip(legend(ax), estimates, strict=True):
+    for reported, survival in zip(legend(ax), estimates, strict=True):
         integrated = metrics.integrated_brier_score(train, test, survival, times)
-        assert f"(integrated {integrated:.3f})" in told
+        assert f"(integrated {integrated:.3f})" in reported
     assert legend(ax)[0].startswith("Kaplan–Meier") and "soft" in legend(ax)[2]
 
 
@@ -255,7 +255,7 @@ def test_calibration_of_classes_compares_shares_with_frequencies():
     three = np.where(X["x0"] > 1, "dead", label)
     tree = OptimalTreeClassifier(max_depth=2).fit(X, three)
     ax = plot_calibration(tree, X, three)
-    # On the training rows shares are frequencies.
+    # On the training rows, shares are frequencies.
     drawn = np.array(dots(ax))
     assert_allclose(drawn[:, 0], drawn[:, 1], rtol=1e-12)
     assert [text.strip() for text in legend(ax)] == ["dead", "ill", "well"]

@@ -1,4 +1,4 @@
-"""The picture of a tree: what it tells, and that nothing lies on anything else."""
+"""The picture of a tree: its texts and curves, none of which overlap."""
 
 from dataclasses import replace
 
@@ -40,12 +40,12 @@ def texts(ax):
 
 
 def boxes(ax):
-    """Extents in points of texts, boxes of splits and panels."""
+    """Extents of texts, boxes of splits and panels, in points."""
     figure = ax.figure
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     unit = 72 / figure.dpi
-    told = [
+    reported = [
         (text.get_text(), text.get_window_extent(renderer).extents * unit)
         for text in ax.texts
         if text.get_text()
@@ -57,11 +57,11 @@ def boxes(ax):
     ]
     panels = [panel.get_window_extent(renderer).extents * unit for panel in ax.child_axes]
     paper = ax.get_window_extent(renderer).extents * unit
-    return told, splits, panels, paper
+    return reported, splits, panels, paper
 
 
 def overlap(one, other, slack=0.3):
-    """Whether two extents share more than a sliver, in points."""
+    """Whether two extents overlap by more than a sliver, in points."""
     return (np.minimum(one[2:], other[2:]) - np.maximum(one[:2], other[:2]) > slack).all()
 
 
@@ -70,10 +70,10 @@ def inside(one, other, slack=0.3):
 
 
 def assert_tidy(ax):
-    told, splits, panels, paper = boxes(ax)
-    for k, (text, extent) in enumerate(told):
+    reported, splits, panels, paper = boxes(ax)
+    for k, (text, extent) in enumerate(reported):
         assert inside(extent, paper), text
-        for other, beside in told[:k]:
+        for other, beside in reported[:k]:
             assert not overlap(extent, beside), (text, other)
         for panel in panels:
             assert not overlap(extent, panel), text
@@ -94,7 +94,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def trees(rows):
-    """Trees of 2, 8, 16 and 32 leaves over columns of long names."""
+    """Trees with 2, 8, 16 and 32 leaves over columns with long names."""
     found = {}
     for leaves in (2, 8, 16, 32):
         tree = GreedySurvivalTree(max_depth=8, max_leaf_nodes=leaves).fit(*rows)
@@ -128,9 +128,9 @@ def test_both_directions_are_tidy_and_tell_every_question_and_leaf(trees, direct
     tree = trees[8]
     ax = plot_tree(tree, direction=direction, width=7.0)
     assert_tidy(ax)
-    told = texts(ax)
-    assert [f"leaf {node}" in told for node in tree.tree_.leaves] == [True] * 8
-    drawn = "".join(told).replace(" ", "")
+    reported = texts(ax)
+    assert [f"leaf {node}" in reported for node in tree.tree_.leaves] == [True] * 8
+    drawn = "".join(reported).replace(" ", "")
     for question in tree.splits_.values():
         assert question.replace(" ", "") in drawn
 
@@ -155,7 +155,7 @@ def test_panels_show_kaplan_meier_with_its_band_and_the_curve_of_the_model():
         times = dashed.get_xdata()
         model = tree.predict_survival_function(X[leaf == node][:1], times=times)[0]
         assert_allclose(dashed.get_ydata(), model, rtol=1e-12)
-        # The band: the limits at the steps.
+        # The band consists of the limits at the steps.
         (band,) = panel.collections
         lower, upper = curve.confidence_interval(0.9)
         edge = band.get_paths()[0].vertices[:, 1]
@@ -167,18 +167,18 @@ def test_facts_are_those_of_the_rows_and_medians_say_that_they_are_kaplan_meier(
     X, y = sample()
     tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
     leaf = tree.apply(X)
-    told = texts(plot_tree(tree, direction="down"))
+    reported = texts(plot_tree(tree, direction="down"))
     table = texts(plot_tree(tree, direction="across", width=7.0))
     for node in tree.tree_.leaves:
         own = y[leaf == node]
         curve = kaplan_meier(own)
-        assert f"n = {len(own)}, events {own['dead'].sum()}" in told
-        assert f"KM median {curve.median:g}" in told
+        assert f"n = {len(own)}, events {own['dead'].sum()}" in reported
+        assert f"KM median {curve.median:g}" in reported
         low, high = curve.median_interval()
         interval = f"({low:g} to {high:g})".replace("inf", "–")
-        assert interval in told
+        assert interval in reported
         assert f"{curve.median:g} {interval}" in table
-    assert any("(KM)" in text for text in told)
+    assert any("(KM)" in text for text in reported)
     assert "KM median (95% CI)" in " ".join(table)
 
 
@@ -201,8 +201,8 @@ def test_rows_that_enter_late_are_not_at_risk_before():
     X, y = sample()
     late = pd.DataFrame({"event": y["dead"], "time": y["months"] + 5, "entry": 5.0})
     ax = plot_tree(OptimalSurvivalTree(max_depth=0).fit(X, late))
-    told = texts(ax)
-    assert told[told.index("0") + 1] == "0"
+    reported = texts(ax)
+    assert reported[reported.index("0") + 1] == "0"
 
 
 def test_a_curve_that_is_kaplan_meier_is_drawn_once():
@@ -217,9 +217,9 @@ def test_weights_stand_beside_the_rows():
     X, y = sample()
     weight = np.where(np.arange(len(X)) % 2, 2.0, 1.0)
     tree = OptimalSurvivalTree(max_depth=1).fit(X, y, sample_weight=weight)
-    told = " ".join(texts(plot_tree(tree, direction="down")))
+    reported = " ".join(texts(plot_tree(tree, direction="down")))
     for node in tree.tree_.leaves:
-        assert f"(weight {tree.tree_.weighted_n_node_samples[node]:g})" in told
+        assert f"(weight {tree.tree_.weighted_n_node_samples[node]:g})" in reported
 
 
 def test_classes_have_bars_of_their_shares():
@@ -227,12 +227,12 @@ def test_classes_have_bars_of_their_shares():
     tree = OptimalTreeClassifier(max_depth=2).fit(iris.data, iris.target_names[iris.target])
     ax = plot_tree(tree)
     assert_tidy(ax)
-    told = texts(ax)
+    reported = texts(ax)
     for node, label, shares in zip(
         tree.tree_.leaves, tree.leaf_labels_, tree.leaves_.shares, strict=True
     ):
-        assert f"leaf {node}: {tree.classes_[label]}" in told
-        assert all(f"{share:.2f}" in told for share in shares)
+        assert f"leaf {node}: {tree.classes_[label]}" in reported
+        assert all(f"{share:.2f}" in reported for share in shares)
     widths = [patch.get_width() for patch in ax.patches if not isinstance(patch, FancyBboxPatch)]
     assert_allclose(np.array(widths) / max(widths), tree.leaves_.shares.ravel(), atol=1e-12)
     assert_tidy(plot_tree(tree, direction="across"))
@@ -241,8 +241,8 @@ def test_classes_have_bars_of_their_shares():
 def test_many_classes_are_summed_up():
     X = np.arange(20)[:, None]
     tree = OptimalTreeClassifier(max_depth=1).fit(X, np.arange(20) % 10)
-    told = texts(plot_tree(tree))
-    assert told.count("5 others") == 2
+    reported = texts(plot_tree(tree))
+    assert reported.count("5 others") == 2
 
 
 def test_treatments_have_bars_of_their_values():
@@ -251,10 +251,10 @@ def test_treatments_have_bars_of_their_values():
     tree.fit(X, outcome, treatment=["a", "b", "a", "b"], propensity=[0.5] * 4)
     ax = plot_tree(tree, direction="down")
     assert_tidy(ax)
-    told = texts(ax)
-    assert {"leaf 1: a", "leaf 2: b"} == {text for text in told if text.startswith("leaf")}
+    reported = texts(ax)
+    assert {"leaf 1: a", "leaf 2: b"} == {text for text in reported if text.startswith("leaf")}
     for value in tree.leaf_values_.ravel():
-        assert f"{value:.3g}" in told
+        assert f"{value:.3g}" in reported
     assert_tidy(plot_tree(tree, direction="across"))
 
 
@@ -277,7 +277,7 @@ def test_numbers_have_box_plots_on_one_axis():
     assert len({panel.get_xlim() for panel in across.child_axes}) == 1
 
 
-def test_tasks_of_ones_own_are_told_in_words():
+def test_tasks_of_ones_own_are_reported_in_words():
     class SquaredError(Task):
         def statistics(self, X, y):
             return np.column_stack([np.ones(len(y)), y, y**2])
@@ -351,7 +351,7 @@ def test_settings_of_matplotlib_stay(trees):
     assert dict(pyplot.rcParams) == before
 
 
-def test_bad_input_is_told(trees):
+def test_bad_input_is_reported(trees):
     with pytest.raises(TypeError, match=r"plot_tree takes the fitted trees.*; got a list"):
         plot_tree([1])
     with pytest.raises(ValueError, match="direction must be one of"):
@@ -407,8 +407,8 @@ def test_the_work_for_a_long_label_is_bounded(monkeypatch):
         measured.clear()
         plot_tree(OptimalTreeRegressor(max_depth=2).fit(X, np.tile([0.0, 1.0, 5.0], 20)))
         ax = plot_tree(OptimalTreeClassifier(max_depth=2).fit(X, X[site]))
-        told = "".join(texts(ax))
-        assert "…" in told and len(told) < 2000
+        reported = "".join(texts(ax))
+        assert "…" in reported and len(reported) < 2000
         return len(measured)
 
     assert work(5000) <= 1.1 * work(500)
@@ -424,6 +424,6 @@ def test_leaves_without_rows_say_so():
     ax = plot_tree(tree, direction="down")
     assert_tidy(ax)
     assert "no rows" in texts(ax)
-    # The curve of the model alone.
+    # Only the curve of the model.
     assert len(ax.child_axes[1].lines) == 1 and not ax.child_axes[1].collections
     assert_tidy(plot_tree(tree, direction="across"))

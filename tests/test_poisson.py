@@ -1,4 +1,4 @@
-"""Regression trees of counts: least Poisson deviance, a rate per unit of exposure in each leaf."""
+"""Regression trees for counts: least Poisson deviance, and a rate per unit of exposure per leaf."""
 
 import numpy as np
 import pandas as pd

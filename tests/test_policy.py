@@ -1,4 +1,4 @@
-"""``PolicyTree``: estimated rewards, the best of all policies, bad input."""
+"""``PolicyTree``: estimated rewards, the best of all policies, and bad input."""
 
 import itertools
 from fractions import Fraction
@@ -17,7 +17,7 @@ REWARD_ESTIMATES = ["direct", "inverse-propensity", "doubly-robust"]
 
 
 def trial(n=60, n_features=5, n_treatments=3, seed=0):
-    """Features, outcomes, and what is known of the treatments."""
+    """Features, outcomes, and data of the treatments."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, size=(n, n_features)).astype(bool)
     treatment = rng.integers(0, n_treatments, size=n)
@@ -30,7 +30,7 @@ def trial(n=60, n_features=5, n_treatments=3, seed=0):
 
 
 def rewards_by_row(y, known, reward):
-    """The formulas, row by row."""
+    """Rewards by their formulas, row by row."""
     rows = []
     for i, k in enumerate(known["treatment"]):
         v, mu = known["predicted_outcomes"][i], known["propensity"][i]
@@ -173,7 +173,7 @@ def test_to_give_no_row_a_harmful_treatment_is_certified(limit, noise):
     rng = np.random.default_rng(0)
     X, treatment = rng.random((60, 4)) < 0.5, np.repeat([0, 1], 30)
     rewards = np.column_stack([noise * rng.normal(size=60), rng.normal(-2.0, 1.0, 60)])
-    rewards[0, 1] = 1.0  # a single row that gains is not enough
+    rewards[0, 1] = 1.0  # one row with a gain is not enough
     model = PolicyTree(max_depth=2, min_samples_leaf=8, reward="direct", **limit)
     given = {"treatment": treatment, "predicted_outcomes": rewards}
     model.fit(X, rng.normal(size=60), **given)
@@ -205,7 +205,7 @@ def test_the_smallest_policy_is_the_best_treatment_for_all():
 
 
 def best_within(X, rewards, shares):
-    """Value of the best depth-two policy that gives treatment k to at most ``shares[k]``."""
+    """Value of the best policy of depth two that assigns treatment k to at most ``shares[k]``."""
     found = -np.inf
     features = range(X.shape[1])
     for root, yes, no in itertools.product(features, features, features):
@@ -336,8 +336,8 @@ def test_propensity_scores_of_a_trial_need_no_array():
 @pytest.mark.parametrize("capacities", [None, {2: 0.0}], ids=str)
 @pytest.mark.parametrize("unit", [1.0, 1e12, 1e290, 1e-280])
 def test_values_keep_their_digits_beside_far_better_treatments(capacities, unit):
-    # The last treatment is far better for some rows than any policy: shortfalls hide the rest.
-    # Under capacities they have 46 bits.
+    # For some rows the last treatment is far better than any policy, so shortfalls hide other rows.
+    # With capacities they have 46 bits.
     far = 1e3 if capacities else 1e12
     X = [[0], [0], [1], [1]]
     rewards = np.array(
@@ -356,7 +356,7 @@ def test_values_keep_their_digits_beside_far_better_treatments(capacities, unit)
 
 
 def test_a_policy_of_rewards_of_nothing_is_proven_by_those_it_does_not_take():
-    # Without the second treatment all would lose; nothing is gained with it.
+    # Without the second treatment, every policy has a loss; with it, no policy has a gain.
     X, y, treatment = [[0], [0], [1], [1]], [0.1, -0.7, 0.0, 0.0], [0, 0, 1, 1]
     model = PolicyTree(reward="inverse-propensity", max_depth=1, leaf_penalty=0.0)
     model.fit(X, y, treatment=treatment, propensity=[0.3] * 4)

@@ -12,7 +12,7 @@ SHARE = {"a": 0.5, "b": 0.5}
 
 
 def trial(n=400, seed=0):
-    """A trial in which b helps half of the rows, and harms the others."""
+    """A trial in which b helps half of the rows and harms the others."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.normal(size=(n, 3)), columns=["x", "y", "z"])
     arm = rng.choice(["a", "b"], n)
@@ -96,7 +96,7 @@ def test_values_on_other_rows_are_those_of_score(fitted):
 
 
 def test_cross_fitted_values_are_not_those_of_rows_that_chose_the_policy():
-    # Nothing but noise: any policy is worth nothing.
+    # The outcomes are noise, so no policy has a gain.
     values = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -111,7 +111,7 @@ def test_cross_fitted_values_are_not_those_of_rows_that_chose_the_policy():
         values.append((rosy["value"].iloc[0], honest["value"].iloc[0]))
     on_training_rows, cross_fitted = np.mean(values, axis=0)
     assert on_training_rows > 0.3
-    # The error of a mean over 1200 rows is about 0.06.
+    # The error of a mean over 1,200 rows is about 0.06.
     assert abs(cross_fitted) < 0.15
 
 

@@ -1,4 +1,4 @@
-"""Columns as ranks: what fits take from them is what plain comparisons of the numbers give."""
+"""Columns as ranks give the same results as comparisons of the numbers."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ TINY = float(np.finfo(float).smallest_subnormal)
 
 
 def numbers(seed, n):
-    """Columns of numbers of every kind, without missing ones."""
+    """Numeric columns of every kind, without missing values."""
     rng = np.random.default_rng(seed)
     normal = rng.normal(size=n)
     return {
@@ -31,7 +31,7 @@ def numbers(seed, n):
 
 
 def frame(seed, n):
-    """Those columns, some with holes, beside all other kinds."""
+    """The same columns, some with missing values, and columns of all other kinds."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(numbers(seed, n))
     X["holes"] = np.where(rng.random(n) < 0.3, np.nan, X["distinct"])
@@ -62,14 +62,14 @@ def test_strided_and_missing_numbers_are_ranked():
 
 
 def linear_quantiles(distinct, count, probability):
-    """As ``numpy.quantile`` of the repeated values, in the last digit, too."""
+    """As ``numpy.quantile`` of the repeated values, to the last digit."""
     end = np.cumsum(count)
     position = (end[-1] - 1) * probability
     index = np.minimum(np.searchsorted(end, position, side="right"), len(end) - 1)
     low, high = distinct[index], distinct[np.minimum(index + 1, len(end) - 1)]
     share_low = np.minimum(end[index] - position, 1.0)
     share_high = 1.0 - share_low
-    # Halves where the distance of the two is beyond the largest number.
+    # Halve first if the distance of the two values would overflow.
     scale = np.where(np.isfinite(high - low), 1.0, 0.5)
     step = high * scale - low * scale
     near = np.where(

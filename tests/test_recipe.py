@@ -1,4 +1,4 @@
-"""The recipe for a new objective, followed to the letter."""
+"""The recipe for a new objective works step by step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [
 
 
 def steps() -> list[tuple[str, str | None, str]]:
-    """File, line after which, and text of every step."""
+    """File, preceding line, and text of every step."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```rust\n// (.*?)\n(.*?)```", text, re.DOTALL)
     found = []

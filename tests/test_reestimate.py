@@ -1,4 +1,4 @@
-"""``reestimate``: the same questions, leaves of other rows."""
+"""``reestimate``: the same splits with leaves from other rows."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ every = pytest.mark.parametrize("name", EVERY)
 
 
 def halves(name):
-    """A tree of the first rows, and all the others: large leaves have some of these, too."""
+    """A tree of the first rows, and the other rows, some of which are in every large leaf."""
     subject = EVERY[name]
     study = subject.study(n=160)
     first, other = study.take(np.arange(80)), study.take(np.arange(80, 160))
@@ -77,10 +77,10 @@ def test_nothing_is_claimed_of_the_other_rows(name):
         first.lower_bound,
     )
     assert structure.n_samples == first.n_samples
-    told = honest.describe()
-    assert "honest estimation" in told
-    assert f"on {first.n_samples} other rows" in " ".join(told.split())
-    assert first.sentence in " ".join(told.split())
+    reported = honest.describe()
+    assert "honest estimation" in reported
+    assert f"on {first.n_samples} other rows" in " ".join(reported.split())
+    assert first.sentence in " ".join(reported.split())
     assert "nothing is proven on these rows" in tree_text(honest, "rows")
 
 
@@ -177,16 +177,16 @@ def test_trees_without_yes_no_questions_or_with_tasks_of_code_have_none():
 
 
 @pytest.mark.parametrize(
-    ("fact", "value", "told"),
+    ("fact", "value", "reported"),
     [
         ("structure_status", "trained", "structure_status is 'trained'"),
         ("structure_objective", "low", "structure_objective is no number"),
     ],
 )
-def test_a_file_that_tells_no_structure_is_refused(fact, value, told):
+def test_a_file_that_tells_no_structure_is_refused(fact, value, reported):
     tree, first, _ = halves("OptimalTreeRegressor")
     text = dumps(tree.reestimate(first.X, first.y))
-    with pytest.raises(ModelFormatError, match=told):
+    with pytest.raises(ModelFormatError, match=reported):
         loads(changed(text, {("certificate", "facts", fact): value}))
     bare = {"structure_status": "optimal"}
     with pytest.raises(ModelFormatError, match="structure_objective is missing"):

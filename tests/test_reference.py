@@ -1,4 +1,4 @@
-"""Reference models: their losses, and what a search that trusts them still proves."""
+"""Reference models: their losses, and what a search that uses them proves."""
 
 import logging
 import re
@@ -98,7 +98,7 @@ def test_a_search_with_a_forest_keeps_its_guarantee(forest, weight):
     excess = model.objective_value_ - best.objective_value_
     assert -1e-12 <= excess <= model.guarantee_ <= model.reference_loss_
     assert model.guarantee_ == min(model.gap_, model.reference_loss_)
-    # The bound does not lean on the reference.
+    # The bound does not depend on the reference model.
     assert model.lower_bound_ <= best.objective_value_ + 1e-12
     assert best.reference_loss_ is None and best.guarantee_ == best.gap_
 

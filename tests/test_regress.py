@@ -1,4 +1,4 @@
-"""``OptimalTreeRegressor``: squared error against every tree, weights, sizes, bad input."""
+"""``OptimalTreeRegressor``: squared error compared with every tree, weights, sizes, bad input."""
 
 import subprocess
 import sys

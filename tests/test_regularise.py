@@ -24,7 +24,7 @@ TREES = (OptimalSurvivalTree, GreedySurvivalTree)
 
 @pytest.fixture(scope="module")
 def data():
-    """Few rows, of which 30 have an event; the first column tells the censored apart."""
+    """Few rows, 30 of which have an event. The first column separates the censored rows."""
     rng = np.random.default_rng(0)
     X = rng.random((90, 4)) < 0.4
     event = np.zeros(90, dtype=bool)
@@ -167,29 +167,29 @@ def test_brier_has_no_prior(data):
 def test_what_was_fitted_survives_saving_and_other_parameters(tree, data):
     X, _ = data
     model = tree(prior="auto", min_events_leaf="auto").fit(*data)
-    text, told, risk = dumps(model), model.describe(), model.predict(X)
+    text, reported, risk = dumps(model), model.describe(), model.predict(X)
     model.set_params(prior=0.0, min_events_leaf=None)
-    assert dumps(model) == text and model.describe() == told
+    assert dumps(model) == text and model.describe() == reported
     again = loads(text)
     assert (again.prior_, again.min_events_leaf_) == (10.0, 5)
-    assert dumps(again) == text and again.describe() == told
+    assert dumps(again) == text and again.describe() == reported
     assert np.array_equal(again.predict(X), risk)
 
 
 @pytest.mark.parametrize("tree", TREES)
 def test_the_description_names_prior_and_sizes(tree, data):
     model = tree(prior=3, min_events_leaf=4, min_samples_leaf=0.05).fit(*data)
-    told = " ".join(model.describe().split())
+    reported = " ".join(model.describe().split())
     for text in (
         "at least 5% of the training rows in each leaf",
         "at least 4 training events in each leaf",
         "with a prior of 3 pseudo-events at the baseline hazard in every leaf",
     ):
-        assert text in told
+        assert text in reported
 
 
 def cause_of_death(n=400):
-    """Survivors have no cause: the column gives the outcome away."""
+    """Rows of survivors have no cause, so the column reveals the outcome."""
     rng = np.random.default_rng(5)
     time = rng.exponential(10.0, n)
     event = rng.random(n) < 0.5
@@ -219,8 +219,8 @@ def test_a_minimum_of_ones_own_is_kept(Tree):
 @pytest.mark.parametrize("tree", TREES)
 def test_the_defaults_are_five_events_and_ten_pseudo_events(tree):
     gbsg2 = datasets.load("gbsg2")
-    told = {"min_events_leaf": 5, "prior": 10, "shrinkage": 0}
-    model, same = (tree(**given).fit(gbsg2.X, gbsg2.y) for given in ({}, told))
+    reported = {"min_events_leaf": 5, "prior": 10, "shrinkage": 0}
+    model, same = (tree(**given).fit(gbsg2.X, gbsg2.y) for given in ({}, reported))
     assert (model.min_events_leaf_, model.prior_, model.shrinkage_) == (5, 10.0, 0.0)
     assert model.objective_value_ == same.objective_value_
     assert np.array_equal(model.apply(gbsg2.X), same.apply(gbsg2.X))
@@ -230,9 +230,10 @@ def test_the_defaults_are_five_events_and_ten_pseudo_events(tree):
 
 
 def test_the_defaults_by_brier_score_are_five_events_and_twenty_pseudo_rows(data):
-    told = {"min_events_leaf": 5, "prior": 0, "shrinkage": 20}
+    reported = {"min_events_leaf": 5, "prior": 0, "shrinkage": 20}
     model, same, papers = (
-        OptimalSurvivalTree(objective="brier", **given).fit(*data) for given in ({}, told, PAPERS)
+        OptimalSurvivalTree(objective="brier", **given).fit(*data)
+        for given in ({}, reported, PAPERS)
     )
     assert (model.min_events_leaf_, model.prior_, model.shrinkage_) == (5, 0.0, 20.0)
     assert model.objective_value_ == same.objective_value_ > papers.objective_value_

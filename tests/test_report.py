@@ -1,4 +1,4 @@
-"""The HTML report: complete, self-contained, escaped, and true to the fitted tree."""
+"""The HTML report is complete, self-contained and escaped, and agrees with the fitted tree."""
 
 import dataclasses
 import json
@@ -42,7 +42,7 @@ def part(page, begin, end):
 
 
 def heights(path):
-    """Places at which a path of relative steps is: pairs (x, y)."""
+    """Points of a path with relative steps, as pairs (x, y)."""
     x, y = map(float, re.match(r"M([\d.]+) ([\d.]+)", path).groups())
     found = [(x, y)]
     for move, amount in re.findall(r"([hv])(-?[\d.]+)", path):
@@ -52,7 +52,7 @@ def heights(path):
 
 
 def axes(chart):
-    """Left, top, bottom and right end of the axes of a chart."""
+    """Left, top, bottom and right ends of the axes of a chart."""
     corners = re.search(r'class="axis" d="M([\d.]+) ([\d.]+)V([\d.]+)H([\d.]+)"', chart)
     return [float(corner) for corner in corners.groups()]
 
@@ -104,7 +104,7 @@ def test_without_script_the_page_is_complete(tree):
     page = html_report(tree)
     still = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     parsed = Page(still)
-    # What only a script can use is hidden, the rest folds by itself.
+    # Elements that need a script are hidden; other parts fold without one.
     (tools,) = parsed.having("tools")
     (form,) = (attrs for tag, attrs in parsed.tags if tag == "form")
     assert "hidden" in tools and "hidden" in form
@@ -112,11 +112,11 @@ def test_without_script_the_page_is_complete(tree):
     assert [int(a["data-leaf"]) for a in leaves] == tree.tree_.leaves.tolist()
     splits = [a for tag, a in parsed.tags if tag == "details" and a.get("class") == "split"]
     assert len(splits) == tree.n_leaves_ - 1 and all("open" in a for a in splits)
-    # The outline: under a leaf its curve with band, rule, facts and numbers at risk.
+    # In the outline, each leaf has its curve with a band, its rule, its facts and numbers at risk.
     for leaf, rule in zip(tree.leaf_statistics_, leaf_rules(tree), strict=True):
         card = part(still, f'<details class="leaf" data-leaf="{leaf.node}">', "</details>")
         assert rule_text(rule).replace("<", "&lt;").replace(">", "&gt;") in card
-        assert card.count('class="band"') == 2  # in the summary and in full
+        assert card.count('class="band"') == 2  # once in the summary and once in full
         assert f">{leaf.n_samples}</text>" in card  # at risk at 0
 
 
@@ -140,7 +140,7 @@ def test_curves_are_those_of_the_estimator(tree):
     for leaf, line in zip(tree.leaf_statistics_, lines, strict=True):
         x, y = heights(line)[-1]
         survival = np.exp(-leaf.theta * tree.baseline_.cumulative_hazard[-1])
-        # Places are rounded to a tenth.
+        # Coordinates are rounded to a tenth.
         assert y == pytest.approx(bottom - (bottom - top) * survival, abs=0.051)
         assert x == pytest.approx(right, abs=0.051) and x > left
 
@@ -185,7 +185,7 @@ def test_a_tree_by_brier_score_is_drawn_with_its_fitted_curves(veterans):
     assert "integrated Brier score" in page.words
     drawn = [a["d"] for a in page.having("estimate")]
     dashed = [a["d"] for a in page.having("model")]
-    # In the diagram, in the outline and by itself; the estimate also behind the curves of all.
+    # In the diagram, in the outline and in its own chart; the estimate also behind all curves.
     assert (len(drawn), len(dashed)) == (4 * model.n_leaves_, 3 * model.n_leaves_)
     assert not set(drawn) & set(dashed)
 
@@ -219,7 +219,7 @@ def test_a_single_leaf_and_one_time_can_be_drawn():
 
 
 def boxes(page):
-    """Boxes of the diagram: left, top, width, height of every node."""
+    """Boxes of the diagram: left, top, width and height of every node."""
     svg = part(page, '<svg class="diagram"', "</svg>")
     pattern = (
         r'data-node="(\d+)"[^>]*transform="translate\(([-\d.]+) ([-\d.]+)\)">\s*<title>.*?</title>'
@@ -244,7 +244,7 @@ def test_boxes_of_a_full_tree_do_not_touch(depth):
         assert beside or below
 
 
-def test_long_names_are_broken_into_lines_and_told_in_full():
+def test_long_names_are_broken_into_lines_and_reported_in_full():
     name = "a_column_with_a_very_long_name_" * 4
     frame = pd.DataFrame({name: np.arange(40.0)})
     tree = OptimalTreeRegressor(max_depth=1).fit(frame, np.arange(40.0) > 20)
@@ -254,11 +254,13 @@ def test_long_names_are_broken_into_lines_and_told_in_full():
     assert f"<title>{title}</title>" in page
     split = part(page, '<g class="node split"', "</g>")
     lines = re.findall(r'<text class="title"[^>]*>([^<]*)</text>', split)
-    told = "".join(lines)
-    # What is left out stands in the middle: the condition is there.
+    reported = "".join(lines)
+    # The omitted text is in the middle, and the condition is shown.
     assert len(lines) == 4 and all(len(line) < 30 for line in lines)
-    assert told.startswith("a_column_with_") and "…" in told
-    assert told.replace(" ", "").endswith(question.partition("<")[2].replace(" ", "").lstrip("="))
+    assert reported.startswith("a_column_with_") and "…" in reported
+    assert reported.replace(" ", "").endswith(
+        question.partition("<")[2].replace(" ", "").lstrip("=")
+    )
 
 
 def reopened(tree, **changes):
@@ -293,7 +295,7 @@ def test_lines_hold_as_much_as_fits(most):
         lines = ruler.Ruler().wrap(text, 60.0, 10.0, most=most)
         assert len(lines) <= most
         assert all(ruler.Ruler().width(line, 10.0) <= 60 for line in lines)
-        # One more character is one too many.
+        # With one more character it is too long.
         kept = sum(map(len, lines))
         assert ruler.Ruler().width("".join(lines), 10.0) > 60 * most / 2 or kept == len(text)
 
@@ -305,8 +307,8 @@ def test_an_unproven_tree_is_not_called_optimal(tree):
     assert dict(numbers)["gap"].startswith("0.25 (")
     page = Page(html_report(found))
     assert page.having("open") and not page.having("proven")
-    told = "the best tree found so far, not proven optimal among trees over these 30 binary"
-    assert f"Stopped at the time limit: {told} features." in page.words
+    reported = "the best tree found so far, not proven optimal among trees over these 30 binary"
+    assert f"Stopped at the time limit: {reported} features." in page.words
     assert "ime_limit" not in page.words.partition("Text for a methods section")[0].replace(
         "time_limit None", ""
     )
@@ -500,7 +502,7 @@ def test_survival_is_compared_at_every_time_and_without_limits_where_nothing_hap
     assert section.count('<svg class="scatter"') == 3
     for time in ("0.5", "60", "120"):
         assert f">predicted survival at {time}</text>" in section
-    # Nobody has died before day 1: there is no interval.
+    # Nobody has died before day 1, so there is no interval.
     assert "1 (1 to 1)" not in page and ">1</td>" in section
 
 
@@ -566,7 +568,7 @@ def test_the_page_is_written_completely_or_not_at_all(tree, tmp_path):
 def test_many_rows_and_leaves_make_a_page_of_less_than_a_megabyte():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50_000, 5))
-    # Evenly spread, so that every pixel of every curve has a step.
+    # Times are spread evenly, so that every pixel of every curve has a step.
     time = rng.random(50_000) ** np.exp(-(X[:, 0] + np.abs(X[:, 1]) + X[:, 2] * (X[:, 3] > 0)))
     tree = GreedySurvivalTree(max_depth=4, encoder=None).fit(X, (rng.random(50_000) < 0.6, time))
     assert tree.n_leaves_ == 16

@@ -1,4 +1,4 @@
-"""The report in headless Chromium: the form finds the leaf that ``apply`` says, all is linked."""
+"""The report in headless Chromium: the form finds the same leaf as ``apply``, and links work."""
 
 import json
 from html import escape
@@ -22,7 +22,7 @@ from bristlecone.report._case import case
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 
-# Fills the form row by row, as a reader does, and collects what it answers.
+# Fills in the form row by row, as a reader does, and collects its answers.
 FILL = """
 const fields = [...document.querySelectorAll("#case .field")];
 const result = rows.map((row) => {
@@ -50,23 +50,23 @@ const result = rows.map((row) => {
 
 
 def entries(tree, frame):
-    """Every row as what is put into the fields of the form."""
+    """Every row as texts for the fields of the form."""
     columns = {schema.name: schema for schema in getattr(tree.encoder_, "columns_", [])}
     rows = []
     for _, row in frame.iterrows():
-        told = []
+        reported = []
         for field in case(tree).fields:
             value = row[field.name]
             if pd.isna(value):
-                told.append("missing")
+                reported.append("missing")
             elif field.kind == "category":
                 levels = columns[field.name].levels
-                told.append(str(levels.index(value)) if value in levels else "unknown")
+                reported.append(str(levels.index(value)) if value in levels else "unknown")
             elif field.kind == "flag":
-                told.append("yes" if value else "no")
+                reported.append("yes" if value else "no")
             else:
-                told.append(repr(float(value)))
-        rows.append(told)
+                reported.append(repr(float(value)))
+        rows.append(reported)
     return rows
 
 
@@ -76,7 +76,7 @@ def filled(tree, frame, folder):
 
 
 def study(n, seed):
-    """Odd names, floats with all their digits, flags, categories, gaps, rare levels."""
+    """Odd names, floats with all digits, flags, categories, missing values and rare levels."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -105,7 +105,7 @@ def test_a_case_reaches_the_leaf_that_apply_says(missing, tmp_path):
     tree = GreedySurvivalTree(encoder=encoder, max_depth=5, min_events_leaf=5).fit(frame, y)
     other, _ = study(90, 2)
     other.loc[::7, "stage {{ 1 }}"] = "never seen"
-    # On the thresholds themselves, and one float beside them.
+    # On the thresholds, and one float next to them.
     cuts = tree.tree_.threshold[~tree.tree_.is_leaf]
     columns = tree.tree_.column[~tree.tree_.is_leaf]
     edges = other.iloc[np.arange(3 * len(cuts)) % len(other)].reset_index(drop=True)
@@ -118,10 +118,10 @@ def test_a_case_reaches_the_leaf_that_apply_says(missing, tmp_path):
         if other[name].dtype.kind == "f":
             edges[name] = edges[name].astype(float)
     rows = pd.concat([frame[:100], other], ignore_index=True)
-    told = filled(tree, rows, tmp_path) + filled(tree, edges, tmp_path)
+    reported = filled(tree, rows, tmp_path) + filled(tree, edges, tmp_path)
     expected = [*tree.apply(rows).tolist(), *tree.apply(edges).tolist()]
-    assert [one["leaf"] for one in told] == expected
-    assert [one["lit"] for one in told] == [[leaf] for leaf in expected]
+    assert [one["leaf"] for one in reported] == expected
+    assert [one["lit"] for one in reported] == [[leaf] for leaf in expected]
     assert len(set(expected)) == tree.n_leaves_
 
 
@@ -138,9 +138,9 @@ def test_a_soft_tree_gives_the_probabilities_of_its_leaves(tmp_path):
     tree = SoftSurvivalTree(depth=2, n_restarts=1, random_state=0).fit(frame, y)
     other, _ = study(60, 4)
     other.loc[::7, "stage {{ 1 }}"] = "never seen"
-    told = filled(tree, other, tmp_path)
-    assert [one["leaf"] for one in told] == tree.apply(other).tolist()
-    chances = np.array([one["chances"] for one in told])
+    reported = filled(tree, other, tmp_path)
+    assert [one["leaf"] for one in reported] == tree.apply(other).tolist()
+    chances = np.array([one["chances"] for one in reported])
     np.testing.assert_allclose(chances, tree.predict_proba_leaf(other), rtol=1e-12, atol=1e-300)
 
 
@@ -164,12 +164,12 @@ def test_a_form_half_filled_says_what_is_next(page, tmp_path):
     const { case: leaf } = document.documentElement.dataset;
     const result = { before, next: next.trim(), between, warned, leaf };
     """
-    told = run(page, script, tmp_path)
-    assert "Begin with pnodes" in told["before"]
-    assert "pnodes <= 3: yes" in told["between"]
-    assert told["next"].startswith("progrec")
-    assert told["warned"]
-    assert "leaf" not in told
+    reported = run(page, script, tmp_path)
+    assert "Begin with pnodes" in reported["before"]
+    assert "pnodes <= 3: yes" in reported["between"]
+    assert reported["next"].startswith("progrec")
+    assert reported["warned"]
+    assert "leaf" not in reported
 
 
 def test_pointing_at_a_leaf_lights_it_everywhere(page, tmp_path):
@@ -186,14 +186,14 @@ def test_pointing_at_a_leaf_lights_it_everywhere(page, tmp_path):
     const fromCurve = lit();
     const result = { fromTable, after, fromCurve, detail };
     """
-    told = run(page, script, tmp_path)
+    reported = run(page, script, tmp_path)
     kinds = {"details", "g", "li", "tr"}
-    for lit, leaf in ((told["fromTable"], "4"), (told["fromCurve"], "6")):
+    for lit, leaf in ((reported["fromTable"], "4"), (reported["fromCurve"], "6")):
         assert {kind for kind, _ in lit} == kinds
         assert {at for _, at in lit} == {leaf}
         assert len(lit) == 6  # diagram, outline, curve, numbers at risk, legend, table
-    assert told["after"] == []
-    assert told["detail"].strip().startswith("Leaf 4")
+    assert reported["after"] == []
+    assert reported["detail"].strip().startswith("Leaf 4")
 
 
 def test_the_keyboard_moves_folds_and_chooses(page, tmp_path):
@@ -234,15 +234,15 @@ def test_the_keyboard_moves_folds_and_chooses(page, tmp_path):
       stops, path, all, folded, expanded, unfolded, chosen, roles, least, most, zoomed, fits,
     };
     """
-    told = run(page, script, tmp_path)
-    assert told["stops"] == 1
-    assert told["path"] == [0, 1, 2, 3, 2, 14, 0]
-    assert (told["all"], told["folded"], told["unfolded"]) == (15, 1, 15)
-    assert told["expanded"] == "false"
-    assert told["chosen"] == "14"
-    assert told["roles"] == ["tree", "treeitem"]
-    assert (told["least"], told["most"], told["fits"]) == (3, 15, True)
-    assert told["zoomed"] > 1
+    reported = run(page, script, tmp_path)
+    assert reported["stops"] == 1
+    assert reported["path"] == [0, 1, 2, 3, 2, 14, 0]
+    assert (reported["all"], reported["folded"], reported["unfolded"]) == (15, 1, 15)
+    assert reported["expanded"] == "false"
+    assert reported["chosen"] == "14"
+    assert reported["roles"] == ["tree", "treeitem"]
+    assert (reported["least"], reported["most"], reported["fits"]) == (3, 15, True)
+    assert reported["zoomed"] > 1
 
 
 def test_the_leaf_table_sorts_both_ways_with_unknown_values_last(page, tmp_path):
@@ -257,15 +257,15 @@ def test_the_leaf_table_sorts_both_ways_with_unknown_values_last(page, tmp_path)
     const down = order(), sorted = heads[at].parentElement.getAttribute("aria-sort");
     const result = { up, down, sorted };
     """
-    told = run(page, script, tmp_path)
-    up = [float(key) for key in told["up"]]
+    reported = run(page, script, tmp_path)
+    up = [float(key) for key in reported["up"]]
     assert up == sorted(up)
-    assert [float(key) for key in told["down"]] == sorted(up, reverse=True)
-    assert told["sorted"] == "descending"
+    assert [float(key) for key in reported["down"]] == sorted(up, reverse=True)
+    assert reported["sorted"] == "descending"
 
 
 def framed(page, width, script, folder):
-    """Result of a script on ``page``, a document laid out in a frame of its width.
+    """Result of a script on ``page``, a document in a frame of its width.
 
     Windows are at least 500 pixels wide.
     """
@@ -293,15 +293,15 @@ def test_no_label_of_the_curves_is_cut_off_or_meets_another(width, page, tmp_pat
     const shown = [...chart.querySelectorAll("text")].filter((one) => one.getClientRects().length);
     const result = { chart: box(chart), labels: shown.map((one) => [one.textContent, box(one)]) };
     """
-    told = framed(page, width, script, tmp_path)
-    left, top, right, bottom = told["chart"]
-    labels = [(text, box) for text, box in told["labels"] if text != "survival"]
+    reported = framed(page, width, script, tmp_path)
+    left, top, right, bottom = reported["chart"]
+    labels = [(text, box) for text, box in reported["labels"] if text != "survival"]
     assert {"0.25", "1", "time"} <= {text for text, _ in labels}
     for k, (text, box) in enumerate(labels):
         assert left <= box[0] and box[2] <= right and top - 1 <= box[1] and box[3] <= bottom, text
         for other, beside in labels[:k]:
             apart_x = box[0] >= beside[2] or beside[0] >= box[2]
-            # Lines of text have air above and below their letters.
+            # Lines of text have space above and below their letters.
             apart_y = box[1] >= beside[3] - 4 or beside[1] >= box[3] - 4
             assert apart_x or apart_y, (text, other)
 
@@ -322,5 +322,5 @@ def test_no_page_scrolls_sideways(width, tmp_path):
         const { scrollWidth, clientWidth } = page.documentElement;
         const result = { scrollWidth, clientWidth };
         """
-        told = framed(page, width, script, tmp_path)
-        assert told["scrollWidth"] <= told["clientWidth"]
+        reported = framed(page, width, script, tmp_path)
+        assert reported["scrollWidth"] <= reported["clientWidth"]

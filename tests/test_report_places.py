@@ -1,4 +1,4 @@
-"""The report from the command line and in notebooks, and what there is without Jinja2."""
+"""The report from the command line, in notebooks, and without Jinja2."""
 
 import re
 import sys
@@ -90,7 +90,7 @@ def test_notebooks_show_the_tree_its_leaves_and_the_proof(tree):
     assert "Optimal among trees over these 30 binary features." in page.words
     for rule in leaf_rules(tree):
         assert rule_text(rule) in page.text
-    # Two outputs on one page do not collide, and nothing needs a script.
+    # Two outputs on one page do not conflict, and nothing needs a script.
     assert not [attrs for _, attrs in page.tags if "id" in attrs]
     assert "script" not in {tag for tag, _ in page.tags}
     styles = re.sub(r"/\*.*?\*/", "", "".join(page.raw), flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""Estimated rewards: cross-fitting, scores of censored outcomes, overlap, bad input."""
+"""Estimated rewards: cross-fitting, scores of censored outcomes, overlap, and bad input."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ TAU = 5.0
 
 
 def observed(n, seed):
-    """Rows whose treatment depends on x0, with the expected outcome under each of three."""
+    """Rows whose treatment depends on x0, with expected outcomes for three treatments."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     odds = np.exp(np.column_stack([0 * X[:, 0], 0.8 * X[:, 0], -0.5 * X[:, 1]]))
@@ -28,14 +28,14 @@ def observed(n, seed):
 
 
 def study(n=2000, seed=0):
-    """Confounded numbers."""
+    """Confounded numeric outcomes."""
     rng, X, share, arm = observed(n, seed)
     mean = X[:, [0]] + np.column_stack([0 * X[:, 0], 1.0 * (X[:, 1] > 0), 0.4 + 0 * X[:, 0]])
     return X, mean[np.arange(n), arm] + rng.normal(size=n), arm, mean, share
 
 
 def trial(n=2000, seed=0):
-    """Confounded lifetimes, censored more often where they are short; means and survival."""
+    """Confounded lifetimes with more censoring of short ones, with their means and survival."""
     rng, X, _, arm = observed(n, seed)
     effect = np.column_stack([0 * X[:, 0], -0.5 + 1.0 * (X[:, 1] > 0), -0.3 + 0 * X[:, 0]])
     rate = 0.2 * np.exp(0.7 * X[:, [0]] + effect)
@@ -46,7 +46,7 @@ def trial(n=2000, seed=0):
 
 
 def off(rewards, true):
-    """Errors of the mean rewards, in standard errors."""
+    """Errors of the mean rewards, in units of their standard errors."""
     difference = rewards - true
     return difference.mean(axis=0) / (difference.std(axis=0) / np.sqrt(len(true)))
 
@@ -161,7 +161,7 @@ def test_classifiers_of_zero_and_one_predict_their_share():
 
 
 def slowly(lives, grid, survival, uncensored, estimand, horizon):
-    """The residual of every row, in loops over the times, from the definition."""
+    """The residual of every row, in loops over the times, by its definition."""
     found = []
     for event, time, S, G in zip(lives.event, lives.time, survival, uncensored, strict=True):
         total = []
@@ -189,7 +189,7 @@ def test_residuals_are_those_of_the_definition(estimand):
     found = residuals(lives, of, survival, uncensored)
     expected = slowly(lives, of.grid, survival, uncensored, estimand, 3.25)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-    # The estimand of a step curve: its area, or its value.
+    # The estimand of a step curve: its area or its value.
     area = [0.5 * 1.0]
     steps = np.concatenate([[0.0], of.grid, [3.25]])
     heights = np.column_stack([np.ones(40), survival])
@@ -200,14 +200,14 @@ def test_residuals_are_those_of_the_definition(estimand):
 
 @pytest.mark.parametrize("estimand", ["restricted-mean", "survival"])
 def test_without_covariates_the_scores_are_those_of_kaplan_and_meier(estimand):
-    # Of one treatment and curves of Kaplan and Meier for all rows, the mean of the scores is the
-    # estimate of Kaplan and Meier itself: residuals sum to zero.
+    # With one treatment and Kaplan-Meier curves for all rows, the mean of the scores is the
+    # Kaplan-Meier estimate itself, because residuals sum to zero.
     rng = np.random.default_rng(3)
     time, event = rng.integers(1, 12, 200).astype(float), rng.random(200) < 0.5
     lives = Lives.until(event, time, 8.0)
     of = Estimand.of(lives, estimand)
     curve = kaplan_meier((event, time))
-    # Events come before censoring at the same time.
+    # At equal times, events come before censoring.
     at_risk = np.array([(time > t).sum() + (~event & (time == t)).sum() for t in range(12)])
     left = np.cumprod([1 - (~event & (time == t)).sum() / max(at_risk[t], 1) for t in range(12)])
     before = np.array([left[int(t) - 1] for t in of.grid])

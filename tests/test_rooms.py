@@ -1,4 +1,4 @@
-"""The structure of the package: which room may know which other."""
+"""The structure of the package: which package may import which other."""
 
 import ast
 import subprocess
@@ -11,7 +11,7 @@ from bristlecone._view.fitted import FittedTree
 
 PACKAGE = Path(bristlecone.__file__).parent
 
-# From the top of the house down: a room imports from those below it alone.
+# From top to bottom: a package imports only from those below it.
 ROOMS = (
     "__main__",
     "_cli",
@@ -57,7 +57,7 @@ def modules():
 
 
 def imports():
-    """(module, imported module, imported name) of every import, those for types included."""
+    """(module, imported module, imported name) of every import, including those for types."""
     for name, tree in modules():
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bristlecone"):
@@ -91,7 +91,7 @@ def test_imports_run_downwards():
 def test_no_room_uses_what_another_keeps_to_itself():
     for module, imported, name in imports():
         if room(module) != room(imported, name):
-            # Modules of inner rooms have an underscore for the user; their names have none.
+            # Private packages have an underscore; names in them have none.
             hidden = name.startswith("_") and name not in (*ROOMS, "__version__")
             assert not hidden, f"{module} imports {name} of {imported}"
 
@@ -106,8 +106,8 @@ def private(tree):
 
 
 def test_no_room_uses_private_names_of_objects_of_another():
-    # What Python itself writes with an underscore, and what rooms share of public objects, which
-    # users see without it.
+    # Python's own names with an underscore, and those that packages share of public objects, which
+    # would be public without it.
     allowed = {"_replace", "_asdict", "_fields", "_exit", "_from_record", "_to_record"}
     allowed |= {name for name in vars(FittedTree) if name.startswith("_")}
     own = {}
@@ -124,7 +124,7 @@ def test_no_room_uses_private_names_of_objects_of_another():
 
 
 def test_pandas_is_imported_when_first_needed():
-    # Not asked of a fit: scikit-learn imports pandas itself.
+    # Not checked for a fit, because scikit-learn imports pandas.
     program = "import sys, bristlecone; sys.exit('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
     for module, tree in modules():

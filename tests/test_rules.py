@@ -1,4 +1,4 @@
-"""Paths in words: merged per column, exact about whole numbers, levels and missing values."""
+"""Paths in words: merged per column, exact for whole numbers, levels and missing values."""
 
 import numpy as np
 import pandas as pd
@@ -63,7 +63,7 @@ def test_cuts_of_a_column_are_merged(path, expected):
         ([(60.5, False)], "nodes >= 61"),
         ([(8.5, True), (3.5, False)], "4 <= nodes <= 8"),
         ([(3.5, False), (4.5, True)], "nodes = 4"),
-        # A cut midway between -3 and 0.
+        # A threshold midway between -3 and 0.
         ([(-1.5, True)], "nodes <= -2"),
         ([(-1.5, False)], "nodes >= -1"),
     ],
@@ -94,7 +94,7 @@ def test_conditions_come_in_the_order_of_the_path():
         ([(at_most(8.5, missing=True), False)], "nodes > 8.5"),
         ([(at_most(8.5, missing=False), True)], "nodes <= 8.5"),
         ([(at_most(8.5, missing=False), False)], "nodes > 8.5 (or missing)"),
-        # A mean of 5 lies between the cuts.
+        # The mean, 5, is between the thresholds.
         (
             [(at_most(8.5, missing=True), True), (at_most(3.5, missing=False), False)],
             "3.5 < nodes <= 8.5 (or missing)",
@@ -154,7 +154,7 @@ def test_questions_of_the_encoder_of_the_package():
     encoder = BinaryEncoder().fit(X)
     asked = questions(encoder)
     assert len(asked) == encoder.n_features_out_
-    # Features that repeat an earlier one are left out by the encoder.
+    # The encoder drops features that repeat an earlier one.
     lines = list_questions(asked)
     assert lines[0] == "nodes <= 1, 3, 6"
     assert not any(question.whole for question in asked if question.column == "size")
@@ -183,7 +183,7 @@ def test_a_column_with_two_cuts_between_the_same_whole_numbers_keeps_its_cuts():
 
 
 def holds(rule, frame):
-    """Whether rows satisfy the conditions of a leaf, read from the text."""
+    """Whether rows satisfy the conditions of a leaf, by the text."""
     answer = np.ones(len(frame), dtype=bool)
     for part in rule:
         if part.startswith("not in {", part.find(" ") + 1):

@@ -1,4 +1,4 @@
-"""``fit_partitions``: the same tree, objective, bound and leaves as one frame gives."""
+"""``fit_partitions``: the same tree, objective, bound and leaves as with one frame."""
 
 import warnings
 
@@ -75,21 +75,21 @@ FEATURES = ["age", "dose", "stage", "flag", "same", "grade", "constant"]
 
 
 def cut(table, seed, columns):
-    """The columns of a table in random pieces, which may have no rows, in any order."""
+    """A table in random pieces, some of which may be empty, in any order."""
     rng = np.random.default_rng(seed)
     ends = np.sort(rng.integers(0, len(table) + 1, 5))
     bounds = zip([0, *ends], [*ends, len(table)], strict=True)
     pieces = [table[columns].iloc[start:end] for start, end in bounds]
-    # The first piece has rows: a table of none is another error.
+    # The first piece has rows, because an empty table is another error.
     pieces = [pieces[k] for k in rng.permutation(len(pieces))]
     return sorted(pieces, key=lambda piece: not len(piece))
 
 
 def same(got, whole, table, *, exact=True):
-    """Everything that a fit gives is the same."""
+    """Assert that all results of two fits are the same."""
     assert got.encoder_.to_dict() == whole.encoder_.to_dict()
     assert got.status_ == whole.status_ == "optimal"
-    # The order of the rows may change the last digits of sums of weights, and with them the bound,
+    # The order of rows may change the last digits of sums of weights and so the bound,
     # which allows for these digits.
     objective, bound = (0.0, 0.0) if exact else (1e-13, 1e-11)
     assert got.objective_value_ == pytest.approx(whole.objective_value_, rel=objective, abs=0)

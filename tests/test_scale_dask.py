@@ -1,4 +1,4 @@
-"""Partitions on a cluster of Dask with two worker processes, one of which is killed."""
+"""Partitions on a Dask cluster with two worker processes, one of which is killed."""
 
 import os
 import signal
@@ -87,7 +87,7 @@ def test_tree_of_a_cluster_is_that_of_one_frame(client, table, whole):
     ):
         assert np.array_equal(got.compute().to_numpy(), expected)
         assert np.array_equal(got.compute().index, frame.index.compute())
-    # Without Dask as ever.
+    # Without Dask, as before.
     assert np.array_equal(tree.predict(table), whole.predict(table))
 
 
@@ -176,7 +176,7 @@ def test_dask_frame_without_a_cluster(table, whole):
     tree = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder(n_thresholds=4))
     result = []
 
-    def fit():  # a thread of its own has no current client
+    def fit():  # a new thread has no current client
         result.append(fit_partitions(tree, frame, n_jobs=2))
 
     thread = threading.Thread(target=fit)

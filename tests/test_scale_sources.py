@@ -1,4 +1,4 @@
-"""Forms in which partitions come, and what is wrong with them."""
+"""Accepted forms of partitions, and errors in them."""
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,7 @@ def folder(table, tmp_path_factory):
 
 
 class Stream:
-    """Arrow data that can be read several times, and nothing else."""
+    """An object that is only Arrow data that can be read several times."""
 
     def __init__(self, table):
         self._table = pa.Table.from_pandas(table, preserve_index=False)
@@ -150,7 +150,7 @@ def test_missing_files(tmp_path):
     ("change", "message"),
     [
         (lambda part: part.drop(columns="age"), "no column 'age'"),
-        # Which of two checks is first depends on the threads.
+        # The threads decide which of two checks is first.
         (
             lambda part: part.assign(age=part["age"].astype(str)),
             "column 'age' (has type|holds text)",
@@ -211,14 +211,14 @@ def test_errors_of_the_reader_name_the_partition(table):
 )
 @pytest.mark.parametrize("passes", [3, 4, 5])
 def test_partitions_that_change_are_an_error(later, message, passes, table):
-    """Whatever pass it is that finds another table."""
+    """The check works in whichever pass the table has changed."""
     calls = []
 
     def parts():
         calls.append(None)
         yield table[:100]
         part = table[100:]
-        # The first two calls look at the columns only.
+        # The first two calls only read the columns.
         changed = later(part) if len(calls) >= passes + 1 else part
         if changed is not None:
             yield changed

@@ -1,4 +1,4 @@
-"""Scorers: the metrics with the training rows' censoring, in scikit-learn's model selection."""
+"""Scorers: metrics with the censoring of the training rows, in scikit-learn's model selection."""
 
 import pickle
 from functools import partial
@@ -111,7 +111,7 @@ def test_events_after_the_training_rows_begin_no_pair_of_uno(tree, halves):
 
 
 def test_weights_of_zero_end_the_window_too():
-    # The last training row is censored alone: G is 0 from 9 on.
+    # Only the last training row is censored, so G is 0 from time 9 on.
     X = np.array([[0.0], [0.0], [1.0], [1.0], [0.0], [1.0]])
     y = bristlecone.outcome([1, 1, 1, 1, 0, 0], [1, 2, 5, 6, 3, 9])
     tree = OptimalSurvivalTree(max_depth=1, **FREE).fit(X, y)
@@ -136,7 +136,7 @@ def test_censoring_of_late_entries_is_that_of_the_rows(seed):
     end = own.x[own.y <= 0].min(initial=np.nextafter(own.x[-1], np.inf))
     expected = metrics.concordance_index_ipcw(y[:100], z, tree.predict(X[100:]), end).cindex
     assert metrics.uno_scorer(tree, X[100:], z) == pytest.approx(expected, rel=1e-12)
-    # Rows to score may enter late where the metric is defined, and are refused elsewhere.
+    # Rows to score may enter late if the metric is defined for them; otherwise there is an error.
     assert metrics.concordance_scorer(tree, X[100:], y[100:]) == tree.score(X[100:], y[100:])
     assert np.isfinite(metrics.likelihood_scorer(tree, X[100:], y[100:]))
     for name in ("uno", "ibs", "auc"):
@@ -242,7 +242,7 @@ def test_every_scorer_takes_soft_trees(halves):
     tree = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0).fit(X, y)
     found = {name: scorer(tree, Z, z) for name, scorer in SCORERS.items()}
     assert found["concordance"] == tree.score(Z, z)
-    # The smooth curves on a fine grid.
+    # Smooth curves, on a fine grid.
     end = float(min(z["months"].max(), y["months"].max()))
     grid = np.linspace(0, end, 5001)
     curves = tree.predict_survival_function(Z, times=(grid[1:] + grid[:-1]) / 2)

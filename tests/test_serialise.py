@@ -1,4 +1,4 @@
-"""Saved models: what is in the file, and that nothing wrong comes out of one."""
+"""Saved models: their contents, and errors for wrong ones."""
 
 import copy
 import json
@@ -45,7 +45,7 @@ def document(model):
 
 
 def tampered(document, path, value):
-    """Copy of the document with one entry changed, or removed when the value is ``...``."""
+    """Copy of the document with one entry changed, or removed if the value is ``...``."""
     changed = copy.deepcopy(document)
     *parents, last = [int(key) if key.isdigit() else key for key in re.findall(r"\w+", path)]
     inner = changed
@@ -59,7 +59,7 @@ def tampered(document, path, value):
 
 
 def signed(document):
-    """JSON of a changed document with the checksum that it should have, if it can have one."""
+    """JSON of a changed document, with the right checksum if one can be computed."""
     text = json.dumps(document)
     try:
         return write(seal(read(Model, text)))
@@ -113,7 +113,7 @@ ALIKE = {
     ids=["soft", "optimal"],
 )
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.FitConvergenceWarning")
-def test_features_whose_names_read_alike_are_told_apart_in_files(kind, case, tmp_path):
+def test_features_whose_names_read_alike_are_reported_apart_in_files(kind, case, tmp_path):
     columns = {n: pd.Series((v * 60)[:60], dtype=object) for n, v in ALIKE[case].items()}
     rng = np.random.default_rng(0)
     X = pd.DataFrame(columns).iloc[rng.permutation(60)].reset_index(drop=True)
@@ -185,7 +185,7 @@ def test_labels_of_every_type_come_back(labels, dtype):
     json.dumps(export_dict(model))
 
 
-# On some systems the longest float is the one of 64 bits.
+# On some systems the longest float has 64 bits.
 LONG = [np.array([1, 2], np.longdouble)] * (np.dtype(np.longdouble).itemsize > 8)
 
 
@@ -324,7 +324,7 @@ def test_every_truncation_is_noticed(model, tmp_path):
 
 
 def test_weights_of_any_scale_are_saved():
-    # The least of them raise the baseline hazard by less than a rounding error.
+    # The smallest of them change the baseline hazard by less than a rounding error.
     X, y = sample()
     weight = np.where(np.arange(len(X)) % 2, 1e-100, 1e100)
     model = OptimalSurvivalTree(max_depth=1).fit(X, y, sample_weight=weight)
@@ -431,7 +431,7 @@ def test_a_thinned_soft_tree_keeps_the_times_of_its_risk():
     np.testing.assert_array_equal(thinner.leaves_.risk_times, model.leaves_.risk_times)
     np.testing.assert_array_equal(thinner.predict(X), model.predict(X))
     for whole, thin in zip(model.leaves_.statistics, thinner.leaves_.statistics, strict=True):
-        # Where the curve has steps it is exact, and so is the error of log S.
+        # At its steps the curve is exact, and so is the error of log S.
         place = np.searchsorted(whole.event_times, thin.event_times, side="right") - 1
         np.testing.assert_array_equal(thin.kaplan_meier, whole.kaplan_meier[place])
         np.testing.assert_allclose(

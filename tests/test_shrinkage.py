@@ -1,4 +1,4 @@
-"""Shrinkage along the path: laws of the predictions, and that nothing else changes."""
+"""Shrinkage along the path: properties of the predictions; nothing else changes."""
 
 import copy
 import pickle
@@ -49,7 +49,7 @@ def number_rows(seed=0, n=80):
 
 
 def curves(model, X):
-    """Everything a survival tree predicts, one row of numbers per row of X."""
+    """All predictions of a survival tree, with one row of numbers per row of X."""
     return np.column_stack(
         [
             model.predict(X),
@@ -61,7 +61,7 @@ def curves(model, X):
     )
 
 
-# Estimator with what makes it, rows, and all it predicts.
+# Estimator with its parameters, rows, and all its predictions.
 FREE = {"min_events_leaf": None, "prior": 0}
 OWN, BRIER = {**FREE, "leaf_curve": "kaplan-meier"}, {**FREE, "objective": "brier"}
 SURVIVAL = {
@@ -91,7 +91,7 @@ CASES = {
 
 @pytest.fixture(params=CASES)
 def case(request):
-    """A function of λ (and changes) that fits a tree; its rows; all it predicts."""
+    """A function of λ (and changes) that fits a tree, its rows, and all its predictions."""
     estimator, parameters, rows, predicted = CASES[request.param]
     X, y = rows()
 
@@ -187,7 +187,7 @@ def test_the_order_of_the_rows_does_not_matter(case):
     again = fitted(3.0, weight=weight[order], X=X[order], y=other)
     if predicted is curves:
         assert np.array_equal(predicted(model, X), predicted(again, X))
-    else:  # sums of weights by leaf follow the order of the rows
+    else:  # sums of weights per leaf depend on the order of the rows
         assert np.allclose(predicted(model, X), predicted(again, X), rtol=1e-12)
 
 
@@ -211,7 +211,7 @@ def test_text_and_report_show_the_leaf_and_what_is_predicted(case):
     plain, model = fitted(0.0), fitted(3.0)
     text = export_text(model)
     for line, other in zip(text.splitlines(), export_text(plain).splitlines(), strict=True):
-        if "[" in line:  # what the leaf is alone stands there as before
+        if "[" in line:  # values of the leaf alone are unchanged
             word = "model median=" if "theta" in line and "(shrunk" not in line else "shrunk"
             assert word in line and word not in other
             head = other.partition(", theta")[0].partition(" (variance")[0]
@@ -280,7 +280,7 @@ def test_where_all_who_are_at_risk_have_died_nobody_is_left_whatever_the_weights
     y = np.empty(12, dtype=[("event", bool), ("time", float), ("entry", float)])
     y["event"], y["entry"] = True, rng.integers(2, 6, 12)
     y["time"] = y["entry"] + rng.integers(1, 6, 12)
-    # The first row dies before another one comes.
+    # The first row dies before another one enters.
     y[0] = True, 1.0, 0.0
     parameters = {"max_depth": 1, "leaf_curve": "kaplan-meier", "shrinkage": 0.5, **FREE}
     model = OptimalSurvivalTree(**{**parameters, "encoder": "auto"})
@@ -297,11 +297,11 @@ def test_a_curve_does_not_end_at_zero_with_the_last_row_of_its_leaf(estimator):
         model = estimator(max_depth=1, shrinkage=amount, **OWN).fit(X, y)
         survival = model.predict_survival_function(X[:1], times=[4.0, 9.0])[0]
         assert (survival == 0).all() == zero
-        assert (np.diff(survival) < 0).all() == (not zero)  # the events of the parent still come
+        assert (np.diff(survival) < 0).all() == (not zero)  # the parent still has events
 
 
 def test_brier_optimal_is_least_score_and_distance_to_the_parent():
-    """No other curve has a smaller sum of the leaf's score and λ ∫ (S − S_p)² / y_max."""
+    """The curve minimises the sum of the leaf's score and λ ∫ (S − S_p)² / y_max."""
     X, y = survival_rows(5)
     event, time = y
     model = OptimalSurvivalTree(

@@ -1,4 +1,4 @@
-"""What the site is made of, without Sphinx: examples of the gallery, links, generated pages."""
+"""Sources of the site, without Sphinx: examples of the gallery, links and generated pages."""
 
 import importlib.util
 import inspect
@@ -22,7 +22,7 @@ EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
 def test_examples_of_the_gallery_run_and_draw(example, capsys):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     exec(compile(example.read_text(encoding="utf-8"), example.name, "exec"), {})
-    # Every text block but the last prints or draws something.
+    # The code after every text, except the last, prints or draws something.
     assert pyplot.get_fignums()
     for number in pyplot.get_fignums():
         assert all(ax.has_data() or ax.texts for ax in pyplot.figure(number).axes)

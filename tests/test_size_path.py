@@ -1,4 +1,4 @@
-"""``OptimalSurvivalTree.size_path``: the best tree of every size from one search."""
+"""``OptimalSurvivalTree.size_path``: the best tree for every number of leaves, from one search."""
 
 import warnings
 
@@ -30,12 +30,12 @@ from bristlecone.exceptions import ConstantFeatureWarning, SearchLimitWarning
 def test_every_entry_is_the_separate_fit_of_its_size(parameters):
     X, y = sample()
     weight = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
-    # The cuts of "auto" are those of a greedy tree of the largest size.
+    # The thresholds of "auto" include those of a greedy tree of the largest size.
     model = OptimalSurvivalTree(**parameters, encoder=BinaryEncoder())
     path = model.size_path(X, y, weight)
     assert len(path) == parameters.get("max_leaf_nodes") or 2 ** parameters["max_depth"]
     for leaves, tree in enumerate(path, start=1):
-        own = {"max_leaf_nodes": leaves, "encoder": tree.encoder}  # a clone for every tree
+        own = {"max_leaf_nodes": leaves, "encoder": tree.encoder}  # one clone per tree
         assert tree.get_params() == {**path[0].get_params(), **own}
         alone = OptimalSurvivalTree(**tree.get_params(deep=False))
         alone.fit(X, y, sample_weight=weight)
@@ -97,7 +97,7 @@ def test_the_estimator_is_left_alone_and_the_encoder_is_shared():
     assert_same_predictions(path[2], loads(dumps(path[2])), X)
 
 
-def test_a_limit_is_told_once_and_every_entry_keeps_its_bound():
+def test_a_limit_is_reported_once_and_every_entry_keeps_its_bound():
     X, y = sample()
     proven = OptimalSurvivalTree(max_depth=3).size_path(X, y)
     with pytest.warns(SearchLimitWarning, match=r"time_limit.* of 8 trees are not pro") as caught:
@@ -112,7 +112,7 @@ def test_a_limit_is_told_once_and_every_entry_keeps_its_bound():
         assert tree.predict(X).shape == (len(X),)
 
 
-def test_bad_input_and_constant_columns_are_told_as_by_fit():
+def test_bad_input_and_constant_columns_are_reported_as_by_fit():
     X, y = sample()
     with pytest.raises(ValueError, match="max_depth"):
         OptimalSurvivalTree(max_depth=-1).size_path(X, y)

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of every classifier and regressor."""
+"""scikit-learn's checks of every classifier and regressor."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from bristlecone import (
 
 
 class Grouped(FairTreeClassifier):
-    """The checks pass no groups: these are rows in pairs."""
+    """The checks pass no groups, so alternate rows are the groups."""
 
     def fit(self, X, y, sample_weight=None):
         groups = np.resize([0, 0, 1, 1], _num_samples(X))
@@ -27,19 +27,20 @@ ESTIMATORS = [
     OptimalTreeClassifier(leaf_penalty=1e-6),
     OptimalTreeClassifier(objective="entropy"),
     CostSensitiveTreeClassifier(),
-    # Weights are repetitions where leaves need no number of rows.
+    # Weights act as repetitions if leaves have no minimum number of rows.
     Grouped(fairness=DemographicParity(1.0), min_samples_leaf=1),
     OptimalTreeRegressor(),
 ]
 
 
 def expected_to_fail(estimator):
-    """Checks that ask for what these trees are not.
+    """Checks that do not apply to these trees, with the reason.
 
-    One check gives one class ten million times the weight and wants it predicted everywhere.
+    One check gives one class ten million times the weight and expects it to be predicted
+    everywhere.
 
-    An optimal tree without a price per leaf still spends leaves where the other class is alone;
-    with a penalty of 1e-6 it passes, as scikit-learn's tree does with the least weight per leaf
+    An optimal tree without a penalty per leaf still has leaves for pure rows of the other class;
+    it passes with a penalty of 1e-6, as scikit-learn's tree does with the minimum weight per leaf
     that the check sets for it.
     """
     classifiers = OptimalTreeClassifier, FairTreeClassifier
@@ -53,7 +54,7 @@ def expected_to_fail(estimator):
     return expected
 
 
-# The checks fit to columns that are constant.
+# The checks use constant columns.
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ConstantFeatureWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_to_fail)
 def test_checks_of_scikit_learn(estimator, check):

@@ -1,4 +1,4 @@
-"""The harness of the soft-tree studies runs and resumes. Nothing is timed, no score is judged."""
+"""The harness of the soft-tree studies runs and resumes. Neither times nor scores are checked."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def soft(monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with veterans.csv as the study reads it."""
+    """A folder with veterans.csv in the form that the study reads."""
     data = load("veterans")
     event, time = (data.y[name] for name in data.y.dtype.names)
     data.X.assign(event=event.astype(int), time=time).to_csv(tmp_path / "veterans.csv", index=False)

@@ -20,7 +20,7 @@ LEAVES = sorted(MODELS)
 
 
 def simulated(leaf, n=1500, seed=0):
-    """Rows of a depth-one tree with leaves of the given model, and a random group."""
+    """Rows of a tree of depth one with leaves of the given model, and a random group."""
     random = np.random.default_rng(seed)
     X = random.uniform(-1, 1, size=(n, 4))
     left = 3 * X[:, 0] + 2 * X[:, 1] > 0.2
@@ -35,7 +35,7 @@ def simulated(leaf, n=1500, seed=0):
     if leaf == "exponential":
         lived = np.exp(z + predictor)
     elif leaf.startswith("spline"):
-        # z = s(y) − predictor with a bend that no single power of time has
+        # z = s(y) − predictor, with a bend that no power of time has
         y = np.linspace(-8, 8, 4001)
         bend = 1.6 * y - 0.8 * np.logaddexp(0, 2 * y) / 2
         lived = np.exp(np.interp(z + predictor, bend, y))
@@ -89,7 +89,7 @@ def test_a_known_tree_is_recovered(leaf, solver):
     assert max(agree.mean(), 1 - agree.mean()) > 0.93
     weights = model.coef_[0] / np.linalg.norm(model.coef_[0])
     assert abs(weights @ np.array([3, 2, 0, 0])) / np.sqrt(13) > 0.97
-    # The leaf of the true left rows comes first or last.
+    # The leaf with the rows of the true left leaf may be first or last.
     first = 0 if agree.mean() > 0.5 else 1
     sign = -1 if leaf in ("exponential", "spline-ph", "spline-po") else 1
     effects = sign * model.leaf_coef_[[first, 1 - first], 2]
@@ -99,11 +99,11 @@ def test_a_known_tree_is_recovered(leaf, solver):
         np.testing.assert_allclose(found, [2.5, 1.2], rtol=0.15)
 
 
-# Leaves that hold rows
+# Shares of leaves
 
 
 def one_line(n=400, seed=0):
-    """Rows whose log time is linear in the features: nothing asks for a split."""
+    """Rows whose log time is linear in the features, so no split is needed."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, 4))
     time = np.exp(X[:, 0] + 0.5 * X[:, 1] + 0.7 * random.logistic(size=n))
@@ -199,7 +199,7 @@ def test_the_units_of_the_features_do_not_matter_and_coefficients_are_in_them():
     np.testing.assert_allclose(other.predict_proba_branch(Z), p, rtol=1e-6)
     leaf = np.searchsorted(other.tree_.leaves, other.apply(Z))
     scale = np.exp((Z * other.leaf_coef_[leaf]).sum(axis=1) + other.leaf_intercept_[leaf])
-    # The scale of the log-logistic is its median.
+    # The scale of the log-logistic distribution is its median.
     np.testing.assert_allclose(other.predict_median(Z), scale, rtol=1e-6)
 
 
@@ -408,7 +408,7 @@ def test_groups_are_cut_with_the_rows_in_cross_validation():
         assert fold.fairness_distance_ == alone.fairness_distance_
 
 
-# Quality of the predictions that follow
+# Quality of the predictions
 
 
 def test_leaves_with_covariates_rank_better_than_chance_on_new_rows():

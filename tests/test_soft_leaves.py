@@ -20,7 +20,7 @@ def outcomes(n=80, seed=0):
 
 
 def prepared(leaf, seed=0):
-    """A model with random parameters of three curves, and the outcomes it was prepared with."""
+    """A model with random parameters for three curves, and its training outcomes."""
     random = np.random.default_rng(seed)
     sample = outcomes()
     model = MODELS[leaf].prepare(sample, 2)
@@ -28,7 +28,7 @@ def prepared(leaf, seed=0):
 
 
 def difference(function, at, step=1e-6):
-    """Central differences of an array-valued function by every entry of ``at``, stacked first."""
+    """Central differences of a function by every entry of ``at``, on the first axis."""
     moves = step * np.eye(at.size).reshape(at.size, *at.shape)
     return np.stack([(function(at + move) - function(at - move)) / (2 * step) for move in moves])
 
@@ -189,7 +189,7 @@ LIFELINES = {
         "log alpha": 0.30902922701848784,
         "log likelihood": -2592.8650415592138,
     },
-    # lifelines ends 2e-5 below the maximum; this is where BFGS goes from there.
+    # lifelines ends 2e-5 below the maximum; BFGS goes on from there to these values.
     "log-logistic": {
         "coef": [0.0653007511041948, -0.602098262871497, 1.8956542350179328],
         "intercept": 7.161154427440091,
@@ -208,7 +208,7 @@ LIFELINES = {
 def test_a_single_leaf_is_an_accelerated_failure_time_model(leaf):
     X, event, time = gbsg2()
     model, expected = single(leaf, X, event, time), LIFELINES[leaf]
-    sign = -1 if leaf == "exponential" else 1  # a rate, where lifelines has a scale
+    sign = -1 if leaf == "exponential" else 1  # a rate; lifelines has a scale
     np.testing.assert_allclose(sign * model.leaf_coef_[0], expected["coef"], atol=1e-4)
     np.testing.assert_allclose(sign * model.leaf_intercept_[0], expected["intercept"], atol=1e-4)
     if "log alpha" in expected:
@@ -219,14 +219,14 @@ def test_a_single_leaf_is_an_accelerated_failure_time_model(leaf):
 
 @pytest.mark.parametrize("leaf", ["spline-ph", "spline-po"])
 def test_a_single_spline_leaf_is_a_flexible_parametric_fit(leaf):
-    """Royston & Parmar's likelihood in their own basis, maximised here."""
+    """Royston & Parmar's likelihood in their own basis, maximised by SciPy."""
     X, event, time = gbsg2()
     model = single(leaf, X, event, time)
     y = np.log(time) - model.leaves_.log_unit
     basis, slope = natural_basis(y, model.leaves_.model.knots)
     design = np.vstack([basis, (X - X.mean()).to_numpy().T])
     by_time = np.vstack([slope, np.zeros((3, len(y)))])
-    # An equal step in each variable is an equal step in the curve.
+    # Equal steps in each variable are equal steps in the curve.
     scale = design.std(axis=1, keepdims=True)
     scale[0] = 1.0
     design, by_time = design / scale, by_time / scale

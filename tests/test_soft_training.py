@@ -1,4 +1,4 @@
-"""Training of soft trees: gradients, descent, shares of the leaves."""
+"""Training of soft trees: gradients, descent, and shares of leaves."""
 
 import dataclasses
 import itertools
@@ -149,13 +149,13 @@ def test_imbalance_is_that_of_even_shares_and_its_gradient_that_of_finite_differ
         ),
         logit.ravel(),
     )
-    # Two crossing splits through the middle of a square: four even leaves.
+    # Two crossing splits through the middle of a square give four even leaves.
     side = np.repeat([-1.0, 1.0], 2), np.tile([-1.0, 1.0], 2)
     even = np.stack([side[0], side[1], side[1]])
     assert imbalance(even, np.full(4, 0.25))[0] == pytest.approx(0.0, abs=1e-12)
     np.testing.assert_allclose(leaf_shares(even, np.full(4, 0.25)), 0.25)
-    # One of two leaves with 1, 10 and 30 of 100 rows: the fewer, the dearer, and level splits
-    # (all probabilities near 1/2) are told from even ones.
+    # One of two leaves has 1, 10 or 30 of 100 rows: fewer rows cost more, and level splits
+    # (all probabilities near 1/2) cost more than even ones.
     along = np.linspace(-1, 1, 100)[np.newaxis]
     for scale in (0.5, 1.0, 100.0):
         cost = [
@@ -171,7 +171,7 @@ def test_leaves_that_are_alike_pay_as_one_and_the_paper_has_a_penalty_for_each()
     assert of.penalty(np.tile(leaf, 4))[0] == pytest.approx(alone)
     plain = dataclasses.replace(of, pooling=None)
     assert plain.penalty(np.tile(leaf, 4))[0] == pytest.approx(4 * alone)
-    # Departures of ±d from the mean: π times the penalty of each.
+    # Deviations of ±d from the mean: π times the penalty of each.
     apart = np.random.default_rng(1).normal(size=of.n_leaf_parameters)
     both = np.concatenate([leaf + apart, leaf - apart])
     expected = alone + 3.0 * 2 * of.penalty_alone(apart)[0]
@@ -193,19 +193,19 @@ def test_decomposition_improves_its_start_at_every_depth(depth):
 def test_rows_are_reassigned_where_a_split_is_unbalanced(share, flips):
     of = problem("weibull", depth=1, n=400)
     at = anywhere(of)
-    at.linear[0, :2] = 2.0, 0.0  # the left leaf errs where the first feature is low
+    at.linear[0, :2] = 2.0, 0.0  # the left leaf has large errors if the first feature is low
     along = at.splits[0, :-1] @ of.rows.design[:-1]
     at.splits[0, -1] = -np.quantile(along, share) + (1e-9 if share else 1.0)
     before = routing.hard_leaf(at.splits @ of.rows.design)
     assert (before == 1).mean() == pytest.approx(share, abs=0.01)
     after = routing.hard_leaf(_step(of, at, 0, 0.3, 0.1, 0.4).splits @ of.rows.design)
     if flips:
-        # Of the rows that were all in one leaf those of largest error were asked to go.
+        # All rows were in one leaf; those with the largest errors had to move.
         assert 0.05 < (after == 1).mean() < 0.95
         loss = of.losses(at.linear, at.shape, of.rows)[0]
         assert loss[after == 1].mean() > loss[after == 0].mean()
     else:
-        # Weighted evenly the lesser side keeps its rows.
+        # With even weights the smaller side keeps its rows.
         assert (after == before).mean() > 0.9
 
 
@@ -226,7 +226,7 @@ def test_halves_of_a_tree_are_the_subtrees_of_the_root():
     np.testing.assert_allclose(above, whole, rtol=1e-12)
 
 
-# Recovery
+# Recovery of known trees
 
 
 def test_restarts_that_hold_the_share_come_before_better_ones_that_do_not():

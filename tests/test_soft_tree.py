@@ -1,4 +1,4 @@
-"""What the soft tree promises in its own way, besides the contract of all trees."""
+"""What the soft tree does besides the contract of all trees."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from bristlecone.metrics import concordance_index_censored
 
 
 def make(**parameters):
-    # One start and few rows may leave a leaf below its share; the warning has tests of its own.
+    # With one start and few rows, a leaf may be below its share. The warning is tested separately.
     few = {"n_restarts": 1, "random_state": 0, "min_leaf_share": 0.0}
     return SoftSurvivalTree(**{**few, **parameters})
 
@@ -211,7 +211,7 @@ def test_categories_flags_and_missing_values_have_columns_with_names():
     with pytest.warns(ConstantFeatureWarning), pytest.warns(ColumnWarning, match=merged):
         few = make(max_categories=1).fit(X, y)
     assert "stage = other" in few.design_names_
-    # Coefficients are per year of age: the logit from the user's own columns.
+    # Coefficients are per year of age: the logit is that of the user's columns.
     values = np.column_stack(
         [
             mean["age"],

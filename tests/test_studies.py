@@ -1,4 +1,4 @@
-"""The studies of the papers run on tiny sets, resume, and write pages. Nothing is timed."""
+"""The studies of the papers run on tiny data sets, resume, and write pages. Nothing is timed."""
 
 import importlib
 import json
@@ -35,7 +35,7 @@ def study():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Run a study once for all tests that read its record."""
+    """Run a study once for all tests that use its record."""
     known = {}
 
     def make(name):
@@ -80,10 +80,10 @@ def test_an_interrupted_study_computes_only_what_is_missing(
     whole = (made(name) / f"{name}.csv").read_text(encoding="utf-8")
     lines = whole.splitlines(keepends=True)
     first = max(k for k, line in enumerate(lines[:-1]) if ",took," in line or k == 0) + 1
-    # The last cell is cut off in the middle of its last line, and is computed again.
+    # The last line of the record is truncated, so its cell is computed again.
     (tmp_path / f"{name}.csv").write_text("".join(lines[:-1]) + lines[-1][:-3], encoding="utf-8")
     monkeypatch.setattr(study("cells").log, "propagate", True)
-    caplog.clear()  # the whole study may have been run just now
+    caplog.clear()  # the whole study may have been run recently
     with caplog.at_level(logging.INFO, "benchmarks.studies"):
         assert run(name, tmp_path) == 0
     assert [message.split()[0] for message in caplog.messages if " took " in message] == ["1/1"]
@@ -116,7 +116,7 @@ def test_a_cell_that_fails_is_reported_and_tried_again(study, tmp_path, caplog, 
     rows = cells.read(path).set_index(["set", "metric"])["value"]
     assert rows["good", "seconds"] == 1.0 and rows["bad", "seconds"] == 2.0
     assert np.isnan(rows["good", "unknown"])
-    # Other programs may have written the numbers otherwise.
+    # Other programs may write numbers differently.
     path.write_text(path.read_text().replace(",1,0.0,0,", ",1,0,0,"))
     assert ",1,0,0," in path.read_text()
     assert cells.run(wanted, path) == 0, "a finished cell was computed again"
@@ -160,7 +160,7 @@ def test_synthetic_sets_are_censored_as_asked(study, censored):
     train, test = study("surtree").synthetic(400, censored, 2, 0, 300)
     for (X, event, when), n in ((train, 400), (test, 300)):
         assert X.shape == (n, 12) and (when > 0).all()
-        # The smallest k censors at most this share; a smaller one would censor another row.
+        # The smallest k censors at most this share. A smaller k would censor one more row.
         assert 1 - event.mean() == pytest.approx(censored, abs=1e-12)
     (again,) = study("surtree").synthetic(400, censored, 2, 0)
     assert again[2].tolist() == train[2].tolist()
@@ -182,7 +182,7 @@ def test_cost_of_a_tree_counts_errors_and_each_question_once(study):
         "feature_group": np.array([0, 0]),
     }
     X = np.array([[0, 0], [1, 0], [1, 1]])
-    # Row 0 stops after feature 0; the others are asked feature 1 at the discount of their group.
+    # Row 0 stops after feature 0; the others pay the discounted price of feature 1.
     root = (0, 1, (1, 0, 1))
     assert study("streed").cost_on(X, target, root) == pytest.approx((5 + 7 + 3 * 1 + 2 * 0.5) / 3)
 
@@ -244,7 +244,7 @@ def test_pages_of_the_site_are_those_of_the_records(study, monkeypatch):
     assert set(names) <= set(STUDIES)
     for name in [*names, "index"]:
         text = (pages / f"{name}.md").read_text(encoding="utf-8")
-        # Raises where a link leads nowhere.
+        # Raises an error for a dead link.
         assert site_pages.relink(text, f"docs/studies/{name}.md").startswith("# ")
         assert "mean nothing" not in text
         assert name == "index" or f"\n{name}\n" in (pages / "index.md").read_text("utf-8")

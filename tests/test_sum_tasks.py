@@ -1,4 +1,4 @@
-"""The engine's sum tasks by name: objectives, prices of features, and bad input."""
+"""Sum tasks of the engine by name: objectives, prices of features, and bad input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIMITS = {**SETTINGS, "leaf_penalty": 0.01}
 
 
 def sample(seed: int = 0, n: int = 60, n_classes: int = 3) -> tuple[np.ndarray, dict[str, Any]]:
-    """Features and everything that some task asks for."""
+    """Features and the data of all tasks."""
     rng = np.random.default_rng(seed)
     features = rng.integers(0, 2, (n, 5)).astype(np.uint8)
     labels = (features[:, 0] + features[:, 1] * features[:, 2] + (rng.random(n) < 0.2)) % n_classes
@@ -40,7 +40,7 @@ def leaves(solution: _core.Solution, features: np.ndarray) -> np.ndarray:
 
 
 def loss(task: str, data: dict[str, Any], rows: np.ndarray) -> float:
-    """Loss of a leaf, as it is defined."""
+    """Loss of a leaf, by its definition."""
     weight = data["weight"][rows]
     if task == "label-costs":
         return float((weight[:, None] * data["costs"][rows]).sum(axis=0).min())
@@ -61,7 +61,7 @@ def loss(task: str, data: dict[str, Any], rows: np.ndarray) -> float:
 
 
 def needs(task: str, data: dict[str, Any]) -> dict[str, Any]:
-    """The part of the data that a task takes."""
+    """The data that a task takes."""
     keys = {"label-costs": ["costs"], "regression": ["target"]}.get(task, ["labels", "n_classes"])
     return {key: data[key] for key in [*keys, "weight"]}
 
@@ -121,7 +121,7 @@ def test_features_of_one_origin_are_paid_once_and_groups_discounted() -> None:
     }
     limits = LIMITS | {"max_depth": 3, "leaf_penalty": 0.0}
     solution = _core.solve("priced-costs", {"costs": costs} | prices, features, **limits)
-    # Parity needs all three: the first of the pair, the other one free, the third discounted.
+    # Parity needs all three: the first of the pair, the second for free, and the third discounted.
     assert solution.objective == pytest.approx(0.1 + 0.05, rel=1e-12)
 
 

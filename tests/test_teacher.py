@@ -1,4 +1,4 @@
-"""Teachers: outcomes smoothed by cross-fitted predictions before the search."""
+"""Teachers: cross-fitted predictions smooth the outcomes before the search."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ WEIGHT = RANDOM.uniform(0.5, 2.0, N)
 
 
 class Column(RegressorMixin, BaseEstimator):
-    """A teacher that predicts a function of the columns, whatever it is fitted to."""
+    """A teacher that always predicts the same function of the columns."""
 
     def __init__(self, scale: float = 1.0, shift: float = 0.0) -> None:
         self.scale = scale
@@ -72,7 +72,7 @@ class Column(RegressorMixin, BaseEstimator):
 
 
 class Shares(ClassifierMixin, BaseEstimator):
-    """A classifier whose probabilities follow from the first column."""
+    """A classifier whose probabilities depend on the first column."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Shares:
         self.classes_ = np.unique(y)
@@ -86,7 +86,7 @@ class Shares(ClassifierMixin, BaseEstimator):
 
 
 class Risk(BaseEstimator):
-    """A survival model: a risk, and no regressor."""
+    """A survival model, which predicts a risk and is not a regressor."""
 
     def __init__(self, sign: float = 1.0) -> None:
         self.sign = sign
@@ -100,7 +100,7 @@ class Risk(BaseEstimator):
 
 
 def every(**more: Any) -> list[tuple[Any, Any, dict[str, Any]]]:
-    """The classes that take a teacher, with outcomes and further arguments of fit."""
+    """The classes that accept a teacher, with outcomes and further arguments of ``fit``."""
     return [
         (OptimalSurvivalTree(**more), Y, {}),
         (GreedySurvivalTree(**more), Y, {}),
@@ -137,7 +137,7 @@ def leaves_of(tree: Any) -> list[np.ndarray]:
 
 
 def deviance(events: np.ndarray, exposure: np.ndarray, weight: np.ndarray, prior: float) -> float:
-    """Loss of a leaf by definition, up to what the prior adds to every tree."""
+    """Loss of a leaf, by its definition, up to a constant of the prior."""
     E, M = weight @ events, weight @ exposure
     saturated = weight @ xlogy(events, events / exposure)
     return float(saturated - xlogy(E + prior, (E + prior) / (M + prior)))
@@ -238,7 +238,7 @@ def test_smoothed_events_of_survival_are_those_of_the_definition(weight: Any, sh
 
 
 def best_of_depth_one(loss: Any) -> float:
-    """Least loss over all trees of depth one, where ``loss`` takes the rows of a leaf."""
+    """Least loss over all trees of depth one; ``loss`` takes the rows of a leaf."""
     found = [loss(np.arange(N))]
     for column in X.T:
         yes, no = np.flatnonzero(column > 0.5), np.flatnonzero(column < 0.5)
@@ -328,7 +328,7 @@ def test_survival_models_are_calibrated_by_their_risk() -> None:
     kind = {"max_depth": 2}
     good = OptimalSurvivalTree(teacher=Risk(), **kind).fit(X, Y).certificate_.teacher
     assert good.score > 0.05
-    # A risk that falls where the hazard rises teaches nothing.
+    # A risk that decreases with the hazard is useless.
     bad = OptimalSurvivalTree(teacher=Risk(-1.0), **kind).fit(X, Y).certificate_.teacher
     assert bad.score == pytest.approx(0.0, abs=1e-9)
     soft = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0)
@@ -346,7 +346,7 @@ def test_models_of_scikit_survival_are_teachers() -> None:
 
 
 class Lifelines:
-    """A model with the methods of lifelines."""
+    """A model with the methods of lifelines models."""
 
     def fit(self, df: Any, duration_col: str, event_col: str, **more: str) -> Lifelines:
         assert {duration_col, event_col, *more.values()} <= set(df.columns)

@@ -1,4 +1,4 @@
-"""Second opinions on trees that a teacher taught, and files of them."""
+"""Second opinions on trees with a teacher, and their files."""
 
 import json
 from dataclasses import replace
@@ -43,7 +43,7 @@ LIVED["event"], LIVED["time"] = DIED <= CENSORED, np.minimum(DIED, np.ceil(CENSO
 COSTS = RNG.integers(0, 4, (N, 3)) + 2.0 * (np.arange(3) != CLASS[:, None])
 
 SURVIVAL = {"min_events_leaf": None, "max_depth": 2}
-# By name: the tree without a teacher, y, other arguments of fit, a teacher that is fitted quickly.
+# By name: the tree without a teacher, y, other arguments of ``fit``, and a fast teacher.
 CASES = {
     "likelihood": (OptimalSurvivalTree(prior=0, **SURVIVAL), LIVED, {}, PoissonRegressor()),
     "prior": (OptimalSurvivalTree(prior=7, **SURVIVAL), LIVED, {}, PoissonRegressor()),
@@ -65,7 +65,7 @@ EVERY = {**CASES, "greedy": GREEDY}
 
 
 def fitted(name, **parameters):
-    """Taught tree, y and the other arguments of its fit."""
+    """The tree with a teacher, y, and the other arguments of its fit."""
     model, y, rows, teacher = EVERY[name]
     parameters = {"teacher": teacher, **parameters}
     made = type(model)(**{**model.get_params(deep=False), **parameters})
@@ -77,7 +77,7 @@ def failed(found):
 
 
 def plain_hazards():
-    """Nelson–Aalen estimate of all rows at the time of each."""
+    """Nelson–Aalen estimate of all rows, at the time of each."""
     event, time = LIVED["event"], LIVED["time"]
     steps = [event[time == t].sum() / (time >= t).sum() for t in np.unique(time)]
     hazard = np.cumsum(steps)[np.searchsorted(np.unique(time), time)]
@@ -85,7 +85,7 @@ def plain_hazards():
 
 
 def leaf_loss(name, smoothed):
-    """Share of the smoothed objective that rows have as one leaf."""
+    """Contribution of rows as one leaf to the smoothed objective."""
 
     def counted(exposure, prior):
         own = xlogy(smoothed, smoothed / exposure)
@@ -153,7 +153,7 @@ def test_rows_have_the_same_fingerprint_with_and_without_a_teacher(name):
 
 
 class Contrary(ClassifierMixin, BaseEstimator):
-    """It says of every row what it is not; ``fits`` counts how often it was fitted."""
+    """A teacher that always predicts the wrong class; ``fits`` counts its fits."""
 
     fits = 0
 
@@ -203,7 +203,7 @@ def test_no_other_tree_is_below_a_taught_optimum(name):
     np.testing.assert_allclose(near.objective_values, tree.objective_value_, rtol=1e-9)
     more = near_optimal_trees(tree, X, y, epsilon=0.2 * tree.objective_value_, **rows)
     assert len(more) > len(near) and more.complete
-    # Its certificate is that of the search that found all of them.
+    # Its certificate belongs to the search that found all of them.
     worst = max(more, key=lambda one: one.objective_value_)
     assert failed(verify(worst, X, y, **rows)) == ["lower bound"]
 

@@ -1,4 +1,4 @@
-"""Curves with fewer steps: how many are left, and how far they are off."""
+"""Curves with fewer steps: the number of steps, and their errors."""
 
 import itertools
 
@@ -23,7 +23,7 @@ KINDS = [
 
 
 def steps(leaves):
-    """Most steps of a predicted curve."""
+    """Largest number of steps of a predicted curve."""
     values = leaves.survival_at(leaves.unique_times)
     return int((np.diff(values, axis=1, prepend=1.0) < 0).sum(axis=1).max())
 
@@ -79,7 +79,7 @@ def test_curves_of_few_steps_stay_as_they_are():
 
 @pytest.mark.parametrize("points", [1, 2, 3])
 def test_no_choice_of_as_many_steps_is_nearer(points):
-    """All divisions of a short curve, each piece at the middle of what it stands for."""
+    """Least error over all partitions of a short curve, each piece in the middle of its values."""
     leaves = step("kaplan-meier", n=26)[0][2]
     _, error = thinned(leaves, points)
     worst = 0.0
@@ -90,7 +90,7 @@ def test_no_choice_of_as_many_steps_is_nearer(points):
         best = np.inf
         for starts in itertools.combinations(range(falls.size), points):
             ends = [*starts[1:], falls.size]
-            # Before the first piece the curve is 1.
+            # Before the first piece, the curve is 1.
             off = [falls[starts[0] - 1] if starts[0] else 0.0]
             off += [(falls[b - 1] - falls[a]) / 2 for a, b in zip(starts, ends, strict=True)]
             best = min(best, max(off))
@@ -100,7 +100,7 @@ def test_no_choice_of_as_many_steps_is_nearer(points):
 
 @pytest.mark.parametrize("points", [1, 2, 3])
 def test_no_baseline_of_as_many_steps_is_nearer(points):
-    """Every division of a short baseline, every piece at the best of a fine grid of values."""
+    """Least error over all partitions of a short baseline, each piece at its best value."""
     leaves = step(n=26)[0][2]
     _, error = thinned(leaves, points)
     hazard = np.unique(leaves.baseline.cumulative_hazard)

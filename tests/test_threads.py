@@ -1,4 +1,4 @@
-"""The threads of searches are kept: by concurrent fits each its own, by a forked process none."""
+"""Threads of searches are reused. Concurrent fits have their own, and a forked process has none."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The tree of parallel arrays: traversal, counts, and what it refuses."""
+"""The tree as parallel arrays: traversal, counts, and errors."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Alternatives to splits, near-optimal trees and stability, against enumerations."""
+"""Alternatives to splits, near-optimal trees and stability, compared with enumerations."""
 
 import itertools
 
@@ -30,7 +30,7 @@ def binary(seed=0, n=40, p=5):
 
 
 def losses(y, penalty):
-    """Loss of rows as one leaf: errors, or squared errors of numbers."""
+    """Loss of rows as one leaf: errors of classes, or squared errors of numbers."""
     y = np.asarray(y)
 
     def loss(rows):
@@ -42,7 +42,7 @@ def losses(y, penalty):
 
 
 def trees(X, rows, depth, loss, leaves=99):
-    """(questions in preorder, loss) of every tree; divisions that are the same count once."""
+    """(splits in preorder, loss) of every tree; equal partitions count once."""
     yield (None,), loss(rows)
     if depth == 0 or leaves < 2:
         return
@@ -239,7 +239,7 @@ def test_stability_of_a_clear_split_and_of_noise():
     apart = found.together[np.ix_(X["a"], ~X["a"])]
     assert apart.max() == 0
     leaves = found.leaves
-    # Left out, extreme leaves predict less extremely.
+    # Extreme leaves predict less extreme values for rows that were left out.
     ends = leaves.sort_values("predicted").iloc[[0, -1]]
     assert ends["expected"].iloc[0] > ends["predicted"].iloc[0]
     assert ends["expected"].iloc[1] < ends["predicted"].iloc[1]

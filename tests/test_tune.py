@@ -1,4 +1,4 @@
-"""``TreeSizeCV`` and ``evaluate``: every score is that of a single fit."""
+"""``TreeSizeCV`` and ``evaluate``: every score equals that of a single fit."""
 
 import logging
 import pickle
@@ -47,7 +47,7 @@ PLAIN = {"max_depth": 2, "encoder": BinaryEncoder(n_thresholds=4)}
 
 
 class Poisson(Task):
-    """Deviance of counts; predicts the rate."""
+    """Scores the deviance of counts, for predictions of the rate."""
 
     def statistics(self, X, y):
         return np.column_stack([y, np.ones(len(y))])
@@ -64,7 +64,7 @@ class Poisson(Task):
 
 
 def numbers(n=120, seed=0):
-    """Columns with a label, a number, a treatment and what belongs to the rows."""
+    """Columns with a label, a number, a treatment, and other values per row."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     score = X[:, 0] + (X[:, 1] > 0) * X[:, 2] + rng.normal(size=n)
@@ -220,7 +220,7 @@ def test_every_metric_has_its_columns_and_one_of_them_chooses():
 
 def test_the_rule_takes_the_smallest_size_within_one_standard_error(monkeypatch):
     X, y = sample(200)
-    # Scores by number of leaves, the same in every fold but for a shift.
+    # Scores by number of leaves, which differ between folds only by a shift.
     curve = {1: 0.5, 2: 0.57, 3: 0.6, 4: 0.61}
     shifts = iter(np.repeat([-0.02, -0.01, 0.0, 0.01, 0.02], 4))
 
@@ -230,7 +230,7 @@ def test_the_rule_takes_the_smallest_size_within_one_standard_error(monkeypatch)
     rule = "one-standard-error"
     search = TreeSizeCV(OptimalSurvivalTree(**PLAIN), scoring=score, rule=rule).fit(X, y)
     assert search.best_n_leaves_ == 4
-    # The standard error of 0.0158 / sqrt(5) = 0.0071 is less than the step to three leaves.
+    # The standard error, 0.0158 / sqrt(5) = 0.0071, is less than the step to three leaves.
     np.testing.assert_allclose(search.cv_results_["se_test_score"], 0.01 * np.sqrt(0.5))
     curve[3] = 0.6035
     shifts = iter(np.repeat([-0.02, -0.01, 0.0, 0.01, 0.02], 4))
@@ -309,7 +309,8 @@ def test_rows_are_divided_in_every_form():
 
 
 def test_a_path_that_ends_early_goes_on_with_its_largest_tree():
-    # A row of the third kind is in the last fold's test rows only: there two leaves are all.
+    # Only the test rows of the last fold have a row of the third kind, so its trees have two
+    # leaves.
     X = np.array([[0, 0], [1, 0]] * 6 + [[1, 1]] * 3, dtype=bool)
     y = np.array([0.0, 1.0] * 6 + [5.0] * 3) + np.arange(15) / 100
     folds = [(np.arange(12), np.arange(12, 15)), (np.arange(3, 15), np.arange(3))]
@@ -337,24 +338,24 @@ def test_sizes_without_an_admissible_tree_are_left_out():
         TreeSizeCV(never, cv=3).fit(X, gain, treatment=treatment, propensity=0.5)
 
 
-def test_progress_is_told_after_every_search():
+def test_progress_is_reported_after_every_search():
     X, y = sample(80)
-    told = []
+    reported = []
     TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=3).fit(
-        X, y, callback=lambda done, total: told.append((done, total))
+        X, y, callback=lambda done, total: reported.append((done, total))
     )
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert reported == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 @pytest.mark.slow
 def test_folds_in_processes_give_the_same_and_report_in_order(caplog):
     X, y = sample(80)
-    told = []
+    reported = []
     alone = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=3, scoring="ibs").fit(X, y)
     search = clone(alone).set_params(n_jobs=2, verbose=1)
     with caplog.at_level(logging.INFO, logger="bristlecone"):
-        search.fit(X, y, callback=lambda done, total: told.append((done, total)))
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+        search.fit(X, y, callback=lambda done, total: reported.append((done, total)))
+    assert reported == [(1, 4), (2, 4), (3, 4), (4, 4)]
     searches = [text for text in caplog.messages if text.startswith("TreeSizeCV")]
     assert searches == [f"TreeSizeCV: search {k} of 4" for k in (1, 2, 3, 4)]
     for name, values in alone.cv_results_.items():
@@ -364,7 +365,7 @@ def test_folds_in_processes_give_the_same_and_report_in_order(caplog):
 
 
 class Interrupted(OptimalSurvivalTree):
-    """Its searches are stopped by Ctrl-C."""
+    """A tree whose searches are stopped by Ctrl-C."""
 
     def size_path(self, X, y, sample_weight=None, **data):
         path = super().size_path(X, y, sample_weight, **data)
@@ -383,7 +384,7 @@ def test_ctrl_c_ends_the_fit_and_keeps_an_earlier_one():
     assert search.best_estimator_ is earlier
 
 
-# --- a citizen of scikit-learn ---
+# --- with scikit-learn ---
 
 
 @pytest.mark.slow
@@ -459,7 +460,7 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "reported"),
     [
         ({"estimator": SoftSurvivalTree()}, "size_path; SoftSurvivalTree has none"),
         ({"estimator": LogisticRegression()}, "LogisticRegression has none"),
@@ -477,10 +478,10 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
         ({"n_repeats": 0}, "n_repeats must be an integer"),
     ],
 )
-def test_wrong_parameters_are_named(parameters, told):
+def test_wrong_parameters_are_named(parameters, reported):
     X, y = sample(60)
     search = TreeSizeCV(OptimalSurvivalTree(max_depth=1)).set_params(**parameters)
-    with pytest.raises(InvalidParameterError, match=told):
+    with pytest.raises(InvalidParameterError, match=reported):
         search.fit(X, y)
     assert not hasattr(search, "best_estimator_")
 
@@ -568,7 +569,7 @@ def test_tables_are_of_the_library_of_the_rows():
 
 
 @pytest.mark.parametrize(
-    ("models", "options", "told"),
+    ("models", "options", "reported"),
     [
         ({}, {}, "estimators is empty"),
         ({"a": OptimalSurvivalTree()}, {"against": "b"}, "against must be one of"),
@@ -576,9 +577,9 @@ def test_tables_are_of_the_library_of_the_rows():
         ({"a": OptimalSurvivalTree()}, {"scoring": "speed"}, "'speed' is not a metric"),
     ],
 )
-def test_wrong_arguments_of_evaluate_are_named(models, options, told):
+def test_wrong_arguments_of_evaluate_are_named(models, options, reported):
     X, y = sample(60)
-    with pytest.raises(InvalidParameterError, match=told):
+    with pytest.raises(InvalidParameterError, match=reported):
         evaluate(models, X, y, **options)
 
 
@@ -619,7 +620,7 @@ def test_a_search_is_saved_by_its_best_estimator(tmp_path):
 
 
 def test_sizes_of_infinite_score_are_not_chosen():
-    # A leaf without events predicts that there are none: some other row has one.
+    # A leaf without events predicts none, but some other row in it has one.
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.poisson(0.5, 40).astype(float)
     tree = OptimalTreeRegressor(objective="poisson", max_depth=3)

@@ -1,4 +1,4 @@
-"""Which columns a tree needs, where that is not what the contract of all trees says."""
+"""The columns that a tree needs, in cases that the contract of all trees does not cover."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from bristlecone._encoder import BinaryEncoder
 
 
 def study(n=200, seed=0):
-    """Time depends on b and d alone."""
+    """The time depends only on b and d."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.normal(size=(n, 5)), columns=list("abcde"))
     rate = np.exp(2.0 * (X["b"] > 0) + 1.0 * (X["d"] > 0.3))

@@ -1,4 +1,4 @@
-"""``OptimalTree``: optimal for any task, exact about weights and limits, strict about the task."""
+"""``OptimalTree``: optimal for any task, exact for weights and limits, with checks of the task."""
 
 import math
 import threading
@@ -24,7 +24,7 @@ from bristlecone.export import export_dict, export_text
 
 
 class SquaredError(Task):
-    """Rows, sum and sum of squares."""
+    """Squared error, from number of rows, sum and sum of squares."""
 
     def statistics(self, X, y):
         return np.column_stack([np.ones(len(y)), y, y**2])
@@ -48,14 +48,14 @@ class PricedSquaredError(BoundedSquaredError):
 
 
 class Odd(SquaredError):
-    """Of either sign, and a split may raise it."""
+    """A cost of either sign, which a split may increase."""
 
     def leaf_cost(self, sums):
         return np.sin(3 * sums[:, 1]) * np.sqrt(sums[:, 0]) - 0.2 * sums[:, 2]
 
 
 class AtLeastTwo(SquaredError):
-    """Sums below two may not be leaves."""
+    """Sums below two must not be leaves."""
 
     def leaf_cost(self, sums):
         return np.where(sums[:, 1] < 2, np.inf, super().leaf_cost(sums))
@@ -72,7 +72,7 @@ def instance(seed, n=24, columns=4):
 
 
 def least_cost(task, X, y, weight, depth, leaves, min_rows, penalty):
-    """Least objective of a tree, by trying every one; ``leaves`` None is no limit."""
+    """Least objective of all trees; ``leaves=None`` is no limit."""
     statistics = np.asarray(task.statistics(X, y)) * weight[:, np.newaxis]
     price = penalty * weight.sum()
     known = {}
@@ -188,14 +188,14 @@ def test_threads_share_the_work_and_change_nothing(as_many_threads_as_asked_for)
                 self.threads.add(threading.get_ident())
             if len(self.threads) > 1:
                 self.met.set()
-            # The others' turn: on a busy machine it may be long before they run.
+            # Let other threads run, which may take long on a busy machine.
             self.met.wait(2e-3)
             return super().leaf_cost(sums)
 
     X, y, weight = instance(3, n=200, columns=40)
     one, *others = (OptimalTree(task=Seen(n), n_jobs=n).fit(X, y, weight) for n in (1, 2, 3))
     for model in others:
-        # Beside the caller's, which checks the task, and the one of the search.
+        # In addition to the caller's thread, which checks the task, and that of the search.
         assert len(model.task.threads) > len(one.task.threads)
         assert model.objective_value_ == one.objective_value_
         assert np.array_equal(model.tree_.feature, one.tree_.feature)
@@ -318,7 +318,7 @@ def test_an_infinite_cost_forbids_a_leaf():
         none.predict(X)
 
     class OnlySmallLeaves(SquaredError):
-        """Neither the root nor any side of one question may be a leaf: greedy finds nothing."""
+        """Neither the root nor a side of a split may be a leaf, so greedy searches find no tree."""
 
         def leaf_cost(self, sums):
             return np.where(sums[:, 0] > 5, np.inf, super().leaf_cost(sums))
@@ -339,11 +339,11 @@ def test_what_a_search_did_not_meet_is_of_the_fit_whatever_was_set_since():
 
     X, y = np.array([[a, b] for a in (0, 1) for b in (0, 1)]), np.arange(4.0)
     model = OptimalTree(task=SingleRows(), time_limit=0)
-    told = r"stopped \(time_limit\) before it found a tree without a leaf of cost inf"
-    with pytest.raises(InfeasibleError, match=told):
+    reported = r"stopped \(time_limit\) before it found a tree without a leaf of cost inf"
+    with pytest.raises(InfeasibleError, match=reported):
         model.fit(X, y)
     model.set_params(leaf_penalty="none")
-    with pytest.raises(InfeasibleError, match=told):
+    with pytest.raises(InfeasibleError, match=reported):
         model.predict(X)
 
 
@@ -453,7 +453,7 @@ def test_costs_that_are_no_function_of_the_sums_are_noticed(leaf_cost, message):
 
 
 class PoissonDeviance(Task):
-    """As in the guide: the cost of rows that are alike is zero but for rounding."""
+    """As in the guide, the cost of equal rows is zero except for rounding."""
 
     def statistics(self, X, y):
         return np.column_stack([y, np.ones(len(y)), xlogy(y, y)])
@@ -509,7 +509,7 @@ def test_an_exception_during_the_search_is_passed_on_and_an_earlier_fit_kept(n_j
 
 
 class MinusSquares(Task):
-    """Rows and sum: the more leaves differ, the better."""
+    """Row count and sum; the objective improves with the differences between leaves."""
 
     def statistics(self, X, y):
         return np.column_stack([np.ones(len(y)), y])

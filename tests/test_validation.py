@@ -1,4 +1,4 @@
-"""Outcomes, weights and parameters as they come from users."""
+"""Outcomes, weights and parameters as users pass them."""
 
 import datetime
 import os
@@ -71,7 +71,7 @@ OUTCOMES = {
 }
 
 
-# A row that ends on the day it began has the time 0; noon of the last day is half a day more.
+# A row that ends on its first day has time 0; noon of the last day adds half a day.
 DATES = np.datetime64("2020-02-27") + (TIME * 24).astype("timedelta64[h]")
 FIRST = np.full(4, np.datetime64("2020-02-27T00"))
 
@@ -248,7 +248,7 @@ def test_an_index_that_tells_another_order_is_refused():
             check(X, y["time"], None)
     with pytest.raises(ValueError, match="X and sensitive_features have the same index"):
         groups.check_groups(X, y["event"], None, None, "fairness")
-    # Rows belong together by position where the index tells nothing.
+    # Rows are matched by position if the index has no information.
     for fine in (y.loc[X.index], y.set_axis([5, 6, 7, 8]), OUTCOMES["structured"], (EVENT, TIME)):
         check_training_data(X, fine)
     check_training_data(X.set_axis(list("abcd")), y)

@@ -1,4 +1,4 @@
-"""``trust.verify``: what holds passes, what was changed is named."""
+"""``trust.verify``: right results pass, and changed ones are named."""
 
 import ast
 import json
@@ -70,8 +70,8 @@ def test_the_table_tells_every_check(study, tree):
     lines = str(found).splitlines()
     assert lines[0] == "OptimalSurvivalTree, 4 leaves, 686 rows"
     assert lines[-1] == f"{len(found.checks)} checks passed"
-    told = [line.split("  ")[0] for line in lines[2:-2] if not line.startswith(" ")]
-    assert told == [check.name for check in found.checks]
+    reported = [line.split("  ")[0] for line in lines[2:-2] if not line.startswith(" ")]
+    assert reported == [check.name for check in found.checks]
     assert "passed" in lines[2]
     with pytest.raises(KeyError):
         found["colour"]
@@ -220,7 +220,7 @@ def test_a_relative_hazard_that_was_changed_with_its_sums_is_noticed(study):
     weight = 1.0 + np.arange(len(y)) % 2
     tree = OptimalSurvivalTree(max_depth=2).fit(X, y, sample_weight=weight)
     leaf = tree.leaves_.statistics[1]
-    # What a reader of the file could not see: theta is that of the sums.
+    # A reader of the file cannot see this, because theta agrees with the sums.
     hazard = leaf.hazard * 1.01
     theta = (leaf.events + 10.0) / (hazard + 10.0)
     changes = {(*LEAF, "hazard"): hazard, (*LEAF, "theta"): theta}
@@ -248,7 +248,7 @@ def test_a_moved_threshold_is_noticed_though_no_row_answers_otherwise(study, tre
 def test_random_changes_of_a_file_are_noticed(name):
     model, study = EVERY[name].fitted()
     original = dumps(model)
-    # Trained numbers, and how the work went, cannot be computed from the rows.
+    # Trained numbers and the progress of the training cannot be computed from the rows.
     free = {"trace", "seconds", "n_nodes_explored", "parameters", "facts"}
     free |= {"weights", "intercepts", "linear", "shape", "log_unit", "typical_linear", "share"}
     soft = name == "SoftSurvivalTree"
@@ -343,7 +343,7 @@ def test_wrong_arguments_are_named(study, tree):
 
 def test_nothing_is_shared_with_the_fit():
     folder = Path(bristlecone.__file__).parent / "trust"
-    # Readers of what the user gave, the statement of the questions, and types of what is verified.
+    # Readers of the user's input, texts of features, and types.
     allowed = {
         "bristlecone._data.arrays": {"as_array", "type_name", "with_article"},
         "bristlecone._data.outcomes": {"check_survival", "read_causes"},
@@ -359,7 +359,7 @@ def test_nothing_is_shared_with_the_fit():
         "bristlecone._tree": {"Tree"},
         "bristlecone._view.fitted": {"check_tree"},
     }
-    # These search or teach again, as they must.
+    # These have to search or teach again.
     shared = {"__init__", "_alternatives", "_near_optimal", "_stability", "_teacher", "_thresholds"}
     for path in sorted(folder.glob("*.py")):
         name = path.stem
@@ -376,7 +376,7 @@ def test_nothing_is_shared_with_the_fit():
 
 
 def test_outcomes_that_cancel_are_compared_by_what_they_were_summed_from():
-    # The best value is 0, of numbers of either sign that cancel but for rounding.
+    # The best value is 0: numbers of both signs cancel except for rounding.
     y = [1, 1, -1, 1, 0, -1, -1, -1, 0, -1, -1, 0, 1, 0, 0, 0, -1, -1, -1, 0, 0, -1, -1, -1]
     treatment = np.array(list("abcbbccbacabbbbbbbcbbacb"))
     X = np.ones((24, 2), dtype=bool)
@@ -401,7 +401,7 @@ def test_targets_far_from_their_differences_are_exact(name):
 
 
 class Balance(Task):
-    """A leaf costs minus its imbalance, and may not carry more than ``most``."""
+    """The cost of a leaf is minus its imbalance, and its weight must not exceed ``most``."""
 
     def __init__(self, most):
         self.most = most

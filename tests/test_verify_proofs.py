@@ -1,4 +1,4 @@
-"""``trust.verify`` on outcomes of wide range: false certificates fail, every tree is tried."""
+"""``trust.verify`` for outcomes of wide range: false certificates fail, and every tree is tried."""
 
 import math
 import os
@@ -30,7 +30,7 @@ from bristlecone.trust._kinds import statement_of
 from bristlecone.trust._optimality import is_optimal
 from bristlecone.trust._rows import Rows
 
-# The first row is an outlier; x1 and x2 are rivals for the others.
+# The first row is an outlier; x1 and x2 compete for the others.
 X = np.array([[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1]], dtype=bool)
 
 
@@ -39,7 +39,7 @@ def failed(found):
 
 
 def costs(outlier, less):
-    """Label costs by which x2 is better than x1 by ``less`` where that is positive."""
+    """Label costs with which x2 is better than x1 if ``less`` is positive."""
     rival = 0.4 + less / 2
     return np.array([[0, outlier], [0.1, 0.9], [0.4, rival], [rival, 0.4], [0.9, 0.1]])
 
@@ -194,7 +194,7 @@ def test_an_objective_far_from_zero_is_that_of_its_rows():
 def test_optimal_is_relative_to_the_objective_and_exact_at_zero():
     assert is_optimal(2.0, 2.0 - 1.9e-9, 2.0) and not is_optimal(2.0, 2.0 - 2.1e-9, 2.0)
     assert is_optimal(0.0, 0.0, 0.0) and not is_optimal(0.0, -5e-324, 0.0)
-    # Rewards that cancel: relative to their size.
+    # Rewards cancel, so the check is relative to their size.
     assert is_optimal(0.0, -1e-10, 1.0)
 
 
@@ -217,7 +217,7 @@ def test_other_searches_contradict_a_false_certificate(off):
         near_optimal_trees(tree, X, y, epsilon=0)
 
 
-# Every tree, by the definitions, in fractions.
+# Every tree, by its definition, in fractions.
 
 
 def squares(facts, weight, rows):
@@ -274,7 +274,7 @@ KINDS = {
 
 
 def least_tree(answers, rows, depth, leaves, leaf):
-    """Cost of the best tree of at most so many leaves; infinite where there is none."""
+    """Cost of the best tree with at most this many leaves; infinite if there is none."""
     best = leaf(rows)
     for feature in range(answers.shape[1]) if depth and leaves > 1 else ():
         yes = answers[rows, feature]
@@ -292,7 +292,7 @@ def exact(values):
 
 
 def drawn(rng, kind, n=9):
-    """Rows of an outcome whose numbers span up to 24 orders of magnitude."""
+    """Rows with an outcome whose numbers span up to 24 orders of magnitude."""
 
     def wide(*shape):
         sizes = 10.0 ** rng.integers(-12, 13, shape) if rng.random() < 0.5 else 1.0

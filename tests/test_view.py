@@ -1,4 +1,4 @@
-"""Layout and colours that all pictures share."""
+"""The layout and the colours of all pictures."""
 
 import numpy as np
 import pytest

@@ -6,10 +6,10 @@ import numpy as np
 def least_objective(
     features, leaf_loss, *, max_depth, min_samples_leaf=1, leaf_penalty=0, leaves=None, price=None
 ):
-    """Smallest sum of leaf losses, penalties and prices of questions.
+    """Smallest sum of leaf losses, penalties and prices of splits.
 
-    ``leaf_loss(rows)`` is the loss of a leaf of these rows (an index array), ``price(asked, f)``
-    what a row pays for being asked f after the features ``asked``.
+    ``leaf_loss(rows)`` is the loss of a leaf with these rows (an index array), ``price(asked, f)``
+    the price of feature f per row after the features ``asked``.
     """
     features = np.asarray(features, dtype=bool)
 

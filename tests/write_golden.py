@@ -1,10 +1,10 @@
-"""Write golden files of this version of the format, or the JSON Schema of the docs, on purpose.
+"""Write golden files of this version of the format, or the JSON Schema of the docs.
 
 ``python tests/write_golden.py schema`` after a change of what a file declares, and
-``python tests/write_golden.py golden`` for new variants. A golden file that is there is never
-written again: what was saved once must load for ever, and predict the numbers beside it.
-Every version of the format has a folder of its own; once a release has written a version, no file
-of it is ever changed or dropped.
+``python tests/write_golden.py golden`` for new variants. An existing golden file is never
+written again: a saved model must always load and predict the numbers next to it.
+Every version of the format has its own folder. Once a release has written a version, no file
+of it is changed or removed.
 """
 
 import json
@@ -23,17 +23,17 @@ from bristlecone._objectives.parity import CurveParity
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
 SCHEMA = ROOT / "docs" / "model-schema.json"
-# Rows that the numbers are of.
+# Rows to predict.
 ROWS = 12
 
 
 def golden_files(version=None):
-    """Files of a version of the format, or of all that there are."""
+    """Files of one version of the format, or of all."""
     return sorted(GOLDEN.glob(f"v{version or '*'}/*.json"))
 
 
 def schema():
-    """JSON Schema of a saved model, as it is in the docs."""
+    """JSON Schema of saved models, as in the docs."""
     title = {"title": "A model saved by bristlecone", **msgspec.json.schema(Model)}
     return msgspec.json.format(msgspec.json.encode(title)) + b"\n"
 
@@ -173,35 +173,35 @@ VARIANTS = {
 
 
 def numbers(model, table):
-    """Everything that a model predicts of the rows of a table, as plain JSON types."""
-    told = {"apply": model.apply(table).tolist(), "predict": plain(model.predict(table))}
+    """All predictions of a model for the rows of a table, as plain JSON types."""
+    reported = {"apply": model.apply(table).tolist(), "predict": plain(model.predict(table))}
     if hasattr(model, "predict_survival_function"):
         times = [0.0, 3.0, 10.0, 25.0, 70.0]
-        told["survival"] = model.predict_survival_function(table, times=times).tolist()
+        reported["survival"] = model.predict_survival_function(table, times=times).tolist()
         if hasattr(model, "predict_cumulative_incidence"):
             incidence = model.predict_cumulative_incidence(table, 2, times=times)
-            told["incidence"] = incidence.tolist()
+            reported["incidence"] = incidence.tolist()
     if hasattr(model, "predict_cumulative_hazard_function"):
         hazard = model.predict_cumulative_hazard_function(table, times=times)
-        told["cumulative_hazard"] = hazard.tolist()
-        told["rmst"] = model.predict_rmst(table, 30.0).tolist()
-        told["quartile"] = plain(model.predict_quantile(table, 0.25))
+        reported["cumulative_hazard"] = hazard.tolist()
+        reported["rmst"] = model.predict_rmst(table, 30.0).tolist()
+        reported["quartile"] = plain(model.predict_quantile(table, 0.25))
     if hasattr(model, "predict_proba"):
-        told["proba"] = model.predict_proba(table).tolist()
-    told["objective_value"] = model.objective_value_
-    told["n_node_samples"] = model.tree_.n_node_samples.tolist()
-    return told
+        reported["proba"] = model.predict_proba(table).tolist()
+    reported["objective_value"] = model.objective_value_
+    reported["n_node_samples"] = model.tree_.n_node_samples.tolist()
+    return reported
 
 
 def plain(values):
-    """Numbers as they are but inf, which JSON has not; other values as text."""
+    """Finite numbers unchanged; inf, which JSON lacks, and other values as text."""
     if values.dtype.kind != "f":
         return values.astype(str).tolist()
     return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 def write_golden():
-    """Write the variants that are not there yet."""
+    """Write the variants that do not exist yet."""
     folder = GOLDEN / f"v{VERSION}"
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in VARIANTS.items():
@@ -224,7 +224,7 @@ def write_golden():
 
 
 def table_of(table, model):
-    """The table as the model was fitted: with names or without."""
+    """The table with or without names, as for the fit of the model."""
     return table if hasattr(model, "feature_names_in_") else table.to_numpy()
 
 

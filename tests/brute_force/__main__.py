@@ -1,8 +1,8 @@
-"""Many random problems of every estimator against every tree there is.
+"""Compares every estimator with all trees, on many random problems.
 
     python tests/brute_force --cases 1000000 --jobs 2 --seed 1000000 --folder campaign
 
-goes on where it was stopped; ``record.md`` and ``record.json`` in the folder say what was run.
+resumes where it was stopped; ``record.md`` and ``record.json`` in the folder list what was run.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-# Also the helpers of the tests.
+# The helpers of the tests, too.
 sys.path.append(str(Path(__file__).parents[1]))
 
 

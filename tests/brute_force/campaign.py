@@ -1,8 +1,8 @@
-"""Any number of random problems, in processes, resumable, with a record of what was run.
+"""Runs any number of random problems in processes, resumable, with a record.
 
-Case i of a campaign is check and kind i of a fixed cycle (``CYCLE``) with the seed first + i. Cases
-are run in blocks; a block that is done is a line of ``blocks.jsonl`` in the folder of the campaign,
-and a campaign that is started again with the same folder goes on after the blocks that are there.
+Case i of a campaign is the i-th check and kind of a fixed cycle (``CYCLE``) with seed first + i.
+Cases run in blocks. Each finished block is a line of ``blocks.jsonl`` in the folder of the
+campaign, and a campaign that is started again in the same folder continues after these blocks.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ from cases import CASES, run
 
 from bristlecone import __version__
 
-# Every check and kind as often as its share, the same ones far apart.
+# Every check and kind as often as its share, spread evenly.
 CYCLE = sorted(
     ((k + 0.5) / case.share, name, kind)
     for name, case in CASES.items()
@@ -34,7 +34,7 @@ CYCLE = sorted(
     for k in range(case.share)
 )
 BLOCK = 1000
-# No case takes that long but one that hangs.
+# Only a case that hangs takes this long.
 MOST_SECONDS = 120
 
 
@@ -45,11 +45,11 @@ def case_of(first, i):
 
 
 def drawn(problem):
-    """What was drawn of a problem, as words to count."""
+    """The parameters of a problem, as words to count."""
     estimator = problem.estimator.__name__
     yield f"estimator {estimator}"
     for name, value in problem.parameters.items():
-        yield f"{name}={told(value)}"
+        yield f"{name}={reported(value)}"
     for name, value in problem.fit.items():
         if value is not None and name not in ("y",):
             yield f"fit({name}=)"
@@ -62,8 +62,8 @@ def drawn(problem):
         yield "rows of weight zero"
 
 
-def told(value):
-    """A value, or of which kind it is."""
+def reported(value):
+    """A value, or its kind."""
     if value is None or isinstance(value, (str, bool)):
         return repr(value)
     if isinstance(value, Real):
@@ -80,7 +80,7 @@ def hang(*_):
 
 
 def start(folder):
-    """Of a worker: no logging, and the case that it is at is in a file, should it crash."""
+    """Sets up a worker: no logging, and a file with the current case, in case of a crash."""
     global at
     logging.getLogger("bristlecone").addHandler(logging.NullHandler())
     logging.getLogger("bristlecone").propagate = False
@@ -102,7 +102,7 @@ def run_block(first, block, cases):
             problem, more = run(name, kind, seed)
             counts.update(drawn(problem))
             counts.update(f"{name}: {word}" for word in more)
-        # A panic of the engine is no Exception.
+        # A panic of the engine is not a subclass of Exception.
         except BaseException as error:
             failures.append({"case": f"{name}/{kind}/{seed}", "error": shown(error)})
         finally:
@@ -124,10 +124,10 @@ def run_block(first, block, cases):
 
 
 def shown(error):
-    """The last of an error and of what it came from."""
+    """The last lines of an error and of its traceback."""
     lines = traceback.format_exception(error.__cause__ or error)
-    told = "".join(lines[-2:])[-1500:] + "\n" + str(error)[:1500]
-    return told.replace(f"{Path(__file__).parents[2]}/", "")
+    reported = "".join(lines[-2:])[-1500:] + "\n" + str(error)[:1500]
+    return reported.replace(f"{Path(__file__).parents[2]}/", "")
 
 
 def now():
@@ -135,7 +135,7 @@ def now():
 
 
 def about():
-    """What was run, and where."""
+    """The versions and the machine of a campaign."""
     here = Path(__file__).parent
     asked = ["git", "-C", here, "describe", "--always", "--dirty", "--abbrev=12"]
     try:
@@ -156,9 +156,9 @@ def cpu_lines():
 
 
 def finished(folder):
-    """Lines of the state by block, the last of each, and failures of those before it.
+    """The last line of every block, and the failures of its earlier lines.
 
-    A line that was cut off is none.
+    Truncated lines are ignored.
     """
     found, mended = {}, []
     path = folder / "blocks.jsonl"
@@ -174,7 +174,7 @@ def finished(folder):
 
 
 def settle(folder, first, cases):
-    """Remember the first seed of a campaign; another one is another campaign."""
+    """Store the first seed of a campaign; raise an error if it differs from the stored one."""
     path = folder / "campaign.json"
     folder.mkdir(parents=True, exist_ok=True)
     if path.exists():
@@ -188,9 +188,9 @@ def settle(folder, first, cases):
 
 
 def campaign(cases, jobs, first, folder, minutes=None, again=False, tell=print):
-    """Run what is left of a campaign, and write its record; how many cases have failed.
+    """Run the rest of a campaign and write its record; return the number of failed cases.
 
-    ``again`` is for blocks with a failure, after it was mended.
+    With ``again``, blocks with a failure are repeated, for example after a correction.
     """
     settle(folder, first, cases)
     lock = (folder / "lock").open("w")
@@ -243,7 +243,7 @@ def campaign(cases, jobs, first, folder, minutes=None, again=False, tell=print):
 
 
 def record(folder, first, cases, jobs):
-    """Write ``record.json`` and ``record.md`` of the blocks that are done."""
+    """Write ``record.json`` and ``record.md`` for the finished blocks."""
     done, mended = finished(folder)
     blocks = [done[key] for key in sorted(done)]
     summed = {

@@ -1,7 +1,7 @@
-"""What is asked of random problems, and of which: every proof and every equality there is.
+"""The checks of random problems, and the problems for each: all proofs and equalities.
 
 ``CASES`` maps a name to a function of a problem and a random generator, which fails with an
-AssertionError and may return words to be counted.
+AssertionError and may return words to count.
 """
 
 import re
@@ -19,12 +19,12 @@ from problems import DRAWS, fair_front, front, greedy, listed
 from bristlecone.exceptions import BristleconeWarning
 
 GREEDY = {"greedy": greedy}
-# What a refusal of data of wide range names.
+# Words in the errors about data of wide range.
 NAMED = re.compile(
     r"\b(y|times?|exposure|rows?|weights?|sample_weight|costs?|rewards?|statistics|sums|feature_costs)\b"
 )
 SAVED = {kind: draw for kind, draw in DRAWS.items() if kind != "own task"}
-# Models that estimate rewards read a table in another way than its questions.
+# Models that estimate rewards do not read a table as binary features.
 OF_QUESTIONS = {kind: draw for kind, draw in DRAWS.items() if kind != "estimated policy"}
 # Objectives that are sums over rows.
 SUMMED = {
@@ -35,7 +35,7 @@ SUMMED = {
 
 @dataclass(frozen=True)
 class Case:
-    """A check, the problems it is for, and how often it is made for each time the others are."""
+    """A check, its problems, and how often it runs relative to the others."""
 
     check: Callable
     draws: dict
@@ -71,10 +71,10 @@ CASES = {
 
 
 def run(name, kind, seed):
-    """Check the problem of a seed; the problem, and what there is to count."""
+    """Check the problem of a seed; return the problem and the words to count."""
     case = CASES[name]
     problem = case.draws[kind](np.random.default_rng(seed))
-    # Small data are constant, constrained and stopped: what is said of them is meant.
+    # Small data may be constant, constrained or stopped, so these warnings are expected.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BristleconeWarning)
         try:
@@ -89,11 +89,11 @@ def run(name, kind, seed):
 
 
 def replay(name, kind, seed):
-    """The command that makes one case again."""
+    """The command that repeats one case."""
     return f"python tests/brute_force --replay '{name}/{kind}/{seed}'"
 
 
 def words(problem):
-    """A problem in a line."""
+    """A problem on one line."""
     shape = "x".join(map(str, problem.X.shape))
     return f"{problem.estimator.__name__} of {shape}, {problem.parameters}"

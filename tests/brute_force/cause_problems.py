@@ -1,4 +1,4 @@
-"""Random problems with events of several causes."""
+"""Random problems with several causes of events."""
 
 import math
 from fractions import Fraction
@@ -57,7 +57,7 @@ def causes(rng):
     curve = one_of(rng, "aalen-johansen", "proportional")
     amount = shrinkage(rng, "auto") if curve == "proportional" else one_of(rng, 0, "auto")
     importance = one_of(rng, None, rng.choice([0.0, 0.5, 1.0, 3.0], n_causes))
-    # A cause without an event adds nothing.
+    # A cause without events contributes nothing.
     occurs = np.isin(np.arange(n_causes) + 1, c)
     if importance is not None and not importance[occurs].any():
         importance = None
@@ -91,7 +91,7 @@ def causes(rng):
         return total(losses[k].cost(inside) for k in np.flatnonzero(occurs))
 
     def predictions(model):
-        """What is predicted in every leaf, what is to be, and what both are differences of."""
+        """Predictions in every leaf, true values, and the terms of which both are differences."""
         times, near_one = np.unique(t), 1e-6
         pairs = [(model.shrinkage_, amount, near_one), (model.prior_, pseudo, near_one)]
         for path in shrunk_plainly.paths(model, X[kept]):

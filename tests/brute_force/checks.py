@@ -1,4 +1,4 @@
-"""What must hold of a fitted tree of a random problem, whatever it was fitted for."""
+"""Checks of a tree that is fitted to any random problem."""
 
 import itertools
 import math
@@ -11,17 +11,17 @@ import numpy as np
 from bristlecone import OptimalTree
 from bristlecone._model.registry import dumps, loads
 
-# What is promised of an objective, and of a bound that no tree undercuts, relative to their terms.
+# Guaranteed accuracy of an objective and of a bound, relative to their terms.
 NEAR, PROOF = Fraction(1, 10**9), Fraction(1, 10**12)
-# Sums of weights that are no further apart, as a share of all weights, may be meant to be equal.
+# Sums of weights that differ by less than this share of all weights may be equal.
 TIE = 1e-15
-# What a number that has no closer double is rounded by.
+# Largest relative error of rounding to a double.
 TINY = Fraction(5e-324)
 
 
 def proof_of(problem):
-    """How far above the optimum a bound may be, as a share of its terms."""
-    # Sums of a user's own statistics are rounded before they are asked about.
+    """How much a bound may exceed the optimum, as a share of its terms."""
+    # Sums of a user's statistics are rounded before the task receives them.
     return NEAR if problem.estimator is OptimalTree else PROOF
 
 
@@ -30,38 +30,38 @@ def exact(number):
 
 
 def close(one, other, size=0.0):
-    """Equal to within 1e-9 of the larger one, or of the size of what they are differences of."""
+    """Equal to within 1e-9, relative to the larger one or to the terms of their differences."""
     if math.isinf(one) or math.isinf(other):
         return one == other
     return abs(one - other) <= 1e-9 * max(size, abs(one), abs(other))
 
 
-def is_near(told, true):
-    """Whether a number is the true one, which has its terms beside it."""
-    if math.isinf(told) or math.isinf(true.value):
-        return told == true.value
-    return abs(Fraction(told) - true.value) <= NEAR * true.terms + TINY
+def is_near(reported, true):
+    """Whether a number equals the true one, which has the size of its terms."""
+    if math.isinf(reported) or math.isinf(true.value):
+        return reported == true.value
+    return abs(Fraction(reported) - true.value) <= NEAR * true.terms + TINY
 
 
-def is_at_most(told, true, share=NEAR):
-    """Whether a number is the true one or less, but for a share of its terms."""
-    if math.isinf(told) or math.isinf(true.value):
-        return told <= true.value
-    return Fraction(told) - true.value <= share * true.terms + TINY
+def is_at_most(reported, true, share=NEAR):
+    """Whether a number is at most the true one, up to a share of its terms."""
+    if math.isinf(reported) or math.isinf(true.value):
+        return reported <= true.value
+    return Fraction(reported) - true.value <= share * true.terms + TINY
 
 
-def is_at_least(told, true):
-    return is_near(told, true) or told >= true.value
+def is_at_least(reported, true):
+    return is_near(reported, true) or reported >= true.value
 
 
 def is_proven(objective, bound, terms=0):
-    """Whether bound and objective meet, relative to the terms of the tree where these cancel."""
+    """Whether bound and objective meet, relative to the terms of the tree if these cancel."""
     objective, bound = exact(objective), exact(bound)
     return 0 <= objective - bound <= NEAR * max(abs(objective), terms)
 
 
 def shown(*amounts):
-    """Amounts as numbers to be read."""
+    """Amounts as readable numbers."""
     return [f"{float(one.value)!r} of terms {float(one.terms)!r}" for one in amounts]
 
 
@@ -71,12 +71,14 @@ def fitted(problem, model=None, **more):
 
 
 def writer(points):
-    """A callback that writes down what it is told."""
-    return lambda told: points.append((told.seconds, told.objective, told.lower_bound))
+    """A callback that records the reports of a search."""
+    return lambda reported: points.append(
+        (reported.seconds, reported.objective, reported.lower_bound)
+    )
 
 
 def check_tree(problem, model, most_leaves=None):
-    """The tree keeps all limits, and costs what it is said to cost."""
+    """The tree keeps all limits and has the reported cost."""
     tree, leaves = model.tree_, problem.leaves(model)
     assert model.depth_ <= problem.depth
     assert model.n_leaves_ == len(leaves) <= (most_leaves or problem.most_leaves)
@@ -84,15 +86,15 @@ def check_tree(problem, model, most_leaves=None):
     assert sorted(tree.n_node_samples[tree.children_left < 0]) == sorted(map(len, leaves))
     value = problem.value(model)
     assert is_near(model.objective_value_, value), (model.objective_value_, shown(value))
-    # What is predicted is rounded as the doubles are that it is compared with.
+    # Predictions are rounded as the doubles are that they are compared with.
     for said, true, *size in () if problem.wide else problem.also(model):
         assert close(said, true, *size), (said, true, *size)
 
 
 def check_bounds(problem, points, final=None, most_leaves=None):
-    """No bound above the optimum, no objective below it, neither ever worse than before."""
+    """No bound is above the optimum, no objective is below it, and neither ever gets worse."""
     kept, allowed = problem.optimum(most_leaves or problem.most_leaves)
-    # Until the tree is returned, its costs are of sums that hide light rows beside heavy ones.
+    # Before the tree is returned, its costs come from sums in which heavy rows hide light ones.
     rounded = problem.wide and problem.estimator is OptimalTree
     for seconds, objective, bound in points:
         assert seconds >= 0
@@ -102,7 +104,7 @@ def check_bounds(problem, points, final=None, most_leaves=None):
         assert bound <= objective
     for before, after in itertools.pairwise(points):
         assert before[0] <= after[0]
-        # The last is of the tree that is returned, summed over its rows, where both have met.
+        # If both have met, the last point belongs to the returned tree, summed over its rows.
         if after is not points[-1] or after[1] != after[2]:
             assert before[2] <= after[2], ("bounds fall", before, after)
             assert after[1] <= before[1], ("objectives rise", before, after)
@@ -111,9 +113,9 @@ def check_bounds(problem, points, final=None, most_leaves=None):
 
 
 def check_certificate(problem, model, most_leaves=None, is_first=True):
-    """What is said of a completed search holds.
+    """All statements about a completed search are true.
 
-    Of several trees that are equally good, the trace is that of the first.
+    If several trees are equally good, the trace belongs to the first.
     """
     kept, allowed = problem.optimum(most_leaves or problem.most_leaves)
     assert is_at_most(model.lower_bound_, kept, proof_of(problem)), (
@@ -128,7 +130,7 @@ def check_certificate(problem, model, most_leaves=None, is_first=True):
     check_tree(problem, model, most_leaves)
     assert model.gap_ >= 0
     if problem.reference is not None:
-        # Without any loss a tree is best whatever the reference model is.
+        # A tree without loss is optimal for any reference model.
         met = is_proven(model.objective_value_, model.lower_bound_)
         assert model.status_ == ("optimal" if met else "reference_optimal")
         assert close(model.reference_loss_, problem.reference)
@@ -139,16 +141,16 @@ def check_certificate(problem, model, most_leaves=None, is_first=True):
     terms = problem.value(model).terms
     first = model.objective_value_ if is_first else model.trace_[-1][1]
     assert is_proven(first, model.lower_bound_, terms), (first, model.lower_bound_)
-    # Another one is as good as the first, either way.
+    # Any other one is as good as the first.
     apart = abs(exact(model.objective_value_) - exact(first))
     assert apart <= NEAR * max(abs(exact(first)), terms), (model.objective_value_, first)
 
 
 def check_saved(problem, model):
-    """A file tells the same as the estimator, or says that there is none."""
+    """A file contains the same as the estimator, or the error says that it cannot be saved."""
     others = [pickle.loads(pickle.dumps(model))]
     found = model.status_ != "infeasible"
-    # Other encoders and random states are objects that no file has.
+    # Custom encoders and random states are objects, which files do not contain.
     plain_parameters = problem.parameters["encoder"] == "auto" and not isinstance(
         problem.parameters.get("random_state"), np.random.RandomState
     )
@@ -165,7 +167,7 @@ def check_saved(problem, model):
 
 
 def check_front(problem, front):
-    """Every point is a tree within the limits with these costs, and none is better in both."""
+    """Every point is a tree within the limits with these costs, and no tree is better in both."""
     tie = TIE * problem.weight.sum()
     for point in front:
         leaf = point.tree.leaf_index(problem.features.astype(np.uint8))
@@ -181,7 +183,7 @@ def check_front(problem, front):
 
 
 def nest_of(problem, model):
-    """The rows of a fitted tree, parted as it parts them."""
+    """The rows of the leaves of a fitted tree, nested like the tree."""
     tree = model.tree_
     reach = model.decision_path(problem.X)[problem.kept].toarray().astype(bool)
 

@@ -1,4 +1,4 @@
-"""What the random problems of all estimators share: rows, weights, parameters, the truth."""
+"""Common parts of random problems: rows, weights, parameters, and the true optimum."""
 
 import math
 from copy import deepcopy
@@ -9,8 +9,8 @@ import exhaustive as plain
 import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
-# How often the rounding of what is limited a limit may be exceeded: by trees that an estimator may
-# not leave out, and by trees that it may return.
+# By how many rounding errors a limit may be exceeded: by trees that an estimator must
+# consider, and by trees that it may return.
 EXACT, ALLOWED = 0, 3
 
 
@@ -19,12 +19,12 @@ def one_of(rng, *values):
 
 
 def as_given():
-    """An encoder that leaves boolean columns as they are, equal and constant ones among them."""
+    """An encoder that keeps all boolean columns, including equal and constant ones."""
     return FunctionTransformer(feature_names_out="one-to-one")
 
 
 def shared_parameters(rng, seeded=True):
-    """What every estimator takes, and a seed where it takes one."""
+    """Parameters of all estimators, and a seed if there is one."""
     parameters = {
         "max_depth": one_of(rng, 0, 1, 2, 2, 3, 3, None),
         "max_leaf_nodes": one_of(rng, None, None, 1, 2, 3, 4, 6),
@@ -38,7 +38,7 @@ def shared_parameters(rng, seeded=True):
     }
     if seeded:
         parameters["random_state"] = one_of(rng, None, 7, np.random.RandomState(0))
-        # Smoothed outcomes have brute force of their own, in test_teacher_trust.py.
+        # test_teacher_trust.py has the brute-force tests for smoothed outcomes.
         parameters |= {"teacher": None, "teacher_weight": one_of(rng.spawn(1)[0], 0.0, 0.5, 1)}
     unlimited = parameters["max_depth"] is None and parameters["max_leaf_nodes"] is None
     if unlimited and not parameters["leaf_penalty"]:
@@ -47,17 +47,17 @@ def shared_parameters(rng, seeded=True):
 
 
 def shrinkage(rng, *more):
-    """λ, mostly some; what else is drawn does not depend on it."""
+    """λ, mostly positive; other draws do not depend on it."""
     return one_of(rng.spawn(1)[0], 0, 0.0, 1e-3, 0.5, 3, 20.0, 1e9, *more)
 
 
 def at_least(minimum, total):
-    """Number that a number, or a share of the total, asks for."""
+    """The count that a number, or a share of the total, means."""
     return minimum if isinstance(minimum, int) else math.ceil(minimum * total)
 
 
 def rows(rng, most_columns=5):
-    """Boolean rows, often repeated, with columns that may be equal, contrary or constant."""
+    """Boolean rows, often repeated, with columns that may be equal, opposite or constant."""
     n, columns = int(rng.integers(4, 25)), int(rng.integers(1, most_columns + 1))
     X = rng.random((n, columns)) < one_of(rng, 0.5, 0.5, 0.3)
     if rng.random() < 0.4:
@@ -68,7 +68,7 @@ def rows(rng, most_columns=5):
 
 
 def distinct_columns(X):
-    """Columns that are not constant, and not equal or contrary to an earlier one."""
+    """Columns that are not constant, and neither equal nor opposite to an earlier one."""
     found = []
     for column in range(X.shape[1]):
         own = X[:, column]
@@ -79,7 +79,7 @@ def distinct_columns(X):
 
 
 def weights(rng, n):
-    """Row weights as they are given, and the rows that are kept."""
+    """Weights of rows as given, and the rows that are kept."""
     given = one_of(
         rng,
         *[None] * 6,
@@ -97,20 +97,20 @@ def weights(rng, n):
 
 
 def parts(rng, given):
-    """Weights, or parts of them whose sums tie but for rounding; all else is drawn as without."""
+    """Weights, or parts whose sums are equal except for rounding; other draws stay the same."""
     unit = one_of(deepcopy(rng).spawn(2)[1], 1.0, 1.0, 0.1, 0.3, 1 / 7)
     return None if given is None else given * unit
 
 
 def balanced(rng, n, n_classes=2):
-    """Classes that are all there, about equally often or not."""
+    """Labels in which all classes occur, with equal or unequal frequencies."""
     labels = np.arange(n) % n_classes if rng.random() < 0.5 else rng.integers(0, n_classes, n)
     labels[:n_classes] = np.arange(n_classes)
     return rng.permutation(labels)
 
 
 def related(rng, X, n_classes=2):
-    """Labels that follow the columns more or less."""
+    """Labels that depend more or less on the columns."""
     if rng.random() < 0.5:
         return balanced(rng, len(X), n_classes)
     clean = (X[:, 0].astype(int) + (X[:, -1] & X[:, 0])) % n_classes
@@ -130,9 +130,9 @@ def numbers(rng, shape, least=0):
 
 
 class Ranges:
-    """Wide ranges for some problems: what else is drawn does not depend on them.
+    """Wide ranges of values for some problems; other draws do not depend on them.
 
-    ``values`` and ``weights`` leave ordinary problems as they are.
+    ``values`` and ``weights`` do not change ordinary problems.
     """
 
     def __init__(self, rng, share=0.25):
@@ -140,7 +140,7 @@ class Ranges:
         self.wide = bool(self.rng.random() < share)
 
     def values(self, values, offset=True):
-        """A few huge or tiny ones, an offset, another unit, denormals; no sign changes."""
+        """A few huge or tiny values, an offset, another unit, or denormals; signs stay the same."""
         values = np.array(values, dtype=float)
         if not self.wide or not values.size:
             return values
@@ -163,9 +163,9 @@ class Ranges:
         return values
 
     def weights(self, given, n, few=False):
-        """Weights of 1e-12 to 1e12, in one unit or another; those of zero stay.
+        """Weights from 1e-12 to 1e12, in some unit; weights of 0 stay 0.
 
-        With ``few`` all but one stay in one unit, which leaves few different sums.
+        With ``few``, all weights except one have the same unit, so there are few different sums.
         """
         rng = self.rng
         if not self.wide or rng.random() < 0.3:
@@ -181,7 +181,7 @@ class Ranges:
 
 @dataclass
 class Amount:
-    """A number, and the sum of its terms without their signs, which rounding is relative to."""
+    """A number, and the sum of its absolute terms, to which rounding is relative."""
 
     value: Fraction | float
     terms: Fraction | float
@@ -191,7 +191,7 @@ class Amount:
 class Problem:
     """A problem whose objective is a sum over the leaves, divided by the total weight.
 
-    Costs are whole numbers in units of ``exhaustive``, amounts fractions.
+    Costs are whole numbers in the units of ``exhaustive``; amounts are fractions.
     """
 
     estimator: type
@@ -206,18 +206,18 @@ class Problem:
     saved: bool = True
     features: np.ndarray = None
     reference: float | None = None
-    # What else a fitted tree tells of its rows, as pairs of what is told and what is true.
+    # Other statements of a fitted tree about its rows, as pairs of reported and true values.
     also: object = lambda model: []
-    # What ``fit`` says where it takes no such rows.
-    # Whether values or weights are of such a range that ``fit`` may refuse them.
+    # The error of ``fit`` if it does not accept such rows.
+    # Whether the range of values or weights is so wide that ``fit`` may reject them.
     wide: bool = False
-    # Of rows, what a leaf's cost is the sum of, without signs: by default the cost itself.
+    # For rows: the absolute terms of a leaf's cost; by default the cost itself.
     leaf_terms: object = None
-    # Of a fitted tree, cost and terms of what it predicts: by default of its rows as leaves.
+    # For a fitted tree: cost and terms of its predictions; by default those of its rows as leaves.
     said_cost: object = None
-    # What optimal is relative to where all costs of a tree are 0.
+    # Scale of the certificate if all costs of a tree are 0.
     least_term: Fraction = Fraction(0)
-    # Parameters, and arguments of ``fit``, that another kind of problem draws.
+    # Parameters and arguments of ``fit`` that another kind of problem draws.
     constant: frozenset = frozenset()
     elsewhere: frozenset = frozenset()
     cache: dict = field(default_factory=dict)
@@ -236,22 +236,22 @@ class Problem:
         return self.estimator(**{**self.parameters, **changes})
 
     def without_reference(self):
-        """The same problem without a reference model, where a search takes none."""
+        """The same problem without a reference model, for searches that do not accept one."""
         if "reference_loss" not in self.fit:
             return self
         fit = {name: value for name, value in self.fit.items() if name != "reference_loss"}
         return replace(self, fit=fit, reference=None, cache={})
 
     def objective(self, cost, leaves):
-        """Objective of a tree of so many leaves from its cost in units."""
+        """Objective of a tree with this many leaves, from its cost in units."""
         return plain.amount(cost) / self.total + self.penalty * leaves
 
     def size(self, terms, leaves):
-        """What "optimal" is relative to: the terms of a tree of so many leaves, in units."""
+        """Scale of the certificate: the terms of a tree with this many leaves, in units."""
         return (plain.amount(terms) / self.total or self.least_term) + self.penalty * leaves
 
     def least(self, sizes, most):
-        """The least objective among costs by the number of leaves."""
+        """The least objective, from least costs by number of leaves."""
         found = [
             Amount(self.objective(cost, k), self.size(terms, k))
             for k, (cost, terms) in sizes.items()
@@ -260,7 +260,7 @@ class Problem:
         return min(found, key=lambda one: one.value, default=Amount(math.inf, 0))
 
     def optimum(self, most_leaves):
-        """Least objective: of trees that keep all limits exactly, and as the estimator may."""
+        """Least objectives: of trees that keep all limits, and of those that ``fit`` may return."""
         if "sizes" not in self.cache:
             self.cache["sizes"] = plain.least_costs(
                 self.features, self.leaf_cost, self.depth, self.min_rows, self.split_cost,
@@ -300,17 +300,17 @@ class Problem:
 
 @dataclass
 class Chosen(Problem):
-    """A problem whose trees are chosen by what their leaves add up to, among labels of leaves.
+    """A problem in which leaves have labels and trees are compared by sums over their leaves.
 
     Outcomes are tuples of whole numbers.
     """
 
-    leaf_outcomes: object = None  # rows -> list of (outcome, its terms in the unit of the first)
+    leaf_outcomes: object = None  # rows -> list of (outcome, terms in the unit of the first)
     score: object = None  # outcome, tolerance -> objective without penalty, inf: not allowed
     row_outcome: object = None  # fitted model -> outcome of its tree, its terms
     costs_of: object = None  # labels of the rows -> outcome
-    unit: Fraction | None = None  # of the terms; None where the objective is of one sign
-    count: Fraction = Fraction(1)  # unit of all components, where they are numbers of one kind
+    unit: Fraction | None = None  # scale of the terms; None if the objective has only one sign
+    count: Fraction = Fraction(1)  # unit of all components, if they have one
 
     def numbers(self, outcome):
         return [float(part * self.count) for part in outcome]
@@ -348,7 +348,7 @@ class Chosen(Problem):
 
 
 def front_size(rng, parameters, counted):
-    """Columns that keep the list of all outcomes short; ``counted`` when many of them are equal."""
+    """Columns with a short list of all outcomes; ``counted`` if many outcomes are equal."""
     if not counted:
         parameters["max_depth"] = one_of(rng, 0, 1, 2, 2, 2)
         return 4
@@ -356,7 +356,7 @@ def front_size(rng, parameters, counted):
 
 
 def few_weights(rng, X):
-    """Weights that leave few different sums: mostly none."""
+    """Weights with few different sums; mostly None."""
     n = len(X)
     given = one_of(rng, *[None] * 3, rng.integers(0, 3, n).astype(float)) if n <= 12 else None
     given = None if given is None or (given > 0).sum() < 4 else parts(rng, given)
@@ -364,7 +364,7 @@ def few_weights(rng, X):
 
 
 def remembering(function):
-    """The function of a set of rows, asked once for each."""
+    """The same function of a set of rows, which is called once per set."""
     known = {}
 
     def asked(rows):
@@ -377,7 +377,7 @@ def remembering(function):
 
 
 def prepared(rng, parameters, X, given):
-    """Weights of the kept rows; leaves that hold at least that many rows are possible."""
+    """Weights of the kept rows, for which leaves with the minimum of rows are possible."""
     kept = np.ones(len(X), dtype=bool) if given is None else given > 0
     weight = np.ones(kept.sum()) if given is None else given[kept]
     parameters["min_samples_leaf"] = min(parameters["min_samples_leaf"], int(kept.sum()))

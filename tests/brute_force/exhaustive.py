@@ -1,9 +1,9 @@
-"""The truth about small trees, by trying every one in exact arithmetic; nothing of the package.
+"""Optimal small trees, by trying all trees in exact arithmetic, without the package.
 
-Everything here follows the definitions in ``docs/maths``, by the slowest way that is easy to read.
-Input is exact: a double is a whole number times a power of two. Sums and products are exact, too.
-Costs of leaves are whole numbers of 2**-2600 (``units``), which is less than the square of any
-double; logarithms, roots and Brier scores are decimal numbers of 100 digits.
+Everything here follows the definitions in ``docs/maths`` in the simplest way, however slow.
+Input is exact, because a double is a whole number times a power of two. Sums and products are
+exact. Costs of leaves are whole numbers of 2**-2600 (``units``), which is less than the square of
+any double; logarithms, roots and Brier scores are decimal numbers of 100 digits.
 """
 
 import decimal
@@ -15,10 +15,10 @@ from fractions import Fraction
 import numpy as np
 
 UNIT = 1 << 2600
-# No overflow, and digits to spare where terms cancel.
+# Enough digits for terms that cancel, and no overflow.
 DIGITS = decimal.Context(prec=100, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 decimal.setcontext(DIGITS)
-# What is left of terms that cancel, as a share of them: no difference of doubles is that small.
+# Differences below this share of their terms are 0; differences of doubles are larger.
 NOTHING = Decimal(10) ** -80
 
 
@@ -29,7 +29,7 @@ def units(value):
 
 
 def amount(whole):
-    """So many units as a fraction."""
+    """A number of units as a fraction."""
     return Fraction(whole, UNIT)
 
 
@@ -40,7 +40,7 @@ def decimal_of(value):
 
 
 def whole(values):
-    """Doubles as whole numbers of a common unit, exactly, with the unit."""
+    """Doubles as whole numbers of a common unit, and the unit; exact."""
     values = np.asarray(values, dtype=float)
     ratios = [value.as_integer_ratio() for value in values.ravel().tolist()]
     below = max((ratio[1] for ratio in ratios), default=1)
@@ -53,7 +53,7 @@ def whole(values):
 
 
 def splits(X, rows):
-    """Columns that part the rows, with the rows where they are true and where they are false."""
+    """Columns that divide the rows, with the rows in which they are true and false."""
     for column in range(X.shape[1]):
         yes = X[rows, column]
         if yes.any() and not yes.all():
@@ -61,13 +61,13 @@ def splits(X, rows):
 
 
 def least_costs(X, leaf_cost, depth, min_rows, split_cost=None, rows=None, leaf_terms=None):
-    """Least sum of costs by the number of leaves, with the sum of its terms without their signs.
+    """Least sum of costs by number of leaves, with the sum of its absolute terms.
 
-    Of trees of all rows, or of these. A size that no tree has is absent.
+    For trees of all rows, or of these. Sizes that no tree has are absent.
 
-    ``leaf_cost(rows)`` is the cost of a leaf (inf where it may not be one), ``split_cost(rows,
-    asked, column)`` that of a question after the questions ``asked``, ``leaf_terms(rows)`` the
-    absolute values of what a leaf's cost is the sum of: by default it is all of one sign.
+    ``leaf_cost(rows)`` is the cost of a leaf (inf if it is not allowed), ``split_cost(rows,
+    asked, column)`` that of a split below splits on the columns ``asked``, ``leaf_terms(rows)`` the
+    absolute terms of a leaf's cost; by default the cost has one sign.
     """
     known = {}
 
@@ -95,11 +95,11 @@ def least_costs(X, leaf_cost, depth, min_rows, split_cost=None, rows=None, leaf_
 
 
 def all_outcomes(X, leaf_outcomes, depth, min_rows, most_leaves):
-    """Every outcome of a tree, summed over its leaves: (leaves, outcome...) with its terms.
+    """All outcomes of trees, summed over leaves: (leaves, outcome...) with the terms.
 
-    ``leaf_outcomes(rows)`` lists what the leaf may add, one entry for each label that it may be
-    given: the outcome, and its terms without their signs. Of trees of one outcome the least terms
-    are kept.
+    ``leaf_outcomes(rows)`` lists the possible contributions of a leaf, one for each label that it
+    may have: the outcome and its absolute terms. If several trees have the same outcome, the least
+    terms are kept.
     """
     known = {}
 
@@ -124,9 +124,9 @@ def all_outcomes(X, leaf_outcomes, depth, min_rows, most_leaves):
 
 
 def all_trees(X, leaf_cost, depth, min_rows, most_leaves):
-    """Every tree as (cost, leaves, nest); the nest is its rows, parted as the tree parts them.
+    """Every tree as (cost, leaves, nest); the nest has the rows of leaves, nested like the tree.
 
-    Questions that part the rows of a node alike make the same nest.
+    Splits that divide the rows of a node in the same way give the same nest.
     """
 
     def trees(rows, depth, most):
@@ -165,7 +165,7 @@ def squared_errors(target, weight):
 
 
 def hazards(time, event, entry, weight):
-    """Baseline hazard of every row between entry and time, 1 / (W + 1) where it is zero."""
+    """Baseline hazard of every row between entry and time; 1 / (W + 1) if it is zero."""
     w, unit = whole(weight)
     steps = {
         t: Fraction(w[event & (time == t)].sum(), w[(entry < t) & (t <= time)].sum())
@@ -179,9 +179,9 @@ def hazards(time, event, entry, weight):
 
 
 class Likelihood:
-    """Saturated less fitted log-likelihood, Huisman et al. (AAAI-24) eq. 20.
+    """Saturated minus fitted log-likelihood, Huisman et al. (AAAI-24), eq. 20.
 
-    A prior of a events at θ = 1 adds a(θ − 1 − ln θ), and θ is the least point of the sum.
+    A prior of a events at θ = 1 adds a(θ − 1 − ln θ), and θ minimises the sum.
     """
 
     def __init__(self, hazard, event, weight, prior=0.0):
@@ -192,7 +192,7 @@ class Likelihood:
         self.logarithm = w * np.array([value.ln() for value in h], dtype=object)
 
     def sums(self, rows):
-        """Weight of the events, summed hazards."""
+        """Weight of the events, and sum of the hazards."""
         return self.weight[rows][self.event[rows]].sum() + Decimal(0), self.hazard[rows].sum()
 
     def theta(self, rows):
@@ -202,7 +202,7 @@ class Likelihood:
         return (events or Decimal("0.5")) / sums
 
     def parts(self, rows):
-        """What the loss is the sum of."""
+        """The terms of the loss."""
         (events, sums), theta, a = self.sums(rows), self.theta(rows), self.prior
         if events == 0 and a == 0:
             return []
@@ -216,12 +216,12 @@ class Likelihood:
         return 0 if abs(value) <= NOTHING * size else units(value)
 
     def terms(self, rows):
-        """Sizes of the terms: θ times the hazard, which is the events, is one of them."""
+        """Sizes of the terms, one of which is θ times the hazard, which equals the events."""
         return units(sum(map(abs, self.parts(rows)), self.sums(rows)[0]))
 
 
 class HalfDeviance(Likelihood):
-    """Half the Poisson deviance of counts given exposure, for the rate of a leaf."""
+    """Half the Poisson deviance of counts with exposure, for the rate of a leaf."""
 
     def __init__(self, count, exposure, weight):
         w, y, m = (
@@ -256,14 +256,14 @@ class Brier:
         )
         value, survival = Decimal(1), []
         for t in self.times:
-            # Those who stay as a sum of their own: nothing cancels.
+            # The remaining rows are summed separately, so nothing cancels.
             staying = (time > t) | (event & (time == t))
             value *= self.weight[staying].sum() / self.weight[time >= t].sum()
             survival.append(value)
         self.inverse = np.array([1 / g if g > 0 else Decimal(0) for g in survival], dtype=object)
 
     def terms(self, rows):
-        """V and N of the leaf at every time but the last."""
+        """V and N of the leaf at every time except the last."""
         time, event, weight = self.time[rows], self.event[rows], self.weight[rows]
         own = weight * self.inverse[np.searchsorted(self.times, time)]
         dead, alive = [], []
@@ -284,11 +284,11 @@ class Brier:
         return np.array(curve, dtype=object)
 
     def best_curve(self, rows):
-        """Non-increasing curve of least loss: neighbours that rise are pooled."""
+        """Non-increasing curve of least loss, by pooling neighbours that rise."""
         V, N = self.terms(rows)
         pools = []
         for p, q in zip(self.share * V, self.share * N, strict=True):
-            # Where nothing is lost the curve goes on as it was.
+            # The curve stays constant at times without loss.
             pools.append([p, q, 1])
             while len(pools) > 1 and rises(pools[-2], pools[-1]):
                 p, q, n = pools.pop()
@@ -303,7 +303,7 @@ class Brier:
 
 
 def rises(before, after):
-    """Whether q/(p + q) of one pool exceeds that of the one before it, or has no value."""
+    """Whether q/(p + q) of one pool exceeds that of the previous one, or is undefined."""
     (p, q, _), (v, n, _) = before, after
     return v + n == 0 or (p + q > 0 and n * (p + q) > q * (v + n))
 
@@ -323,7 +323,7 @@ def restricted_mean(times, survival, tau):
 
 
 def f1(wrong_positives, wrong_negatives, positives, negatives):
-    """1 − F1 of the positive class, of misclassified weights."""
+    """1 − F1 of the positive class, from misclassified weights."""
     right = positives - wrong_negatives
     return Fraction(wrong_positives + wrong_negatives) / (
         2 * right + wrong_positives + wrong_negatives
@@ -331,7 +331,7 @@ def f1(wrong_positives, wrong_negatives, positives, negatives):
 
 
 def matthews(wrong_positives, wrong_negatives, positives, negatives):
-    """1 − Matthews correlation; 1 where a single class is predicted."""
+    """1 − Matthews correlation; 1 if only one class is predicted."""
     tp, tn = positives - wrong_negatives, negatives - wrong_positives
     above = decimal_of(tp * tn - wrong_positives * wrong_negatives)
     square = positives * negatives * (tp + wrong_positives) * (tn + wrong_negatives)
@@ -345,15 +345,15 @@ def matthews(wrong_positives, wrong_negatives, positives, negatives):
 
 
 def signed_shares(weight, group, masses, pair=(0, 1)):
-    """What rows add to the weight of the second group less that of the first.
+    """Contribution of rows to the weight of the second group minus that of the first.
 
-    In parts of the product of both masses.
+    In units of 1 over the product of both masses.
     """
     of_group = {pair[0]: -masses[1], pair[1]: masses[0]}
     return weight * np.array([of_group.get(g, 0) for g in group.tolist()], dtype=object)
 
 
 def dominated(costs, by, tie):
-    """Which costs another one undercuts by more than a tie in one, and exceeds in none."""
+    """Which costs are dominated: another is lower by more than a tie in one, and higher in none."""
     costs, by = costs[:, None], by[None]
     return ((by <= costs + tie).all(axis=2) & (by < costs - tie).any(axis=2)).any(axis=1)

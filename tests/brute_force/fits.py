@@ -1,4 +1,4 @@
-"""Fits, stopped fits, sizes and fronts of random problems, against every tree there is."""
+"""Fits, stopped fits, sizes and fronts of random problems, compared with all trees."""
 
 import math
 from fractions import Fraction
@@ -62,7 +62,7 @@ def limits(rng):
 
 
 def check_stopped(problem, model, name, most_leaves=None):
-    """What is said of a search that may have been stopped holds; whether it was."""
+    """All statements about a search are true, even if it was stopped; returns whether it was."""
     if model.status_ != name:
         check_certificate(problem, model, most_leaves)
         return False
@@ -83,7 +83,7 @@ def a_stopped_search_says_nothing_false(problem, rng):
     try:
         fitted(problem, model, callback=writer(seen))
     except InfeasibleError as error:
-        # No tree that keeps the constraints was met.
+        # No tree that keeps the constraints was found.
         assert name in str(error) and model.status_ == name
         assert math.isinf(model.objective_value_)
         check_bounds(problem, model.trace_, model)
@@ -158,7 +158,7 @@ def a_front_of_fair_trees_is_that_of_all_trees_within_the_limit(problem, rng):
         return
     within = np.array(within)
     assert (np.diff(points.costs[:, 0]) > 0).all() and (np.diff(points.costs[:, 1]) < 0).all()
-    # An objective is proven up to 1e-9 of itself; differences are rates.
+    # The proof is relative to the objective (1e-9); differences are rates.
     tie = (points.costs * [1e-9, 0.0] + [0.0, 1e-12])[:, None]
     is_tree = (np.abs(points.costs[:, None] - within) <= tie).all(axis=2).any(axis=1)
     assert is_tree.all(), (points.costs, within)
@@ -173,10 +173,10 @@ def a_front_of_fair_trees_is_that_of_all_trees_within_the_limit(problem, rng):
     assert as_good.all(), (points.costs, within[~as_good])
 
 
-# What the searches for a task can be told to do otherwise.
+# Switches of the searches for a task.
 READ = {name: frozenset(switches) for name, _, switches in tasks()}
 
-# How, beyond what is drawn of the parameters.
+# Further settings, besides the random parameters.
 SWITCHES = {
     "backend": tuple(backends()),
     "precision": ("short", "single", "double", "exact"),
@@ -209,8 +209,8 @@ def no_switch_changes_what_is_found(problem, rng):
         if name in read and rng.random() < 0.4
     }
     threads = one_of(rng, 1, 1, 2, 3)
-    told = model.objective_value_
-    planted = {} if isinstance(problem, Chosen) else {"planted": told}
+    reported = model.objective_value_
+    planted = {} if isinstance(problem, Chosen) else {"planted": reported}
     settings = {"options": {**drawn, **planted}, "n_threads": threads}
 
     terms = problem.optimum(problem.most_leaves)[0].terms
@@ -222,10 +222,10 @@ def no_switch_changes_what_is_found(problem, rng):
         assert found.lower_bound <= found.objective, drawn
 
     found = run(engine.solve, **settings)
-    check(found, told)
+    check(found, reported)
     tree = asked.tree(found, asked.problem, 0.0)
     check_tree(problem, tree)
-    # The same tree again with the same switches.
+    # The same switches must give the same tree again.
     repeated = run(engine.solve, **settings)
     assert repeated.objective == found.objective, drawn
     assert np.array_equal(repeated.feature, found.feature), drawn
@@ -254,5 +254,5 @@ def no_switch_changes_what_is_found(problem, rng):
 
 
 def parted(solutions):
-    """The trees as sets of their arrays."""
+    """The trees as a set of their arrays."""
     return {(tuple(one.feature.tolist()), tuple(one.children_left.tolist())) for one in solutions}

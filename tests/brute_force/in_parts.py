@@ -1,4 +1,4 @@
-"""Fits over random partitions of random problems, against every tree there is."""
+"""Fits over random partitions of random problems, compared with all trees."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -15,7 +15,7 @@ from bristlecone._search.engine import sum_tasks
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.scale import PartialSums, fit_partitions
 
-# Arguments of fit that belong to parameters that are refused.
+# Arguments of ``fit`` for parameters that are rejected.
 UNUSED = "predicted_outcomes", "sensitive_features"
 # Parameters with constraints that sums cannot check.
 REFUSED = "fairness", "capacities", "min_samples_treatment"
@@ -42,7 +42,7 @@ def a_fit_over_parts_finds_the_best_tree(problem, rng):
         raise
     paid = problem.parameters.get("feature_costs") is not None
     if paid and len(model.encoder_.features_) < problem.X.shape[1]:
-        # The encoder keeps one of equal features, whatever the others cost.
+        # The encoder keeps one of several equal features, whatever their prices.
         return ["equal features"]
     check_certificate(problem, model)
     fit = {name: one for name, one in problem.fit.items() if name not in UNUSED}
@@ -52,10 +52,10 @@ def a_fit_over_parts_finds_the_best_tree(problem, rng):
     assert model.encoder_.to_dict() == whole.encoder_.to_dict()
     if problem.fit.get("sample_weight") is None:
         assert model.objective_value_ == whole.objective_value_
-        # The bound allows for digits that another search may not lose.
+        # The bound allows for lost digits, which other searches may not lose.
         bound = Amount(Fraction(model.lower_bound_), problem.value(model).terms)
         assert is_near(whole.lower_bound_, bound)
-    # In finer numbers, other trees may be equal.
+    # With finer numbers, other trees may be equally good.
     assert np.array_equal(model.tree_.feature, whole.tree_.feature) or problem.wide
     return ["fitted"]
 
@@ -79,7 +79,7 @@ def sums_of_parts_give_the_best_tree(problem, rng):
         "flipped": rng.random(features.shape[1]) < 0.5,
         **asked.problem.least,
     }
-    # Every row has an outcome of its own.
+    # Every row has a different outcome.
     counts, part = np.ones(len(features), int), rng.integers(0, 4, len(features))
     whole = PartialSums(task.name, task.data, counts, **settings)
     for own in np.unique(part):
@@ -105,13 +105,13 @@ def sums_of_parts_give_the_best_tree(problem, rng):
 
 
 def is_almost_perfect(problem):
-    """Whether the best tree may lose less than sums resolve."""
+    """Whether the loss of the best tree may be below the resolution of sums."""
     best, leaf = problem.optimum(problem.most_leaves)[0], problem.optimum(1)[0]
     return abs(best.value) < 1e-4 * leaf.terms
 
 
 def table_of(problem):
-    """The rows as a frame with columns for all roles."""
+    """The rows as a frame with columns for all arguments."""
     X = np.asarray(problem.X)
     columns = {f"x{k}": X[:, k] for k in range(X.shape[1])}
     roles = {"time": None, "event": None}

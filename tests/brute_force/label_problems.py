@@ -51,12 +51,12 @@ NAMES = (
 # Propensity scores of a trial, by the number of its treatments.
 SHARES = {2: ([0.5, 0.5], [0.25, 0.75]), 3: ([0.25, 0.25, 0.5], [0.5, 0.25, 0.25])}
 
-# What rounding a limit and the weights to doubles can move shares of the weights by.
+# Largest change of a share of weights by rounding a limit and the weights to doubles.
 ROUNDED = Fraction(1, 2**51)
 
 
 def classes_kept(rng, X, given, n_classes):
-    """Labels of which every class has a kept row, or weights are left out."""
+    """Labels such that every class has a kept row; else weights are omitted."""
     y = related(rng, X, n_classes)
     kept = np.ones(len(X), dtype=bool) if given is None else given > 0
     y[np.flatnonzero(kept)[:n_classes]] = np.arange(n_classes)
@@ -64,12 +64,12 @@ def classes_kept(rng, X, given, n_classes):
 
 
 def shares(amount, X, labels, weight, n_classes):
-    """A function of a model: the shares it predicts in every leaf, with the true ones."""
+    """A function of a model that returns predicted and true shares in every leaf."""
 
     def inside(rows):
         return np.bincount(labels[rows], weight[rows], n_classes)
 
-    def told(model):
+    def reported(model):
         pairs = [(model.shrinkage_, amount)]
         for path in shrunk_plainly.paths(model, X):
             first = X[path[-1][:1]]
@@ -77,7 +77,7 @@ def shares(amount, X, labels, weight, n_classes):
             pairs += zip(model.predict_proba(first)[0], true, strict=True)
         return pairs
 
-    return told
+    return reported
 
 
 def classification(rng, objectives):
@@ -85,7 +85,7 @@ def classification(rng, objectives):
     parameters = shared_parameters(rng)
     by_front = objective in ("f1", "mcc")
     n_classes = 2 if by_front else one_of(rng, 2, 2, 3)
-    # As many of one class as of the other, and nothing else that breaks a tie.
+    # Two classes have equal weights, and nothing else breaks the tie.
     even = rng.random() < 0.5
     counted = even or rng.random() < 0.6
     X = rows(rng, front_size(rng, parameters, counted) if by_front else 5)
@@ -133,7 +133,7 @@ def classification(rng, objectives):
         return plain.units(unit * (own - max(of_class)))
 
     total = Fraction(1) if objective == "balanced-accuracy" else sum(mass) * unit
-    # Where every class counts the same, its rows weigh that together.
+    # With balanced classes, the rows of each class have the same total weight.
     alike = weight
     if objective == "balanced-accuracy":
         of_class = np.bincount(labels, weight, n_classes)
@@ -178,7 +178,7 @@ def classification(rng, objectives):
 
 
 def front(rng):
-    """Two classes for ``pareto_front``, of which the objective does not matter."""
+    """Two classes for ``pareto_front``, for which the objective does not matter."""
     while True:
         problem = classification(rng, ("f1", "mcc"))
         if rng.random() < 0.1 or (problem.features.shape[1] > 2 and problem.depth > 1):
@@ -214,7 +214,7 @@ def costs(rng):
     paid, price = prices(rng, columns, ranges)
     amount = shrinkage(rng)
     if matrix is not None and rng.random() < 0.4:
-        # By name, in any order of the classes.
+        # By name, with classes in any order.
         names, order = np.unique(np.asarray(fit["y"])[kept]).tolist(), rng.permutation(n_classes)
         matrix = {names[k]: matrix[k, order].tolist() for k in order}
     parameters |= {"cost_matrix": matrix, "shrinkage": amount, **paid}
@@ -247,12 +247,12 @@ def costs(rng):
 
 
 def prices(rng, columns, ranges):
-    """Parameters of the feature prices, and the price of a column after those asked before."""
+    """Parameters of prices, and the price of a column below splits on other columns."""
     if rng.random() < 0.3:
         return {"feature_costs": None}, lambda asked, column: 0.0
     scale = one_of(rng, 0.02, 0.2, 1.0)
     cost = scale * ranges.values(numbers(rng, columns), offset=False)
-    cost[cost < 1e-280] = 0.0  # `fit` refuses such costs
+    cost[cost < 1e-280] = 0.0  # `fit` rejects such costs
     discount, group, origin = cost.copy(), [None] * columns, [None] * columns
     given = {"cost": cost.tolist()}
     if rng.random() < 0.7:
@@ -278,7 +278,7 @@ def prices(rng, columns, ranges):
 
 
 def by_column(rng, values, absent):
-    """One entry per column, or a mapping from names or places without the absent ones."""
+    """One entry per column, or a mapping from names or positions without missing entries."""
     named = {k: value for k, value in enumerate(values) if value != absent}
     return one_of(rng, values, named, {f"x{k}": value for k, value in named.items()})
 
@@ -312,7 +312,7 @@ def fair_labels(rng):
         first = np.flatnonzero(kept)
         n_groups = min(one_of(rng, 2, 2, 3, 4), len(first) // 2)
         group = balanced(rng, n, n_groups)
-        # Every group has a row of either class.
+        # Every group has a row of each class.
         labels[first[: 2 * n_groups]] = np.arange(2 * n_groups) // n_groups
         group[first[: 2 * n_groups]] = np.arange(2 * n_groups) % n_groups
         names = np.array(["a", "b", "c", "d"])[group]
@@ -337,8 +337,8 @@ def fair_labels(rng):
     w, unit = plain.whole(weight)
     all_rows = np.arange(len(labels))
     total = w.sum() * unit
-    # By row and rate, what predicting 1 adds to the difference of each other group to the first
-    # one, in parts of ``masses``.
+    # By row and rate: contribution of predicting 1 to the difference between each other group and
+    # the first one, in units of 1 / ``masses``.
     differences = []
     for of_class in PARITIES[constraint]:
         compared = u if of_class is None else u * (labels == of_class)
@@ -355,7 +355,7 @@ def fair_labels(rng):
         return (wrong, *of_rates), 0
 
     def rates(outcome):
-        """Of every rate and group, by how much it differs from that of the first group."""
+        """For every rate and group: its difference from the first group."""
         sums = iter(outcome[1:])
         return [
             [Fraction(0), *(Fraction(next(sums), of) for of in parts)] for _, parts in differences
@@ -392,7 +392,7 @@ def fair_labels(rng):
 
 
 def fair_front(rng):
-    """Groups for ``pareto_front``, whose limit ends the front."""
+    """Groups for ``pareto_front``, whose limit is the end of the front."""
     problem = fair_labels(rng)
     changes = {"leaf_penalty": 0.0}
     if problem.parameters["max_depth"] is None:
@@ -401,22 +401,22 @@ def fair_front(rng):
 
 
 def policy(rng):
-    """A policy whose propensity scores and predicted outcomes are given."""
+    """A policy with given propensity scores and predicted outcomes."""
     return policies(rng)
 
 
 def estimated_policy(rng):
-    """A policy that estimates some of them, of numbers or of lifetimes."""
+    """A policy that estimates some of them, for numbers or lifetimes."""
     while True:
         try:
             return policies(rng, estimated=True)
         except ValueError as error:
-            # Of so few rows, a treatment may have equal rows only, or leave too early.
+            # With so few rows, all rows of a treatment may be equal, or censored too early.
             assert re.search("rows of one kind only|beyond the last|no event", str(error)), error
 
 
 def lifetimes_of(rng, n):
-    """Events and times of few distinct values, and a horizon."""
+    """Events, times with few distinct values, and a horizon."""
     time = rng.integers(1, one_of(rng, 4, 9), n) / 2
     event = rng.random(n) < one_of(rng, 0.3, 0.5)
     return (event, time), float(rng.choice(time))
@@ -427,7 +427,7 @@ def policies(rng, estimated=False):
     parameters["random_state"] = one_of(rng, None, 7, np.random.RandomState(0))
     limited = rng.random() < 0.8
     n_arms = one_of(rng, 2, 2, 3)
-    # Rewards that are whole numbers, as of outcomes that are 0 or 1.
+    # Rewards that are whole numbers, as for outcomes of 0 or 1.
     counted = rng.random() < 0.6
     X = rows(rng, front_size(rng, parameters, counted and n_arms == 2) if limited else 5)
     n = len(X)
@@ -449,7 +449,7 @@ def policies(rng, estimated=False):
         if rng.random() < 0.5:
             parameters["leaf_penalty"] = one_of(rng, 0.003, 0.01, 0.02, 0.04)
     outcome, predicted = ranges.values(outcome), ranges.values(predicted)
-    # By row, by row and treatment, of a trial with one share for all, or one per treatment.
+    # By row; by row and treatment; and for a trial, one share for all or one per treatment.
     form = one_of(rng, "rows", "table", "number", "mapping")
     if form == "number":
         share[:] = 1 / n_arms
@@ -478,7 +478,7 @@ def policies(rng, estimated=False):
     }
     if estimated:
         parameters |= {
-            # Boosting takes a hundred times as long as all the rest.
+            # Boosting takes a hundred times as long as everything else.
             "outcome_model": one_of(rng, *5 * [LinearRegression(), DummyRegressor()], "auto"),
             "propensity_model": one_of(rng, *8 * [BernoulliNB(), DummyClassifier()], "auto"),
         }

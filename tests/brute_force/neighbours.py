@@ -1,4 +1,4 @@
-"""Trees beside the best one: with another question, nearly as good, as good."""
+"""Other trees than the best: with another split, nearly as good, or equally good."""
 
 import itertools
 import warnings
@@ -25,20 +25,20 @@ from bristlecone.exceptions import BristleconeWarning
 from bristlecone.trust import alternatives, near_optimal_trees
 
 
-def is_told_of(problem):
-    """Whether the engine tells of trees beside the best one."""
+def is_reported_of(problem):
+    """Whether the engine can list other trees."""
     priced = problem.parameters.get("feature_costs") is not None
     own = problem.estimator is OptimalTree
     return not (isinstance(problem, Chosen) or priced or own)
 
 
 def is_small(problem):
-    """Whether every tree can be listed."""
+    """Whether the problem is small enough to list all trees."""
     return problem.features.shape[1] <= 3 or problem.depth <= 2
 
 
 def refused(model, problem):
-    """Searches that cannot tell say so."""
+    """Searches that cannot list them raise an error."""
     for ask, more in ((alternatives, {}), (near_optimal_trees, {"epsilon": 0.1})):
         with pytest.raises(TypeError, match="sum over leaves, without feature costs"):
             ask(model, problem.X, **problem.fit, **more)
@@ -49,8 +49,8 @@ def an_alternative_is_the_best_tree_with_another_question(problem, rng):
     model = fitted(problem)
     if model.status_ == "infeasible":
         return
-    if not is_told_of(problem):
-        # Without groups a fair tree is one of classes.
+    if not is_reported_of(problem):
+        # Without groups, a fair tree is an ordinary classification tree.
         if model.certificate_.groups is not None or not isinstance(problem, Chosen):
             refused(model, problem)
         return
@@ -85,7 +85,7 @@ def an_alternative_is_the_best_tree_with_another_question(problem, rng):
 
 
 def divisions(problem, model):
-    """How every question divides the rows of every node."""
+    """How every split divides the rows of every node."""
     features = np.asarray(model.encoder_.transform(problem.X))[problem.kept].astype(bool)
     reach = model.decision_path(problem.X)[problem.kept].toarray().astype(bool)
     return [
@@ -95,7 +95,7 @@ def divisions(problem, model):
 
 
 def best_alternatives(problem, model):
-    """By split and question, the least objective of whole trees by their leaves."""
+    """By node and feature, the least objective of whole trees, by number of leaves."""
     features = np.asarray(model.encoder_.transform(problem.X))[problem.kept].astype(bool)
     tree = model.tree_
     reach = model.decision_path(problem.X)[problem.kept].toarray().astype(bool)
@@ -139,7 +139,7 @@ def best_alternatives(problem, model):
 
 
 def listed_values(problem):
-    """Every tree by its nest: objective, as the nearest double, and leaves."""
+    """Every tree by its nest: its objective, as the nearest double, and its leaves."""
     trees = plain.all_trees(
         problem.features, problem.leaf_cost, problem.depth, problem.min_rows, problem.most_leaves
     )
@@ -147,12 +147,12 @@ def listed_values(problem):
 
 
 def tie_size(problem, model):
-    """What objectives are ties by a share of: the terms of the best tree."""
+    """Scale for ties of objectives: the terms of the best tree."""
     return float(min(problem.value(model).terms, 10**300))
 
 
 def near_optimal_trees_are_all_and_near(problem, rng):
-    if not is_told_of(problem) or not is_small(problem):
+    if not is_reported_of(problem) or not is_small(problem):
         return
     problem = problem.without_reference()
     model = fitted(problem)
@@ -164,7 +164,7 @@ def near_optimal_trees_are_all_and_near(problem, rng):
     near = steps[steps < 60]
     if not near.size:
         near = np.array([min(len(values), 60) - 1])
-    # Between two values that there are, or none at all.
+    # Between two existing values, or 0.
     k = int(one_of(rng, *near))
     above = values[k + 1] if k + 1 < len(values) else values[k] + 0.1
     epsilon = one_of(rng, 0.0, (values[k] + above) / 2 - best, (values[k] + above) / 2 - best)
@@ -187,7 +187,7 @@ def near_optimal_trees_are_all_and_near(problem, rng):
         assert len(trees) == 1 and not trees.complete
         return
     if problem.wide:
-        # What ties, or is within a slack, is of the values' own size.
+        # Ties and slacks are relative to the size of the values.
         if trees.complete:
             least = min(tree.objective_value_ for tree in trees)
             assert is_near(least, problem.optimum(problem.most_leaves)[0])

@@ -1,4 +1,4 @@
-"""Random problems of regression trees and of tasks of one's own."""
+"""Random problems of regression trees and of custom tasks."""
 
 import math
 from decimal import Decimal
@@ -48,9 +48,9 @@ def regression(rng):
         means = model.leaf_means_[model.tree_.leaf_index(model.encoder_.transform(X[kept]))]
         error = np.average((target - means) ** 2, weights=weight)
         own = model.objective_value_ - parameters["leaf_penalty"] * model.n_leaves_
-        # Means are rounded, as squares beside which a perfect fit is none.
-        told = (own, error, max(model.objective_value_, 1e-12 * (target**2).max()))
-        return [(model.shrinkage_, amount), told, *predictions(model)]
+        # Means are rounded, so a perfect fit has a small error relative to the squares.
+        reported = (own, error, max(model.objective_value_, 1e-12 * (target**2).max()))
+        return [(model.shrinkage_, amount), reported, *predictions(model)]
 
     def predictions(model):
         for path in shrunk_plainly.paths(model, X[kept]):
@@ -98,11 +98,11 @@ def counts(rng):
     )  # fmt: skip
 
 
-# --- tasks of one's own ------------------------------------------------------------------------
+# --- custom tasks ------------------------------------------------------------------------------
 
 
 class PoissonDeviance(Task):
-    """Of the guide: rounding makes costs a little less than the zero they are bounded by."""
+    """From the guide: by rounding, costs are slightly below their bound of 0."""
 
     def statistics(self, X, y):
         events, exposure = y.T
@@ -110,7 +110,7 @@ class PoissonDeviance(Task):
 
     def leaf_cost(self, sums):
         events, exposure, saturated = sums.T
-        # Beside heavy rows, light ones may be rounded to no exposure at all.
+        # Next to heavy rows, the exposure of light ones may be rounded to 0.
         with np.errstate(invalid="ignore", divide="ignore"):
             return 2 * (saturated - xlogy(events, events / exposure))
 
@@ -122,7 +122,7 @@ class PoissonDeviance(Task):
 
 
 class Transport(Task):
-    """A leaf costs its imbalance, any sign, and may not carry more than it may; splits cost too."""
+    """The cost of a leaf is its imbalance, its weight is limited, and splits have prices."""
 
     def __init__(self, most, price):
         self.most, self.price = most, price
@@ -153,7 +153,7 @@ def own_task(rng):
         events = rng.integers(0, 3, n) * exposure if rng.random() < 0.2 else rng.integers(0, 3, n)
         y, task = np.column_stack([events, exposure]), PoissonDeviance()
         w, e, t = (decimals(values) for values in (weight, *y[kept].T))
-        # What the task adds up: doubles, each within rounding of its share of the logarithm.
+        # The task sums doubles, each of which is a rounded share of the logarithm.
         logarithm = np.array([a * (a / b).ln() if a else a for a, b in zip(e, t, strict=True)])
 
         def parts(rows):
@@ -162,7 +162,7 @@ def own_task(rng):
             return [*(w * logarithm)[rows], -events * rate.ln() if events else events]
 
         def size(rows):
-            # A share of the events is lost where their logarithm, that of a ratio of one, is not.
+            # The error is relative to the events if the logarithm is that of a ratio of 1.
             return sum(map(abs, parts(rows))) + 2 * (w * e)[rows].sum()
 
         def leaf_cost(rows):
@@ -173,7 +173,7 @@ def own_task(rng):
             return plain.units(2 * size(rows))
     else:
         y = ranges.values(numbers(rng, n, least=-2))
-        # Between the sums that there are, so that no rounding matters.
+        # Between existing sums, so rounding does not matter.
         most, price = one_of(rng, 1e9, 3.0123456), one_of(rng, 0.0, 0.1)
         task = Transport(math.inf if ranges.wide else most, price)
         (target, unit), (w, weight_unit) = plain.whole(y[kept]), plain.whole(weight)
@@ -182,7 +182,7 @@ def own_task(rng):
             carried = abs((w[rows] * target[rows]).sum()) * unit * weight_unit
             return math.inf if carried > task.most else -plain.units(carried)
 
-        # Sums are rounded to a share of what they are of.
+        # Sums are rounded relative to their terms.
         def leaf_terms(rows):
             return plain.units(abs(w[rows] * target[rows]).sum() * unit * weight_unit)
 

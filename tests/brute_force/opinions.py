@@ -1,4 +1,4 @@
-"""Second opinions on fits of random problems: verified, re-estimated, and of tables."""
+"""Second opinions on fits of random problems: verification, re-estimation, and fits to tables."""
 
 from fractions import Fraction
 
@@ -36,13 +36,13 @@ def the_rows_of_the_fit_estimate_the_same_tree(problem, rng):
         return
     rows = {name: one for name, one in problem.fit.items() if name != "reference_loss"}
     again = model.reestimate(problem.X, **rows)
-    told = Amount(Fraction(model.objective_value_), problem.value(model).terms)
-    assert is_near(again.objective_value_, told)
+    reported = Amount(Fraction(model.objective_value_), problem.value(model).terms)
+    assert is_near(again.objective_value_, reported)
     check_verified(again, problem.X, rows)
 
 
 def taken(values, rows):
-    """Rows of whatever ``fit`` is given."""
+    """These rows of an argument of ``fit``."""
     if isinstance(values, tuple):
         return tuple(taken(one, rows) for one in values)
     return values[rows] if isinstance(values, np.ndarray) else values
@@ -58,7 +58,7 @@ def other_rows_estimate_a_tree_that_verifies(problem, rng):
     try:
         again = model.reestimate(X, **fit)
     except (ValueError, InvalidParameterError) as error:
-        # A leaf without rows, no event, a group or a class that is not there: told, not guessed.
+        # A leaf without rows, no event, or a missing group or class is an error.
         return [f"refused: {str(error)[:40]}"]
     assert again.certificate_.status == "reestimated"
     assert np.array_equal(again.apply(problem.X), model.apply(problem.X))
@@ -70,7 +70,7 @@ LETTERS = np.array(["a", "b", "it's", "ö"], dtype=object)
 
 
 def column(rng, flags):
-    """A column of any kind that has something to do with the flags, some of it missing."""
+    """A column of any kind that depends on the flags, with some missing values."""
     n = len(flags)
     near = flags ^ (rng.random(n) < 0.15)
     kind = one_of(rng, "flag", "flag", "code", "whole", "number", "close", "text", "grade", "maybe")
@@ -94,9 +94,9 @@ def column(rng, flags):
 
 
 def table_of(problem, rng):
-    """A table with missing values whose rows are those of the problem; its first columns as given.
+    """A table with missing values for the rows of the problem; its first columns are unchanged.
 
-    Columns that a limit on groups names are left.
+    Columns that a limit on groups names stay the same.
     """
     named = {getattr(problem.parameters.get("fairness"), "sensitive_feature", None)}
     columns = {
@@ -131,13 +131,13 @@ def the_tree_of_a_table_is_that_of_its_questions(problem, rng):
         return []
     encoder = any_encoder(rng)
     if encoder != "auto" and not problem.kept.all():
-        # Rows of weight zero may have levels of their own.
+        # Rows with weight 0 may have other levels.
         encoder.set_params(handle_unknown="ignore")
     model = problem.make(encoder=encoder)
     try:
         model.fit(table, **problem.fit)
     except InvalidParameterError as refusal:
-        # Not every objective has a search over every threshold.
+        # Not every objective supports a search over every threshold.
         assert encoder != "auto" and encoder.thresholds == "all"
         assert "BinaryEncoder(thresholds='all') cannot be used" in str(refusal)
         return ["refused"]
@@ -148,7 +148,7 @@ def the_tree_of_a_table_is_that_of_its_questions(problem, rng):
     features = np.asarray(model.encoder_.transform(table)).astype(bool)
     if named or problem.parameters.get("feature_costs") is not None or not features.shape[1]:
         return [f"lower bound {proof}"]
-    # What a minimum of "auto" means is decided before cuts are added.
+    # The value of a minimum of "auto" is determined before thresholds are added.
     known = problem.make(encoder=as_given())
     if "min_events_leaf" in problem.parameters:
         known.set_params(min_events_leaf=model.certificate_.settings["min_events_leaf"] or None)
@@ -157,7 +157,7 @@ def the_tree_of_a_table_is_that_of_its_questions(problem, rng):
     slack = slack_of(known, features, **problem.fit)
     assert apart >= -slack
     if apart > slack:
-        # Midway in its node, a threshold may divide all rows as none of the search does.
+        # A threshold midway in its node may divide all rows differently from those of the search.
         assert "thresholds" in model.certificate_.facts
         given = dict(problem.fit)
         searched = searched_features(model, read_rows(model, table, given.pop("y"), given))

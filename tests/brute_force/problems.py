@@ -1,8 +1,8 @@
-"""Random small problems of every estimator, each with its truth from ``exhaustive``.
+"""Random small problems of every estimator, with their optima from ``exhaustive``.
 
-``DRAWS`` maps a name to a function of a random generator. A problem says how the estimator is made
-and fitted (``parameters``, ``fit``), what the best objective is for a number of leaves
-(``optimum``), and what a fitted tree costs by its rows (``value``).
+``DRAWS`` maps a name to a function of a random generator. A problem contains how to make the
+estimator and fit it (``parameters``, ``fit``), the best objective for a number of leaves
+(``optimum``), and the cost of a fitted tree from its rows (``value``).
 """
 
 from cause_problems import causes

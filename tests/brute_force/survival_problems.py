@@ -133,7 +133,7 @@ def survival(rng, objective=None):
         return [part.astype(float) for part in brier.terms(rows)]
 
     def curve_of(path):
-        """Survival and cumulative hazard that a leaf predicts, at the training times."""
+        """Survival and cumulative hazard that leaves predict at the training times."""
         if likelihood and curve != "kaplan-meier":
             total = np.cumsum([steps.get(u, 0.0) for u in times])
             return np.exp(-theta_of(path) * total), theta_of(path) * total
@@ -145,9 +145,9 @@ def survival(rng, objective=None):
         return survival, np.cumsum(falls)
 
     def predictions(model):
-        """What is predicted in every leaf, what is to be, and what both are differences of.
+        """Predictions in every leaf, the true values, and the terms of which both are differences.
 
-        Survival is kept as doubles near 1, which a small hazard is a difference of.
+        Survival is stored as doubles near 1, and a small hazard is a difference of them.
         """
         near_one = 1e-6
         pairs = [(model.shrinkage_, amount)]
@@ -190,7 +190,7 @@ def survival(rng, objective=None):
         return (cost_of(rows), plain.units(differ)), terms
 
     def score(outcome, tolerance):
-        # The limit is kept to within rounding of the curves (docs/maths/fair-survival.md).
+        # The limit holds up to rounding of the curves (docs/maths/fair-survival.md).
         rounding = Fraction(8 * len(np.unique(t)) + 128, 2**53) * Fraction(tau)
         most = Fraction(fairness.limit) + tolerance * rounding
         fine = outcome[0] < math.inf and abs(plain.amount(outcome[1])) <= most
@@ -204,8 +204,8 @@ def survival(rng, objective=None):
 
     def also(model):
         of_tree = float(plain.amount(row_outcome(model)[0][1]))
-        told = (model.group_rmst_[1] - model.group_rmst_[0], of_tree, tau)
-        return [told, *predictions(model)]
+        reported = (model.group_rmst_[1] - model.group_rmst_[0], of_tree, tau)
+        return [reported, *predictions(model)]
 
     return Chosen(
         **{**common, "also": also},
@@ -217,10 +217,10 @@ def survival(rng, objective=None):
 
 
 def greedy(rng):
-    """A greedy tree, of which nothing is proved, but whose leaves and numbers can be verified."""
+    """A greedy tree, without a proof, whose leaves and numbers can be verified."""
     while True:
         problem = survival(rng, "likelihood")
-        # Delayed entry it has not.
+        # It does not support delayed entry.
         if problem.parameters["fairness"] is None and isinstance(problem.fit["y"], tuple):
             break
     names = set(inspect.signature(GreedySurvivalTree).parameters)
@@ -232,7 +232,7 @@ def greedy(rng):
 
 
 def minimum_of_events(rng, n_events):
-    """A smallest number of events, and how many that is."""
+    """A minimum of events as a parameter, and the count that it means."""
     choices = [1, 2, 3, 0.2, 0.4, "auto"]
     value = one_of(rng, None, None, *choices)
     if isinstance(value, int):
@@ -243,7 +243,7 @@ def minimum_of_events(rng, n_events):
 
 
 def listed(rng, objective):
-    """A problem of few trees, to list the optimal trees of."""
+    """A problem with few trees, for lists of optimal trees."""
     while True:
         problem = survival(rng, objective)
         columns = problem.features.shape[1]
@@ -253,7 +253,7 @@ def listed(rng, objective):
 
 
 def parity(rng, X, kept, fit, time):
-    """A limit with its groups, 0 and 1 by row."""
+    """A limit and its groups, 0 or 1 for every row."""
     named, group = None, None
     for column in rng.permutation(X.shape[1]):
         if rng.random() < 0.4 and len(np.unique(X[kept, column])) == 2:

@@ -1,8 +1,8 @@
-"""Random combinations of all parameters of every estimator against every tree there is.
+"""Random combinations of all parameters of every estimator, compared with all trees.
 
-``BRISTLECONE_CASES`` sizes the tests: the number of problems of every kind that are fitted;
+``BRISTLECONE_CASES`` is the number of problems of every kind that are fitted;
 ``BRISTLECONE_SEED`` is the first seed. ``python tests/brute_force`` runs any number of cases for a
-release (CONTRIBUTING.md). A failure names the command that makes it again.
+release (CONTRIBUTING.md). A failure names the command that repeats it.
 """
 
 import inspect
@@ -30,18 +30,18 @@ def test_random_problems(name, kind):
 @pytest.mark.parametrize(
     ("name", "kind", "seed"),
     [
-        # A front held a tree and one of fewer leaves with the same errors.
+        # A front contained a tree and a smaller one with the same errors.
         ("fit", "measure of classes", 3011375),
-        # Either value of a flag was as frequent by its weights.
+        # Both values of a flag had the same weight.
         ("verify", "classes", 3003624),
         ("verify", "classes", 3008575),
-        # Costs of either sign cancel but for rounding.
+        # Costs of both signs cancel except for rounding.
         ("verify", "own task", 20215235),
-        # Light rows of one class: rounded errors are not those of a tree that says one class.
+        # Light rows of one class: rounded errors differ from those of a tree with one prediction.
         ("fit", "measure of classes", 20067382),
-        # Censoring weights that leave no digits are refused.
+        # Censoring weights that leave no digits are rejected.
         ("verify", "brier", 20174955),
-        # Digits lost between weights of very different size: of effective numbers at risk,
+        # Digits lost between weights of very different sizes: in effective numbers at risk,
         ("verify", "likelihood", 900106),
         # shrunk curves,
         ("table", "likelihood", 900411),
@@ -58,43 +58,43 @@ def test_random_problems(name, kind):
         ("verify", "classes", 901609),
         # and in a task of the user's own.
         ("verify", "own task", 901289),
-        # Terms cancel, and the file says so.
+        # Terms cancel, and the file contains their size.
         ("fit", "counts", 904712),
-        # A perfect tree whose penalties are all it costs,
+        # A perfect tree, whose cost is only penalties,
         ("fit", "classes", 8047628),
-        # a policy that earns nothing, and costs that add up to nothing.
+        # a policy without a gain, and costs that sum to 0.
         ("verify", "policy", 8126983),
         ("verify", "policy", 91000079),
         ("fit", "estimated policy", 84000702),
         ("verify", "estimated policy", 184000211),
-        # The coarse search found a tree of two leaves, and the fine one that no split can pay.
+        # The coarse search found a tree with two leaves; the fine one proved that no split pays.
         ("all optimal", "brier", 73000294),
         ("all optimal", "brier", 121000326),
-        # Beside a tree without loss, one that loses next to none was taken for as good.
+        # A tree with almost no loss was considered as good as one without loss.
         ("alternatives", "brier", 81001436),
-        # Covariances beyond the largest number have the sign of their rounding.
+        # Overflowing covariances have a random sign.
         ("verify", "policy", 71000101),
-        # Alternatives of a near-perfect tree over weights of a wide range.
+        # Alternatives of an almost perfect tree with weights of a wide range.
         ("alternatives", "classes", 71000057),
         ("alternatives", "classes", 115000420),
-        # A threshold midway in its node divides all rows as one of too little support does.
+        # A threshold midway in its node divides all rows like one with too little support.
         ("table", "likelihood", 151000075),
-        # Splits that are charged less than their price, beside a bound without limits.
+        # Splits whose charge is below their price, with a bound without limits.
         ("fit", "fair", 121000381),
         ("table", "own task", 8062770),
-        # Sums beside prices of 1e289 said that a tree costs nothing.
+        # With prices of 1e289, sums reported a cost of 0.
         ("sums", "costs", 241),
-        # Penalties of a perfect tree that were smaller than what sums resolve.
+        # Penalties of a perfect tree that were below the resolution of sums.
         ("sums", "regression", 20261179),
-        # Ten penalties that together were nothing beside what sums resolve,
+        # Ten penalties that together were below the resolution of sums,
         ("sums", "regression", 41126091),
-        # what rounded prices add to an objective,
+        # contributions of rounded prices to an objective,
         ("sums", "classes", 90000499),
         # and prices that no tree pays.
         ("parts", "costs", 41126239),
-        # A tree that is almost perfect, which sums do not resolve and say so.
+        # An almost perfect tree, which sums cannot resolve; there is an error.
         ("parts", "regression", 90000485),
-        # A cut between values of its node, with the missing ones in between,
+        # A threshold between values of its node, with missing values in between,
         ("table", "classes", 20261268),
         # or alone above it.
         ("table", "costs", 62000231),
@@ -107,7 +107,7 @@ def test_problems_that_once_failed(name, kind, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DRAWS)
 def test_every_parameter_takes_part(kind):
-    """A new parameter must be drawn: every one is named, and none is always the same."""
+    """Every parameter is drawn, and takes several values."""
     problems = [DRAWS[kind](np.random.default_rng(seed)) for seed in range(150)]
     estimator = problems[0].estimator
     parameters = set(inspect.signature(estimator).parameters)

@@ -1,4 +1,4 @@
-"""What every estimator promises: each test runs over all of ``subjects.SUBJECTS``.
+"""The contract of all estimators: each test runs for all of ``subjects.SUBJECTS``.
 
-A new estimator is one entry there.
+Add a new estimator as one entry there.
 """

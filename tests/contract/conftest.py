@@ -1,4 +1,4 @@
-"""Every test that asks for ``subject`` runs over all estimators and the variants."""
+"""Every test with the fixture ``subject`` runs for all estimators and variants."""
 
 import pytest
 
@@ -12,13 +12,13 @@ def subject(request):
 
 @pytest.fixture(scope="module")
 def earlier():
-    """Every estimator fitted once, and its rows: to be refused another fit."""
+    """Every estimator, fitted once, and its rows, for tests of invalid second fits."""
     return {name: described.fitted() for name, described in EVERY.items()}
 
 
 @pytest.fixture(scope="session")
 def reference():
-    """Predictions of an estimator, for the rows of its study, fitted once."""
+    """Predictions of an estimator for the rows of its study, fitted once."""
     found = {}
 
     def predicted(subject, mixed=False):

@@ -1,7 +1,7 @@
-"""Rows that the estimators of the contract are fitted to: columns, and outcomes of every kind.
+"""Rows for the estimators of the contract: columns, and outcomes of every kind.
 
-Outcomes are functions of a generator and the effect of every row: ``y``, and what ``fit`` needs by
-row besides.
+Outcomes are functions of a generator and the effects of the rows: ``y``, and other arguments of
+``fit`` with one value per row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Study:
-    """Rows to fit to; ``rows`` is what ``fit`` needs by row besides ``X`` and ``y``."""
+    """Rows for a fit; ``rows`` are arguments of ``fit`` by row besides ``X`` and ``y``."""
 
     X: Any
     y: Any
@@ -25,7 +25,7 @@ class Study:
         return model.fit(self.X, self.y, **self.rows, **options)
 
     def of(self, X):
-        """The same outcomes with the features in another container."""
+        """The same outcomes, with the features in another container."""
         return replace(self, X=X)
 
     def take(self, places):
@@ -34,7 +34,7 @@ class Study:
 
 
 def mixed_columns(rng, n):
-    """Numbers with and without gaps, counts, flags and text, and an effect of three of them."""
+    """Numbers with and without missing values, counts, flags and text, and effects of three."""
     age, nodes = np.round(rng.normal(60, 10, n), 1), rng.integers(0, 20, n)
     treated, stage = rng.random(n) < 0.5, rng.choice(["I", "II", "III"], n)
     effect = 1.2 * (age > 62) - 0.9 * treated + 0.6 * (stage == "III") + 0.02 * nodes

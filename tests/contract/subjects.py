@@ -1,7 +1,7 @@
-"""The estimators of the contract: one entry each says how to fit it and what it predicts.
+"""The estimators of the contract. Each entry defines how to fit one, and its predictions.
 
-Data are numeric and continuous unless ``mixed`` is asked for, so that no two splits are equally
-good, and outcomes are random enough that no two trees are.
+Data are numeric and continuous except ``mixed``, so that no two splits are equally
+good. Outcomes are so random that no two trees are equally good.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ TIMES = (0.0, 3.5, 12.0, 30.0, 1e6)
 class Subject:
     """An estimator under test.
 
-    ``predictions`` are methods with their options that give an array, ``wrong`` has values that
-    ``fit`` refuses and ``other`` a valid value, unlike that of ``small``, of every parameter.
-    ``cannot`` has the sentence (a pattern) for what the estimator does not do: "files" ·
+    ``predictions`` are methods, with options, that return an array. ``wrong`` has values that
+    ``fit`` rejects for every parameter, and ``other`` a valid value that differs from ``small``.
+    ``cannot`` has the error (a pattern) for what the estimator does not support: "files" ·
     "categories" · "missing" · "importances". ``by_weight`` are the parameters with which nothing
-    counts rows in place of their weight. ``replaced`` are parameters that ``rows`` stand in for.
-    ``scoring`` scores without anything by row; None is the method ``score``. ``routed`` are
-    parameters, and rows by name, to try metadata routing with. ``measures`` are figures of a
+    counts rows instead of their weight. ``replaced`` are parameters that ``rows`` replace.
+    ``scoring`` scores without arguments by row; None is the method ``score``. ``routed`` are
+    parameters, and arguments by row, for tests of metadata routing. ``measures`` are figures of a
     fitted tree on rows, ``table`` columns of its ``leaf_table``.
     """
 
@@ -101,7 +101,7 @@ class Subject:
         return study.fit(self.make(**parameters)), study
 
     def predicted(self, model, X):
-        """Every prediction that is an array."""
+        """All predictions that are arrays."""
         found = {}
         for name, options in self.predictions:
             values = getattr(model, name)(X, **options)
@@ -114,7 +114,7 @@ class Subject:
 
 
 def same(one, other, rtol=0.0):
-    """Assert that two results of ``Subject.predicted`` are the same, numbers up to ``rtol``."""
+    """Assert that two results of ``Subject.predicted`` are equal, numbers up to ``rtol``."""
     assert one.keys() == other.keys()
     for name, values in one.items():
         if rtol and values.dtype.kind == "f":
@@ -124,19 +124,19 @@ def same(one, other, rtol=0.0):
 
 
 def untouched(model, before):
-    """Assert that every attribute is the very object it was."""
+    """Assert that every attribute is still the same object."""
     now = vars(model)
     assert now.keys() == before.keys()
     assert [name for name, value in before.items() if now[name] is not value] == []
 
 
 def closeness(model, X, y):
-    """Minus the mean squared error."""
+    """The negative mean squared error."""
     return -np.mean((model.predict(X) - y) ** 2)
 
 
 def promised(policy, X, y):
-    """Mean outcome that a policy promises: a scorer that needs nothing by row."""
+    """Mean outcome that a policy predicts: a scorer without arguments by row."""
     return policy.predict_outcomes(X).max(axis=1).mean()
 
 
@@ -156,7 +156,7 @@ class SquaredError(Task):
 
 
 class AbsoluteSum(Task):
-    """Another, which predicts nothing."""
+    """Another task, without predictions."""
 
     def statistics(self, X, y):
         return np.column_stack([y, np.ones(len(y))])
@@ -180,7 +180,7 @@ CURVES = (
 )
 MEMBERSHIPS = (("predict_proba_leaf", {}), ("predict_proba_branch", {}))
 
-# Parameters: values that are refused, and valid ones that are not those of a small tree.
+# Parameters: invalid values, and valid ones that differ from those of a small tree.
 
 NAN, HUGE = float("nan"), 10**400
 WRONG = {
@@ -190,7 +190,7 @@ WRONG = {
     "encoder": ["quantiles", 3, BinaryEncoder],
     "verbose": [-1, "loud"],
 }
-# Of the classes that take a teacher, which takes the seed.
+# For classes with a teacher, which uses the seed.
 WRONG_TEACHER = {
     "random_state": ["seed"],
     "teacher": ["best", BinaryEncoder, 3],
@@ -221,7 +221,7 @@ OTHER = {
     "verbose": 1,
 }
 OTHER_SEARCH = {**OTHER, "leaf_penalty": 0.3, "time_limit": 5.0, "memory_limit": 10**9, "n_jobs": 2}
-# Their other objectives take no teacher.
+# Their other objectives do not accept a teacher.
 OTHER_SURVIVAL = {
     **OTHER_TEACHER,
     "teacher": None,
@@ -233,11 +233,11 @@ OTHER_SURVIVAL = {
 OTHER_LABELS = {**OTHER_SEARCH, "shrinkage": 2.0}
 
 
-# Outcomes that are refused: the rows made wrong, and what is said.
+# Invalid outcomes, and the errors.
 
 
 def spoilt(change, message):
-    """Rows whose outcomes are a changed copy."""
+    """Rows with a changed copy of the outcomes."""
 
     def bad(study):
         y = study.y.copy()
@@ -256,7 +256,7 @@ def months(y, row, value):
 
 
 def by_row(name, change, message):
-    """What is given by row under this name, changed."""
+    """Rows with a changed argument of this name."""
     return lambda study: replace(
         study, rows={**study.rows, name: change(study.rows[name])}
     ), message
@@ -380,7 +380,7 @@ SUBJECTS = {
         depth="depth",
         needs_every_column=True,
         cannot={"importances": r"^(?!.*object has no attribute).*SoftSurvivalTree"},
-        # One start and few rows may leave a leaf below its share; "joint" is the quicker solver.
+        # With one start and few rows, a leaf may be below its share; "joint" is the faster solver.
         small={
             "depth": 1,
             "solver": "joint",
@@ -580,7 +580,7 @@ SUBJECTS = {
         VALUES,
         bad=BAD_NUMBERS,
         wrong={**WRONG_LABELS, **WRONG_TEACHER, "objective": ["gamma", None]},
-        # These are no counts: the same objective as another object.
+        # These are not counts: the same objective as another object.
         other={**OTHER_LABELS, **OTHER_TEACHER, "objective": "".join(["squared", "-error"])},
         table=("mean",),
     ),
@@ -601,7 +601,7 @@ SUBJECTS = {
     ),
 }
 
-# The same classes where other code runs.
+# The same classes with parameters for which other code runs.
 BRIER = replace(
     SUBJECTS["OptimalSurvivalTree"],
     small={"max_depth": 2, "objective": "brier"},
@@ -643,5 +643,5 @@ COUNTS = replace(
 )
 VARIANTS = {"brier": BRIER, "greedy over thresholds": THRESHOLDS, "f1": F1, "counts": COUNTS}
 EVERY = {**SUBJECTS, **VARIANTS}
-# One of each way to read columns.
+# One for each way to read columns.
 READERS = (*SUBJECTS, "greedy over thresholds")

@@ -1,4 +1,4 @@
-"""What cannot be fitted to is refused in words that say where it is; an earlier fit stays."""
+"""Errors about invalid data name the place, and an earlier fit stays unchanged."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from contract.subjects import EVERY, READERS, SUBJECTS, same, untouched
 
 
 def refused(earlier, name, spoil, message, **options):
-    """Assert that a second fit raises and leaves the first as it was."""
+    """Assert that a second fit raises an error and does not change the first."""
     model, study = earlier[name]
     before = dict(vars(model))
     with pytest.raises((ValueError, TypeError), match=message):
@@ -71,7 +71,7 @@ def test_rows_and_outcomes_must_be_as_many(earlier, name):
     where = "statistics" if name == "OptimalTree" else "79"
     refused(earlier, name, lambda study: replace(study, y=study.y[:-1]), where)
     refused(earlier, name, lambda study: study.of(study.X[:-1]), "79")
-    if name != "OptimalTree":  # whose task may do without
+    if name != "OptimalTree":  # whose task may not need it
         refused(earlier, name, lambda study: replace(study, y=None), "y ")
 
 

@@ -1,4 +1,4 @@
-"""Columns at prediction: found by name where both sides have names, by place elsewhere."""
+"""Columns at prediction: matched by name if both sides have names, else by position."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ def unused(model, study):
     return [name for name in study.X if name not in model.features_used_]
 
 
-def test_the_columns_of_the_fit_are_told(subject):
+def test_the_columns_of_the_fit_are_reported(subject):
     model, study = subject.fitted()
     assert model.n_features_in_ == 4
     assert model.feature_names_in_.tolist() == list(study.X)
@@ -25,7 +25,7 @@ def test_the_columns_of_the_fit_are_told(subject):
     assert array.n_features_in_ == 4
     assert not hasattr(array, "feature_names_in_")
     assert array.features_used_ == [int(name[1]) for name in model.features_used_]
-    again = study.of(study.X.to_numpy()[:, :3]).fit(model)  # what was known before is forgotten
+    again = study.of(study.X.to_numpy()[:, :3]).fit(model)  # results of the earlier fit are deleted
     assert again.n_features_in_ == 3
     assert not hasattr(again, "feature_names_in_")
 
@@ -56,7 +56,7 @@ def test_columns_that_are_not_asked_about_may_hold_anything_or_be_absent(subject
     for value in (np.nan, np.inf, "text", pd.Timestamp("2020-01-01"), [1]):
         spoilt = study.X.assign(**{name: [value] * 80 for name in rest})
         same(subject.predicted(model, spoilt), expected)
-    unread = np.array(study.X.to_numpy(dtype=object))  # pandas may give what is read-only
+    unread = np.array(study.X.to_numpy(dtype=object))  # pandas may return read-only arrays
     unread[:, [list(study.X).index(name) for name in rest]] = "text"
     array = study.of(study.X.to_numpy()).fit(subject.make())
     same(subject.predicted(array, unread), expected)
@@ -95,9 +95,9 @@ def test_arrays_have_as_many_columns_as_in_the_fit(subject):
     values = study.X.to_numpy()
     model = study.of(values).fit(subject.make())
     for wrong in (values[:, :3], np.hstack([values, values])):
-        told = f"X has {wrong.shape[1]} features, but .* is expecting 4 features"
+        reported = f"X has {wrong.shape[1]} features, but .* is expecting 4 features"
         for name, options in subject.predictions:
-            with pytest.raises(ValueError, match=told):
+            with pytest.raises(ValueError, match=reported):
                 getattr(model, name)(wrong, **options)
     for wrong in (values[0], values[None], values[0].tolist()):
         with pytest.raises((ValueError, TypeError), match=r"2D array|expected a DataFrame"):

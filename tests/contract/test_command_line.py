@@ -1,7 +1,7 @@
 """Models of every estimator on the command line.
 
-``show`` and ``predict`` read any saved model. What ``fit`` makes of every estimator belongs here:
-an estimator gets its arguments for it in ``Subject``.
+``show`` and ``predict`` read any saved model. Tests of ``fit`` for every estimator belong here;
+its arguments are in ``Subject``.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""What a fitted tree tells: nodes, texts, sizes, importances, what was proven, its leaves."""
+"""A fitted tree: its nodes, texts, size, importances, certificate and leaves."""
 
 import json
 import re
@@ -58,7 +58,7 @@ def test_text_and_dictionary_show_every_node(subject):
     text, tree = export_text(model), export_dict(model)
     shown = [int(number) for number in re.findall(r"\[(\d+)\] n=", text)]
     assert shown == model.tree_.leaves.tolist()
-    # A soft tree has a last line on its weights.
+    # The text of a soft tree ends with a line about its weights.
     assert text.count("\n") == model.tree_.node_count + subject.needs_every_column
     assert text.endswith("\n")
     assert json.loads(json.dumps(tree, allow_nan=False)) == tree
@@ -140,7 +140,7 @@ def test_depth_and_leaves_have_getters(subject):
             getattr(subject.make(), name)()
 
 
-# What was proven
+# Certificates
 
 
 def test_the_search_is_proven(subject):
@@ -162,7 +162,7 @@ def test_a_limit_leaves_a_tree_with_a_valid_bound(subject):
     if not subject.searched:
         pytest.skip("nothing is searched for")
     study = subject.study()
-    # Without time there would be no greedy cuts, and the bound is one over the features.
+    # Without time there are no greedy thresholds, and the bound is for the features.
     best = study.fit(subject.make(encoder=BinaryEncoder()))
     with pytest.warns(SearchLimitWarning, match="time_limit") as caught:
         model = study.fit(subject.make(encoder=BinaryEncoder(), time_limit=0))
@@ -188,13 +188,13 @@ def test_an_exception_of_the_callback_ends_the_fit_and_keeps_the_earlier_one(sub
     same(subject.predicted(model, study.X), before)
 
 
-def test_progress_is_told(subject):
+def test_progress_is_reported(subject):
     if not subject.searched:
         pytest.skip("nothing is searched for")
-    told = []
-    model = subject.study().fit(subject.make(), callback=told.append)
-    assert told[-1].objective == pytest.approx(model.objective_value_, abs=1e-9)
-    assert all(p.lower_bound <= model.objective_value_ + 1e-9 for p in told)
+    reported = []
+    model = subject.study().fit(subject.make(), callback=reported.append)
+    assert reported[-1].objective == pytest.approx(model.objective_value_, abs=1e-9)
+    assert all(p.lower_bound <= model.objective_value_ + 1e-9 for p in reported)
 
 
 def test_the_path_has_the_best_tree_of_every_size(subject):
@@ -244,7 +244,7 @@ def test_the_certificate_says_what_was_proven_of_which_data(subject):
     assert not hasattr(subject.make(), "certificate_")
     assert re.fullmatch(r"[0-9a-f]{64}", certificate.fingerprint)
     assert study.fit(subject.make()).certificate_.fingerprint == certificate.fingerprint
-    # Of the rows as the search saw them: what no feature tells apart is the same to it.
+    # The fingerprint is of the encoded rows: values that no feature separates are the same.
     moved = study.X.assign(x3=study.X["x3"].to_numpy()[::-1])
     for other in (study.of(moved), subject.study(seed=3), study.take(np.arange(79))):
         assert other.fit(subject.make()).certificate_.fingerprint != certificate.fingerprint
@@ -305,7 +305,7 @@ def test_importances_are_shares_of_the_improvement(subject):
     single = study.fit(subject.make(**{subject.depth: 0}))
     np.testing.assert_array_equal(single.feature_importances_, np.zeros(4))
     assert not hasattr(subject.make(), "feature_importances_")
-    # Distinct weights: no two trees are equally good.
+    # Weights are distinct, so no two trees are equally good.
     weight, order = np.random.default_rng(1).uniform(0.5, 2.0, 80), [2, 0, 3, 1]
     one, turned = (
         study.of(X).fit(subject.make(), sample_weight=weight).feature_importances_

@@ -1,4 +1,4 @@
-"""Parameters: stored as given, checked by ``fit``, and forgotten by what was fitted before."""
+"""Parameters are stored as given, checked by ``fit``, and do not change earlier results."""
 
 import inspect
 from dataclasses import replace
@@ -30,7 +30,7 @@ def test_the_constructor_stores_keyword_only_parameters_untouched(subject):
         if parameter.name not in required:
             assert getattr(model, parameter.name) is parameter.default
     for name, values in subject.wrong.items():
-        for value in values:  # whatever they are: they are looked at in ``fit``
+        for value in values:  # any objects, which ``fit`` checks
             assert getattr(subject.make(**{name: value}), name) is value
 
 
@@ -115,8 +115,8 @@ def test_wrong_values_are_refused_by_name_and_keep_the_earlier_fit(earlier, name
     assert not hasattr(unfitted, "tree_")
 
 
-def told(subject, model, study):
-    """Everything a fitted tree says."""
+def reported(subject, model, study):
+    """All statements of a fitted tree."""
     return {
         "text": export_text(model),
         "dictionary": export_dict(model),
@@ -130,10 +130,10 @@ def told(subject, model, study):
 def test_what_is_set_after_the_fit_changes_nothing(subject, tmp_path):
     model, study = subject.fitted()
     parameters = model.get_params()
-    predicted, said = subject.predicted(model, study.X), told(subject, model, study)
+    predicted, said = subject.predicted(model, study.X), reported(subject, model, study)
     model.set_params(**subject.other)
     same(subject.predicted(model, study.X), predicted)
-    now = told(subject, model, study)
+    now = reported(subject, model, study)
     for name, before in said.items():
         assert now[name] == before, name
     if "files" not in subject.cannot:

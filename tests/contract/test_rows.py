@@ -1,4 +1,4 @@
-"""Rows and columns: what they weigh, their order, what they come in, and none at all."""
+"""Rows and columns: weights, order, containers, and empty input."""
 
 from dataclasses import replace
 
@@ -10,12 +10,12 @@ import pytest
 
 from contract.subjects import READERS, same
 
-# Weights and sums in another order may differ in the last bits.
+# In another order, weights and sums may differ in the last bits.
 ROUNDING = 1e-11
 
 
 def weights(n=80, seed=1):
-    """Distinct ones, so that no two trees are equally good."""
+    """Distinct weights, so no two trees are equally good."""
     return np.random.default_rng(seed).uniform(0.5, 2.0, n)
 
 
@@ -31,7 +31,7 @@ def test_fits_are_repeatable(subject):
     one, other = (subject.predicted(study.fit(subject.make()), study.X) for _ in range(2))
     same(one, other)
     model = subject.make()
-    study.take(slice(0, 60)).fit(model)  # a fit before leaves no trace
+    study.take(slice(0, 60)).fit(model)  # an earlier fit has no effect
     same(subject.predicted(study.fit(model), study.X), one)
 
 
@@ -192,7 +192,7 @@ def test_columns_of_every_kind_in_any_container_give_the_same_tree(subject, cont
     model, study, expected = reference(subject, mixed=True)
     X = MIXED[container](study.X)
     named = hasattr(X, "columns")
-    # Without names the columns of a soft tree are added up in another order.
+    # Without names, the columns of a soft tree are summed in another order.
     same(subject.predicted(study.of(X).fit(subject.make()), X), expected, 0 if named else ROUNDING)
     if named:
         same(subject.predicted(model, X), expected)
@@ -235,7 +235,7 @@ def other_outcomes(subject, y):
         pair = y["cause"].tolist(), y["months"].tolist()
         return [pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns), pair]
     forms = [pd.Series(y), pl.Series(y.tolist())]
-    if "files" not in subject.cannot:  # a task of one's own reads them itself
+    if "files" not in subject.cannot:  # a custom task reads them itself
         forms += [pd.Series(y).convert_dtypes(), pd.Series(y, dtype=object), y.tolist()]
     return forms
 

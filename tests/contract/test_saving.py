@@ -1,4 +1,4 @@
-"""Copies, pickles and files predict bit for bit what the fitted tree does."""
+"""Copies, pickles and files have the same predictions as the fitted tree, to the last bit."""
 
 import copy
 import io
@@ -18,7 +18,7 @@ from contract.subjects import same
 
 
 def fitted_names(model):
-    """Fitted attributes that hold plain values or arrays."""
+    """Fitted attributes that are plain values or arrays."""
     names = [name for name in dir(model) if re.fullmatch(r"[a-z]\w*[a-z]_", name)]
     plain = (bool, int, float, str, list, np.ndarray)
     return {name for name in names if isinstance(getattr(model, name), plain)}

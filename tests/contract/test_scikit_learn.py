@@ -1,4 +1,4 @@
-"""Inside scikit-learn: pipelines, cross-validation, searches, scores, metadata routing."""
+"""In scikit-learn: pipelines, cross-validation, searches, scores, metadata routing."""
 
 from dataclasses import replace
 
@@ -31,18 +31,18 @@ def doubled(X):
 
 
 def prefixed(pipeline, rows):
-    """Rows under the name of the last step."""
+    """Arguments by row, prefixed with the name of the last step."""
     return {f"{pipeline.steps[-1][0]}__{name}": values for name, values in rows.items()}
 
 
 def folds_of(subject, study, weight=None, **parameters):
-    """Estimator fitted to each training fold, and the rows of the test fold."""
+    """The estimator fitted to each training fold, and the rows of the test fold."""
     for train, test in FOLDS.split(study.X):
         options = {} if weight is None else {"sample_weight": weight[train]}
         yield study.take(train).fit(subject.make(**parameters), **options), study.take(test), test
 
 
-def test_fitted_and_unfitted_are_told_apart(subject):
+def test_fitted_and_unfitted_are_reported_apart(subject):
     model, study = subject.fitted()
     check_is_fitted(model)
     with pytest.raises(NotFittedError):
@@ -179,7 +179,7 @@ def test_an_own_task_has_a_score_or_a_sentence():
 
 
 def routed(subject):
-    """A study with everything that can be routed, and what makes its estimators."""
+    """A study with all arguments that can be routed, and a function that makes its estimators."""
     parameters, more = subject.routed
     study = subject.study()
     rows = {**study.rows, **{name: make(80) for name, make in more.items()}}
@@ -187,7 +187,7 @@ def routed(subject):
 
 
 def requesting(subject, parameters, names):
-    """An estimator that asks for what is given by row, in ``fit`` and, if need be, in ``score``."""
+    """An estimator that requests arguments by row in ``fit`` and, if necessary, in ``score``."""
     model = subject.make(**parameters).set_fit_request(**dict.fromkeys(names, True))
     if subject.scoring is None and hasattr(model, "set_score_request"):
         model.set_score_request(sample_weight=True)

@@ -1,4 +1,4 @@
-"""What survival trees promise besides: leaves, curves, times, scores, scikit-survival."""
+"""Survival trees: leaves, curves, times, scores, scikit-survival."""
 
 import pickle
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from contract.subjects import SUBJECTS
 
 @dataclass(frozen=True)
 class Steps:
-    """Trees whose leaves share a step curve, and the leaf curves they permit."""
+    """Trees whose leaves share a step curve, and the leaf curves that they support."""
 
     cls: type
     fixed: dict[str, Any] = field(default_factory=dict)
@@ -190,7 +190,7 @@ def test_pickles_of_many_times_are_small(steps):
     data = load("gbsg2")
     X, y = data.X.select_dtypes("number"), data.y
     model = steps.make().fit(X, y)
-    # Shrunk step curves have a value at every distinct time, in every leaf.
+    # Shrunk step curves have a value at every distinct time in every leaf.
     assert len(pickle.dumps(model)) < (50_000 if not getattr(model, "shrinkage_", 0) else 100_000)
     assert_same_predictions(model, pickle.loads(pickle.dumps(model)), X)
 
@@ -242,7 +242,7 @@ def test_the_score_is_harrells_concordance(name):
 
 
 def concordance(y, risk, weight):
-    """Harrell's index, pair by pair; a pair weighs the product of the weights of its rows."""
+    """Harrell's index, pair by pair; the weight of a pair is the product of its rows' weights."""
     together = right = 0.0
     for i, j in np.ndindex(len(y), len(y)):
         later = y["months"][i] < y["months"][j]

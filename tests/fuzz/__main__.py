@@ -2,7 +2,7 @@
 
     python tests/fuzz models --cases 1000000
 
-A failure is shown with the command that makes it again.
+A failure is shown with the command that repeats it.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import time
 import traceback
 from pathlib import Path
 
-# Also the helpers of the tests.
+# The helpers of the tests, too.
 sys.path.append(str(Path(__file__).parents[1]))
 
 
@@ -37,8 +37,8 @@ def main():
         for seed, error in list(failures.items())[:20]:
             print(f"FAILED {replay(name, seed)}")
             print("".join(traceback.format_exception(error)[-4:]))
-        told = ", ".join(f"{n} {what}" for what, n in counts.most_common())
-        print(f"{name}: {given.cases} inputs in {time.perf_counter() - began:.0f} s: {told}")
+        reported = ", ".join(f"{n} {what}" for what, n in counts.most_common())
+        print(f"{name}: {given.cases} inputs in {time.perf_counter() - began:.0f} s: {reported}")
         failed += len(failures)
     return 1 if failed else 0
 

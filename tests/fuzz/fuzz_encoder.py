@@ -1,4 +1,4 @@
-"""Columns of any kind through the encoder: saved, loaded and decided by hand they are the same."""
+"""Columns of any kind: features are the same after saving and loading, and by their decisions."""
 
 import json
 import pickle
@@ -45,7 +45,7 @@ def texts(rng, n):
 
 
 def column(rng, n):
-    """A column and whether it can have no value somewhere."""
+    """A column, and whether it may have missing values."""
     kind = rng.integers(6)
     if kind <= 1:
         return pd.Series(numbers(rng, n))
@@ -92,7 +92,7 @@ def encoders(rng):
 
 
 def encodings(rng):
-    """Features are what their decisions say, before and after they were in a file."""
+    """Features agree with their decisions, before and after saving."""
     n = int(rng.integers(1, 40))
     X = table(rng, n)
     weight = None
@@ -108,14 +108,14 @@ def encodings(rng):
             assert "column" in str(error), error
             return "refused"
         if weight is not None:
-            # A level of rows without weight may be an unknown one.
+            # A level whose rows have no weight may be unknown.
             X = X[weight > 0].reset_index(drop=True)
         new = table_like(rng, X)
         for rows in (X, new):
             try:
                 one = encoder.transform(rows)
             except ValueError as error:
-                # A level that no training row had.
+                # A level that occurs in no training row.
                 assert encoder.handle_unknown == "error", error
                 continue
             check(encoder, rows, one)
@@ -133,7 +133,7 @@ def encodings(rng):
 
 
 def table_like(rng, X):
-    """Other rows of the same columns: values between and beyond, levels that are new."""
+    """Other rows with the same columns: values between and beyond, and new levels."""
     new = X.iloc[rng.integers(len(X), size=10)].reset_index(drop=True)
     for name in new.columns:
         values = new[name]
@@ -150,7 +150,7 @@ def table_like(rng, X):
 
 
 def check(encoder, X, features):
-    """Every feature of every row is its decision, and its rows are those of its name."""
+    """Every feature of every row agrees with its decision, and with its name."""
     features = np.asarray(features)
     decisions = feature_decisions(encoder)
     assert features.shape == (len(X), len(decisions))
@@ -166,5 +166,5 @@ def check(encoder, X, features):
 
 
 def is_plain(values):
-    """Whether polars has the column as pandas has it."""
+    """Whether polars stores the column as pandas does."""
     return values.dtype.kind in "fb"

@@ -1,4 +1,4 @@
-"""Random trees over odd columns as programs: each gives the leaves and predictions of the tree."""
+"""Random trees over odd columns as programs with the leaves and predictions of the tree."""
 
 import json
 import warnings
@@ -20,7 +20,7 @@ from bristlecone.export._program import program_of
 
 
 def tree(rng):
-    """A fitted tree and rows: those of the fit and others, at the bounds and without values."""
+    """A fitted tree, its rows and others, at thresholds and with missing values."""
     n = int(rng.integers(8, 60))
     X = table(rng, n)
     encoder = encoders(rng).set_params(handle_unknown="ignore", max_features=8)
@@ -61,7 +61,7 @@ def exports(rng):
         agree(model, X, by_python(model, X, **options))
         rules(model, X)
         if not any("" in levels for levels in program_of(model, "fuzz").levels.values()):
-            # Where the empty text is a category, it says so and writes nothing.
+            # If the empty text is a category, there is an error and no file.
             agree(model, X, by_onnx(model, X, **options))
         dialect = str(rng.choice(["ansi", "sqlite"]))
         agree(model, X, by_sqlite(model, X, dialect=dialect, **options))
@@ -71,7 +71,7 @@ def exports(rng):
 
 
 def rules(model, X):
-    """Every row is in one rule."""
+    """Every row satisfies exactly one rule."""
     found = export_rules(model)
     parsed = [json.loads(text) for text in found["conditions"]]
     for row, leaf in zip(X.to_dict("records"), model.apply(X), strict=True):

@@ -1,4 +1,4 @@
-"""Model files with something wrong in them: refused by a ModelFormatError, or a tree that works."""
+"""Damaged model files give a ModelFormatError or a tree that works."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from write_golden import golden_files
 from bristlecone._model.registry import loads
 from bristlecone.exceptions import BristleconeWarning, ModelFormatError
 
-# No file of a golden tree takes as much, however it is changed. In kilobytes.
+# No changed golden file needs this much memory. In kilobytes.
 MOST_MEMORY = 200_000
 
 ODD = (
@@ -28,7 +28,7 @@ ODD = (
 
 @cache
 def golden():
-    """Text, document, rows by column, of every golden file."""
+    """Text, document, and rows by column of every golden file."""
     found = []
     for path in golden_files():
         beside = json.loads(path.with_suffix(".numbers").read_text(encoding="utf-8"))
@@ -38,7 +38,7 @@ def golden():
 
 
 def places(value):
-    """Every place of a document, as the container and the key in it."""
+    """Every place of a document, as a container and a key in it."""
     items = ()
     if isinstance(value, dict):
         items = value.items()
@@ -50,11 +50,11 @@ def places(value):
 
 
 def with_other_structure(rng, text):
-    """One or a few values of the document replaced, dropped, doubled, exchanged or moved a bit."""
+    """One or a few values replaced, removed, doubled, exchanged or changed slightly."""
     document = json.loads(text)
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         every = list(places(document))
-        # Long curves are most of a file, and one number of them is like the next.
+        # Most of a file are long curves, whose numbers are all alike.
         few = [one for one in every if not isinstance(one[1], int) or one[1] < 3]
         above, key = few[rng.integers(len(few))]
         value, kind = above[key], rng.integers(8)
@@ -65,7 +65,7 @@ def with_other_structure(rng, text):
         elif kind == 2 and isinstance(value, list) and value:
             above[key] = value[: rng.integers(len(value))]
         elif kind == 3:
-            # A value of another place.
+            # A value from another place.
             other, at = every[rng.integers(len(every))]
             above[key] = json.loads(json.dumps(other[at]))
         elif kind == 4 and isinstance(above, list):
@@ -79,7 +79,7 @@ def with_other_structure(rng, text):
 
 
 def with_other_bytes(rng, text):
-    """A few bytes changed, dropped, doubled or put in."""
+    """A few bytes changed, removed, doubled or inserted."""
     content = bytearray(text.encode())
     for _ in range(rng.choice([1, 1, 2, 8])):
         at, size = int(rng.integers(len(content))), int(rng.choice([1, 1, 4, 100]))
@@ -101,7 +101,7 @@ def with_other_bytes(rng, text):
 
 
 def model_files(rng):
-    """Any change of a golden file: refused, or a model that predicts."""
+    """A changed golden file is rejected, or gives a model that predicts."""
     text, rows = golden()[rng.integers(len(golden()))]
     if rng.random() < 0.3:
         try:
@@ -111,7 +111,7 @@ def model_files(rng):
     else:
         document = with_other_structure(rng, text)
         try:
-            # What is declared, or can be written, gets its checksum anew: more is looked at then.
+            # Documents that can be written receive a new checksum, so that more checks run.
             changed = sealed(document)
         except (ValueError, OverflowError, TypeError):
             changed = json.dumps(document)
@@ -120,17 +120,17 @@ def model_files(rng):
         model = loads(changed)
     except ModelFormatError as error:
         assert str(error)
-        told = "refused"
+        reported = "refused"
     else:
         predicts(model, rows)
-        told = "loaded"
+        reported = "loaded"
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < MOST_MEMORY, f"{grown} kB for a file of {len(changed)}"
-    return told
+    return reported
 
 
 def predicts(model, rows):
-    """Every prediction of rows in the columns of the model."""
+    """All predictions for rows with the columns of the model."""
     table = rows.to_numpy()
     names = getattr(model, "feature_names_in_", None)
     width = model.n_features_in_
@@ -138,12 +138,13 @@ def predicts(model, rows):
     if names is not None:
         table = pd.DataFrame(table, columns=names).infer_objects()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        # Of shapes and times that no fit has.
+        # For shapes and times that no fit has.
         warnings.simplefilter("ignore", BristleconeWarning)
         try:
             leaf = model.apply(table)
         except (ValueError, TypeError) as error:
-            # A column that the changed file calls a number is none, and so on: the column is named.
+            # A column may not have the type that the changed file declares; the error names the
+            # column.
             assert "column" in str(error) or "categor" in str(error), error
             return
         assert len(leaf) == len(rows)
@@ -155,6 +156,6 @@ def predicts(model, rows):
             survival = model.predict_survival_function(table, times=[0.0, 3.0, 10.0])
             assert survival.shape == (len(rows), 3) and not np.isnan(survival).any()
         model.describe()
-        # Labels may be times that NumPy holds and pandas does not.
+        # Labels may be times that NumPy supports and pandas does not.
         with contextlib.suppress(OutOfBoundsTimedelta, OutOfBoundsDatetime):
             model.leaf_table()

@@ -1,4 +1,4 @@
-"""What is fuzzed: functions of a random generator that fail, or say what became of the input."""
+"""Fuzzed functions of a random generator, which fail or return the result of the input."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from fuzz_exports import exports
 from fuzz_models import model_files
 
 FUZZERS = {"models": model_files, "encoder": encodings, "exports": exports}
-# How many inputs of each a case of the random problems is worth.
+# Number of inputs for each case of the random problems.
 PER_CASE = {"models": 10, "encoder": 4, "exports": 0.5}
 MOST_SECONDS = 20
 
@@ -24,14 +24,14 @@ def hang(*_):
 
 
 def fuzz(name, first, n):
-    """Run n inputs of consecutive seeds; what became of them, and failures by seed."""
+    """Run n inputs with consecutive seeds; return the results, and failures by seed."""
     counts, failures = Counter(), {}
     signal.signal(signal.SIGALRM, hang)
     for seed in range(first, first + n):
         signal.alarm(MOST_SECONDS)
         try:
             counts[FUZZERS[name](np.random.default_rng(seed))] += 1
-        # A panic of the engine is no Exception.
+        # A panic of the engine is not a subclass of Exception.
         except KeyboardInterrupt:
             raise
         except BaseException as error:

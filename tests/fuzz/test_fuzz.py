@@ -1,4 +1,4 @@
-"""Random input for what reads and writes files; ``python tests/fuzz`` takes as much as asked for.
+"""Random input for code that reads and writes files; ``python tests/fuzz`` runs any number.
 
 The size is that of the other random tests (``BRISTLECONE_CASES``, ``BRISTLECONE_SEED``).
 """

@@ -31,7 +31,7 @@ from bristlecone._encoder.features import (
     Threshold,
     most_balanced,
     sides,
-    tell_apart,
+    with_distinct_names,
 )
 from bristlecone._encoder.levels import level_features, step_features
 from bristlecone._encoder.records import BinaryParameters
@@ -300,7 +300,7 @@ def choose(
     balance = [candidate.support for candidate in kept]
     return Chosen(
         columns=[choice.schema for choice in choices],
-        features=tell_apart(most_balanced(features, balance, max_features)),
+        features=with_distinct_names(most_balanced(features, balance, max_features)),
         constant=[choice.schema.name for choice in choices if not choice.varies],
         doubts=[doubt for choice in choices for doubt in choice.doubts],
     )

@@ -121,7 +121,7 @@ class CategoricalColumn:
         """Mask of the missing rows; None if there are none."""
         return mask_if_any(self.codes < 0)
 
-    def telling(self) -> tuple[int, Category]:
+    def first_text(self) -> tuple[int, Category]:
         """Row and level that show best that these are not numbers: the first text, or any level."""
         text = np.array([*(isinstance(level, str) for level in self.levels), False])
         row = int(np.argmax(text[self.codes] if text.any() else self.codes >= 0))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.features import Feature, sides, tell_apart
+from bristlecone._encoder.features import Feature, sides, with_distinct_names
 from bristlecone._encoder.ranks import Questions, RankedColumns
 from bristlecone._encoder.thresholds import midpoints, threshold
 
@@ -77,7 +77,7 @@ def add_cuts(
     features, places, gaps = (list(of) for of in zip(*every, strict=True))
     encoder._remember(
         encoder.columns_,
-        tell_apart(features),
+        with_distinct_names(features),
         encoder.constant_features_in_,
         named=hasattr(encoder, "feature_names_in_"),
     )

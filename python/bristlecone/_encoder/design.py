@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bristlecone._data.records import plain
 from bristlecone._encoder.columns import CategoricalColumn, Column
-from bristlecone._encoder.features import Level, Missing, Other, tell_apart
+from bristlecone._encoder.features import Level, Missing, Other, with_distinct_names
 from bristlecone._encoder.levels import level_features
 from bristlecone._encoder.records import DesignColumnRecord, DesignRecord
 from bristlecone._encoder.schema import ColumnSchema, conform, describe
@@ -246,7 +246,7 @@ def _with_unique_names(design: list[DesignColumn]) -> list[DesignColumn]:
     """The same columns, renamed if two would have the same name."""
     numbers = [one.name for one in design if one.question is None]
     asked = [one.question for one in design if one.question is not None]
-    questions: Iterator[Any] = iter(tell_apart(asked, numbers))
+    questions: Iterator[Any] = iter(with_distinct_names(asked, numbers))
     return [
         one
         if one.question is None

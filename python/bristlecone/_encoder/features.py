@@ -174,7 +174,7 @@ def most_balanced(
     return [features[index] for index in kept]
 
 
-def tell_apart(features: Sequence[Feature], names: Collection[str] = ()) -> list[Feature]:
+def with_distinct_names(features: Sequence[Feature], names: Collection[str] = ()) -> list[Feature]:
     """The same features, with changed conditions if two would have the same name.
 
     Levels are quoted first ("grade = '1'" next to the number 1, "site = 'other'" next to the merged

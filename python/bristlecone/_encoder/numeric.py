@@ -102,7 +102,7 @@ def _matrix(columns: Mapping[int, Column], n_rows: int, width: int) -> NDArray[n
     matrix = np.zeros((n_rows, width), order="F")
     for position, column in columns.items():
         if isinstance(column, CategoricalColumn):
-            row, level = column.telling()
+            row, level = column.first_text()
             raise TypeError(
                 f"column {column.name!r} contains {level!r} in row {row}; {_READER} accepts only "
                 "numbers (encoder='auto' also accepts categories)"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.features import ROUNDING, Feature, tell_apart
+from bristlecone._encoder.features import ROUNDING, Feature, with_distinct_names
 from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._encoder.thresholds import midpoints, threshold
 
@@ -116,7 +116,7 @@ class RankedFeatures:
         chosen = copy(encoder)
         chosen._remember(
             encoder.columns_,
-            tell_apart(features),
+            with_distinct_names(features),
             encoder.constant_features_in_,
             named=hasattr(encoder, "feature_names_in_"),
         )

@@ -151,7 +151,7 @@ def _conform_column(column: Column, schema: ColumnSchema, handle_unknown: str) -
     if schema.kind == "categorical":
         return _conform_levels(column, schema, handle_unknown)
     if isinstance(column, CategoricalColumn) and schema.kind != "empty":
-        row, level = column.telling()
+        row, level = column.first_text()
         raise TypeError(
             f"column {schema.name!r} held numbers in training, but it holds the category {level!r} "
             f"in row {row}"

@@ -233,7 +233,8 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
         return column
     if dtype in (nw.Object, nw.Unknown):
         return _from_array(name, series.to_numpy())
-    raise _unsupported(name, dtype)
+    # The dtype as the user's own library writes it; a column of Arrow has a type instead.
+    raise _unsupported(name, getattr(series.to_native(), "dtype", dtype))
 
 
 def _from_matrix(names: Sequence[str], matrix: NDArray[Any]) -> list[Column]:

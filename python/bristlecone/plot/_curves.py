@@ -115,8 +115,8 @@ def plot_leaf_curves(
 
     Notes
     -----
-    Bands, intervals and hazard ratios take the leaves as given. The splits were chosen to tell
-    these rows apart, so differences are exaggerated.
+    Bands, intervals and hazard ratios treat the leaves as fixed. The splits were chosen to separate
+    these rows, so differences are exaggerated.
 
     Examples
     --------

@@ -139,6 +139,6 @@ def _note(values: dict[str, list[Any]], confidence: float) -> str:
     note = f"In brackets: {percent(confidence)} confidence limits, – where one is not reached. "
     what = "They and the p-values" if tests else "They"
     return (
-        f"{note * intervals}{what} take the leaves as given. The splits were chosen to tell these "
-        "same rows apart, so differences look larger and more certain than they are."
+        f"{note * intervals}{what} treat the leaves as fixed. The splits were chosen to separate "
+        "these same rows, so differences look larger and more certain than they are."
     )

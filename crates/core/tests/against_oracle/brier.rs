@@ -1,4 +1,4 @@
-//! Tests of the Brier score alone: losses of curves, and reference models.
+//! Tests of the Brier score only: the losses of curves, and reference models.
 
 use bristlecone_core::search::{Monitor, Status};
 use bristlecone_core::task::curve::{CurveTask, LeafCurve, Rounding};
@@ -25,7 +25,7 @@ fn leaf_losses_equal_the_oracle() {
             let least = reference.unrestricted(&rows);
             ensure(least <= fit && fit <= km, || format!("{least}, {fit}, {km}"))?;
             let (km, fit) = (km.to_f64(), fit.to_f64());
-            // See docs/maths/brier.md, "Numbers"; the oracle's are the next doubles.
+            // See docs/maths/brier.md, "Numbers". The oracle rounds only once.
             let relative = Rounding::of_leaves(by_product.timeline(), 0, 0).relative;
             agree("loss", by_product.leaf_loss(&rows), km, relative * km)?;
             agree("fitted loss", fitted.leaf_loss(&rows), fit, relative * fit)?;
@@ -77,7 +77,7 @@ fn a_reference_model_keeps_its_guarantee() {
             let sum: f64 = losses.iter().zip(&sample.weight).map(|(l, w)| l * w).sum();
             let monitor = Monitor::new(None, &|| false);
             let answer = case.beside(&losses, &monitor).map_err(|e| e.to_string())?;
-            // A score of zero is proven by itself.
+            // No bound is needed for a score of 0.
             let proven = answer.objective - answer.lower_bound <= CERTIFIED * answer.objective;
             let status = if proven { Status::Optimal } else { Status::ReferenceOptimal };
             ensure(answer.status == status, || format!("{:?} not {status:?}", answer.status))?;

@@ -1,5 +1,5 @@
-//! Conditions that make a task with several components separable (STreeD, definition 4.2), on
-//! random leaves: combination is associative and keeps dominance, thresholds worsen, bounds hold.
+//! Tests on random leaves that tasks with several components are separable (STreeD, definition
+//! 4.2): costs combine in any order, dominance is kept, and ranges of costs are valid.
 
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::FrontTask;
@@ -13,10 +13,10 @@ use bristlecone_oracle::instances::{Instance, Random};
 
 use crate::losses::restricted_mean;
 
-/// Loss and restricted mean of rows, where leaves are curves, by the oracle.
+/// The oracle's loss and restricted mean of rows, for tasks whose leaves are curves.
 type Curve<'a> = dyn Fn(&[usize]) -> (f64, f64) + 'a;
 
-/// Statistics of the rows that are in some of four parts, as one leaf.
+/// Statistics of a leaf that contains the rows of these parts; every row is in one of four.
 fn sums<T: FrontTask<K>, const K: usize>(
     task: &T,
     curve: &Curve,
@@ -45,7 +45,7 @@ fn candidates<T: FrontTask<K>, const K: usize>(task: &T, sums: &[i64]) -> Vec<[i
 }
 
 fn check<T: FrontTask<K>, const K: usize>(task: &T, curve: &Curve, random: &mut Random) {
-    // Sets of rows that have none in common; the rows of the last part are left out.
+    // Three leaves without common rows; the rows of the fourth part are not used.
     let n = task.statistics().len() / task.channels();
     let part: Vec<u8> = (0..n).map(|_| random.below(4) as u8).collect();
     let leaves = [0, 1, 2].map(|k| sums(task, curve, &part, &[k]));
@@ -59,13 +59,13 @@ fn check<T: FrontTask<K>, const K: usize>(task: &T, curve: &Curve, random: &mut 
     let [a, b, c] = [costs[0], costs[1], costs[2]];
     assert_eq!(task.combine(&a, &b), task.combine(&b, &a));
     assert_eq!(task.combine(&task.combine(&a, &b), &c), task.combine(&a, &task.combine(&b, &c)));
-    // Order: whatever dominates still does next to the same sibling, and only then.
+    // One cost dominates another if and only if it does so next to the same sibling.
     for other in candidates(task, &leaves[0]) {
         let beside = task.dominates(&task.combine(&a, &c), &task.combine(&other, &c));
         assert_eq!(task.dominates(&a, &other), beside);
     }
     assert!(task.dominates(&a, &a));
-    // The range holds whatever trees of one, two and three leaves make of the rows.
+    // The range contains the costs of trees with one, two and three leaves.
     let within = |parts: &[u8], cost: [i64; K], splits: i64| {
         let reach = task.reach(&sums(task, curve, &part, parts));
         for (k, (low, high)) in reach.into_iter().enumerate() {
@@ -82,7 +82,7 @@ fn check<T: FrontTask<K>, const K: usize>(task: &T, curve: &Curve, random: &mut 
             of_leaf[2].iter().for_each(|z| within(&[0, 1, 2], task.combine(&two, z), 2));
         }
     }
-    // Linear forms give the weighted cost of every label.
+    // Linear forms return the weighted cost of every label.
     let weights: [f64; K] = std::array::from_fn(|k| if k == 0 { 1.0 } else { random.unit() - 0.5 });
     if let Some(forms) = task.linear(&weights) {
         let all = candidates(task, &leaves[0]);
@@ -97,7 +97,7 @@ fn check<T: FrontTask<K>, const K: usize>(task: &T, curve: &Curve, random: &mut 
 
 #[test]
 fn tasks_of_several_components_are_separable() {
-    // With parity, and with either kind of survival trees.
+    // Tasks with parity, and both kinds of survival trees.
     let mut checked = [0; 3];
     for seed in 0..200 {
         let instance = Instance::random(seed, 24, 2);

@@ -1,4 +1,4 @@
-//! Whole fronts, and what makes searches of fronts hard: ties, and limits that rule out the best.
+//! Whole fronts, and what makes their searches hard: ties, and limits that exclude the best trees.
 
 use std::cell::Cell;
 
@@ -21,14 +21,14 @@ fn pairs(front: &Front) -> Vec<Pair> {
     front.points.iter().map(|point| [point.costs[0], point.costs[1]]).collect()
 }
 
-/// The front by the oracle.
+/// The front that the oracle finds.
 fn expected(case: &Case) -> Vec<Pair> {
     let (features, rows) = (&case.instance.features, &case.instance.rows());
     let front = pareto_front(features, rows, &case.question.limits, case.candidates());
     front.into_iter().map(|[fp, fn_, ..]| [fp, fn_].map(Real::to_f64)).collect()
 }
 
-/// Whether every point is that of its tree, which is allowed.
+/// Checks that every point has the costs of its tree, and that the limits allow this tree.
 fn points_are_of_their_trees(case: &Case, front: &Front) -> Result<(), String> {
     for (point, cost) in front.points.iter().zip(pairs(front)) {
         let tree = oracle_tree(&point.tree);
@@ -78,7 +78,7 @@ fn a_stopped_front_is_of_trees_that_do_not_dominate_one_another() {
     assert!(interrupted.get() > 10 * SCALE, "only {} were interrupted", interrupted.get());
 }
 
-/// Rows that tell two classes apart at random, half of them of either class most of the time.
+/// Rows with random features and random labels of two classes, mostly half of each.
 fn balanced(random: &mut Random, n: usize, n_features: usize) -> Instance {
     let features = (0..n).map(|_| (0..n_features).map(|_| random.chance(0.5)).collect());
     let features = features.collect();
@@ -117,7 +117,7 @@ fn measures_of_balanced_classes_are_proven() {
     }
 }
 
-/// Weights, some far lighter or heavier than the others.
+/// Weights, some of which are far smaller or larger than the others.
 fn wide(case: &Case, random: &mut Random) -> Case {
     let mut case = case.clone();
     let any = random.chance(0.5);
@@ -136,7 +136,7 @@ fn weights_of_a_wide_range_are_proven_or_refused() {
     for_each(&tasks, 1600 * SCALE, |case| {
         let case = wide(case, &mut Random::new(case.instance.rows().len() as u64));
         let optimum = case.optimum();
-        let (answer, told) = match case.search(&case.settings(), Until::End) {
+        let (answer, reports) = match case.search(&case.settings(), Until::End) {
             Ok(found) => found,
             Err(error) => {
                 refused.set(refused.get() + 1);
@@ -156,7 +156,7 @@ fn weights_of_a_wide_range_are_proven_or_refused() {
         let scored = case.score(&case.question.limits, &answer)?;
         let of_tree = near(found, scored, EVALUATED) && near(scored, found, EVALUATED);
         ensure(of_tree, || format!("{found:e} of a tree of {scored:e}"))?;
-        for point in told.iter().chain(&answer.trace) {
+        for point in reports.iter().chain(&answer.trace) {
             let bound = point.lower_bound;
             ensure(near(bound, optimum, EVALUATED), || format!("{bound:e} above {optimum:e}"))?;
         }
@@ -167,8 +167,8 @@ fn weights_of_a_wide_range_are_proven_or_refused() {
     assert!(proven > share * refused, "{refused} refused, {proven} proven");
 }
 
-/// By how much the difference of two groups may exceed its limit because rows are rounded, and how
-/// far beyond that a search with rounded shares may look.
+/// How much the difference of two groups may exceed its limit because rows are rounded, and how
+/// much further a search with rounded shares may go.
 fn rounding(case: &Case) -> [f64; 2] {
     let Case { instance, question, .. } = case;
     let rows = instance.rows().len() as f64;
@@ -187,7 +187,7 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
     let counts = |task| if task == "fair-brier" { 3200 } else { 1600 };
     for task in [&["fair-brier", "fair-likelihood"], &PARITY[..]].concat() {
         let (proven, refused) = (Cell::new(0), Cell::new(0));
-        // With fewer instances the share of refused ones says little.
+        // The share of rejected instances is only meaningful with many instances.
         for_each(&[task], counts(task) * SCALE.max(2), |case| {
             let random = &mut Random::new(case.instance.rows().len() as u64);
             let mut case = wide(case, random);
@@ -212,8 +212,8 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
             case.question.parameters = parameters.with_limit(limit, task, &case.instance);
             let limit = case.question.parameters.delta(task, &case.instance);
             let penalty = case.question.leaf_penalty;
-            // The optimum of trees that keep the limit exactly, and that of all trees that may be
-            // reported.
+            // The optimum of trees that keep the limit exactly, and of all trees that the search
+            // may report.
             let least = |most: f64| {
                 let within = |c: &&[Real; 4]| largest(c) <= Real::from(most);
                 let objective = |(k, list): (usize, &Vec<[Real; 4]>)| {
@@ -223,7 +223,7 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
                 lists.iter().enumerate().map(objective).fold(f64::INFINITY, f64::min)
             };
             let (kept, allowed) = (least(limit), least(limit + 2.0 * room));
-            let (answer, told) = match case.search(&case.settings(), Until::End) {
+            let (answer, reports) = match case.search(&case.settings(), Until::End) {
                 Ok(found) => found,
                 Err(error) => {
                     refused.set(refused.get() + 1);
@@ -237,7 +237,7 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
             ensure(answer.status == Status::Optimal, || format!("{answer:?}"))?;
             let best = found - kept <= CERTIFIED * size && allowed - found <= EVALUATED * size;
             ensure(best, || format!("{found:e} instead of {kept:e} or {allowed:e}"))?;
-            for point in told.iter().chain(&answer.trace) {
+            for point in reports.iter().chain(&answer.trace) {
                 let bound = point.lower_bound;
                 let below = bound - kept <= EVALUATED * size;
                 ensure(below, || format!("{bound:e} above {kept:e}"))?;
@@ -245,7 +245,7 @@ fn a_tree_a_little_beyond_its_limit_hides_no_other() {
             Ok(())
         });
         let (proven, refused) = (proven.get(), refused.get());
-        // Likelihoods have no finer units.
+        // The units of likelihoods cannot be made finer.
         let share = if IS_QUICK { 0.6 } else { 0.5 };
         let most = if task == "fair-likelihood" { share * proven as f64 } else { 0.0 };
         assert!(

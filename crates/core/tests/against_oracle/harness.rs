@@ -1,6 +1,6 @@
-//! Random questions, put to the search and to the oracle by the name of the task.
+//! Random questions about named tasks, which both the search and the oracle answer.
 //!
-//! A failure is reduced to the rows and features it needs before it is reported.
+//! Before a failure is reported, its instance is reduced to the rows and features that it needs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -28,23 +28,24 @@ use crate::losses::{self, Components, Loss};
 use crate::own::{self, USERS};
 use crate::tasks::{self, Arrays, OUTSIDE, Parameters};
 
-/// Instances per test, in units that suit each. Unoptimised builds and those of `just test`,
-/// which set the variable, do a tenth of them.
+/// Factor for the number of instances of each test. It is a tenth in unoptimised builds, and in
+/// those of `just test`, which set the variable.
 pub const SCALE: u64 = match option_env!("BRISTLECONE_QUICK") {
     None if !cfg!(debug_assertions) => 10,
     _ => 1,
 };
 
-/// Whether shares of few instances may be a bit off their usual limits.
+/// Whether tests have few instances, so that shares of them vary more.
 pub const IS_QUICK: bool = SCALE < 10;
 
-/// An objective within this share of its terms of the least one is certified as optimal.
+/// An objective is certified as optimal if it exceeds the least one by at most this share of its
+/// terms.
 pub const CERTIFIED: f64 = 1e-9;
 
-/// Share of its terms by which an objective from the rows may be off, 2^−46.
+/// Largest error of an objective that is computed from the rows, as a share of its terms: 2^−46.
 pub const EVALUATED: f64 = 1.0 / (1u64 << 46) as f64;
 
-/// Question about an instance.
+/// What is asked about an instance: the task and its settings.
 #[derive(Clone, Debug)]
 pub struct Question {
     pub task: &'static str,
@@ -77,7 +78,7 @@ impl Question {
         }
     }
 
-    /// One without penalty, in which all that is not said is of no matter.
+    /// A question without a penalty, for tests in which other parameters do not matter.
     pub fn of(task: &'static str, max_depth: usize) -> Question {
         let limits = Limits { max_depth, max_leaves: None, min_leaf: 1 };
         let mut parameters = Parameters::random(&mut Random::new(0), 0, max_depth);
@@ -86,10 +87,10 @@ impl Question {
     }
 }
 
-/// Answer of a search about the best tree, whatever its family.
+/// The answer of a search for one tree, of any family.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The tree, and the labels of its nodes where it is a choice of labels, too.
+    /// The tree, with the labels of its nodes if the search also chooses labels.
     pub tree: Option<(Tree, Vec<i64>)>,
     pub objective: f64,
     pub lower_bound: f64,
@@ -117,29 +118,29 @@ impl From<Front> for Answer {
 }
 
 impl Answer {
-    /// Number of leaves; none without a tree.
+    /// Number of leaves; 0 without a tree.
     pub fn n_leaves(&self) -> usize {
         self.tree.as_ref().map_or(0, |(tree, _)| tree.n_leaves())
     }
 }
 
-/// When a search ends before its end.
+/// When a search is stopped.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
     /// Never.
     End,
-    /// When it has asked so often whether to.
+    /// When it has asked this many times whether to stop.
     Asked(u64),
-    /// At once, by the clock.
+    /// At once, by a time limit of 0.
     Now,
 }
 
-/// A question about an instance.
+/// An instance with a question about it.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub instance: Instance,
     pub question: Question,
-    /// Columns whose thresholds are the features, if the search is given these columns.
+    /// Columns whose thresholds are the features, if the search receives these columns.
     pub ranks: Option<RankMatrix>,
 }
 
@@ -150,7 +151,7 @@ impl Case {
     }
 
     /// The same rows with one number for every `together` features: how many of them are true. The
-    /// features become thresholds of the numbers, and the search is given the numbers.
+    /// features become thresholds of these numbers, and the search receives the numbers.
     pub fn of_ranks(&self, together: usize) -> Case {
         let n = self.instance.rows().len();
         let (mut ranks, mut features) = (Vec::new(), vec![Vec::new(); n]);
@@ -185,14 +186,14 @@ impl Case {
         })
     }
 
-    /// The rows and features named, in that order.
+    /// The case with only these rows and features, in this order.
     pub fn select(&self, rows: &[usize], features: &[usize]) -> Case {
         let mut question = self.question.clone();
         question.parameters.prices = question.parameters.prices.select(features);
         Case { instance: self.instance.select(rows, features), question, ranks: None }
     }
 
-    /// Prepares the task by its name, and asks it.
+    /// Prepares the task by its name, and calls `ask` with it.
     fn ask<R>(
         &self,
         monitor: &Monitor,
@@ -214,7 +215,7 @@ impl Case {
         ask(&registry::prepare(question.task, &self.problem(&arrays))?, &matrix, monitor)
     }
 
-    /// The best tree beside a reference model of these losses.
+    /// The best tree, given the losses of a reference model.
     pub fn beside(&self, losses: &[f64], monitor: &Monitor) -> Result<Answer, Error> {
         let arrays = Arrays::new(&self.instance, &self.question);
         let mut problem = self.problem(&arrays);
@@ -235,27 +236,27 @@ impl Case {
         }
     }
 
-    /// Hands on the task, a sum task.
+    /// Calls the visitor with the task, which must be a sum task.
     pub fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         let arrays = Arrays::new(&self.instance, &self.question);
         let visited = registry::visit(self.question.task, &self.problem(&arrays), visitor);
         visited.expect("acceptable").expect("a sum task")
     }
 
-    /// The best tree, and all that the search reports to a callback.
+    /// The best tree, and everything that the search reports to its callback.
     pub fn search(
         &self,
         settings: &Settings,
         until: Until,
     ) -> Result<(Answer, Vec<TracePoint>), Error> {
-        let told = Mutex::new(Vec::new());
-        let progress = |point: &TracePoint| told.lock().expect("no panic").push(*point);
+        let reports = Mutex::new(Vec::new());
+        let progress = |point: &TracePoint| reports.lock().expect("no panic").push(*point);
         let answer =
             self.within(until, |monitor| self.on(settings, &monitor.with_progress(&progress)))?;
-        Ok((answer, told.into_inner().expect("no panic")))
+        Ok((answer, reports.into_inner().expect("no panic")))
     }
 
-    /// The best tree, under a monitor of one's own.
+    /// The best tree, with a given monitor.
     pub fn on(&self, settings: &Settings, monitor: &Monitor) -> Result<Answer, Error> {
         let by_fronts = self.entry().asks.contains(&"front");
         if let Some(ranks) = &self.ranks {
@@ -270,24 +271,24 @@ impl Case {
         })
     }
 
-    /// The best tree, by the search that is not one of fronts.
+    /// The best tree, by the search that is not for fronts.
     pub fn ask_to_solve(&self) -> Result<Answer, Error> {
         let monitor = Monitor::new(None, &|| false);
         self.ask(&monitor, |task, x, m| task.solve(x, &self.settings(), m).map(Answer::from))
     }
 
-    /// The best tree of a question that has an answer.
+    /// The best tree; an error is a text.
     pub fn solve(&self, settings: &Settings) -> Result<Answer, String> {
         self.on(settings, &Monitor::new(None, &|| false)).map_err(|e| e.to_string())
     }
 
-    /// The best trees of every number of leaves, by one search.
+    /// The best tree for every number of leaves, in one search.
     pub fn path(&self, settings: &Settings, until: Until) -> Result<Vec<Answer>, String> {
         let path = self.within(until, |monitor| self.path_on(settings, &monitor));
         path.map_err(|e| e.to_string())
     }
 
-    /// The same, under a monitor of one's own.
+    /// The same, with a given monitor.
     pub fn path_on(&self, settings: &Settings, monitor: &Monitor) -> Result<Vec<Answer>, Error> {
         let path = self.ask(monitor, |task, x, m| task.path(x, settings, m))?;
         Ok(path.into_iter().map(Answer::from).collect())
@@ -298,7 +299,7 @@ impl Case {
         self.within(until, |monitor| self.ask(&monitor, |task, x, m| task.front(x, settings, m)))
     }
 
-    /// Trees near the optimum.
+    /// The trees near the optimum.
     pub fn near_optimal(&self, most: (f64, usize)) -> Result<Near, String> {
         let settings = self.settings();
         let monitor = Monitor::new(None, &|| false);
@@ -306,7 +307,7 @@ impl Case {
             .map_err(|e| e.to_string())
     }
 
-    /// Other questions at the splits of a tree.
+    /// Alternatives for the splits of a tree.
     pub fn alternatives(&self, tree: &Tree) -> Result<Vec<Alternative>, String> {
         let settings = self.settings();
         let Tree { feature, left, right } = tree.clone();
@@ -326,7 +327,7 @@ impl Case {
         search(Monitor::new(limit, &stop))
     }
 
-    /// Why there is no answer, if so: by the rows alone, or by what the task says of its weights.
+    /// Why a question has no answer: because of the rows, or because the task rejects the weights.
     fn refused(&self) -> Option<String> {
         let (instance, question) = (&self.instance, &self.question);
         let (rows, sample) = (instance.rows(), &instance.sample);
@@ -341,8 +342,8 @@ impl Case {
         tasks::refuses_weights(question.task, &reason).then_some(reason)
     }
 
-    /// Cost of rows as a leaf, by the oracle, penalty included; infinite where they may not be
-    /// one. For tasks whose costs are numbers. Rows that were asked about before are remembered.
+    /// The oracle's cost of rows as a leaf, including the penalty; infinite if they may not be a
+    /// leaf. For tasks whose costs are numbers. The costs of known rows are remembered.
     pub fn leaf_cost(&self) -> impl Fn(&[usize]) -> Real {
         let Loss::Number(loss) = losses::loss(&self.instance, &self.question) else {
             panic!("{} is no sum of numbers", self.question.task)
@@ -352,7 +353,7 @@ impl Case {
         remembering(move |leaf| if few(leaf) { Real::INFINITY } else { loss(leaf) + penalty })
     }
 
-    /// Whether a leaf has too few events, or rows of a class.
+    /// Whether a leaf has too few events, or too few rows of a class.
     fn too_few(&self) -> impl Fn(&[usize]) -> bool + use<'_> {
         let least = self.question.min_events;
         let of_class = tasks::fewest(&self.instance, &self.question).unwrap_or(0);
@@ -362,8 +363,8 @@ impl Case {
         }
     }
 
-    /// Candidates of a leaf, by the oracle, penalties apart; none where rows may not be one. For
-    /// tasks whose costs are vectors.
+    /// The oracle's candidates for rows as a leaf, without penalties; none if they may not be a
+    /// leaf. For tasks whose costs are vectors.
     pub fn candidates(&self) -> impl Fn(&[usize]) -> Vec<Components> {
         let Loss::Vector { of_label, .. } = losses::loss(&self.instance, &self.question) else {
             panic!("{} is a sum of numbers", self.question.task)
@@ -372,8 +373,8 @@ impl Case {
         remembering(move |leaf| if few(leaf) { vec![] } else { of_label(leaf) })
     }
 
-    /// Entry `k`: the least objective of trees with at most `k + 1` leaves, by the oracle;
-    /// infinite where none is allowed.
+    /// Entry `k` is the oracle's least objective of trees with at most `k + 1` leaves; infinite if
+    /// no such tree is allowed.
     pub fn by_leaves(&self, limits: &Limits) -> Vec<f64> {
         let (features, rows) = (&self.instance.features, &self.instance.rows());
         match losses::loss(&self.instance, &self.question) {
@@ -397,12 +398,12 @@ impl Case {
         }
     }
 
-    /// The optimum, by the oracle; infinite when no tree is allowed.
+    /// The oracle's optimum; infinite if no tree is allowed.
     pub fn optimum(&self) -> f64 {
         *self.by_leaves(&self.question.limits).last().expect("a leaf")
     }
 
-    /// Objective of a tree, by the oracle; an error where it is not allowed.
+    /// The oracle's objective of a tree; an error if the limits do not allow it.
     pub fn score(&self, limits: &Limits, answer: &Answer) -> Result<f64, String> {
         let (tree, labels) = answer.tree.as_ref().ok_or("no tree")?;
         let (features, rows) = (&self.instance.features, &self.instance.rows());
@@ -421,20 +422,20 @@ impl Case {
         }
     }
 
-    /// Mean absolute term of a tree, by the oracle, where terms cancel.
+    /// The oracle's mean absolute term of a tree, for tasks whose terms cancel.
     pub fn terms(&self, answer: &Answer) -> Result<f64, String> {
         let Some((tree, labels)) = &answer.tree else { return Ok(0.0) };
         Ok(self.terms_of(&tree.leaves(&self.instance.features, &self.instance.rows())?, labels))
     }
 
-    /// The same, of these leaves.
+    /// The same for these leaves.
     pub fn terms_of(&self, leaves: &[Vec<usize>], labels: &[i64]) -> f64 {
         let penalties = leaves.len() as f64 * self.question.leaf_penalty;
         losses::terms(&self.instance, &self.question, leaves, labels) + penalties
     }
 
-    /// Size of a tree's objective: its terms, if they cancel, or itself. Costs from
-    /// outside are functions of sums in floating point, which are as far off as those are large.
+    /// Size to which errors of the objective are relative: the terms of the tree if these cancel,
+    /// else the objective. For costs computed outside, errors are relative to floating-point sums.
     pub fn size(&self, answer: &Answer) -> Result<f64, String> {
         let terms = self.terms(answer)?.max(answer.objective.abs());
         let (Some((tree, _)), OUTSIDE) = (&answer.tree, self.question.task) else {
@@ -445,7 +446,7 @@ impl Case {
         Ok(terms.max(size / self.instance.sample.total_weight()))
     }
 
-    /// Components of the cost of a tree with these labels, by the oracle.
+    /// The oracle's components of the cost of a tree with these labels.
     pub fn components(&self, tree: &Tree, labels: &[i64]) -> Result<Components, String> {
         let leaves = tree.leaves(&self.instance.features, &self.instance.rows())?;
         let candidates = self.candidates();
@@ -458,7 +459,7 @@ impl Case {
         Ok(sum)
     }
 
-    /// All trees with their objectives, by the oracle.
+    /// All trees that the oracle finds, with their objectives.
     pub fn trees(&self, rows: &[usize], limits: &Limits) -> Vec<(f64, Tree)> {
         let all = all_trees(&self.instance.features, rows, limits, self.leaf_cost());
         let finite = all.into_iter().filter(|(cost, _)| cost.is_finite());
@@ -466,7 +467,7 @@ impl Case {
     }
 }
 
-/// The function of rows, asked once for each set of them.
+/// The same function of rows, which is called once for each set of rows.
 fn remembering<R: Clone>(function: impl Fn(&[usize]) -> R) -> impl Fn(&[usize]) -> R {
     let known = RefCell::new(HashMap::<Vec<usize>, R>::new());
     move |rows| {
@@ -489,7 +490,7 @@ pub fn oracle_tree(tree: &bristlecone_core::tree::Tree) -> Tree {
     Tree { feature: tree.feature.clone(), left: tree.left.clone(), right: tree.right.clone() }
 }
 
-/// Whether two numbers are at most `apart`; where there is no tree, both are infinite.
+/// Checks that two numbers differ by at most `apart`. Both are infinite if there is no tree.
 pub fn agree(what: &str, actual: f64, expected: f64, apart: f64) -> Result<(), String> {
     let close = actual == expected || expected.is_finite() && (actual - expected).abs() <= apart;
     if close { Ok(()) } else { Err(format!("{what} {actual:?} instead of {expected:?}")) }
@@ -499,10 +500,10 @@ pub fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> 
     if holds { Ok(()) } else { Err(what()) }
 }
 
-/// Size of random problems: most rows and features, and depths.
+/// Size of random problems: most rows, most features, and the depths.
 pub type Size = (usize, usize, &'static [usize]);
 
-/// That which suits how much work the oracle has with a task, and how many problems out of 8.
+/// The size of problems and the number of them (out of 8) that the oracle can solve for a task.
 fn usual(task: &str) -> (Size, u64) {
     match task {
         "likelihood" => ((40, 6, &[0, 1, 2, 3, 4]), 8),
@@ -514,9 +515,9 @@ fn usual(task: &str) -> (Size, u64) {
     }
 }
 
-/// Runs `check` on random problems of each of the tasks: `runs` of those that are asked most.
+/// Runs `check` on random problems of each task: up to `runs` problems, fewer for slow tasks.
 ///
-/// A question without an answer must give an error, and must be rare.
+/// A question without an answer must give an error. Such questions must be rare.
 pub fn for_each(tasks: &[&'static str], runs: u64, check: impl Fn(&Case) -> Result<(), String>) {
     for task in tasks {
         let (size, share) = usual(task);
@@ -524,7 +525,7 @@ pub fn for_each(tasks: &[&'static str], runs: u64, check: impl Fn(&Case) -> Resu
     }
 }
 
-/// The same, `runs` of each task, of one size.
+/// The same with `runs` problems of one size for each task.
 pub fn for_each_of(
     tasks: &[&'static str],
     runs: u64,

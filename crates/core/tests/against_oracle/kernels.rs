@@ -1,4 +1,4 @@
-//! The kernels of the Brier score, split by split, against the oracle's loss of either side.
+//! Tests of the kernels of the Brier score: the losses of both sides of a split, as by the oracle.
 
 use bristlecone_core::error::Error;
 use bristlecone_core::search::curve::{kernel, rows};
@@ -23,13 +23,13 @@ pub fn task(sample: &Sample, curve: LeafCurve) -> Result<Brier, Error> {
     Brier::new(&observations(sample), 0.0, curve, None)
 }
 
-/// Curve tasks over these rows: by either curve, and with restricted means.
+/// Curve tasks over these rows: with each kind of curve, and with restricted means.
 fn tasks(sample: &Sample) -> Result<Vec<Box<dyn CurveTask>>, Error> {
     let mut tasks: Vec<Box<dyn CurveTask>> = Vec::new();
     for curve in [LeafCurve::KaplanMeier, LeafCurve::BrierOptimal] {
         tasks.push(Box::new(task(sample, curve)?));
     }
-    // Horizons within the times and beyond them; the groups make no difference here.
+    // One horizon is before the last time and one after it. The groups do not matter here.
     let group: Vec<bool> = (0..sample.time.len()).map(|i| i % 2 == 0).collect();
     let last = sample.time.iter().copied().fold(0.0, f64::max);
     for tau in [0.6 * last, 1.3 * last].into_iter().filter(|&tau| tau > 0.0) {
@@ -40,7 +40,7 @@ fn tasks(sample: &Sample) -> Result<Vec<Box<dyn CurveTask>>, Error> {
     Ok(tasks)
 }
 
-/// Every split of the root by every backend, against the oracle's loss of either side.
+/// Compares every split of the root on every backend with the oracle's losses of its sides.
 fn kernels_agree(instance: &Instance) -> Result<(), String> {
     let reference = Reference::new(&instance.sample);
     for task in tasks(&instance.sample).map_err(|e| e.to_string())? {
@@ -56,7 +56,7 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
         let mean_of = |rows: &[usize]| {
             horizon.map_or(0.0, |tau| restricted_mean(&instance.sample, rows, tau) / tau)
         };
-        // Rows on either side of every column, and what they lose.
+        // The rows on both sides of every column, and their losses.
         let sides: Vec<[(usize, f64, f64); 2]> = tables
             .columns
             .iter()
@@ -100,7 +100,7 @@ fn kernels_agree(instance: &Instance) -> Result<(), String> {
     Ok(())
 }
 
-/// Counting a side from its parent and sibling changes nothing.
+/// Checks that a side counted from its parent and its sibling is the same.
 fn sides_agree(
     kernel: kernel::Kernel,
     root: &rows::Rows,
@@ -150,15 +150,15 @@ fn kernels_that_count_runs_agree_with_the_oracle() {
     }
 }
 
-/// Many distinct times and a censoring distribution that falls to almost nothing: 1/G averages
-/// some hundred, and yet what passes may be off by stays below what certificates must resolve.
+/// There are many distinct times, and the censoring distribution falls to almost 0: 1/G is in the
+/// hundreds on average. The errors of passes are still below what certificates must resolve.
 #[test]
 fn passes_resolve_many_distinct_times() {
     let random = &mut Random::new(5);
     let n = 60_000;
     let mut sample = Instance::of_labels(vec![vec![]; n], vec![0; n], 2).sample;
     for i in 0..n {
-        // Exponential, so that the last times are far apart.
+        // Exponential times, because their last ones are far apart.
         sample.time[i] = -((random.below(1 << 30) as f64 + 0.5) / (1u64 << 30) as f64).ln();
         sample.event[i] = random.chance(0.4);
     }

@@ -1,5 +1,5 @@
-//! Kernels against one another: single lanes against double ones where rounding is of the size of
-//! what tells trees apart, and every instruction set at sizes around those of vectors and words.
+//! Comparisons of kernels: single and double lanes where trees differ by about a rounding error,
+//! and all instruction sets at sizes close to those of vectors and words.
 
 use bristlecone_core::search::{Precision, Settings, Status};
 use bristlecone_core::simd::Backend;
@@ -13,8 +13,8 @@ fn optimal(case: &Case, settings: Settings) -> Answer {
     answer
 }
 
-/// Numbers of rows and columns around those that fill a vector, several, or a word; with many
-/// columns only shallow trees are affordable.
+/// Numbers of rows and columns close to those that fill vectors or words, and a depth. With many
+/// columns the depth is small.
 fn sizes(most_depth: usize) -> Vec<(usize, usize, usize)> {
     let columns = (1..=18).chain([31, 32, 33, 47, 48, 49, 63, 64, 65, 66, 127, 128, 129, 193]);
     let depth = |columns: usize| match columns {
@@ -31,7 +31,7 @@ fn sizes(most_depth: usize) -> Vec<(usize, usize, usize)> {
     columns.enumerate().flat_map(size).collect()
 }
 
-/// Rows of random features, all of one class.
+/// Rows with random features, all in one class.
 fn random_features(random: &mut Random, n: usize, columns: usize) -> Instance {
     let features: Vec<Vec<bool>> =
         (0..n).map(|_| (0..columns).map(|_| random.below(2) == 1).collect()).collect();
@@ -84,7 +84,7 @@ fn sums_at_the_limit_of_short_lanes_give_one_tree() {
             (6 + random.below(30), 3 + random.below(7), 1 + random.below(4));
         let mut instance = random_features(random, n, columns);
         instance.labels.iter_mut().for_each(|label| *label = random.below(2));
-        // Whole weights whose sum, with the bits that prices need, is about the greatest number.
+        // Whole weights; with the bits of prices, their sum is about the largest number of a lane.
         let leaves = 1usize << max_depth;
         let most = (1 << 16) / leaves + random.below(5) - 2;
         let weight = &mut instance.sample.weight;
@@ -148,8 +148,8 @@ fn prices_that_round_in_single_lanes_do_not_hide_the_optimum() {
     for seed in 0..seeds {
         let random = &mut Random::new(seed);
         let (n, n_features) = (8 + random.below(12), 4 + random.below(2));
-        // Two classes of nearly equal large weight in every row: an error more or less and
-        // the price of a split are alike, and both are far below the loss.
+        // Every distinct row has two classes with large, nearly equal weights. One more error costs
+        // about as much as a split, and both are far below the loss.
         let half = random_features(random, n, n_features).features;
         let features = [half.clone(), half].concat();
         let mut instance = Instance::of_labels(features, (0..2 * n).map(|i| i / n).collect(), 2);

@@ -1,4 +1,4 @@
-//! The laws that make a task separable and its bounds admissible, for every task.
+//! For every task: the laws that make it separable and its bounds admissible.
 
 use bristlecone_core::registry::{SUMS, Visitor};
 use bristlecone_core::search::Allowed;
@@ -7,7 +7,7 @@ use bristlecone_oracle::instances::Random;
 
 use crate::harness::{Case, EVALUATED, SCALE, agree, ensure, for_each_of};
 
-/// Checks the laws on random parts of the rows.
+/// Checks the laws with random parts of the rows.
 struct Laws<'a>(&'a Case);
 
 fn sums<T: LaneTask>(task: &T, rows: &[usize]) -> Vec<i64> {
@@ -31,15 +31,15 @@ impl Visitor for Laws<'_> {
         let resolution = task.resolution(allowed);
         let random = &mut Random::new(rows.len() as u64);
         for _ in 0..5 {
-            // Three parts of the rows, some of them perhaps empty.
+            // Three parts of the rows, some of which may be empty.
             let part: Vec<usize> = rows.iter().map(|_| random.below(3)).collect();
             let of_part = |k: usize| -> Vec<usize> {
                 rows.iter().copied().filter(|&i| part[i] == k).collect()
             };
             let parts = [0, 1, 2].map(|k| sums(task, &of_part(k)));
             let [a, b, c] = [0, 1, 2].map(|k| task.leaf_cost(&parts[k]));
-            // Refining never raises the cost of parts, nor leaving a part out of a leaf, up to
-            // rounding.
+            // Up to rounding, smaller parts never cost more in total, and neither does a leaf when
+            // one of its parts leaves it.
             let union: Vec<i64> = parts[0].iter().zip(&parts[1]).map(|(x, y)| x + y).collect();
             let (whole, rounding) = (task.leaf_cost(&union), 3 * task.cost_rounding());
             let [part_a, part_b] = [0, 1].map(|k| task.part_cost(&parts[k]));
@@ -47,12 +47,12 @@ impl Visitor for Laws<'_> {
             ensure(part_a + part_b <= both, || format!("{part_a} + {part_b} > {both}: parts"))?;
             ensure(a + part_b <= whole + rounding, || format!("{a} + {part_b} > {whole}: leaf"))?;
             ensure(part_a <= a + rounding, || format!("{part_a} > {a}: a part above its leaf"))?;
-            // Rows that join a leaf add no more than their worst.
+            // Rows that join a leaf add at most their worst cost.
             if let Some(worst) = task.worst_cost(&parts[1]) {
                 ensure(whole <= a + worst, || format!("{whole} > {a} + {worst}: worst"))?;
             }
             ensure(task.splits_help(&union) || a + b + rounding >= whole, || "help".into())?;
-            // Costs are the objective in fixed point; prices beyond any gain stop at a limit.
+            // Costs are the objective in fixed point. Prices larger than any gain are capped.
             let all = task.combine(&task.combine(&a, &b), &c);
             let by_cost = task.objective_of_cost(all - 2 * task.tie_price());
             let objective = task.objective(Placed::rows(&part, 3)).objective;

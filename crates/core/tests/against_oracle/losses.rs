@@ -1,4 +1,4 @@
-//! Costs of trees by the oracle, for every task.
+//! The oracle's costs of trees, for every task.
 
 use bristlecone_oracle::Real;
 use bristlecone_oracle::accuracy::misclassified;
@@ -18,29 +18,29 @@ use crate::tasks::{
 /// Loss of rows as a leaf.
 type Mean<'a> = Box<dyn Fn(&[usize]) -> Real + 'a>;
 
-/// Their possible losses, by label.
+/// Losses of rows as a leaf, for every label.
 type OfLabel<'a> = Box<dyn Fn(&[usize]) -> Vec<Components> + 'a>;
 
-/// Price of a split: feature, features above, rows.
+/// Price of a split, from its feature, the features above it and its rows.
 pub type Price<'a> = Box<dyn Fn(usize, &[usize], &[usize]) -> Real + 'a>;
 
-/// Components of the cost of a tree; those that a task does not have are 0.
+/// Components of the cost of a tree; unused ones are 0.
 pub type Components = [Real; 4];
 
-/// Cost of a tree, its penalties apart.
+/// Cost of a tree, without penalties.
 pub enum Loss<'a> {
-    /// The sum over its leaves; infinite for rows that may not be a leaf.
+    /// The sum over the leaves; infinite for rows that may not be a leaf.
     Number(Mean<'a>),
-    /// A function of sums over the leaves, where every leaf has one of several labels.
+    /// A function of sums over the leaves, each of which has one of several labels.
     Vector {
-        /// Components of every label.
+        /// Components of a leaf for every label.
         of_label: OfLabel<'a>,
-        /// Infinite where the sums break a limit.
+        /// Cost from the sums; infinite if they exceed a limit.
         of_tree: Box<dyn Fn(&Components) -> Real + 'a>,
     },
 }
 
-/// Loss of trees for a task, as it is defined.
+/// Loss of trees for a task, by its definition.
 pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
     let Instance { sample, labels, n_classes: k, costs, target, .. } = instance;
     let (weight, k, total) = (&sample.weight, *k, sample.total());
@@ -101,8 +101,8 @@ pub fn loss<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
     Loss::Number(loss)
 }
 
-/// Mean absolute term of a tree of these leaves and labels, where terms of either sign cancel;
-/// penalties apart.
+/// Mean absolute term of a tree with these leaves and labels, without penalties, for tasks whose
+/// terms cancel; else 0.
 pub fn terms(
     instance: &Instance,
     question: &Question,
@@ -149,7 +149,7 @@ pub fn terms(
     (terms / sample.total()).to_f64()
 }
 
-/// Price of a question.
+/// Prices of splits.
 pub fn price<'a>(instance: &'a Instance, question: &'a Question) -> Price<'a> {
     let Sample { weight, .. } = &instance.sample;
     let total = instance.sample.total();
@@ -194,12 +194,12 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
     };
     let (zero, one) = (Real::ZERO, Real::from(1.0));
     let positive = |i: usize| labels[i] == 0;
-    // True and false positives, false and true negatives under either label.
+    // True and false positives, false and true negatives, for each label.
     let counts = move |leaf: &[usize]| {
         let (of, others) = (weight_of(leaf, &positive), weight_of(leaf, &|i| !positive(i)));
         vec![[zero, zero, of, others], [of, others, zero, zero]]
     };
-    // Weight given a group as a share of all its weight, less that of another group.
+    // Share of the weight of one group that is in a leaf, minus that of another group.
     let between =
         move |[a, b]: [i64; 2], weight: &[f64], counts: &dyn Fn(usize) -> bool, leaf: &[usize]| {
             let share = |g: i64| {
@@ -297,7 +297,7 @@ fn vectors<'a>(instance: &'a Instance, question: &'a Question) -> Loss<'a> {
                 let difference = between([0, 1], weight, &|_| true, leaf);
                 vec![[loss(leaf), Real::from(mean) * difference, zero, zero]]
             };
-            // Error of the rows' restricted means (docs/maths/fair-survival.md).
+            // Rounding error of the restricted means of rows (docs/maths/fair-survival.md).
             let steps = sample.event_times(&instance.rows()).len() as f64;
             let off = (8.0 * steps + 128.0) * 0.5 * f64::EPSILON * tau;
             let of_tree = move |c: &Components| within(c[0], c[1].abs() <= Real::from(delta + off));
@@ -316,14 +316,14 @@ pub fn restricted_mean(sample: &Sample, rows: &[usize], tau: f64) -> f64 {
     area(&sample.event_times(rows), tau, |t| sample.kaplan_meier(rows, t).to_f64())
 }
 
-/// ∫₀^τ of a curve that falls at these times.
+/// The area ∫₀^τ under a curve that falls at these times.
 fn area(times: &[f64], tau: f64, survival: impl Fn(f64) -> f64) -> f64 {
     let steps = times.iter().copied().filter(|&t| t < tau);
     let edges: Vec<f64> = [0.0].into_iter().chain(steps).chain([tau]).collect();
     edges.windows(2).map(|e| (e[1] - e[0]) * survival(e[0])).sum()
 }
 
-/// θ̂ of a leaf; half an event where there is none.
+/// θ̂ of a leaf; if it has no event, half an event.
 fn hazard_ratio(sample: &Sample, hazard: &[Hazard], prior: f64, leaf: &[usize]) -> f64 {
     let weight = |i: usize| Real::from(sample.weight[i]);
     let events: Real = leaf.iter().filter(|&&i| sample.event[i]).map(|&i| weight(i)).sum();

@@ -1,5 +1,4 @@
-//! Every task by its name, against the exhaustive reference, on thousands of small random
-//! instances.
+//! Comparisons of every task with an exhaustive reference, on thousands of small random instances.
 
 mod brier;
 mod front_laws;

@@ -1,4 +1,4 @@
-//! Trees near the optimum and other questions at a split, against an enumeration of all trees.
+//! Near-optimal trees and alternative splits, compared with an enumeration of all trees.
 
 use std::cell::Cell;
 
@@ -10,10 +10,10 @@ use crate::harness::{
 };
 use crate::tasks;
 
-/// Slacks to ask for: none, some, and enough for any tree.
+/// Slacks of searches: none, some, and enough for any tree.
 const SLACKS: [f64; 3] = [0.0, 0.0317, 1e6];
 
-/// The trees within the slack of the best, in the promised order.
+/// The trees within the slack of the optimum, in the documented order.
 fn near_trees(case: &Case, slack: f64, size: f64) -> Vec<Tree> {
     let all = case.trees(&case.instance.rows(), &case.question.limits);
     let least = all.iter().map(|(cost, _)| *cost).fold(f64::INFINITY, f64::min);
@@ -24,7 +24,7 @@ fn near_trees(case: &Case, slack: f64, size: f64) -> Vec<Tree> {
     near
 }
 
-/// Whether a list holds these trees, each as good as it says.
+/// Checks that a list contains these trees, with the right objectives.
 fn same_trees(case: &Case, found: &Near, expected: &[Tree]) -> Result<(), String> {
     let trees: Vec<Tree> = found.trees.iter().map(|s| oracle_tree(&s.tree)).collect();
     ensure(found.complete, || "not complete".into())?;
@@ -41,7 +41,7 @@ fn same_trees(case: &Case, found: &Near, expected: &[Tree]) -> Result<(), String
     Ok(())
 }
 
-/// Whether a list of at most two of these trees says so, and has trees of the fewest leaves.
+/// Checks that a list of at most two trees has the fewest leaves, and reports if it is complete.
 fn has_the_smallest(few: &Near, all: &[Tree]) -> Result<(), String> {
     let found: Vec<Tree> = few.trees.iter().map(|s| oracle_tree(&s.tree)).collect();
     let leaves = |trees: &[Tree]| trees.iter().map(Tree::n_leaves).collect::<Vec<_>>();
@@ -71,7 +71,7 @@ fn near_optimal_trees_are_those_of_the_oracle() {
     assert!(cut.get() > 20 * SCALE, "hardly any list was cut: {}", cut.get());
 }
 
-/// Whether alternatives are all there are, each with the least cost of such trees.
+/// Checks that no alternative is missing, and that each has the least cost of its trees.
 fn same_alternatives(case: &Case, tree: &Tree, found: &[Alternative]) -> Result<(), String> {
     let (limits, cost) = (&case.question.limits, case.leaf_cost());
     let mut expected = Vec::new();
@@ -80,7 +80,7 @@ fn same_alternatives(case: &Case, tree: &Tree, found: &[Alternative]) -> Result<
     let leaves: Vec<usize> = (0..depths.len()).filter(is_leaf).collect();
     let rows_of = tree.leaves(&case.instance.features, &case.instance.rows())?;
     for node in (0..depths.len()).filter(|node| !is_leaf(node)) {
-        // In preorder the nodes below follow.
+        // In preorder the descendants of a node follow it.
         let after = (node + 1..depths.len()).find(|&n| depths[n] <= depths[node]);
         let below = node..after.unwrap_or(depths.len());
         let (inside, outside): (Vec<usize>, Vec<usize>) =

@@ -1,4 +1,4 @@
-//! The tree returned is allowed, has the objective reported, and is best.
+//! The returned tree is allowed, has the reported objective, and is optimal.
 
 use bristlecone_core::registry;
 use bristlecone_core::search::{Settings, Status};
@@ -12,7 +12,7 @@ use crate::harness::{
 use crate::promises::{keeps_promises, stopped};
 use crate::tasks::{self, WHOLE_FRONTS};
 
-/// The optimum is the oracle's, the tree has the objective reported and is allowed.
+/// Checks that the optimum is that of the oracle, and that the tree has it and is allowed.
 fn equals_oracle(case: &Case) -> Result<(), String> {
     let stopped = stopped(case, &case.settings(), case.optimum(), Until::End)?;
     ensure(stopped.is_none(), || format!("{stopped:?}"))
@@ -27,7 +27,7 @@ fn every_task_is_asked_here() {
     };
     assert_eq!(tasks::one_tree(), but(&WHOLE_FRONTS));
     assert!(tasks::LISTS.iter().all(|list| list.iter().all(|name| names.contains(name))));
-    // Questions that a task does not answer.
+    // The tasks that do not answer a question.
     let without = |ask: &str| -> Vec<&str> {
         let asked = tasks::tasks_with(ask);
         but(&[]).into_iter().filter(|name| !asked.contains(name)).collect()
@@ -40,10 +40,10 @@ fn every_task_is_asked_here() {
     assert_eq!(without("near_optimal"), priced_and);
     assert_eq!(without("alternatives"), priced_and);
     for entry in tasks::entries() {
-        // Known trees can be planted, and threads be made to run, whatever the task.
+        // For every task, trees can be planted and threads can be forced to run.
         let has = |switch| entry.switches.contains(&switch);
         assert!(has("planted") && has("cells_per_thread"), "{entry:?}");
-        // A task answers the questions that it lists, and no others.
+        // A task answers only the questions that it lists.
         let features = [true, false, true, false].map(|v| vec![v]).to_vec();
         let instance = Instance::of_labels(features, vec![0, 1, 0, 1], 2);
         let case = Case::new(&instance, &Question::random(0, entry.name, 1, &[1]));
@@ -133,7 +133,7 @@ fn the_size_path_equals_the_oracle_at_every_number_of_leaves() {
     for_each_of(registry::SUMS, 2 * SCALE, (30, 6, &[5]), check);
 }
 
-/// Settings of one lattice, and where there are lattices, of branching above them.
+/// Settings for a single lattice and, if the task has lattices, for branching above them.
 fn with_and_without_branching(case: &Case) -> Vec<Settings> {
     let branching = case.settings().with_switches(|s| s.lattice_depth = 2);
     let lattices = case.entry().switches.contains(&"lattice_depth");
@@ -159,8 +159,8 @@ fn ties_go_to_the_fewest_leaves() {
     });
 }
 
-/// Labels are the parity of features 5 to 9, which takes 32 leaves. The first of features
-/// 0 to 4 that is true tells them too, in 6 leaves, but is wrong about one row.
+/// The label is the parity of features 5 to 9, which takes 32 leaves. The first true feature among
+/// 0 to 4 also predicts it, in 6 leaves, but is wrong for one row.
 fn parity_or_list(repeats: usize) -> Instance {
     let random = &mut Random::new(0);
     let (mut features, mut labels) = (Vec::new(), Vec::new());

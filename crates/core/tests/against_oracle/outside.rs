@@ -1,4 +1,4 @@
-//! Tests of costs from outside alone: they may do without bounds, forbid any leaf and stop.
+//! Tests of costs computed outside: they may have no bounds, forbid all leaves, or stop the search.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::harness::{Case, Question, matrix};
 use crate::own::{Cost, USERS, User, statistics};
 use crate::tasks::OUTSIDE;
 
-/// Rows of random features and costs.
+/// Rows with random features and costs.
 fn random(seed: u64, n: usize, n_features: usize) -> Instance {
     let random = &mut Random::new(seed);
     let features = (0..n).map(|_| (0..n_features).map(|_| random.chance(0.5)).collect());
@@ -84,7 +84,7 @@ fn a_search_without_time_has_no_bound_but_the_users() {
 
 #[test]
 fn ties_are_small_beside_the_best_tree_not_only_beside_a_leaf() {
-    // All rows as one leaf cost 1e13 times what trees differ by.
+    // A single leaf costs 1e13 times the difference between trees.
     let leaf: Cost = |s| if s[0] > 30.0 { 1e13 } else { 2.0 + (s[1] * 3.0 + s[0]).sin() };
     let task = User { leaf, split: None, bound: Some(|_| 0.0) };
     for seed in 0..20 {

@@ -1,4 +1,4 @@
-//! Costs from outside, as users write them: from weight, sum and sum of squares of a cell.
+//! Costs as users write them: functions of the weight, sum and sum of squares of a cell.
 
 use bristlecone_core::search::Stop;
 use bristlecone_core::search::batch::{BatchTask, Cells};
@@ -20,16 +20,16 @@ pub const USERS: [User; 4] = [
 ];
 
 fn squared_error(s: &[f64]) -> f64 {
-    // Below zero by rounding, which the bound says that it is not.
+    // By rounding it may be negative, but the bound is 0.
     (s[2] - s[1] * s[1] / s[0]).max(0.0)
 }
 
-/// Neither superadditive nor of one sign.
+/// A cost of either sign that is not superadditive.
 fn odd(s: &[f64]) -> f64 {
     (s[1] * 3.0 + s[0]).sin() * s[0].sqrt() - 0.3 * s[2]
 }
 
-/// Leaves of little weight are forbidden, and so is the root of most instances.
+/// Leaves with little weight are forbidden, and so are the roots of most instances.
 fn heavy(s: &[f64]) -> f64 {
     if s[0] < 4.0 || s[0] > 40.0 { f64::INFINITY } else { squared_error(s) }
 }
@@ -38,7 +38,7 @@ fn size_price(s: &[f64]) -> f64 {
     0.05 * s[0]
 }
 
-/// Statistics of every row.
+/// The statistics of all rows.
 pub fn statistics(instance: &Instance) -> Vec<f64> {
     let of_row = |(w, costs): (&f64, &Vec<f64>)| {
         let y = (costs[0] * 4.0).round() * 0.37 % 3.0;
@@ -51,7 +51,7 @@ pub fn sums(statistics: &[f64], rows: &[usize]) -> Vec<f64> {
     (0..3).map(|c| rows.iter().map(|r| statistics[3 * r + c]).sum()).collect()
 }
 
-/// Sizes of the terms of a leaf's cost.
+/// Size of the terms of a leaf's cost.
 pub fn size(instance: &Instance, leaf: &[usize]) -> f64 {
     let s = sums(&statistics(instance), leaf);
     s[2] + s[0].sqrt()

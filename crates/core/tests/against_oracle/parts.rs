@@ -1,4 +1,4 @@
-//! A tree from sums over parts of the rows is the tree of the whole table.
+//! Sums over parts of the rows give the same tree as all rows at once.
 
 use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::registry::{self, Column, Columns, Problem};
@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use crate::harness::{Answer, CERTIFIED, Case, SCALE, agree, ensure, for_each_of, matrix};
 use crate::tasks::{Arrays, of_cells};
 
-/// Columns that have an entry per row.
+/// Columns with one entry per row.
 const PER_ROW: [&str; 11] = [
     "weight", "time", "event", "entry", "smoothed", "labels", "shares", "costs", "rewards",
     "target", "exposure",
 ];
 
-/// A column of records, owned.
+/// An owned column of records.
 enum Held {
     Numbers(Vec<f64>),
     Codes(Vec<i64>),
@@ -50,7 +50,7 @@ impl Held {
     }
 }
 
-/// Key of the outcome of a row.
+/// Key of a row's outcome; equal for equal outcomes.
 fn key(column: Column, row: usize) -> Vec<u64> {
     match column {
         Column::Numbers(values) => vec![values[row].to_bits()],
@@ -63,7 +63,7 @@ fn key(column: Column, row: usize) -> Vec<u64> {
     }
 }
 
-/// The best tree by sums over parts of the rows, whose table goes through bytes.
+/// The best tree from sums over parts of the rows, which are written to bytes and read again.
 fn in_parts(case: &Case, random: &mut Random) -> Result<Solution, String> {
     let (instance, question) = (&case.instance, &case.question);
     let arrays = Arrays::new(instance, question);
@@ -142,7 +142,7 @@ fn in_parts(case: &Case, random: &mut Random) -> Result<Solution, String> {
     task.certify(&whole, &settings, &monitor, &found, Some(&leaves)).map_err(text)
 }
 
-/// The same case with rows that share outcomes, and some that are equal.
+/// The same case, except that some rows have equal outcomes and some are equal.
 fn with_equal_outcomes(case: &Case, random: &mut Random) -> Case {
     let n_rows = case.instance.rows().len();
     let few = 1 + random.below(n_rows);
@@ -151,7 +151,7 @@ fn with_equal_outcomes(case: &Case, random: &mut Random) -> Case {
     let mut same = case.select(&rows, &columns);
     let features = case.instance.features.clone();
     same.instance.features = (0..n_rows).map(|_| features[random.below(n_rows)].clone()).collect();
-    // Rows of every class cannot be counted in parts.
+    // A minimum of rows per class is not supported for parts.
     same.question.parameters.fewest = 0;
     Case::new(&same.instance, &same.question)
 }
@@ -162,20 +162,20 @@ fn a_tree_from_partial_sums_is_that_of_the_whole() {
     let check = |case: &Case| {
         let random = &mut Random::new(case.instance.rows().len() as u64 + 1);
         let case = with_equal_outcomes(case, random);
-        // Shallow trees and dives would keep their place where no other is better.
+        // With a trivial bound, trees of the start might be kept if others are equally good.
         let settings = case.settings().with_switches(|s| s.trivial_bound = false);
         let (whole, parts) = (case.solve(&settings), in_parts(&case, random));
         let (whole, parts) = match (whole, parts) {
             (Ok(whole), Ok(parts)) => (whole, Answer::from(parts)),
             (Err(_), Err(_)) => return Ok(()),
-            // Finer numbers are those of the rows alone.
+            // Only rows can be summed again in finer numbers.
             (Ok(_), Err(reason)) if reason.contains("too wide a range") => return Ok(()),
             (whole, parts) => return Err(format!("{:?}, {:?}", whole.err(), parts.err())),
         };
         let of = |answer: &Answer| (answer.objective, answer.status);
         let (one, other) = (of(&whole), of(&parts));
         ensure(one == other, || format!("{other:?} in parts, {one:?} as a whole"))?;
-        // Sums have finer numbers than lanes.
+        // Partial sums are finer than lanes.
         agree("bound", parts.lower_bound, whole.lower_bound, CERTIFIED * case.size(&whole)?)?;
         compared.set(compared.get() + 1);
         ensure(whole.tree == parts.tree, || format!("{:?}, {:?}", parts.tree, whole.tree))
@@ -228,7 +228,7 @@ fn a_table_that_lacks_rows_is_refused() {
     add(&mut table, &[0, 1]).unwrap();
     assert_eq!(refusal(&table), None);
     assert_eq!(table.smallest_cell(), Some((1, vec![(0, false)])));
-    // Bytes are checked, and tables of other data do not add up.
+    // Bytes are checked, and tables of different data cannot be added.
     let bytes = table.to_bytes();
     let error = |bytes: &[u8]| Table::from_bytes(bytes).unwrap_err().to_string();
     let mut changed = bytes.clone();

@@ -1,4 +1,4 @@
-//! Questions that cost, where lanes lose their prices and where prices lead the way.
+//! Tests of priced features: prices that lanes round, and splits that only pay by a discount.
 
 use bristlecone_core::search::Precision;
 use bristlecone_oracle::instances::{Instance, Random};
@@ -33,7 +33,7 @@ fn costs_beyond_the_mantissa_of_single_lanes_equal_the_oracle() {
 fn prices_beside_costs_and_weights_of_a_wide_range_equal_the_oracle() {
     for_each_of(&["priced-costs"], 150 * SCALE, (16, 5, &[1, 2, 3]), |case| {
         let mut random = Random::new(case.instance.rows().len() as u64);
-        // Up to those that are divided by a power of two before anything is computed.
+        // The largest values are divided by a power of two before the search.
         for outward in [0, 90] {
             let mut wide = case.clone();
             let mut power = |value: &mut f64| *value *= 10f64.powi(random.below(25) as i32 - 12);
@@ -51,7 +51,7 @@ fn prices_beside_costs_and_weights_of_a_wide_range_equal_the_oracle() {
 
 #[test]
 fn a_cheap_test_may_pay_as_the_way_to_a_discount() {
-    // The second feature decides; the first parts off one row and makes it cheaper.
+    // The second feature predicts the label. The first separates one row and gives a discount.
     let features: Vec<Vec<bool>> =
         (0..20usize).map(|i| vec![i == 0, i.is_multiple_of(2)]).collect();
     let costs = |i: usize| if i.is_multiple_of(2) { vec![0.0, 1.0] } else { vec![1.0, 0.0] };

@@ -1,17 +1,17 @@
-//! Promises of every search about its result, its trace and its callback, stopped or not.
+//! What every search guarantees about its result, its trace and its callback, even if stopped.
 
 use bristlecone_core::search::{Settings, Status, TracePoint};
 use bristlecone_oracle::Limits;
 
 use crate::harness::{Answer, CERTIFIED, Case, EVALUATED, Until, agree, ensure};
 
-/// Check the tree, bound and trace of an answer, whether the search was stopped or not.
+/// Checks the tree, the bound and the trace of an answer, even of a stopped search.
 pub fn keeps_promises(
     case: &Case,
     limits: &Limits,
     optimum: f64,
     answer: &Answer,
-    told: &[TracePoint],
+    reports: &[TracePoint],
 ) -> Result<(), String> {
     let Answer { objective, lower_bound, status, trace, .. } = answer;
     ensure(lower_bound <= objective, || format!("bound {lower_bound} above {objective}"))?;
@@ -21,7 +21,7 @@ pub fn keeps_promises(
     };
     let (gap, proven) = (objective - lower_bound, *status == Status::Optimal);
     let found = answer.tree.is_some();
-    // A gap is relative to the terms if these cancel.
+    // The gap is relative to the terms if these cancel.
     let terms = case.terms(answer)?.max(objective.abs()) * (1.0 + 1e-6);
     let met = found && gap <= CERTIFIED * if proven { terms } else { objective.abs() };
     ensure(proven == met, || format!("{status:?} of {answer:?}"))?;
@@ -37,7 +37,7 @@ pub fn keeps_promises(
     let last = trace.last().map(|p| (p.objective, p.lower_bound));
     let end = Some((*objective, *lower_bound));
     ensure(last == end, || format!("the trace ends with {last:?}, the search with {end:?}"))?;
-    for points in [trace, told] {
+    for points in [trace, reports] {
         for point in points {
             let valid = at_most(optimum, point.objective, EVALUATED)
                 && at_most(point.lower_bound, optimum, EVALUATED);
@@ -54,15 +54,15 @@ pub fn keeps_promises(
     Ok(())
 }
 
-/// Searches until then, checks the promises, and returns whether the search was stopped.
+/// Runs a search, checks its guarantees, and returns the status if it was stopped.
 pub fn stopped(
     case: &Case,
     settings: &Settings,
     optimum: f64,
     until: Until,
 ) -> Result<Option<Status>, String> {
-    let (answer, told) = case.search(settings, until).map_err(|e| e.to_string())?;
-    keeps_promises(case, &case.question.limits, optimum, &answer, &told)
+    let (answer, reports) = case.search(settings, until).map_err(|e| e.to_string())?;
+    keeps_promises(case, &case.question.limits, optimum, &answer, &reports)
         .map_err(|message| format!("{message}: {until:?} {settings:?}"))?;
     let end = if optimum.is_finite() { Status::Optimal } else { Status::Infeasible };
     Ok((answer.status != end).then_some(answer.status))

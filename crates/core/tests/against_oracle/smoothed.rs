@@ -1,12 +1,12 @@
-//! Outcomes as a teacher smooths them.
+//! Smoothed outcomes, as from a teacher.
 
 use bristlecone_oracle::instances::{Instance, Random};
 use bristlecone_oracle::sums::one_hot;
 
 use crate::harness::{SCALE, ensure, for_each_of};
 
-/// Smoothed outcomes of an instance: every row's follow from its own values, so that they stay what
-/// they are when rows are left out.
+/// How outcomes are smoothed. The smoothed outcome of a row depends only on its own values, so it
+/// stays the same if other rows are removed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Smoothing {
     /// The outcomes themselves.
@@ -17,19 +17,19 @@ pub enum Smoothing {
     Mixed,
     /// Weights of any size, or zero.
     Wide,
-    /// From what leaves the digits of most sums alone to what is all of them.
+    /// Numbers from 1e-16 to 1, so that the smallest do not change the sums.
     Steep,
 }
 
 use Smoothing::{Halved, Mixed, Observed, Steep, Wide};
 
 impl Smoothing {
-    /// None half of the time.
+    /// A random kind, or None in half of the cases.
     pub fn random(random: &mut Random) -> Option<Smoothing> {
         random.chance(0.5).then(|| random.pick(&[Observed, Halved, Mixed, Mixed, Wide, Steep]))
     }
 
-    /// A number per row that may be any.
+    /// A random number for a row.
     fn value(self, random: &mut Random) -> f64 {
         match self {
             Observed => 0.0,
@@ -55,13 +55,13 @@ impl Smoothing {
         observed.enumerate().map(of_row).collect()
     }
 
-    /// Weight of every row for every class, 1 in all but for rounding.
+    /// Share of every class in every row; the shares of a row sum to 1 except for rounding.
     pub fn shares(self, instance: &Instance) -> Vec<Vec<f64>> {
         let one_hot = one_hot(&instance.labels, instance.n_classes);
         let of_row = |(i, observed): (usize, Vec<f64>)| {
             let random = &mut of_row(instance, i);
             if self == Halved {
-                // Half of the row, and a quarter of it twice, which sums to 1 exactly.
+                // One half and two quarters, which sum to exactly 1.
                 let mut row: Vec<f64> = observed.iter().map(|share| 0.5 * share).collect();
                 (0..2).for_each(|_| row[random.below(instance.n_classes)] += 0.25);
                 return row;

@@ -1,5 +1,5 @@
-//! Sparse trees: known optima of OSDT (Hu, Rudin, Seltzer 2019), without a limit on depth where
-//! a test is short enough.
+//! Known optima of sparse trees from OSDT (Hu, Rudin, Seltzer 2019), without a limit on depth if
+//! the search is fast enough.
 
 use bristlecone_core::search::Status;
 use bristlecone_oracle::instances::Instance;
@@ -21,8 +21,8 @@ const MONK: [u16; 124] = [
     0xa20, 0xc20, 0x820, 0x880, 0x900, 0xa00, 0x800,
 ];
 
-/// ProPublica's COMPAS records as OSDT made them binary: twelve features, lowest bit first,
-/// and the rows of either class.
+/// ProPublica's COMPAS records with the binary features of OSDT: twelve features, lowest bit first,
+/// and the number of rows of each class.
 const COMPAS: [(u16, usize, usize); 123] = [
     (0x840, 3, 8),
     (0x860, 0, 3),
@@ -149,7 +149,7 @@ const COMPAS: [(u16, usize, usize); 123] = [
     (0x1ff, 40, 25),
 ];
 
-/// Rows of features and class.
+/// Features and class of all rows.
 type Table = (Vec<Vec<bool>>, Vec<usize>);
 
 fn bits(row: u16, n: usize) -> Vec<bool> {
@@ -168,8 +168,8 @@ fn compas() -> Table {
     rows.unzip()
 }
 
-/// All boards on which a game of noughts and crosses ends, crosses first: for each field
-/// whether it holds a nought and whether a cross; the class is a win of crosses.
+/// All final boards of noughts and crosses, where crosses begin. For each field, the features are
+/// whether it contains a nought and whether a cross. The class is whether crosses have won.
 fn tic_tac_toe() -> Table {
     fn won(board: &[usize; 9], by: usize) -> bool {
         let lines = [
@@ -210,7 +210,7 @@ fn tic_tac_toe() -> Table {
     ends.iter().map(row).unzip()
 }
 
-/// Leaves of the best tree and its accuracy in per cent.
+/// Number of leaves of the best tree, and its accuracy in percent.
 fn sparse((features, labels): Table, leaf_penalty: f64, max_depth: usize) -> (usize, f64) {
     let instance = Instance::of_labels(features, labels, 2);
     let question = Question { leaf_penalty, ..Question::of("accuracy", max_depth) };

@@ -1,4 +1,4 @@
-//! Bounds hold at all times, and so does the result of a search that was stopped.
+//! Bounds are valid at any time, and so are the results of stopped searches.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::promises::{keeps_promises, stopped};
 use crate::switches::same_objective;
 use crate::tasks;
 
-/// How often something happened, by task.
+/// How often something happened with each task.
 #[derive(Default)]
 struct Tally(Cell<BTreeMap<&'static str, u64>>);
 
@@ -24,7 +24,7 @@ impl Tally {
         self.0.set(counts);
     }
 
-    /// Whether it happened less often with the task.
+    /// Whether it happened less than `often` times with the task of a case.
     fn less_than(&self, often: u64, case: &Case) -> bool {
         let counts = self.0.take();
         let less = counts.get(case.question.task).is_none_or(|&n| n < often);
@@ -32,7 +32,7 @@ impl Tally {
         less
     }
 
-    /// Asserts that it happened so often with each of the tasks.
+    /// Asserts that it happened at least `often` times with each task.
     fn assert_often(self, tasks: &[&'static str], often: u64) {
         let counts = self.0.into_inner();
         let all = tasks.iter().all(|task| counts.get(task).is_some_and(|&n| n >= often));
@@ -49,7 +49,7 @@ fn an_interrupted_search_gives_a_tree_and_a_bound() {
         let mut all = vec![base.clone()];
         if has("lattice_depth") {
             all.push(base.with_switches(|s| s.lattice_depth = 2));
-            // Threads that share the questions at the root.
+            // Threads divide the splits of the root among themselves.
             let branching = base.with_switches(|s| {
                 s.lattice_depth = 1;
                 s.cells_per_thread = Some(usize::MAX);
@@ -149,7 +149,7 @@ fn the_bound_moves_where_first_questions_are_taken_one_by_one() {
     assert!(3 * moved > open && open > 10, "{moved} of {open} bounds moved");
 }
 
-/// Panics that are waited for, of each task.
+/// Number of panics to expect with each task.
 const PANICS: u64 = 40;
 
 #[test]
@@ -166,7 +166,7 @@ fn a_planted_optimum_survives_and_a_planted_impossibility_panics() {
             };
             planted(optimum).map_err(|_| format!("missed with {settings:?}"))??;
             if missed.less_than(PANICS, case) {
-                // Any number is too low if there is no tree.
+                // If there is no tree, every objective is too small.
                 let impossible = optimum.min(1e6) - below;
                 let found = planted(impossible).is_err();
                 ensure(found, || format!("better than the best, not missed: {settings:?}"))?;

@@ -11,7 +11,7 @@ use crate::tasks;
 const PRECISIONS: [Option<Precision>; 4] =
     [None, Some(Precision::Single), Some(Precision::Double), Some(Precision::Exact)];
 
-/// Every instruction set of this machine, on one thread and on several.
+/// Settings with every instruction set of this machine, on one thread and on three.
 fn kernels(base: &Settings, precision: Option<Precision>) -> Vec<Settings> {
     let mut all = vec![];
     for backend in Backend::available() {
@@ -31,15 +31,15 @@ fn kernels(base: &Settings, precision: Option<Precision>) -> Vec<Settings> {
     all
 }
 
-/// Settings that must not change the objective, but may choose among equally good trees: every
-/// switch that the searches of the task read.
+/// Settings that must not change the objective, though they may choose another of several equally
+/// good trees: one or more for every switch that the searches of the task read.
 pub fn same_objective(entry: &Entry, base: &Settings) -> Vec<Settings> {
     let has = |switch| entry.switches.contains(&switch);
     let mut all: Vec<Settings> = vec![];
     for &switch in entry.switches {
         let base = || base.clone();
         match switch {
-            // With both of these, and with precision where that is one.
+            // Together with the other two switches, if the task reads them.
             "backend" => {
                 let precisions = if has("precision") { &PRECISIONS[..] } else { &PRECISIONS[..1] };
                 all.extend(precisions.iter().flat_map(|&p| kernels(&base(), p)));
@@ -58,7 +58,7 @@ pub fn same_objective(entry: &Entry, base: &Settings) -> Vec<Settings> {
                     all.push(base().with_resources(|s| s.memory_limit = Some(1 << 18)));
                 }
             }
-            // Branching where a lattice would do, down to single splits; with and without bounds.
+            // Branching instead of a lattice, down to single splits, with and without bounds.
             "lattice_depth" => {
                 for lattice_depth in [1, 2, 3] {
                     let base = || base().with_switches(|s| s.lattice_depth = lattice_depth);
@@ -72,7 +72,7 @@ pub fn same_objective(entry: &Entry, base: &Settings) -> Vec<Settings> {
                     }
                 }
             }
-            // It has a test of its own.
+            // Tested separately.
             "planted" => {}
             other => panic!("{other} is not tried"),
         }
@@ -80,7 +80,7 @@ pub fn same_objective(entry: &Entry, base: &Settings) -> Vec<Settings> {
     all
 }
 
-/// Whether all settings give the first one's tree and objective, to the last bit.
+/// Checks that all settings give the tree and the objective of the first, to the last bit.
 fn give_one_tree(case: &Case, settings: &[Settings]) -> Result<(), String> {
     let reference = case.solve(&settings[0])?;
     for settings in &settings[1..] {
@@ -94,7 +94,7 @@ fn give_one_tree(case: &Case, settings: &[Settings]) -> Result<(), String> {
 
 #[test]
 fn kernels_and_threads_do_not_change_the_tree() {
-    // Floating-point sums of lanes may: those of the Brier score, and of the searches of fronts.
+    // Not for Brier scores and fronts, whose lanes add floating-point numbers.
     let check = |case: &Case| {
         let precisions = if case.entry().switches.contains(&"precision") { 3 } else { 1 };
         PRECISIONS[..precisions]
@@ -107,7 +107,7 @@ fn kernels_and_threads_do_not_change_the_tree() {
 
 #[test]
 fn threads_do_not_change_a_deep_tree() {
-    // Here kernels may: the order of columns above a lattice follows its lanes.
+    // Kernels may change it: the order of columns above a lattice depends on its lanes.
     for_each_of(&tasks::sums(), 6 * SCALE, (40, 6, &[5, 6, 7]), |case| {
         kernels(&case.settings(), None).chunks(2).try_for_each(|pair| give_one_tree(case, pair))
     });
@@ -128,7 +128,7 @@ fn cells_that_repeat_others_do_not_change_a_tree() {
 
 #[test]
 fn neither_lattices_nor_bounds_change_the_tree() {
-    // Without first trees, which stay where none is better.
+    // Without a trivial bound, because trees of the start are kept if others are equally good.
     let check = |case: &Case| {
         let base = case.settings().with_switches(|s| s.trivial_bound = false);
         let all = same_objective(&case.entry(), &base);
@@ -154,7 +154,7 @@ fn no_switch_changes_the_objective() {
     for_each_of(&tasks::sums(), 3 * SCALE, (40, 6, &[5, 6]), check);
 }
 
-/// How far objectives may be apart when rows and columns are taken in another order.
+/// How much objectives may differ if rows and columns are in another order.
 fn apart(case: &Case, answer: &Answer) -> Result<f64, String> {
     Ok(1e-12 * case.size(answer)?)
 }
@@ -178,7 +178,7 @@ fn order_of_rows_and_features_does_not_change_the_objective() {
 
 #[test]
 fn idle_columns_do_not_change_the_objective() {
-    // A negation may cost less than the question itself.
+    // A negation may be cheaper than its feature.
     let unpriced: Vec<_> =
         tasks::one_tree().into_iter().filter(|task| *task != "priced-costs").collect();
     for_each(&unpriced, 80 * SCALE, |case| {
@@ -199,7 +199,7 @@ fn idle_columns_do_not_change_the_objective() {
 #[test]
 fn weights_count_as_repetition() {
     const SIZE: Size = (16, 5, &[1, 2, 3]);
-    // A cost from outside may be any function of the sums, not only of the weights.
+    // A cost computed outside may depend on other sums than weights.
     for_each_of(&tasks::one_tree(), 20 * SCALE, SIZE, |case| {
         let mut weighted = case.clone();
         (weighted.question.limits.min_leaf, weighted.question.min_events) = (1, 0);

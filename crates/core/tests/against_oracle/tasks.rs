@@ -1,4 +1,4 @@
-//! Every task by name, and its columns.
+//! The names of all tasks, and their columns.
 
 use bristlecone_core::registry::{self, Column, Entry, OF_OUTSIDE};
 use bristlecone_oracle::instances::{Instance, Random};
@@ -11,7 +11,7 @@ use crate::smoothed::Smoothing;
 /// Most causes of events.
 const MOST_CAUSES: usize = 3;
 
-/// Costs from outside: no name of the registry, but asked as those are.
+/// Name for costs computed outside, which are not in the registry.
 pub const OUTSIDE: &str = "outside";
 
 /// All tasks.
@@ -20,7 +20,7 @@ pub fn entries() -> Vec<Entry> {
     registry::tasks().into_iter().chain([outside]).collect()
 }
 
-/// The tasks that can be asked so; a question under limits is asked for the best of a front.
+/// The tasks that answer this question. Tasks with limits return the best tree of a front.
 pub fn tasks_with(ask: &str) -> Vec<&'static str> {
     let asked = |entry: &Entry| entry.asks.contains(&ask);
     entries().into_iter().filter(asked).map(|entry| entry.name).collect()
@@ -32,12 +32,12 @@ pub fn sums() -> Vec<&'static str> {
     entries().into_iter().filter(of_cells).map(|entry| entry.name).collect()
 }
 
-/// Those of them that do not come from outside.
+/// The same without costs computed outside.
 pub fn of_cells() -> Vec<&'static str> {
     sums().into_iter().filter(|&name| name != OUTSIDE).collect()
 }
 
-/// The tasks whose answer is one tree: all but that of a whole front.
+/// The tasks whose answer is one tree: all except those of whole fronts.
 pub fn one_tree() -> Vec<&'static str> {
     let all = entries().into_iter().map(|entry| entry.name);
     all.filter(|name| !WHOLE_FRONTS.contains(name)).collect()
@@ -49,10 +49,10 @@ pub fn best_of_fronts() -> Vec<&'static str> {
     fronts.filter(|name| !WHOLE_FRONTS.contains(name)).collect()
 }
 
-/// Tasks whose answer is a front and no tree.
+/// Tasks whose answer is a front, not a tree.
 pub const WHOLE_FRONTS: [&str; 1] = ["confusion"];
 
-/// Tasks of two classes.
+/// Tasks with two classes.
 const BINARY: [&str; 6] = [
     "confusion",
     "f-measure",
@@ -62,10 +62,10 @@ const BINARY: [&str; 6] = [
     "equalized-odds",
 ];
 
-/// Tasks under a limit on the rates of groups.
+/// Tasks with a limit on the rates of groups.
 pub const PARITY: [&str; 3] = ["demographic-parity", "equality-of-opportunity", "equalized-odds"];
 
-/// Tasks under a limit, which rules out some of the trees.
+/// Tasks with a limit that excludes some trees.
 pub const LIMITED: [&str; 6] = [
     "demographic-parity",
     "equality-of-opportunity",
@@ -75,26 +75,26 @@ pub const LIMITED: [&str; 6] = [
     "fair-brier",
 ];
 
-/// Tasks whose leaves have a least number of events.
+/// Tasks whose leaves have a minimum number of events.
 pub const WITH_EVENTS: [&str; 5] =
     ["likelihood", "competing-risks", "brier", "fair-likelihood", "fair-brier"];
 
-/// Tasks with a Brier score: rows enter at time 0, and heavy rows must not be censored long before
-/// light ones.
+/// Tasks with a Brier score. All rows enter at time 0, and heavy rows must not be censored long
+/// before light ones.
 const BRIER: [&str; 2] = ["brier", "fair-brier"];
 
-/// Whether these are the words of a refusal that rests on weights alone.
+/// Whether a task was rejected for this reason, because of its weights.
 pub fn refuses_weights(task: &str, reason: &str) -> bool {
     BRIER.contains(&task) && reason.contains("heavy rows are censored long before light ones")
 }
 
-/// Lists of tasks that have something of their own.
+/// All of these lists, to check that their names exist.
 pub const LISTS: [&[&str]; 6] = [&WHOLE_FRONTS, &BINARY, &PARITY, &LIMITED, &WITH_EVENTS, &BRIER];
 
-/// The most that rounding a limit on rates, and weights, to doubles moves the rates.
+/// Largest change of a rate by rounding its limit and the weights to doubles.
 pub const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
-/// Names of the columns besides the weights.
+/// Names of a task's columns, except the weights.
 fn columns_of(task: &str) -> &'static [&'static str] {
     match task {
         "likelihood" => &["time", "event", "entry", "prior", "smoothed"],
@@ -120,35 +120,35 @@ fn columns_of(task: &str) -> &'static [&'static str] {
     }
 }
 
-/// Arguments of a task besides the rows; each reads its own.
+/// Parameters of tasks; each task reads some of them.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     pub prior: f64,
     pub curve: &'static str,
     pub beta: f64,
-    /// Largest difference of two groups, as a share of what it might be.
+    /// Largest difference of two groups, as a share of the largest possible one.
     delta: f64,
     /// End of the restricted mean as a share of the longest time.
     tau: f64,
     /// Capacity of every label, as a share of the weight.
     capacity: Vec<f64>,
     pub prices: Prices,
-    /// Which of the costs from outside.
+    /// Position of the costs in `USERS`, for costs computed outside.
     pub user: usize,
-    /// How outcomes are smoothed, if they are.
+    /// How outcomes are smoothed; None if they are not.
     pub smoothing: Option<Smoothing>,
     /// Weight of the events of every cause.
     importance: Vec<f64>,
-    /// Factor by which rows of the negative class weigh more in the rates of their groups than in
-    /// errors.
+    /// Factor on the weights of the negative class in the rates of groups. Errors are counted
+    /// without it.
     class_factor: f64,
-    /// Fewest rows of every class in a leaf, at most.
+    /// Minimum rows of every class in a leaf, or as many as the rarest class has.
     pub fewest: usize,
 }
 
 impl Parameters {
     pub fn random(random: &mut Random, n_features: usize, max_depth: usize) -> Parameters {
-        // More components than two make long lists of deep trees.
+        // With more than two components, lists of deep trees are long.
         let n_limited = random.below(if max_depth < 3 { 4 } else { 2 });
         let share = |random: &mut Random, k| if k < n_limited { random.unit() } else { 1.0 / 0.0 };
         Parameters {
@@ -173,7 +173,7 @@ impl Parameters {
         most * self.delta
     }
 
-    /// The same with this limit on the difference of two groups.
+    /// The same parameters with this limit on the difference of two groups.
     pub fn with_limit(self, limit: f64, task: &str, instance: &Instance) -> Parameters {
         let delta = limit / Parameters { delta: 1.0, ..self.clone() }.delta(task, instance);
         Parameters { delta, ..self }
@@ -184,7 +184,7 @@ impl Parameters {
         self.tau * instance.sample.time.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Weight of the events of the causes of these rows; not all are 0.
+    /// Weights of the causes of these rows; at least one is not 0.
     fn importance(&self, instance: &Instance) -> Vec<f64> {
         let n_causes = cause(instance).into_iter().max().unwrap_or(0).max(1) as usize;
         let mut importance = self.importance[..n_causes].to_vec();
@@ -210,8 +210,8 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// About as large as what a test can save where costs are about 1, some of them nothing, some
-    /// all alike.
+    /// Prices about as large as what a split can save if costs are about 1. Some are 0; sometimes
+    /// all are equal.
     fn random(random: &mut Random, n_features: usize) -> Prices {
         let style = random.below(3);
         let size = random.pick(&[0.02, 0.1, 0.5]);
@@ -231,7 +231,7 @@ impl Prices {
         }
     }
 
-    /// Those of the features named, in that order.
+    /// The prices of these features, in this order.
     pub fn select(&self, features: &[usize]) -> Prices {
         let of = |values: &[f64]| features.iter().map(|&f| values[f]).collect();
         let names = |values: &[i64]| features.iter().map(|&f| values[f]).collect();
@@ -243,7 +243,7 @@ impl Prices {
         }
     }
 
-    /// Price of a feature per unit of weight, as it is defined.
+    /// Price of a feature per unit of weight, by its definition.
     pub fn of(&self, feature: usize, above: &[usize]) -> f64 {
         let shared =
             |of: &[i64]| of[feature] >= 0 && above.iter().any(|&other| of[other] == of[feature]);
@@ -257,7 +257,7 @@ impl Prices {
     }
 }
 
-/// The instance as a task can have it.
+/// The instance with the changes that a task requires.
 pub fn suited(mut instance: Instance, task: &str) -> Instance {
     let Instance { sample, group, labels, .. } = &mut instance;
     if BRIER.contains(&task) {
@@ -271,7 +271,7 @@ pub fn suited(mut instance: Instance, task: &str) -> Instance {
         sample.weight.iter_mut().for_each(|w| *w = 1.0 + (*w * 8.0).floor() % 3.0);
     }
     if task.starts_with("fair") {
-        // Leaves have a curve only with weight, and a restricted mean only with time.
+        // Every leaf needs weight for its curve, and some time for its restricted mean.
         sample.weight.iter_mut().filter(|w| **w == 0.0).for_each(|w| *w = 1.0);
         if sample.time.iter().all(|&t| t == 0.0) {
             sample.time.fill(1.0);
@@ -279,7 +279,7 @@ pub fn suited(mut instance: Instance, task: &str) -> Instance {
     }
     let n = rows_of_groups(task);
     if labels.len() >= n {
-        // Both groups have a row of every class that counts.
+        // Both groups have a row of every class that enters their rates.
         group[..n].copy_from_slice(&[false, true, false, true][..n]);
         labels[..n].copy_from_slice(&[0, 0, 1, 1][..n]);
         sample.weight[..n].iter_mut().for_each(|w| *w = w.max(0.5));
@@ -287,7 +287,7 @@ pub fn suited(mut instance: Instance, task: &str) -> Instance {
     instance
 }
 
-/// Rows that two groups must have.
+/// Number of rows that the two groups need in total.
 fn rows_of_groups(task: &str) -> usize {
     match task {
         "capacity" => 0,
@@ -296,8 +296,8 @@ fn rows_of_groups(task: &str) -> usize {
     }
 }
 
-/// Group of every row: the rates of all rows and of positive ones are compared between three groups
-/// where each has a row.
+/// Group of every row. There are three groups if the task compares one rate and each group has a
+/// row in it, else two.
 pub fn groups(instance: &Instance, task: &str) -> Vec<i64> {
     let Instance { sample, labels, group, .. } = instance;
     let third = |i: usize| !group[i] && (sample.time[i].to_bits() >> 30) % 3 == 2;
@@ -313,33 +313,33 @@ pub fn groups(instance: &Instance, task: &str) -> Vec<i64> {
     group.iter().map(|&g| i64::from(g)).collect()
 }
 
-/// Fewest rows of every class in a leaf; none where there is no such number.
+/// Minimum rows of every class in a leaf; None without a minimum.
 pub fn fewest(instance: &Instance, question: &Question) -> Option<usize> {
     let most = (question.task == "policy").then_some(question.parameters.fewest)?;
     let rows: Vec<usize> = (0..instance.labels.len()).collect();
     (most > 0).then(|| most.min(rarest(instance, &rows)))
 }
 
-/// Rows of the rarest class among these, of all classes up to the last that there is.
+/// Number of these rows in the rarest class, which may be 0.
 pub fn rarest(instance: &Instance, rows: &[usize]) -> usize {
     let last = instance.labels.iter().copied().max().unwrap_or(0);
     let of = |class: usize| rows.iter().filter(|&&row| instance.labels[row] == class).count();
     (0..=last).map(of).min().unwrap_or(0)
 }
 
-/// Weight of every row in the rate of its group.
+/// Weights of the rows in the rates of their groups.
 pub fn group_weights(instance: &Instance, question: &Question) -> Vec<f64> {
     let rows = instance.sample.weight.iter().zip(&instance.labels);
     let factor = question.parameters.class_factor;
     rows.map(|(weight, &label)| if label == 0 { *weight } else { weight * factor }).collect()
 }
 
-/// Whether a group that must have rows has none.
+/// Whether there are too few rows for the groups.
 pub fn lacks_a_group(instance: &Instance, task: &str) -> bool {
     instance.rows().len() < rows_of_groups(task)
 }
 
-/// Values of an instance as the registry takes them.
+/// The values of an instance in the types of the registry.
 pub struct Arrays<'a> {
     instance: &'a Instance,
     question: &'a Question,
@@ -384,7 +384,7 @@ impl<'a> Arrays<'a> {
 
     pub fn columns(&self) -> impl Iterator<Item = (&'static str, Column<'_>)> {
         let names = columns_of(self.question.task).iter().chain(&["weight"]);
-        // Counts are the target of their task.
+        // In the registry, counts are named `target`.
         let known = |name| if name == "counts" { "target" } else { name };
         names.filter_map(move |&name| Some((known(name), self.column(name)?)))
     }
@@ -401,7 +401,7 @@ impl<'a> Arrays<'a> {
             "smoothed" => Column::Numbers(self.smoothed.as_deref()?),
             "prior" => Column::Number(parameters.prior),
             "leaf_curve" => Column::Word(parameters.curve),
-            // Shares take the place of labels.
+            // Shares replace labels.
             "labels" | "n_classes" if self.shares.is_some() => return None,
             "shares" => Column::Table { values: self.shares.as_deref()?, width: *n_classes },
             "labels" => Column::Codes(&self.labels),
@@ -433,20 +433,20 @@ impl<'a> Arrays<'a> {
     }
 }
 
-/// Cause of every event, 0 where none was observed; without gaps, each with a weight.
+/// Cause of every event: 1, 2, … without gaps, each with some weight; 0 without an event.
 pub fn cause(instance: &Instance) -> Vec<i64> {
     let Instance { sample, labels, n_classes, .. } = instance;
     let counted = |k: usize| {
         (0..labels.len()).any(|i| sample.event[i] && labels[i] == k && sample.weight[i] > 0.0)
     };
     let known: Vec<usize> = (0..(*n_classes).min(MOST_CAUSES)).filter(|&k| counted(k)).collect();
-    // Events of other classes are of the first cause.
+    // Events of other classes have the first cause.
     let of = |k: usize| known.iter().position(|&of| of == k).unwrap_or(0) as i64 + 1;
     let pairs = sample.event.iter().zip(labels);
     pairs.map(|(&event, &k)| if event { of(k) } else { 0 }).collect()
 }
 
-/// Losses of trees by cause: events of that cause, and what they count.
+/// For every cause with a positive weight: the rows with its events, and that weight.
 pub fn causes(instance: &Instance, question: &Question) -> Vec<(Sample, f64)> {
     let cause = cause(instance);
     let of_cause = |(k, importance): (i64, f64)| {
@@ -457,30 +457,30 @@ pub fn causes(instance: &Instance, question: &Question) -> Vec<(Sample, f64)> {
     (1..).zip(importance).filter(|pair| pair.1 > 0.0).map(of_cause).collect()
 }
 
-/// Counts, some of them fractions.
+/// Counts, some of which are fractions.
 pub fn counts(instance: &Instance) -> Vec<f64> {
     let share = |t: &f64| if (t.to_bits() >> 40) % 5 == 4 { 0.25 } else { 1.0 };
     instance.labels.iter().zip(&instance.sample.time).map(|(&k, t)| k as f64 * share(t)).collect()
 }
 
-/// Exposures of the rows: sixteenths, which differ as the times do.
+/// Exposures of the rows: multiples of a sixteenth that depend on the times.
 pub fn exposure(instance: &Instance) -> Vec<f64> {
     let digits = |t: &f64| (t.to_bits() >> 30) % 97;
     instance.sample.time.iter().map(|t| (digits(t) + 1) as f64 / 16.0).collect()
 }
 
-/// Minus the rewards of policies; some rewards are gains.
+/// The negative rewards of policies, some above 0 and some below.
 pub fn losses(instance: &Instance) -> Vec<Vec<f64>> {
     instance.costs.iter().map(|row| row.iter().map(|cost| cost - 0.5).collect()).collect()
 }
 
-/// Events that are counted in place of the observed ones.
+/// Smoothed events, which replace the observed ones.
 pub fn smoothed_events(instance: &Instance, question: &Question) -> Option<Vec<f64>> {
     let smoothing = question.parameters.smoothing.filter(|_| question.task == "likelihood")?;
     Some(smoothing.events(instance))
 }
 
-/// Weights of rows for every class in place of their labels.
+/// Shares of the classes in every row, which replace labels.
 pub fn shares(instance: &Instance, question: &Question) -> Option<Vec<Vec<f64>>> {
     let smoothing = question.parameters.smoothing;
     let smoothing = smoothing.filter(|_| ["gini", "entropy"].contains(&question.task))?;

@@ -1,4 +1,4 @@
-//! Several threads find what one finds, to the last bit.
+//! Several threads return the same result as one, to the last bit.
 
 use std::cell::Cell;
 
@@ -10,12 +10,12 @@ use crate::harness::{Answer, Case, SCALE, Size, ensure, for_each_of};
 use crate::tasks;
 use crate::watch::Watch;
 
-/// Work that threads share.
+/// What threads divide among themselves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum By {
     /// The cells of every lattice.
     Cells,
-    /// The questions at the root.
+    /// The splits of the root.
     Questions,
 }
 
@@ -25,12 +25,12 @@ impl By {
     }
 }
 
-/// Everything that a search tells but for the time it took, bits for numbers. Where threads take
-/// questions, they meet trees in another order.
-fn told(case: &Case, by: By, answer: &Answer) -> impl PartialEq + std::fmt::Debug + use<> {
+/// The result of a search except its time, with numbers as bits. The trace is included only if
+/// threads divide cells: threads that divide splits find trees in another order.
+fn result(case: &Case, by: By, answer: &Answer) -> impl PartialEq + std::fmt::Debug + use<> {
     let point = |objective: f64, bound: f64, nodes| (objective.to_bits(), bound.to_bits(), nodes);
     let end = point(answer.objective, answer.lower_bound, 0);
-    // Lattices of a single column have too few cells.
+    // A lattice of one column has too few cells.
     let shares_cells = by == By::Cells && answer.n_columns > 2;
     let in_one_order = shares_cells && tasks::of_cells().contains(&case.question.task);
     let on_the_way: Vec<_> = match in_one_order {
@@ -40,12 +40,12 @@ fn told(case: &Case, by: By, answer: &Answer) -> impl PartialEq + std::fmt::Debu
     (answer.tree.clone(), answer.status, end, on_the_way)
 }
 
-/// Searches on two and on three threads in which more than one did some of the work.
+/// Numbers of searches on two and on three threads in which more than one of them worked.
 #[derive(Default)]
 struct Ran([Cell<u64>; 2]);
 
 impl Ran {
-    /// `search` on one, two and three threads for every kind of lanes.
+    /// Checks that `search` gives one answer on one, two and three threads with all kinds of lanes.
     fn give_one_answer<T: PartialEq + std::fmt::Debug + Send>(
         &self,
         case: &Case,
@@ -87,8 +87,8 @@ impl Ran {
         Ok(())
     }
 
-    /// Asserts that several threads ran: on a busy machine the first is often done before the
-    /// next one begins, and few questions leave nothing for a third.
+    /// Asserts that several threads worked often enough. On a busy machine the first often finishes
+    /// before the next one starts, and a small search has no work for a third.
     fn assert_often(&self, task: &str, often: u64) {
         let [two, three] = [self.0[0].get(), self.0[1].get()];
         assert!(two.min(three) > often, "{task}: two threads {two}, three {three} times");
@@ -96,7 +96,7 @@ impl Ran {
 }
 
 impl Case {
-    /// One lattice, and branching above lattices, with what threads are to share.
+    /// Settings for one lattice and for branching above lattices, and what threads divide.
     fn shared(&self) -> Vec<(Settings, By)> {
         let base = self.settings();
         let mut all = vec![(base.clone(), By::Cells)];
@@ -108,7 +108,7 @@ impl Case {
     }
 }
 
-/// Searches by Brier score are often done before a second thread begins.
+/// Number of runs; many if searches often finish before a second thread starts.
 fn runs(task: &str) -> u64 {
     match task {
         "brier" => 16 * SCALE,
@@ -127,7 +127,7 @@ fn threads_do_not_change_a_search() {
             // With one lattice, and with branching above lattices.
             case.shared().iter().try_for_each(|(base, by)| {
                 ran.give_one_answer(case, base, *by, |settings, monitor| {
-                    Ok(told(case, *by, &case.on(settings, monitor)?))
+                    Ok(result(case, *by, &case.on(settings, monitor)?))
                 })
             })
         });
@@ -140,11 +140,11 @@ fn threads_that_share_questions_do_not_change_a_search() {
     for task in tasks::sums() {
         let ran = Ran::default();
         for_each_of(&[task], runs(task) * 4, (40, 6, &[3, 4, 5, 6]), |case| {
-            // Few levels in a lattice: many questions, and ties among them.
+            // Lattices with few levels leave many splits above them, some of them tied.
             [1, 2, 3].into_iter().try_for_each(|lattice_depth| {
                 let base = case.settings().with_switches(|s| s.lattice_depth = lattice_depth);
                 ran.give_one_answer(case, &base, By::Questions, |settings, monitor| {
-                    Ok(told(case, By::Questions, &case.on(settings, monitor)?))
+                    Ok(result(case, By::Questions, &case.on(settings, monitor)?))
                 })
             })
         });
@@ -160,7 +160,7 @@ fn threads_do_not_change_a_size_path() {
             case.shared().iter().try_for_each(|(base, by)| {
                 ran.give_one_answer(case, base, *by, |settings, monitor| {
                     let path = case.path_on(settings, monitor)?;
-                    Ok(path.iter().map(|answer| told(case, *by, answer)).collect::<Vec<_>>())
+                    Ok(path.iter().map(|answer| result(case, *by, answer)).collect::<Vec<_>>())
                 })
             })
         });

@@ -1,5 +1,5 @@
-//! Trees over every threshold of columns of numbers: the oracle tries each of them, and so does the
-//! search over their thresholds as binary features.
+//! Trees over every threshold of numeric columns, compared with the oracle, and with a search in
+//! which each threshold is a binary feature.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use crate::harness::{CERTIFIED, Case, SCALE, Until, agree, ensure, for_each, for
 use crate::promises::stopped;
 use crate::tasks;
 
-/// A case over ranks, and the settings of one of the searches for it.
+/// A case with ranks, and random settings for its search.
 fn over_ranks(case: &Case) -> (Case, Settings) {
     let random = &mut Random::new(case.instance.rows().len() as u64 ^ 0x7a5);
     let case = case.of_ranks(1 + random.below(6));
@@ -75,10 +75,10 @@ fn the_tree_over_thresholds_is_the_same_on_every_kernel_and_number_of_threads() 
                             s.cells_per_thread = Some(1);
                         });
                     let answer = case.solve(&settings)?;
-                    let told = (answer.tree, answer.objective.to_bits());
-                    let first = first.get_or_insert_with(|| told.clone());
-                    ensure(*first == told, || {
-                        format!("{told:?} not {first:?}: {backend:?} {precision:?} {n_threads}")
+                    let found = (answer.tree, answer.objective.to_bits());
+                    let first = first.get_or_insert_with(|| found.clone());
+                    ensure(*first == found, || {
+                        format!("{found:?} not {first:?}: {backend:?} {precision:?} {n_threads}")
                     })?;
                 }
             }
@@ -87,7 +87,7 @@ fn the_tree_over_thresholds_is_the_same_on_every_kernel_and_number_of_threads() 
     });
 }
 
-/// More rows than the oracle can take, with ties, and with columns of two values.
+/// A case with more rows than the oracle can handle, with ties and with columns of two values.
 fn long(case: &Case, random: &mut Random) -> Case {
     let n_rows = case.instance.rows().len();
     let n = 60 + random.below(120);
@@ -120,7 +120,7 @@ fn optimum_over_long_columns_is_that_over_their_thresholds_as_features() {
         let ranked = long(case, random);
         let (_, settings) = over_ranks(case);
         let over = |case: &Case| case.solve(&settings.with_switches(|s| s.cache = true));
-        // Repeated rows may span too wide a range for a certificate, over features or not.
+        // The range of repeated rows may be too wide for a certificate in both searches.
         let (one, other) = match (over(&ranked), over(&Case { ranks: None, ..ranked.clone() })) {
             (Err(refusal), _) if refusal.contains("too wide a range") => return Ok(()),
             (one, other) => (one?, other?),

@@ -1,30 +1,30 @@
-//! Which threads a search runs: each asks whether to stop when it has taken some work.
+//! Finds which threads of a search work: each asks whether to stop once it has some work.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-/// Looks at which a thread waits for the others, which would come too late for a small search, and
-/// how often it looks for them.
+/// How many calls wait for other threads, which would start too late in a small search, and how
+/// often each of them checks for them.
 const LOOKS: usize = 12;
 const WAITS: usize = 4;
 
-/// The threads that asked, and how often they did.
+/// The threads that asked whether to stop, and how often.
 #[derive(Default)]
 pub struct Watch {
     seen: Mutex<(HashSet<ThreadId>, usize)>,
-    /// Threads that are waited for.
+    /// Number of threads to wait for.
     n_threads: usize,
 }
 
 impl Watch {
-    /// Of a search on so many threads.
+    /// Watches a search on this many threads.
     pub fn on(n_threads: usize) -> Watch {
         Watch { n_threads, ..Watch::default() }
     }
 
-    /// For a monitor: never stops, but waits for other threads.
+    /// The callback of a monitor, which waits for other threads and never stops the search.
     pub fn look(&self) -> bool {
         let all_are_here = |looks: usize| {
             let mut seen = self.seen.lock().expect("no panic while locked");
@@ -40,7 +40,7 @@ impl Watch {
         false
     }
 
-    /// How many threads did some of the work.
+    /// The number of threads that worked.
     pub fn threads(self) -> usize {
         self.seen.into_inner().expect("no panic while locked").0.len()
     }

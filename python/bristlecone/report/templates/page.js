@@ -376,31 +376,31 @@
         const line = one(`.view-outline [data-node="${id}"] > summary, .view-outline [data-leaf="${id}"] > summary`);
         if (line) line.classList.add("path");
       }
-      tell(found);
+      answer(found);
       if (found.leaf === undefined) delete root.dataset.case;
       else root.dataset.case = found.leaf;
     }
-    function tell(found) {
-      const told = [];
+    function answer(found) {
+      const shown = [];
       if (found.path.length) {
         const list = made("ol");
         for (const { node, yes } of found.path) {
           list.append(made("li", `${data.questions[node]}: ${yes ? "yes" : "no"}`));
         }
-        told.push(list);
+        shown.push(list);
       }
       if (found.leaf === undefined) {
         const name = one("label, legend", fields[found.field]).firstChild.textContent.trim();
         const begin = data.case.design ? "All columns are needed; next:" : "Begin with";
-        told.push(made("p", found.path.length ? `Next: ${name}` : `${begin} ${name}.`));
-        output.replaceChildren(...told);
+        shown.push(made("p", found.path.length ? `Next: ${name}` : `${begin} ${name}.`));
+        output.replaceChildren(...shown);
         return;
       }
       const card = one(`.view-outline [data-leaf="${found.leaf}"]`);
       const head = made("h3", found.chances ? `Most probable path: leaf ${found.leaf}` : `Leaf ${found.leaf}`);
       const line = made("p", one("summary b", card).textContent.replace(/^leaf \d+: /, ""));
       line.append(" ", made("span", one("summary .faint", card).textContent, "faint"));
-      told.unshift(head, line);
+      shown.unshift(head, line);
       (found.chances || []).forEach(([leaf, chance]) => {
         const row = made("div", undefined, "chance");
         const bar = made("i");
@@ -408,10 +408,10 @@
         bar.style.background = one(".swatch", one(`.legend [data-leaf="${leaf}"], tr[data-leaf="${leaf}"]`)).style.background;
         row.append(made("span", `leaf ${leaf}`), bar, made("span", `${(100 * chance).toPrecision(3)}%`));
         row.dataset.chance = chance;
-        told.push(row);
+        shown.push(row);
       });
-      told.push(one(".card .sides", card).cloneNode(true));
-      output.replaceChildren(...told);
+      shown.push(one(".card .sides", card).cloneNode(true));
+      output.replaceChildren(...shown);
       choose(found.leaf);
       light([found.leaf]);
     }

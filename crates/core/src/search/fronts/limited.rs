@@ -121,7 +121,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         for point in self.engine.points(&root, 0, &leaf)? {
             self.offer(Some(point));
         }
-        self.tell();
+        self.record_best();
         for depth in deepest.min(1)..=deepest {
             if depth == QUICK && deepest > QUICK {
                 match self.start(deepest) {
@@ -184,8 +184,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         value - self.resolution - task.ties() - EVALUATED * terms
     }
 
-    /// Reports the best tree.
-    fn tell(&mut self) {
+    /// Records the best tree and the bound in the certificate.
+    fn record_best(&mut self) {
         if let Some(best) = self.best {
             self.certificate.settle(self.measured);
             if best.cost[0] <= self.lower {
@@ -226,7 +226,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let lower = (lower + (grain - 1)).div_euclid(grain) * grain;
         if self.last && lower > self.lower {
             self.lower = lower;
-            self.tell();
+            self.record_best();
         }
     }
 
@@ -247,7 +247,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let cost = task.cost_of(bound - off);
         self.lower = self.lower.max(whole(cost - EVALUATED * cost.abs()));
         self.offer_labellings(&found.tree)?;
-        self.tell();
+        self.record_best();
         monitor.check()
     }
 
@@ -279,7 +279,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
         let admitted = self.admit(&point);
         if admitted {
             self.best = Some(point);
-            self.tell();
+            self.record_best();
         } else {
             self.refused = self.refused.min(point.cost[0]);
         }

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_is_told() {
+    fn a_stop_is_reported() {
         let fill =
             |_: &mut (), f: usize, _: &mut [u8]| if f == 3 { Err(Stop::Time) } else { Ok(()) };
         assert_eq!(fill_rows(&mut [0; 10], 2, || (), fill), Err(Stop::Time));
