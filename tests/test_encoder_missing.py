@@ -346,5 +346,5 @@ def test_cross_validation_of_every_set():
 
 def test_a_column_without_values_gives_a_warning():
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [math.nan] * 4})
-    with pytest.warns(ColumnWarning, match="columns without any value give no split: 'b'"):
+    with pytest.warns(ColumnWarning, match="these columns have no values and cannot be split: 'b'"):
         OptimalTreeClassifier(max_depth=1).fit(X, [0, 0, 1, 1])

@@ -320,7 +320,7 @@ def test_constant_columns_are_logged_and_warn_where_nothing_else_is(encoder, cap
     frame = pd.DataFrame(X, columns=["age", "grade", "sex"]).assign(site=1.0)
     with caplog.at_level(logging.INFO):
         model = GreedySurvivalTree(encoder=encoder).fit(frame, y)
-    assert "constant columns give no split: 'site'" in caplog.messages
+    assert "these columns are constant and cannot be split: 'site'" in caplog.messages
     assert model.n_leaves_ > 1
     with pytest.warns(ConstantFeatureWarning, match="single leaf"):
         assert GreedySurvivalTree(encoder=encoder).fit(frame[["site"]], y).n_leaves_ == 1

@@ -242,7 +242,7 @@ def test_constant_columns_are_logged_and_alone_leave_a_single_leaf(caplog):
     X, y = sample()
     with caplog.at_level(logging.INFO):
         model = OptimalSurvivalTree(max_depth=1).fit(X.assign(hospital=3), y)
-    assert "constant columns give no split: 'hospital'" in caplog.messages
+    assert "these columns are constant and cannot be split: 'hospital'" in caplog.messages
     assert model.n_leaves_ == 2
     with pytest.warns(ConstantFeatureWarning, match="'x0'; nothing is left to split on"):
         model = OptimalSurvivalTree().fit(np.full((len(y), 1), 3), y)

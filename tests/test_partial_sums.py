@@ -94,7 +94,7 @@ def test_damaged_bytes_are_refused():
     content = sums.to_bytes()
     assert PartialSums.from_bytes(content).n_rows == 3
     for wrong in (b"", b"something else", content[:-40]):
-        with pytest.raises(ValueError, match="are no partial sums, or are damaged"):
+        with pytest.raises(ValueError, match="are not partial sums, or are damaged"):
             PartialSums.from_bytes(wrong)
 
 

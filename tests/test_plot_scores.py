@@ -334,11 +334,11 @@ def test_what_has_no_thresholds_is_refused():
     X = pd.DataFrame({"grade": ["I", "II", "III", "I"] * 5, "age": np.arange(20.0)})
     y = X["grade"] == "II"
     tree = OptimalTreeClassifier(max_depth=1).fit(X, y)
-    with pytest.raises(ValueError, match="cuts no column of numbers"):
+    with pytest.raises(ValueError, match="splits on no numeric column"):
         plot_thresholds(tree, X)
     with pytest.raises(ValueError, match="'grade' holds categories"):
         plot_thresholds(tree, X, "grade")
-    with pytest.raises(ValueError, match="no column 'size'; the tree knows grade, age"):
+    with pytest.raises(ValueError, match="no column 'size'; the columns are grade, age"):
         plot_thresholds(tree, X, "size")
     with pytest.raises(ValueError, match="between 0 and 1; got 2"):
         plot_thresholds(tree, X, 2)

@@ -202,10 +202,12 @@ def test_one_row_has_no_error():
 
 def test_what_lacks_is_named(fitted):
     tree, X, y, arm = fitted
-    with pytest.raises(ValueError, match="policy_table needs treatment, too"):
+    with pytest.raises(ValueError, match="treatment is missing"):
         tree.policy_table(X, y)
-    with pytest.raises(ValueError, match="policy_table needs X, y and treatment for this"):
+    with pytest.raises(ValueError, match="need rows; pass X, y and treatment"):
         tree.policy_table(cross_fit=True)
+    with pytest.raises(ValueError, match="need rows; pass X, y and treatment"):
+        tree.policy_table(predicted_outcomes=np.zeros((len(X), 2)))
     with pytest.raises(ValueError, match="confidence"):
         tree.policy_table(confidence=2)
     with pytest.raises(ValueError, match="treatment holds 'c'"):

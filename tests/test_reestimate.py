@@ -180,7 +180,7 @@ def test_trees_without_yes_no_questions_or_with_tasks_of_code_have_none():
     ("fact", "value", "reported"),
     [
         ("structure_status", "trained", "structure_status is 'trained'"),
-        ("structure_objective", "low", "structure_objective is no number"),
+        ("structure_objective", "low", "structure_objective is not a number"),
     ],
 )
 def test_a_file_that_tells_no_structure_is_refused(fact, value, reported):

@@ -544,7 +544,7 @@ def test_held_out_classes_and_numbers_are_compared_too():
         assert f"{own.mean():.3g} ({limits[0]:.3g} to {limits[1]:.3g})" in page.text
     with pytest.raises(InvalidParameterError, match="X has 30 rows but y has 29"):
         html_report(model, X=X[60:], y=y[61:])
-    with pytest.raises(InvalidParameterError, match="go together"):
+    with pytest.raises(InvalidParameterError, match="both X and y"):
         html_report(model, X=X)
     known = {"treatment": np.arange(90) % 2, "predicted_outcomes": rng.random((90, 2))}
     policy = PolicyTree(reward="direct", max_depth=1).fit(X, X[:, 0], **known)

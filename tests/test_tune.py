@@ -473,7 +473,7 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
         ({"cv": 1}, "cv must be an integer of at least 2"),
         ({"cv": True}, "cv must be a number of folds"),
         ({"cv": 2.5}, "cv must be a number of folds"),
-        ({"cv": []}, "cv gives no folds"),
+        ({"cv": []}, "yields no folds"),
         ({"cv": KFold(3), "n_repeats": 2}, "n_repeats needs a number of folds"),
         ({"n_repeats": 0}, "n_repeats must be an integer"),
     ],

@@ -73,7 +73,7 @@ def test_the_table_tells_every_check(study, tree):
     reported = [line.split("  ")[0] for line in lines[2:-2] if not line.startswith(" ")]
     assert reported == [check.name for check in found.checks]
     assert "passed" in lines[2]
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="the checks are"):
         found["colour"]
 
 

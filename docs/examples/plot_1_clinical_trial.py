@@ -2,8 +2,8 @@
 A clinical trial
 ================
 
-The second trial of the German Breast Cancer Study Group followed 686 women after surgery. Which
-groups of patients differ most in their time to recurrence or death?
+The second trial of the German Breast Cancer Study Group followed 686 women after surgery. The tree
+divides them into four groups by their time to recurrence or death.
 """
 
 from bristlecone import OptimalSurvivalTree
@@ -15,8 +15,8 @@ tree = OptimalSurvivalTree(max_depth=2).fit(gbsg2.X, gbsg2.y)
 ax = plot_tree(tree, time_label="days")
 
 # %%
-# The tree is proven to be the best of depth two over its binary features. The proof comes with
-# the tree:
+# The tree has the least loss among all trees of depth two over its binary features. The description
+# includes the proof:
 
 print(tree.describe())
 
@@ -27,7 +27,7 @@ print(tree.describe())
 ax = plot_leaf_curves(tree, kaplan_meier=True, at_risk=True, reference=2, time_label="days")
 
 # %%
-# ``leaf_table`` returns the same groups as a data frame, with confidence intervals.
+# ``leaf_table`` returns the same groups as a data frame.
 
 table = tree.leaf_table(times=[365, 1095])
 print(table[["leaf", "rule", "n_samples", "n_events", "median"]].to_string(index=False))

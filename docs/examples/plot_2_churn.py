@@ -2,8 +2,8 @@
 Customers who leave
 ===================
 
-2,000 customers of a software service: who leaves early? A survival tree also uses the customers
-who are still active: they have stayed at least as long as they have been observed.
+Which of 2,000 customers of a software service leave early? A survival tree also uses the customers
+who are still active, because they have stayed at least as long as they were observed.
 """
 
 from sklearn.model_selection import train_test_split
@@ -20,13 +20,13 @@ tree.fit(X_train, y_train)
 ax = plot_tree(tree, time_label="months")
 
 # %%
-# Does the tree hold for customers that it has not seen? Each point is a leaf. Its predicted
-# survival should equal the observed one.
+# To check the tree on new customers, compare the predicted and the observed survival of each leaf.
+# The points should lie near the diagonal.
 
 print(f"concordance on new customers: {tree.score(X_test, y_test):.3f}")
 ax = plot_calibration(tree, X_test, y_test, time=6)
 
 # %%
-# The tree can run where the customers are, as a SQL query.
+# The tree can also be exported as an SQL query that runs in the database.
 
 print(export_sql(tree, times=[6], table="customers"))

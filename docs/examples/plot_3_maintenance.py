@@ -3,7 +3,7 @@ Machines that fail
 ==================
 
 1,000 machines are described by their manufacturer, their team and three sensors. When should each
-group be inspected? The answer is a quantile of the lifetime, not its mean.
+group be inspected? This depends on a low quantile of the lifetime, not on its mean.
 """
 
 from bristlecone import OptimalSurvivalTree
@@ -26,6 +26,6 @@ table["inspect in week"] = [week[leaf] for leaf in table["leaf"]]
 print(table.to_string(index=False))
 
 # %%
-# The curves of the groups fall late and steeply, because machines wear out.
+# The curves of the groups fall late and steeply, because the machines wear out.
 
 ax = plot_leaf_curves(tree, kaplan_meier=True, time_label="weeks")

@@ -3,8 +3,8 @@ Insurance claims
 ================
 
 Policies differ in how long they were observed. ``objective="poisson"`` with ``exposure`` finds the
-tree of claim rates with the least Poisson deviance. The data are simulated: young drivers of strong
-cars have three times as many claims.
+tree of claim rates with the least Poisson deviance. The data are simulated: young drivers of
+powerful cars have about three times as many claims.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,7 @@ tree.fit(policies, claims, exposure=years)
 ax = plot_tree(tree)
 
 # %%
-# The rates of the leaves beside the true rates of their policies:
+# The fitted rates of the leaves, against the true rates of their policies:
 
 leaf, fitted = tree.apply(policies), tree.predict(policies)
 groups = pd.DataFrame({"leaf": leaf, "fitted": fitted, "true": rate}).groupby("leaf").mean()

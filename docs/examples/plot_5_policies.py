@@ -3,8 +3,8 @@ Who should be treated?
 ======================
 
 A policy tree prescribes a treatment to each group. In this simulated trial the drug helps older
-people who do not smoke, and harms the young. Treatments were drawn by lot, so their probabilities
-are known.
+people who do not smoke, and harms younger people. Treatments were randomised, so their
+probabilities are known.
 """
 
 import matplotlib.pyplot as plt

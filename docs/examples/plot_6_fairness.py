@@ -2,9 +2,9 @@
 Fair trees
 ==========
 
-A tree that decides about people should not favour one of two groups. Each limit on the difference
-of the groups has its own best tree. In this simulated example men and women repay equally often if
-their debts and incomes are equal, but men earn more.
+A tree that decides about people should not favour one of two groups. ``FairTreeClassifier`` finds
+the best tree within a limit on the difference between the groups. In this simulated example men and
+women with equal incomes, debts and years repay equally often, but men earn more.
 """
 
 import matplotlib.pyplot as plt
@@ -31,14 +31,15 @@ free = OptimalTreeClassifier(max_depth=2, min_samples_leaf=20).fit(people, repai
 ax = plot_tree(free)
 
 # %%
-# With a limit of 0.02 the shares of men and women who are predicted to repay differ by at most 2%.
+# With a limit of 0.02, the predicted shares of men and women who repay differ by at most two
+# percentage points on the training rows.
 
 limited = FairTreeClassifier(fairness=DemographicParity(0.02), max_depth=2, min_samples_leaf=20)
 limited.fit(people, repaid, sensitive_features=sex)
 ax = plot_tree(limited)
 
 # %%
-# The price of fairness: the error of the best tree for each limit.
+# A stricter limit increases the error of the best tree.
 
 limits = [0.0, 0.02, 0.05, 0.1, 0.15, 0.2]
 errors = []

@@ -29,8 +29,9 @@ tree = CompetingRisksTree(max_depth=2).fit(patients, (cause, years))
 ax = plot_tree(tree, time_label="years")
 
 # %%
-# Relapses of older patients at low risk: the incidence beside one minus Kaplan–Meier, which counts
-# relapses of patients who have died before.
+# For older patients at low risk, compare the cumulative incidence of a relapse with one minus
+# Kaplan–Meier. The latter is too high, because it treats patients who have died as if they could
+# still relapse.
 
 patient = pd.DataFrame({"age": [62], "risk": ["low"]})
 times = np.linspace(0, 7, 71)

@@ -2,9 +2,9 @@
 Trees that learn from a teacher
 ===============================
 
-One patient's outcome is a single draw from that patient's risk. With a teacher, half of each
+The outcome of one patient says little about that patient's risk. With a teacher, half of each
 outcome is replaced by the prediction of a flexible model that has not seen the row. The search then
-fits less noise, and the same splits are found again in other samples.
+fits less noise, and finds the same splits more often in other samples.
 """
 
 import matplotlib.pyplot as plt
@@ -27,8 +27,8 @@ for ax, tree, title in zip(axes, (plain, taught), ("plain", "taught"), strict=Tr
     ax.set_title(title)
 
 # %%
-# Both trees are searched again in ten bootstrap samples. The bars show how often each column is
-# used at each place.
+# Both searches are repeated in ten bootstrap samples. The bars show how often each column is used
+# at each split.
 
 fig, axes = plt.subplots(1, 2, figsize=(11, 3), layout="constrained")
 for ax, tree, title in zip(axes, (plain, taught), ("plain", "taught"), strict=True):

@@ -1,7 +1,7 @@
-"""Optimal and soft survival trees.
+"""Optimal decision trees for survival, classification, regression and treatment policies.
 
-The public names are those of the stub beside this file. Each is imported when it is first used, so
-the command line starts quickly.
+Start with ``OptimalSurvivalTree``. Data sets are in ``datasets``, metrics in ``metrics`` and
+cross-validation in ``tune``. Names are imported when they are first used.
 """
 
 import lazy_loader

@@ -20,39 +20,38 @@ NO_FEATURE = -2
 class Tree:
     """Immutable binary tree; node 0 is the root and the nodes are in preorder.
 
-    A node sends a row to its left child when its question is answered "yes": when the boolean
-    feature is true or, in a numeric tree, when ``x <= threshold``. Everything else, a missing
-    number included, goes right.
+    A row goes left if the boolean feature of the node is true or, in a numeric tree, if ``x <=
+    threshold``. Otherwise, or if the number is missing, it goes right.
 
     Parameters
     ----------
     children_left, children_right : array of int, shape (node_count,)
         Node ids of the children, -1 at a leaf.
     feature : array of int, shape (node_count,)
-        Column the node asks about, -2 at a leaf.
+        Column on which the node splits, -2 at a leaf.
     n_node_samples : array of int, shape (node_count,)
         Training rows that reach the node.
     weighted_n_node_samples : array of float, shape (node_count,)
         Weight of these rows.
     threshold : array of float, shape (node_count,), optional
-        Cut point of every split of a number, NaN at leaves and at other questions.
+        Threshold of each numeric split, NaN at leaves and other splits.
     column : array of int, shape (node_count,), optional
-        Position among the user's columns of the one that a split is about; -2 at leaves, and where
-        it is not known to be one (of a transformer of one's own).
+        Position of the split's column among the columns of ``X``; -2 at leaves, and if a custom
+        encoder does not report the column.
     improvement : array of float, shape (node_count,), optional
-        How much less the mean loss is by the split of the node alone, its children being leaves; 0
-        at leaves, NaN where the objective is no sum over leaves.
+        Decrease of the mean loss when the node is split into two leaves; 0 at leaves, and NaN if
+        the objective is not a sum over leaves.
     numeric : bool
-        Whether rows hold numbers to be compared with ``threshold``; else they are boolean.
+        Whether rows contain numbers to compare with ``threshold``; else they are boolean.
     n_missing : array of int, shape (node_count,), optional
-        Of a split, the training rows of the node without a value in its column. Of a leaf, its
-        rows without a value in the column of at least one split above it. Splits on whether a value
-        is missing do not count.
+        For a split, the number of training rows of the node without a value in its column. For a
+        leaf, the number of its rows without a value in the column of at least one split above it.
+        Splits on whether a value is missing do not count.
 
     Raises
     ------
     ValueError
-        When the arrays do not describe one tree in preorder; the array and node are named.
+        If the arrays do not describe one tree in preorder. The message names the array and node.
 
     See Also
     --------

@@ -309,7 +309,9 @@ def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMe
         Outcomes in any form that ``fit`` takes, see :func:`bristlecone.outcome`. With delayed
         entry (left truncation) a row is in the risk set of t when ``entry < t <= time``.
     sample_weight : array-like of shape (n,), optional
-        Row weights, finite and non-negative; rows of weight zero are left out.
+        Row weights, finite and non-negative; rows of weight zero are left out. A weight of 2
+        changes S like a second copy of the row, but not the variance, which uses the effective
+        number at risk.
 
     Returns
     -------

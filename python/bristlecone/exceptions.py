@@ -38,7 +38,7 @@ class SearchCostWarning(BristleconeWarning):
 
 
 class ConstantFeatureWarning(BristleconeWarning):
-    """Every column takes one value on the training rows: there is nothing to split on."""
+    """Columns have a single value in training, so they cannot be used for splits."""
 
 
 class ColumnWarning(BristleconeWarning):
@@ -50,11 +50,11 @@ class EmptyLeafWarning(BristleconeWarning):
 
 
 class SmallSampleWarning(BristleconeWarning):
-    """The minimum leaf size, a share of the rows, is too large for any split."""
+    """There are too few rows or events for the requested leaf sizes or for the teacher."""
 
 
 class OverlapWarning(BristleconeWarning):
-    """For some rows a treatment is so improbable that its reward rests on few similar rows."""
+    """For some rows a treatment is so improbable that its reward relies on few similar rows."""
 
 
 class EventFreeWarning(BristleconeWarning):
@@ -68,8 +68,8 @@ class InfeasibleWarning(BristleconeWarning):
 class InfeasibleError(NotFittedError):
     """No tree satisfies the constraints, or none was found in time.
 
-    Raised by ``fit`` when a limit stopped the search before it found such a tree, and by
-    predictions when it is proven that there is none.
+    ``fit`` raises it if a limit stopped the search before it found such a tree, and predictions
+    raise it if it is proven that there is none. It is a ``NotFittedError``.
     """
 
 
@@ -81,7 +81,7 @@ class CertificateError(RuntimeError):
 
 
 class InvalidParameterError(ValueError, TypeError):
-    """A parameter of an estimator has a wrong type or value."""
+    """A parameter has an invalid type or value; both a ValueError and a TypeError."""
 
 
 class ModelFormatError(ValueError):

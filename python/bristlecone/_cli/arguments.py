@@ -12,10 +12,11 @@ from typing import Any, NoReturn
 
 from bristlecone._cli.kinds import DEFAULT, KINDS, Kind, Role, flag
 from bristlecone._core import __version__
+from bristlecone._estimators.parameters import Parameter
 
 _DATA = (
     "CSV file (compressed by gzip or not), Parquet file, - for standard input, or the name of a "
-    "bundled set"
+    "bundled data set (see bristlecone datasets)"
 )
 _PARTS = "or a folder or glob of Parquet files, which are read in parts"
 _WIDTH = 80
@@ -159,8 +160,15 @@ examples:
                 nargs=option.nargs,
                 action="extend" if option.nargs else "store",
                 default=argparse.SUPPRESS,
-                help=f"{option.help} (default: {str(option.default).lower()})",
+                help=_help(option),
             )
+
+
+def _help(option: Parameter) -> str:
+    """Help of an option, with its default where the text names none."""
+    if "default" in option.help or "required" in option.help:
+        return option.help
+    return f"{option.help} (default: {str(option.default).lower()})"
 
 
 def _list_of_kinds() -> str:
@@ -255,7 +263,7 @@ def _add_size(group: Any) -> None:
     add(
         "--rule",
         choices=RULES,
-        help=f"the smallest size within one standard error of the best, or the best (default: "
+        help=f"the best size, or the smallest one within one standard error of it (default: "
         f"{RULES[0]})",
     )
     add(
@@ -280,7 +288,7 @@ def _at_least(least: int) -> Callable[[str], int]:
 def _add_missing(group: Any) -> None:
     group.add_argument(
         "--na",
-        help="further cells that mean a missing value (always: empty cells, NA, N/A, NaN, nan, "
+        help="additional cell values to read as missing (always: empty cells, NA, N/A, NaN, nan, "
         "NULL and null)",
         **{**_LISTED, "metavar": "CELL"},
     )

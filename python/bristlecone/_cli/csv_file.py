@@ -56,7 +56,7 @@ class CsvFile:
         Raises
         ------
         OSError
-            When the file cannot be read.
+            If the file cannot be read.
         ValueError
             For undecodable bytes, empty or repeated names, and an empty file.
         """
@@ -83,7 +83,7 @@ class CsvFile:
         Raises
         ------
         OSError
-            When the file cannot be read.
+            If the file cannot be read.
         ValueError
             For undecodable bytes, a broken quotation, lines with too many or too few cells, a file
             without rows, and a cell that keeps a column from being numbers.

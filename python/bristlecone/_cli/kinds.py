@@ -142,8 +142,8 @@ NUMBER = Role("target", "numbers", "column of numbers (default: target)", is_nee
               reads="number")  # fmt: skip
 OUTCOME = NUMBER._replace(help="column of outcomes, higher is better; with --horizon pass "
                           "--time and --event (default: target)", holds="outcomes")  # fmt: skip
-SENSITIVE = Role("sensitive", "groups", "column of the groups to treat alike",
-                 "sensitive_features")  # fmt: skip
+SENSITIVE = Role("sensitive", "groups", "column of the groups that the fairness limit or "
+                 "penalty compares", "sensitive_features")  # fmt: skip
 TREATMENT = Role("treatment", "treatments", "column of the treatment that every row had (default: "
                  "treatment)", "treatment", is_needed=True)  # fmt: skip
 PROPENSITY = Role("propensity", "probabilities", "column of the probability of the treatment that "

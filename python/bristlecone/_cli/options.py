@@ -37,7 +37,7 @@ class Group(NamedTuple):
     cls : str or mapping
         Public class of that parameter; its arguments are the options without "made_". If there
         are several classes, a mapping to them from the values of the option ``made``. MAPPING and
-        BY_NAME are no classes.
+        BY_NAME are not classes.
     """
 
     title: str
@@ -103,7 +103,7 @@ def _class_weight(given: list[Any]) -> Any:
     if given == ["balanced"]:
         return "balanced"
     if "balanced" in given:
-        raise ValueError("balanced stands alone")
+        raise ValueError("balanced cannot be combined with weights of labels")
     return _mapping(given)
 
 
@@ -111,7 +111,7 @@ def _matrix(given: list[list[list[float]]]) -> list[list[float]]:
     rows = [row for rows in given for row in rows]
     if any(len(row) != len(rows) for row in rows):
         shape = ", ".join(str(len(row)) for row in rows)
-        raise ValueError(f"{len(rows)} rows of {shape} numbers are no square matrix")
+        raise ValueError(f"{len(rows)} rows of {shape} numbers are not a square matrix")
     return rows
 
 
@@ -137,7 +137,7 @@ SURVIVAL = Group("tree", (
     _SURVIVAL_SHRINKAGE,
     _LEAF_CURVE,
     _option("time_grid", None, float, "T", "coarser times for brier: every time is rounded up to "
-    "the next of these", nargs="+"),
+    "the next of these (default: the times as they are)", nargs="+"),
 ))  # fmt: skip
 
 CAUSES = Group("tree", (
@@ -153,10 +153,10 @@ CAUSES = Group("tree", (
 ))  # fmt: skip
 
 FAIR_SURVIVAL = Group("fairness", (
-    _option("fairness_limit", None, float, "T", "largest difference of the mean restricted "
-        "survival time of the groups of --sensitive"),
-    _option("fairness_tau", None, float, "T", "end of the restricted mean; default: the last "
-    "training time"),
+    _option("fairness_limit", None, float, "T", "largest difference of the average restricted mean "
+        "survival time (RMST) of the groups of --sensitive (default: no limit)"),
+    _option("fairness_tau", None, float, "T", "end of the restricted mean (default: the last "
+    "training time)"),
 ), "fairness", "RmstParity")  # fmt: skip
 
 GREEDY = Group("tree", (
@@ -173,7 +173,7 @@ GREEDY = Group("tree", (
 
 TEACHER = Group("teacher", (
     *_shared("teacher", "teacher_weight"),
-    _option("random_state", None, int, "SEED", "seed of the teacher; none is 0"),
+    _option("random_state", None, int, "SEED", "seed of the teacher (default: 0)"),
 ))  # fmt: skip
 
 SOFT = Group("tree", (
@@ -198,8 +198,9 @@ SOFT = Group("tree", (
 TRAINING = Group("training", (
     _option("solver", "nodec", str, "NAME", "nodec (one subtree at a time, then all) or joint"),
     _option("n_restarts", 5, int, "N", "number of restarts; the best is kept"),
-    PARAMETERS["n_jobs"]._replace(help="number of processes for the restarts; -1 for all cores"),
-    _option("random_state", None, int, "SEED", "seed of the restarts"),
+    PARAMETERS["n_jobs"]._replace(help="number of processes for the restarts; -1 for all cores "
+        "(default: 1)"),
+    _option("random_state", None, int, "SEED", "seed of the restarts (default: random)"),
 ))  # fmt: skip
 
 SOLVER = Group("solver", (
@@ -232,7 +233,7 @@ CLASSIFIER = Group("tree", (
 COSTS = Group("costs", (
     _option("cost_matrix", None, _matrix_rows, "ROW", "costs of predicting every label for a row "
         "of the first, second ... label, in sorted order, such as 0,10 1,0; or a file with one "
-        "such row per line. By default an error costs 1", nargs="+", gather=_matrix),
+        "such row per line (default: an error costs 1)", nargs="+", gather=_matrix),
 ))  # fmt: skip
 
 FEATURE_COSTS = Group("costs of features", (
@@ -280,13 +281,14 @@ REWARDS = Group("rewards", (
         "unless --predicted-outcomes are given; auto or none"),
     _option("propensity_model", "auto", word_or_none, "auto", "cross-fitted model of the "
         "treatments, unless --propensity is given; auto or none"),
-    _option("min_propensity", 0.01, float, "SHARE", "least value of estimated probabilities"),
+    _option("min_propensity", 0.01, float, "SHARE", "raise smaller estimated "
+        "probabilities to this value"),
     _option("horizon", None, float, "T", "time up to which survival counts, for outcomes with "
         "--time and --event"),
     _option("estimand", "restricted-mean", str, "NAME", "what is maximised with --horizon: "
         "restricted-mean (mean survival time up to it) or survival (probability of surviving "
         "it)"),
-    _option("random_state", None, int, "SEED", "seed of the models; none is 0"),
+    _option("random_state", None, int, "SEED", "seed of the models (default: 0)"),
 ))  # fmt: skip
 
 SEARCH = Group("search", _shared("time_limit", "memory_limit", "n_jobs"))

@@ -34,11 +34,11 @@ class ParquetFile:
         Raises
         ------
         ImportError
-            When pyarrow is not installed.
+            If pyarrow is not installed.
         OSError
-            When the file cannot be read.
+            If the file cannot be read.
         ValueError
-            When it is not a Parquet file, and for empty or repeated names.
+            If it is not a Parquet file, and for empty or repeated names.
         """
         names: list[str] = self._ask(lambda parquet, file: parquet.read_schema(file).names)
         check_header(names, self.name)

@@ -41,7 +41,7 @@ def open_table(data: str) -> DataFile:
     Raises
     ------
     ValueError
-        When there is neither a file nor a bundled set of that name.
+        If there is neither a file nor a bundled set of that name.
     """
     if is_bundled(data):
         file = resources.files(datasets) / f"{data}.csv"

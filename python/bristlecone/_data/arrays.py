@@ -21,7 +21,7 @@ def as_array(values: Any, label: str) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        When a value of a series is missing or one of a masked array is masked.
+        If a value of a series is missing or one of a masked array is masked.
     """
     if not isinstance(values, np.ndarray):  # the checks below take a while
         if nw.dependencies.is_into_series(values):
@@ -71,7 +71,7 @@ def unmasked(values: Any, label: str) -> Any:
     Raises
     ------
     ValueError
-        When something is masked; the row is named.
+        If something is masked; the row is named.
     """
     if not isinstance(values, np.ma.MaskedArray):
         return values
@@ -98,7 +98,7 @@ def check_names(frame: Any, label: str) -> list[Any]:
     Raises
     ------
     ValueError
-        When one occurs twice.
+        If one occurs twice.
     """
     # Checked on the frame itself, because narwhals has its own error for duplicate names.
     names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)

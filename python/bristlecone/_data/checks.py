@@ -96,7 +96,7 @@ def thread_count(n_jobs: int | None) -> int:
     Raises
     ------
     InvalidParameterError
-        When ``n_jobs`` is 0 or not an integer.
+        If ``n_jobs`` is 0 or not an integer.
     """
     if n_jobs is None:
         return 1

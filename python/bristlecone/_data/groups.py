@@ -46,7 +46,7 @@ def codes_of(
     Raises
     ------
     ValueError
-        When there is not one value per row, or values are missing, of several types, or
+        If there is not one value per row, or values are missing, of several types, or
         continuous; ``name`` says what they are, ``rows_of`` what has the rows.
     """
     if values is None:
@@ -89,7 +89,7 @@ def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
     Raises
     ------
     InvalidParameterError
-        When there is no such column; ``parameter`` is what names it.
+        If there is no such column; ``parameter`` is what names it.
     """
     table = nw.from_native(X, eager_only=True, pass_through=True)
     names = list(table.columns) if hasattr(table, "columns") else []
@@ -119,9 +119,9 @@ def check_groups(
     Raises
     ------
     InvalidParameterError
-        When ``sensitive_feature`` is no column of ``X``.
+        If ``sensitive_feature`` is no column of ``X``.
     ValueError
-        When the kept rows are of one group or of more than ``most`` (``why`` says what they are
+        If the kept rows are of one group or of more than ``most`` (``why`` says what they are
         for), and all of ``codes_of``.
     """
     name, given = "sensitive_features", sensitive_features

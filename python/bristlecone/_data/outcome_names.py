@@ -62,7 +62,7 @@ def columns_of(columns: Mapping[Any, Any], name: str) -> Columns:
     Raises
     ------
     ValueError
-        When a column's name is unknown or means the opposite of an event, or a role is taken
+        If a column's name is unknown or means the opposite of an event, or a role is taken
         twice or by none; says what to rename.
     """
     by_role: dict[str | None, list[Any]] = {}

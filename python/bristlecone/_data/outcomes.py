@@ -130,7 +130,7 @@ def check_survival(y: Any, name: str = "y", *, entry_allowed: bool = True) -> Su
     Raises
     ------
     ValueError
-        When the form is not recognised, there are no rows, the event is not two-valued, a time is
+        If the form is not recognised, there are no rows, the event is not two-valued, a time is
         missing, infinite or negative, an entry is not before its time, or a row enters late where
         none may (``entry_allowed``); the column and row are named.
     """

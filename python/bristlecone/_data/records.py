@@ -46,7 +46,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises
         ------
         ModelFormatError
-            When an attribute is of another type, such as a number that is not finite where null
+            If an attribute is of another type, such as a number that is not finite where null
             has no meaning; it is named.
         """
         names = [name for name in cls.__struct_fields__ if name not in more]
@@ -59,7 +59,7 @@ def read(kind: type[Kind], text: str | bytes) -> Kind:
     Raises
     ------
     ModelFormatError
-        When the text is not JSON, or not of this type; the field is named.
+        If the text is not JSON, or not of this type; the field is named.
     """
     try:
         return msgspec.json.decode(text, type=kind)

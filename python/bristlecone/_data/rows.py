@@ -36,7 +36,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float6
     Raises
     ------
     ValueError
-        When the length differs, or a weight is missing, infinite, negative or positive but
+        If the length differs, or a weight is missing, infinite, negative or positive but
         outside [1e-100, 1e100] (the row is named), or no weight is positive.
     """
     if sample_weight is None:

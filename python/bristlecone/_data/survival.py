@@ -119,7 +119,7 @@ def check_row_losses(name: str, losses: Any, data: TrainingData) -> NDArray[np.f
     Raises
     ------
     ValueError
-        When the number differs from that of the rows given, or one is not a finite number >= 0.
+        If the number differs from that of the rows given, or one is not a finite number >= 0.
     """
     n_samples = len(data.time) if data.kept is None else len(data.kept)
     values = row_numbers(losses, name, n_samples)

@@ -201,7 +201,7 @@ def known_codes(name: str, values: Any, known: NDArray[Any], n_samples: int) -> 
     Raises
     ------
     ValueError
-        When there is not one per row, or one was not known to the fit.
+        If there is not one per row, or one was not known to the fit.
     """
     array = as_array(values, name)
     if array.shape != (n_samples,):

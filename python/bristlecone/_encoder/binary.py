@@ -73,14 +73,14 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     thresholds : {"quantiles", "midpoints", "kmeans", "ensemble", "all"}, default="quantiles"
         Thresholds of numeric columns, always midway between two neighbouring training values:
 
-        * "quantiles": at the first midpoint not below each i / (n_thresholds + 1) linear quantile;
+        * "quantiles": at ``n_thresholds`` evenly spaced quantiles (linear interpolation), each
+          rounded up to the next midpoint;
         * "midpoints": at every midpoint;
-        * "kmeans": between neighbours of n_thresholds + 1 one-dimensional clusters;
+        * "kmeans": between neighbours of ``n_thresholds + 1`` one-dimensional clusters;
         * "ensemble": at the thresholds of boosted stumps that are fitted to ``y``; ordered columns
           are treated as with "quantiles";
-        * "all": none are chosen beforehand. A tree searches every threshold, and its ``encoder_``
-          has those of its splits, midway between the values of the node. See
-          docs/guide/encoder.md.
+        * "all": a tree considers every threshold, and its ``encoder_`` has those of its splits,
+          midway between the values of the node. See docs/guide/encoder.md.
 
         A column with at most ``n_thresholds`` midpoints is split at every one of them, except with
         "ensemble" and "all".
@@ -91,14 +91,14 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Maximum number of levels of a categorical column with a separate feature for each. Ordered
         columns ignore it.
     categories : {"risk", "levels"}, default="risk"
-        Treatment of categorical columns with more levels:
+        Treatment of categorical columns with more than ``max_categories`` levels:
 
         * "risk": the levels are ordered by their risk in the training rows (see Notes) and split
-          like numbers. A feature asks for a set of levels ("site in {A, B, C and 12 more}").
-          This requires ``y``;
-        * "levels": the most frequent levels are kept, of equally frequent ones the first in sorted
-          order. The others are merged into the feature "column = other". This is also done, with a
-          warning, without ``y`` or if the outcomes do not show that the levels differ.
+          like numbers. A feature is a set of levels ("site in {A, B, C and 12 more}"). Without
+          ``y``, or if the outcomes do not show that the levels differ, "levels" is used and a
+          warning is shown;
+        * "levels": each of the most frequent levels gets a feature; ties are broken by sorted
+          order. The remaining levels share the feature "column = other".
     missing : {"impute", "branch"}, default="impute"
         Treatment of missing values. "impute": a missing number is replaced by the mean of its
         column, and a missing boolean by the more frequent value, both from the training rows;
@@ -106,13 +106,13 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         "column is missing", and its other features are false for them. A categorical column always
         gets the feature "is missing", and a missing category matches no level.
     min_support : float, default=0.01
-        Features that are true for less than this share of the rows, including imputed values, or
-        for more than one minus it, are dropped. Boolean and 0/1 columns are always kept. With
-        ``thresholds="all"`` no split of a tree has such a threshold.
+        Features that are true for less than this share of the rows (less than 0.5), including
+        imputed values, or for more than one minus it, are dropped. Boolean and 0/1 columns are
+        always kept. With ``thresholds="all"`` no split of a tree has such a threshold.
     max_features : int or None, default=None
-        Maximum number of features in total, without the thresholds of ``thresholds="all"``. Columns
-        take turns, starting with the one that has the most balanced feature; each gives the most
-        balanced of its remaining features.
+        Maximum total number of features; thresholds of ``thresholds="all"`` do not count. Columns
+        take turns, starting with the one that has the most balanced feature, and each contributes
+        the most balanced of its remaining features.
     handle_unknown : {"ignore", "error"}, default="ignore"
         Treatment in ``transform`` of a category that was not seen in ``fit``: "ignore" matches no
         level, not even "other"; "error" raises a ValueError. Levels declared by an ordered type
@@ -130,8 +130,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     n_imputed_ : ndarray of int, shape (n_features_in_,)
         Number of them that are replaced by the mean or the more frequent value.
     missing_goes_ : list of bool or None, length n_features_out_
-        Value of each feature if its column is missing; None if no training value was missing
-        (``features_[k].missing`` then has the value).
+        Value of each feature for rows whose column is missing; None if the column had no missing
+        training value (``features_[k].missing`` then has the value).
     constant_features_in_ : list of str
         Columns with a single value, which give no feature.
     n_features_out_ : int

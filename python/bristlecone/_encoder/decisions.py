@@ -55,8 +55,8 @@ def tree_decisions(encoder: Any, tree: Any) -> dict[int, Decision]:
     Raises
     ------
     TypeError
-        For a soft tree, whose splits weigh many columns at once, and for features of an encoder of
-        the user's own, which does not report what they ask.
+        For a soft tree, whose splits weigh many columns at once, and for features of a custom
+        encoder, which does not report what they ask.
     """
     if not isinstance(tree, Tree):
         raise TypeError(

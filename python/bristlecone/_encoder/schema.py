@@ -122,7 +122,7 @@ def conform(
     Raises
     ------
     ValueError
-        When a needed column is missing, for another number of columns without names and, with
+        If a needed column is missing, for another number of columns without names and, with
         ``handle_unknown="error"``, for an unknown category; column and row are named.
     TypeError
         For text where training had numbers and the reverse.
@@ -130,7 +130,7 @@ def conform(
     Warns
     -----
     BristleconeWarning
-        When only one of the tables has names.
+        If only one of the tables has names.
     """
     columns = table.aligned([schema.name for schema in schemas], named, reader, needed)
     if named != table.named:

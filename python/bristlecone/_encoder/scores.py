@@ -69,7 +69,7 @@ def outcome_scores(y: Any, n_rows: int, weight: Floats | None) -> Floats:
     Raises
     ------
     ValueError
-        When there is not one outcome per row, or one is missing, infinite or of an unknown form.
+        If there is not one outcome per row, or one is missing, infinite or of an unknown form.
     """
     y = _unframed(y)
     if is_outcome(y):

@@ -74,7 +74,7 @@ class Table:
         Raises
         ------
         ValueError
-            When a needed column is missing, or the number of columns differs.
+            If a needed column is missing, or the number of columns differs.
         """
         wanted = list(names if needed is None else needed)
         if not (named and self.named):

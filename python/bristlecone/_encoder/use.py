@@ -163,10 +163,11 @@ def warn_of_constants(encoder: Any) -> None:
     empty = [column.name for column in columns if getattr(column, "kind", None) == "empty"]
     if empty:
         names = ", ".join(map(repr, empty))
-        warn(f"columns without any value give no split: {names}", ColumnWarning)
+        warn(f"these columns have no values and cannot be split: {names}", ColumnWarning)
     message = ""
     if constant:
-        message = f"constant columns give no split: {', '.join(map(repr, constant))}"
+        names = ", ".join(map(repr, constant))
+        message = f"these columns are constant and cannot be split: {names}"
     if isinstance(encoder, BinaryEncoder):
         is_idle = not (encoder.features_ or encoder._awaits_search)
     else:
@@ -184,7 +185,7 @@ def binary_features(encoder: Any, X: Any) -> BinaryMatrix:
     Raises
     ------
     ValueError
-        When the encoder makes anything else.
+        If the encoder makes anything else.
     """
     features = encoder.transform(X)
     features = np.asarray(features.toarray() if issparse(features) else features)

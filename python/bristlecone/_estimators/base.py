@@ -197,7 +197,7 @@ class BaseTree(BaseEstimator):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of every column of ``X`` in the improvement of the objective.
+        """Importance of every column of ``X``: its share in the improvement of the objective.
 
         The improvement of a split is the decrease of the objective if its node is split into two
         leaves. It is summed over the splits on the column. Shape (n_features_in_,); the shares sum
@@ -262,7 +262,7 @@ class BaseTree(BaseEstimator):
         return self.leaves_, self.leaves_.locate(self.tree_.leaf_index(rows), rows)
 
     def apply(self, X: Any) -> NDArray[np.int64]:
-        """Leaf of every row.
+        """Return the leaf of every row.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class BaseTree(BaseEstimator):
         return self.tree_.decision_path(rows)
 
     def leaf_table(self, times: Sequence[float] | None = None, confidence: float = 0.95) -> Any:
-        """Leaves as a table, left to right.
+        """Return a table with one row per leaf, left to right.
 
         Parameters
         ----------
@@ -313,15 +313,22 @@ class BaseTree(BaseEstimator):
             weight and share of every class, for policies the value of every treatment, for
             regressors mean, variance and quantiles.
 
-            For survival trees, estimated from the rows of the leaf: ``n_events``; ``median`` with
-            limits (Kaplan–Meier; Brookmeyer and Crowley); for every time T ``kaplan_meier_T`` with
-            limits (log-log; NaN before the first event); ``rmst`` (restricted mean up to ``tau``,
-            the time until which all leaves were observed) with its standard error ``rmst_error``
-            (Greenwood; NaN if no event happened by then);
-            ``hazard_ratio`` to all rows with limits (observed over expected events; Garwood); and
-            ``logrank_p`` (against all other rows; by counts, ignoring weights). As predicted:
-            ``theta``, ``risk``, ``model_median`` and ``survival_T``, for a soft tree at the mean
-            linear predictor.
+            For survival trees, these columns come from the rows of the leaf. Confidence limits have
+            the suffixes ``_lower`` and ``_upper``:
+
+            * ``n_events``;
+            * ``median``: Kaplan–Meier median, with limits by Brookmeyer and Crowley;
+            * ``kaplan_meier_T`` for every time T, with log-log limits. They are NaN before the
+              first event, where ``KaplanMeier.confidence_interval`` returns 1;
+            * ``rmst``: restricted mean survival time up to ``tau``, the last time until which all
+              leaves were observed, with its standard error ``rmst_error`` (Greenwood; NaN if no
+              event happened by then);
+            * ``hazard_ratio``: observed events divided by those expected at the hazard of all rows,
+              with Garwood's limits for Poisson counts;
+            * ``logrank_p``: log-rank test against all other rows, by counts without weights.
+
+            The tree predicts ``theta``, ``risk``, ``model_median`` and ``survival_T``; for a soft
+            tree they are those at the mean linear predictor.
 
         Raises
         ------
@@ -334,8 +341,8 @@ class BaseTree(BaseEstimator):
         -----
         Intervals and p-values treat the leaves as groups that were fixed beforehand. They ignore
         that the splits were chosen to separate these rows: differences are exaggerated, and
-        p-values are too small. For honest values, use rows that had no part in the fit
-        (``reestimate``).
+        p-values are too small. For valid inference, call ``reestimate`` with rows that were not
+        used in the fit.
         """
         self._check_fitted()
         check_confidence(confidence)
@@ -377,12 +384,12 @@ class BaseTree(BaseEstimator):
         return describe(self)
 
     def to_json(self, curve_points: int | None = None) -> str:
-        """Fitted model as versioned JSON, curves thinned on request; see ``save_model``."""
+        """Return the fitted model as JSON, with thinned curves on request (see ``save_model``)."""
         return registry.dumps(self, curve_points)
 
     @classmethod
     def from_json(cls: type[Estimator], text: str) -> Estimator:
-        """Model of this class from the text of ``to_json``.
+        """Load a fitted model from the text that ``to_json`` returns.
 
         Raises
         ------

@@ -31,11 +31,12 @@ MOST_CAUSES = 8
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CompetingRisksTree(Reestimation, SearchedTree):
-    """Optimal survival tree for competing risks: the least likelihood loss over several causes.
+    """Optimal survival tree for competing risks.
 
-    Each leaf has a relative hazard θ and a cumulative incidence for every cause. An event of one
-    cause prevents the events of the others. Kaplan–Meier, which treats the other events as
-    censored, therefore overestimates the probability of an event.
+    The tree minimises the likelihood loss, summed over the causes. Each leaf has a relative hazard
+    θ and a cumulative incidence for every cause. An event of one cause prevents the events of the
+    others. Kaplan–Meier, which treats the other events as censored, therefore overestimates the
+    probability of an event.
 
     Parameters
     ----------
@@ -50,18 +51,18 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     min_events_leaf : int, float, "auto" or None, default="auto"
         Minimum number of training rows with an event in a leaf, regardless of their
         weights. A float between 0 and 1 is a share of the training events, rounded up.
-        "auto" is 5, or the number of events if that is smaller. If one binary feature
-        isolates rows without any event although 20 or more are expected, "auto" sets no
-        minimum and a warning is shown. None: no minimum.
+        "auto" is 5, or the number of events if that is smaller. If one binary feature separates
+        rows without events, although at least 20 events would be expected in them at the overall
+        hazard, "auto" sets no minimum and a warning is shown. None: no minimum.
     leaf_penalty : float, default=0.0
-        Added to the mean loss per leaf.
+        Penalty for each leaf: the objective is the mean loss plus this times the number of leaves.
     prior : float or "auto", default="auto"
-        Pseudo-events at θ = 1 that are added to every leaf and cause, in events whatever the unit
-        of the weights. "auto" is 10.
+        Number of pseudo-events with θ = 1 that are added to every leaf and cause. It is not
+        rescaled with the row weights. "auto" is 10.
     shrinkage : float or "auto", default="auto"
-        λ >= 0 of hierarchical shrinkage: from the root down, each node adds λ pseudo-events at the
-        θ of its parent (1 at the root). Tree, objective and bound do not depend on it. "auto" is 0;
-        other values need ``leaf_curve="proportional"``.
+        Strength λ >= 0 of the hierarchical shrinkage of predictions: from the root down, each node
+        adds λ pseudo-events with the θ of its parent (1 at the root). The tree, its objective and
+        bound do not change. "auto" is 0; other values need ``leaf_curve="proportional"``.
     leaf_curve : {"aalen-johansen", "proportional"}, default="aalen-johansen"
         Curves that a leaf predicts; the search does not depend on them. "aalen-johansen" is the
         estimate from the rows of the leaf [Aalen1978]_. "proportional" uses the hazards θ_k λ_k(t),
@@ -70,10 +71,10 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         Weight of every cause in the objective, not negative and not all 0; None is 1 each. A cause
         with weight 0 does not influence the splits, but its events still end the time at risk.
     n_causes : int or None, default=None
-        Number of causes. None is the largest cause in ``y``, and every cause must have an event.
-        If you pass the number, causes may lack events, as in the folds of a cross-validation: such
-        a cause adds nothing to the loss, its θ is 1 and its incidence 0. ``TreeSizeCV`` and
-        ``evaluate`` pass the number of causes of all rows.
+        Number of causes, at most 8. None is the largest cause in ``y``; every cause up to it must
+        then have an event. If you pass a number, causes without events are allowed, as in the folds
+        of a cross-validation: they add nothing to the loss, their θ is 1 and their incidence 0.
+        ``TreeSizeCV`` and ``evaluate`` pass the number of causes of all rows.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -89,8 +90,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         works whose output is two-dimensional and contains only 0 and 1, and which has
         ``get_feature_names_out``.
     verbose : int, default=0
-        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
-        DEBUG.
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at DEBUG.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     lower_bound_ : float
         No tree over the binary features has a smaller objective.
     gap_, relative_gap_, guarantee_ : float
-        ``objective_value_ - lower_bound_``, the same as a share of ``objective_value_``, and the
+        ``objective_value_ - lower_bound_``, the same divided by ``abs(objective_value_)``, and the
         largest amount by which another tree can be better.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
@@ -113,7 +113,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     prior_ : float
         Pseudo-events per leaf and cause, after "auto" is resolved.
     shrinkage_ : float
-        λ of the predictions, after "auto" is resolved.
+        Strength of the shrinkage, after "auto" is resolved.
     unique_times_ : array of float
         Distinct training times.
     n_leaves_, depth_ : int
@@ -139,10 +139,10 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     feature_importances_ : array of float, shape (n_features_in_,)
         Share of each column in the improvement of the objective; see the property.
     leaves_ : Leaves
-        Statistics and predictions of the leaves, as one value.
+        Object with the statistics and predictions of all leaves.
     certificate_ : Certificate
-        Record of the search: the binary features and parameters, the result and the proof, the
-        time, the version, and a fingerprint of the training rows.
+        Record of the fit: the binary features and parameters, the result, the time, the version,
+        and a fingerprint of the training rows. It includes the lower bound that proves the result.
 
     See Also
     --------
@@ -201,8 +201,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         Parameters
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, dates or categories. Whether values may be missing depends on the
-            encoder.
+            Numeric, boolean or categorical columns; convert dates to numbers first. The default
+            encoder accepts missing values; a custom encoder may not.
         y : structured array, DataFrame or pair
             A structured array with one integer field (event) and one float field (time), of any
             names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
@@ -211,13 +211,14 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             the row is censored. Columns may have the other names that
             ``OptimalSurvivalTree.fit`` accepts.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative. Rows of weight zero are left out. An integer
-            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+            Row weights, finite and not negative. Rows with weight zero are left out. A row with an
+            integer weight k has the effect of k copies, except that minimum numbers of rows and
+            events count it once.
         callback : callable, optional
-            Called with the progress of the search (seconds, objective, lower bound, nodes, share
-            done and seconds left) whenever the best tree or the lower bound improves, and every
-            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
-            search and ``fit``.
+            Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
+            every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are
+            seconds, objective, lower_bound, gap, n_nodes_explored and, if there is a forecast,
+            share and seconds_left. An exception that it raises ends the search and ``fit``.
 
         Returns
         -------
@@ -231,7 +232,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             never occurs, there are more than eight causes, the numbers of rows differ, or a column
             cannot be read. The message names the parameter, column or row. An earlier fit is kept.
         KeyboardInterrupt
-            At a second Ctrl-C within a second. An earlier fit is kept.
+            If Ctrl-C is pressed twice within a second; an earlier fit is kept. A single Ctrl-C
+            stops the search and keeps the best tree so far.
 
         Warns
         -----
@@ -306,7 +308,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     def predict_survival_function(
         self, X: Any, return_array: bool = False, times: ArrayLike | None = None
     ) -> NDArray[Any]:
-        """Predict the probability of no event of any cause, as a function of time.
+        """Predict event-free survival: the probability of no event of any cause by each time.
 
         Parameters
         ----------

@@ -27,7 +27,7 @@ _MEASURES = ("f1", "mcc")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree):
-    """Classification tree of least loss among all trees over the binary features of the encoder.
+    """Classification tree with the least loss of all trees over the binary features of the encoder.
 
     Parameters
     ----------
@@ -52,21 +52,21 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         Minimum number of training rows in a leaf, regardless of their weights. A float
         between 0 and 1 is a share of the training rows, rounded up.
     leaf_penalty : float, default=0.0
-        Added to the objective per leaf.
+        Penalty for each leaf: the objective is the loss plus this times the number of leaves.
     shrinkage : float, default=0.0
-        λ >= 0 of the hierarchical shrinkage of ``predict_proba`` [Agarwal2022]_: from the
-        root down, each node adds λ pseudo-rows with the shares of its parent. The tree,
-        labels, objective and bound do not depend on it.
+        Strength λ >= 0 of the hierarchical shrinkage of ``predict_proba`` [Agarwal2022]_: from the
+        root down, each node adds λ pseudo-rows with the shares of its parent. The tree, its labels,
+        objective and bound do not change.
     class_weight : dict, "balanced" or None, default=None
         Factor by which the weight of each row is multiplied, by class (1 for a class that is not
         named); "balanced" gives every class the same total weight.
     teacher : "auto", estimator or None, default=None
-        Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
-        it fits less noise; statistics and predictions of the leaves come from the real outcomes
-        (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
-        An estimator needs ``predict_proba``. Not with "f1" and "mcc".
+        Model that smooths the outcomes before the search: its cross-fitted predictions are mixed
+        into them, so the tree fits less noise. Statistics and predictions of the leaves use the
+        real outcomes (docs/guide/teacher.md). "auto" combines ridge regression, a forest and
+        boosting. An estimator needs ``predict_proba``. Not with "f1" and "mcc".
     teacher_weight : float, default=0.5
-        Share of the teacher in the smoothed outcomes, between 0 (none) and 1.
+        Share of the teacher's predictions in the smoothed outcomes, between 0 and 1.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -84,19 +84,18 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
     random_state : int, RandomState or None, default=None
         Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
-        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
-        DEBUG.
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at DEBUG.
 
     Attributes
     ----------
     classes_ : array, shape (n_classes,)
         Labels in sorted order.
     objective_value_ : float
-        The objective plus ``leaf_penalty`` times the number of leaves.
+        Loss of the tree plus ``leaf_penalty`` times the number of leaves.
     lower_bound_ : float
         No tree over the binary features has a smaller objective.
     gap_, relative_gap_ : float
-        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
+        ``objective_value_ - lower_bound_``, and the same divided by ``abs(objective_value_)``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
     training_loss_ : float
@@ -111,11 +110,11 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         Training weight of every class in every leaf; with "balanced-accuracy" as a share of the
         weight of the class.
     pareto_front_ : ParetoFront
-        Only with "f1" and "mcc": the trees found during the search that are not dominated in false
-        positives and false negatives (and, with a ``leaf_penalty``, leaves). The best tree is one
-        of them. ``pareto_front`` finds all.
+        Only with "f1" and "mcc": Pareto-optimal trees that the search found, by false positives and
+        false negatives (and, with a ``leaf_penalty``, leaves). The best tree is one of them.
+        ``pareto_front`` finds all.
     shrinkage_ : float
-        λ of the predictions, after "auto" is resolved.
+        Strength of the shrinkage, as set in ``shrinkage``.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -139,15 +138,15 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
     feature_importances_ : array of float, shape (n_features_in_,)
         Share of each column in the improvement of the objective; see the property.
     leaves_ : Leaves
-        Statistics and predictions of the leaves, as one value.
+        Object with the statistics and predictions of all leaves.
     certificate_ : Certificate
-        Record of the search: the binary features and parameters, the result and the proof, the
-        time, the version, and a fingerprint of the training rows.
+        Record of the fit: the binary features and parameters, the result, the time, the version,
+        and a fingerprint of the training rows. It includes the lower bound that proves the result.
 
     See Also
     --------
     CostSensitiveTreeClassifier : Takes costs of errors and of features.
-    FairTreeClassifier : Limits the difference between two groups.
+    FairTreeClassifier : Limits the differences between groups.
 
     References
     ----------
@@ -195,18 +194,19 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         Parameters
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, dates or categories. Whether values may be missing depends on the
-            encoder.
+            Numeric, boolean or categorical columns; convert dates to numbers first. The default
+            encoder accepts missing values; a custom encoder may not.
         y : array-like, shape (n,)
             Labels: numbers, texts or booleans; at most 32 classes.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative. Rows of weight zero are left out. An integer
-            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+            Row weights, finite and not negative. Rows with weight zero are left out. A row with an
+            integer weight k has the effect of k copies, except that minimum numbers of rows and
+            events count it once.
         callback : callable, optional
-            Called with the progress of the search (seconds, objective, lower bound, nodes, share
-            done and seconds left) whenever the best tree or the lower bound improves, and every
-            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
-            search and ``fit``.
+            Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
+            every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are
+            seconds, objective, lower_bound, gap, n_nodes_explored and, if there is a forecast,
+            share and seconds_left. An exception that it raises ends the search and ``fit``.
 
         Returns
         -------
@@ -219,7 +219,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
             If a parameter is invalid, the numbers of rows differ, or a column cannot be read.
             The message names the parameter, column or row. An earlier fit is kept.
         KeyboardInterrupt
-            At a second Ctrl-C within a second. An earlier fit is kept.
+            If Ctrl-C is pressed twice within a second; an earlier fit is kept. A single Ctrl-C
+            stops the search and keeps the best tree so far.
 
         Warns
         -----
@@ -234,7 +235,7 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         return self._fit(X, y, sample_weight, callback)
 
     def pareto_front(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> ParetoFront:
-        """Find all trees that are not dominated in false positives and false negatives.
+        """Find the Pareto front of false positives and false negatives.
 
         They include the best tree by any measure that decreases with both. A front may be long, and
         takes much longer than a fit.

@@ -43,9 +43,9 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
 
         * "group": label of a group of columns, such as blood tests that share one sample;
         * "discounted_cost": cost of the column after another one of its group, at most "cost";
-        * "origin": label of the measurement that the column was made from, if ``X`` is already
-          binary. After one column of a measurement the others are free. By default every column is
-          its own measurement, and all its binary features are free after the first.
+        * "origin": name of the measurement behind a column, if ``X`` is already binary. After one
+          column of a measurement has been used, its other columns are free. By default every column
+          is its own measurement, and all its binary features are free after the first.
 
         Needs a ``BinaryEncoder``, or an encoder that keeps the columns and their names.
     max_depth : int or None, default=3
@@ -57,18 +57,18 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         Minimum number of training rows in a leaf, regardless of their weights. A float
         between 0 and 1 is a share of the training rows, rounded up.
     leaf_penalty : float, default=0.0
-        Added to the mean cost per leaf.
+        Penalty for each leaf: the objective is the mean cost plus this times the number of leaves.
     shrinkage : float, default=0.0
-        λ >= 0 of the hierarchical shrinkage of ``predict_proba`` [Agarwal2022]_: from the
-        root down, each node adds λ pseudo-rows with the shares of its parent. The tree,
-        labels, objective and bound do not depend on it.
+        Strength λ >= 0 of the hierarchical shrinkage of ``predict_proba`` [Agarwal2022]_: from the
+        root down, each node adds λ pseudo-rows with the shares of its parent. The tree, its labels,
+        objective and bound do not change.
     teacher : "auto", estimator or None, default=None
-        Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
-        it fits less noise; statistics and predictions of the leaves come from the real outcomes
-        (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
-        An estimator is a regressor of the costs, shape (n, n_classes).
+        Model that smooths the outcomes before the search: its cross-fitted predictions are mixed
+        into them, so the tree fits less noise. Statistics and predictions of the leaves use the
+        real outcomes (docs/guide/teacher.md). "auto" combines ridge regression, a forest and
+        boosting. An estimator is a regressor of the costs, shape (n, n_classes).
     teacher_weight : float, default=0.5
-        Share of the teacher in the smoothed outcomes, between 0 (none) and 1.
+        Share of the teacher's predictions in the smoothed outcomes, between 0 and 1.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -78,18 +78,16 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         Number of threads; None is one, -1 all cores. The tree of a completed search does
         not depend on it.
     encoder : "auto" or transformer, default="auto"
-        Turns ``X`` into binary features. "auto" is ``BinaryEncoder()`` plus the thresholds
-        of greedy trees over all thresholds (docs/guide/encoder.md). A clone is fitted to
-        the training rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer
-        works whose output is two-dimensional and contains only 0 and 1, and which has
-        ``get_feature_names_out``.
-        With ``feature_costs`` it must keep the columns. If two binary features are equal, it keeps
-        the first, whatever they cost.
+        Turns ``X`` into binary features. "auto" is ``BinaryEncoder()`` plus the thresholds of
+        greedy trees over all thresholds (docs/guide/encoder.md). A clone is fitted to the training
+        rows, and to their outcomes if its ``fit`` takes ``y``. Any transformer works whose output
+        is two-dimensional and contains only 0 and 1, and which has ``get_feature_names_out``. With
+        ``feature_costs``, the column of every binary feature must be known. If two binary features
+        are equal, the first is kept, even if the other is cheaper.
     random_state : int, RandomState or None, default=None
         Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
-        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
-        DEBUG.
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at DEBUG.
 
     Attributes
     ----------
@@ -100,7 +98,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
     lower_bound_ : float
         No tree over the binary features has a smaller objective.
     gap_, relative_gap_ : float
-        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
+        ``objective_value_ - lower_bound_``, and the same divided by ``abs(objective_value_)``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
     training_loss_ : float
@@ -113,9 +111,9 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
     leaf_values_ : array of float, shape (n_leaves, n_classes)
         Training weight of every class in every leaf.
     leaf_prices_ : array of float, shape (n_leaves,)
-        Feature costs on the path to every leaf, per row.
+        Cost per row of the features on the path to each leaf.
     shrinkage_ : float
-        λ of the predictions, after "auto" is resolved.
+        Strength of the shrinkage, as set in ``shrinkage``.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -139,10 +137,10 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
     feature_importances_ : array of float, shape (n_features_in_,)
         Share of each column in the improvement of the objective; see the property.
     leaves_ : Leaves
-        Statistics and predictions of the leaves, as one value.
+        Object with the statistics and predictions of all leaves.
     certificate_ : Certificate
-        Record of the search: the binary features and parameters, the result and the proof, the
-        time, the version, and a fingerprint of the training rows.
+        Record of the fit: the binary features and parameters, the result, the time, the version,
+        and a fingerprint of the training rows. It includes the lower bound that proves the result.
 
     See Also
     --------
@@ -196,21 +194,22 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         Parameters
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, dates or categories. Whether values may be missing depends on the
-            encoder.
+            Numeric, boolean or categorical columns; convert dates to numbers first. The default
+            encoder accepts missing values; a custom encoder may not.
         y : array-like, shape (n,)
             Labels: numbers, texts or booleans; at most 32 classes.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative. Rows of weight zero are left out. An integer
-            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+            Row weights, finite and not negative. Rows with weight zero are left out. A row with an
+            integer weight k has the effect of k copies, except that minimum numbers of rows and
+            events count it once.
         costs : array-like of float, shape (n, n_classes), optional
             Cost, not negative, of every label for every row, in sorted order of the labels. It
             replaces ``cost_matrix``.
         callback : callable, optional
-            Called with the progress of the search (seconds, objective, lower bound, nodes, share
-            done and seconds left) whenever the best tree or the lower bound improves, and every
-            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
-            search and ``fit``.
+            Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
+            every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are
+            seconds, objective, lower_bound, gap, n_nodes_explored and, if there is a forecast,
+            share and seconds_left. An exception that it raises ends the search and ``fit``.
 
         Returns
         -------
@@ -224,7 +223,8 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
             differ, or a column cannot be read. The message names the parameter, column or row. An
             earlier fit is kept.
         KeyboardInterrupt
-            At a second Ctrl-C within a second. An earlier fit is kept.
+            If Ctrl-C is pressed twice within a second; an earlier fit is kept. A single Ctrl-C
+            stops the search and keeps the best tree so far.
 
         Warns
         -----

@@ -37,16 +37,16 @@ _CONSTRAINTS = {
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
-    """Classification tree with the fewest errors among those that treat groups alike.
+    """Classification tree with the fewest errors, within a limit on differences between groups.
 
-    On the training rows, the rates of positive predictions of any two groups differ by at most a
+    On the training rows, the rates of positive predictions in any two groups differ by at most a
     limit [Linden2023]_ (eqs. 66–70). There are two classes; the positive one is the second of
     ``classes_``.
 
     Parameters
     ----------
     fairness : DemographicParity, EqualityOfOpportunity or EqualizedOdds, default=None
-        Limit on the differences between the groups. Required.
+        Limit on the differences between the groups. You must set it; None raises an error.
     max_depth : int or None, default=3
         Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
         limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
@@ -57,15 +57,16 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         between 0 and 1 is a share of the training rows, rounded up. With 1, a tight limit can
         produce leaves of single rows that only serve to meet it.
     leaf_penalty : float, default=0.0
-        Added to the share of misclassified rows per leaf.
+        Penalty for each leaf: the objective is the share of misclassified rows plus this times the
+        number of leaves.
     shrinkage : float, default=0.0
-        λ >= 0 of the hierarchical shrinkage of ``predict_proba`` [Agarwal2022]_: from the
-        root down, each node adds λ pseudo-rows with the shares of its parent. The tree,
-        labels, objective and bound do not depend on it.
+        Strength λ >= 0 of the hierarchical shrinkage of ``predict_proba`` [Agarwal2022]_: from the
+        root down, each node adds λ pseudo-rows with the shares of its parent. The tree, its labels,
+        objective and bound do not change.
     class_weight : dict, "balanced" or None, default=None
-        Positive factor by which the weight of each row is multiplied in the objective, by class
-        (1 for a class that is not named). "balanced" gives both classes the same total weight, so
-        the objective is 1 less the balanced accuracy. The rates of the groups do not depend on it.
+        Positive factor by which the weight of each row is multiplied in the objective, by class (1
+        for a class that is not named). "balanced" gives both classes the same total weight, so the
+        loss is 1 minus the balanced accuracy. The rates of the groups do not depend on it.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -81,32 +82,31 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         works whose output is two-dimensional and contains only 0 and 1, and which has
         ``get_feature_names_out``.
     verbose : int, default=0
-        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
-        DEBUG.
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at DEBUG.
 
     Attributes
     ----------
     classes_ : array, shape (2,)
         Labels in sorted order; the second is the positive one.
     groups_ : array, shape (n_groups,)
-        Groups in sorted order; empty when infeasible.
+        Groups in sorted order; empty if infeasible.
     group_rates_ : array of float, shape (n_groups,) or (n_groups, 2)
         Share of each group that is predicted to be positive, among the training rows that
-        ``fairness`` compares; empty when infeasible. Under equalized odds the columns are the
-        true and the false positive rate.
+        ``fairness`` compares; empty if infeasible. Under equalized odds the columns are the true
+        and the false positive rate.
     group_difference_ : float
-        Largest difference of the rates between two groups; NaN when infeasible.
+        Largest difference in rates between two groups; NaN if infeasible.
     group_confusion_ : array of float, shape (n_groups, 2, 2)
         Weight of the training rows of each group by true and by predicted class, in the order of
         ``classes_`` as in ``sklearn.metrics.confusion_matrix``; without ``class_weight``. Empty
         when infeasible.
     objective_value_ : float
         Share of the training weight (including ``class_weight``) that is misclassified plus
-        ``leaf_penalty`` times the number of leaves; inf when infeasible.
+        ``leaf_penalty`` times the number of leaves; inf if infeasible.
     lower_bound_ : float
-        No tree over the binary features that satisfies the constraint is below this.
+        No tree over the binary features that satisfies the constraint has a smaller objective.
     gap_, relative_gap_ : float
-        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
+        ``objective_value_ - lower_bound_``, and the same divided by ``abs(objective_value_)``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
         "infeasible" means that none satisfies the constraint; there is no ``tree_``, and
@@ -117,9 +117,9 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Position in ``classes_`` of the prediction of every leaf, left to right. It is not always
         the more frequent class.
     leaf_values_ : array of float, shape (n_leaves, 2)
-        Training weight of either class in every leaf, including ``class_weight``.
+        Training weight of each class in every leaf, including ``class_weight``.
     shrinkage_ : float
-        λ of the predictions, after "auto" is resolved.
+        Strength of the shrinkage, as set in ``shrinkage``.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -143,10 +143,10 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     feature_importances_ : array of float, shape (n_features_in_,)
         Share of each column in the improvement of the objective; see the property.
     leaves_ : Leaves
-        Statistics and predictions of the leaves, as one value.
+        Object with the statistics and predictions of all leaves.
     certificate_ : Certificate
-        Record of the search: the binary features and parameters, the result and the proof, the
-        time, the version, and a fingerprint of the training rows.
+        Record of the fit: the binary features and parameters, the result, the time, the version,
+        and a fingerprint of the training rows. It includes the lower bound that proves the result.
 
     See Also
     --------
@@ -198,21 +198,22 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Parameters
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, dates or categories. Whether values may be missing depends on the
-            encoder.
+            Numeric, boolean or categorical columns; convert dates to numbers first. The default
+            encoder accepts missing values; a custom encoder may not.
         y : array-like, shape (n,)
             Labels of at most two classes: numbers, texts or booleans.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative. Rows of weight zero are left out. An integer
-            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+            Row weights, finite and not negative. Rows with weight zero are left out. A row with an
+            integer weight k has the effect of k copies, except that minimum numbers of rows and
+            events count it once.
         sensitive_features : array-like, shape (n,), optional
-            Group of every row: two values or more. Required unless ``fairness`` names a column of
-            ``X``, which it then replaces.
+            Group of every row: 2 to 6 groups, or 2 to 4 for ``EqualizedOdds``. Required unless
+            ``fairness.sensitive_feature`` names a column; if you pass both, this argument is used.
         callback : callable, optional
-            Called with the progress of the search (seconds, objective, lower bound, nodes, share
-            done and seconds left) whenever the best tree or the lower bound improves, and every
-            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
-            search and ``fit``.
+            Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
+            every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are
+            seconds, objective, lower_bound, gap, n_nodes_explored and, if there is a forecast,
+            share and seconds_left. An exception that it raises ends the search and ``fit``.
 
         Returns
         -------
@@ -227,10 +228,11 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
             cannot be read. The message names the parameter, group, column or row. An earlier fit
             is kept.
         InfeasibleError
-            If a limit or Ctrl-C (see ``status_``) stopped the search before a tree that
-            satisfies the constraint was found.
+            If a limit or Ctrl-C stopped the search before it found a tree that satisfies the
+            constraint. ``status_`` has the reason.
         KeyboardInterrupt
-            At a second Ctrl-C within a second. An earlier fit is kept.
+            If Ctrl-C is pressed twice within a second; an earlier fit is kept. A single Ctrl-C
+            stops the search and keeps the best tree so far.
 
         Warns
         -----
@@ -260,7 +262,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
     @property
     def group_difference_(self) -> float:
-        """Largest difference of the rates between two groups; NaN when infeasible."""
+        """Largest difference in rates between two groups; NaN if infeasible."""
         groups = self.certificate_.groups
         return float("nan") if groups is None else groups.difference
 
@@ -280,12 +282,12 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         *,
         sensitive_features: ArrayLike | None = None,
     ) -> ParetoFront:
-        """Find all trees that are not dominated in error and difference between the groups.
+        """Find the Pareto front of classification error and difference between groups.
 
-        The best tree is searched for again and again, each time under a limit just below the
-        difference of the last one. Each search is exact, so no tree within the limits of the search
-        has fewer errors at the same difference. Differences that are closer than 1e-12 count as
-        equal. A point is a tree of ``fit`` with its difference as the limit.
+        The search is repeated, each time with a limit just below the previous difference. Each
+        search is exact, so no tree of the allowed size has fewer errors at the same difference.
+        Differences that agree to 1e-12 count as equal. A point has the tree that ``fit`` finds with
+        its difference as the limit.
 
         Parameters
         ----------
@@ -297,9 +299,9 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         -------
         ParetoFront
             Points with their costs (share of the weight that is misclassified, and largest
-            difference between two groups), tree and labels of the leaves. ``time_limit`` holds for
-            all searches together. A front that was stopped has the points found so far; in its
-            part with the larger differences it is complete.
+            difference between two groups), tree and labels of the leaves. ``time_limit`` applies to
+            all searches together. If the search is stopped, the front has the points found so far;
+            it is complete for differences down to the smallest of them.
 
         Raises
         ------

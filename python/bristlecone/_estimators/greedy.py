@@ -55,7 +55,7 @@ _AIMS = {
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
-    """Survival tree grown from the root, one best split after the other.
+    """Survival tree grown greedily from the root, one split at a time.
 
     Parameters
     ----------
@@ -63,59 +63,57 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         Measure that the best split of a node maximises. "likelihood": decrease of the loss of
         ``OptimalSurvivalTree``, as in the trees of LeBlanc and Crowley (1992). "logrank":
         two-sample log-rank statistic of the two sides, over the rows of the node (Segal 1988), as
-        in scikit-survival's ``SurvivalTree``; weights count as repeated rows.
+        in scikit-survival's ``SurvivalTree``. Row weights are treated as frequencies.
     max_depth : int or None, default=3
         Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no limit.
     max_leaf_nodes : int or None, default=None
-        Maximum number of leaves.
-        With it, the node whose best split gains most is split first.
+        Maximum number of leaves. If set, the node whose best split gains most is split next.
     min_samples_leaf : int or float, default=1
         Minimum number of training rows in a leaf, regardless of their weights. A float
         between 0 and 1 is a share of the training rows, rounded up.
     min_events_leaf : int, float, "auto" or None, default="auto"
         Minimum number of training rows with an event in a leaf, regardless of their
         weights. A float between 0 and 1 is a share of the training events, rounded up.
-        "auto" is 5, or the number of events if that is smaller. If one binary feature
-        isolates rows without any event although 20 or more are expected, "auto" sets no
-        minimum and a warning is shown. None: no minimum.
+        "auto" is 5, or the number of events if that is smaller. If one binary feature separates
+        rows without events, although at least 20 events would be expected in them at the overall
+        hazard, "auto" sets no minimum and a warning is shown. None: no minimum.
     prior : float or "auto", default="auto"
-        Pseudo-events at θ = 1 that are added to every leaf, in events whatever the unit of
-        the weights. The loss of a leaf is the one at the maximum a posteriori θ = (events +
-        prior) / (hazard + prior), including the term of the prior.
-        "auto" is 10. The criterion "logrank" ignores it; ``objective_value_`` and θ include it.
+        Number of pseudo-events with θ = 1 that are added to every leaf. It is not rescaled with the
+        row weights. The θ of a leaf is the maximum a posteriori estimate (events + prior) / (hazard
+        + prior), and its loss includes the term of the prior. "auto" is 10. The criterion "logrank"
+        ignores it; ``objective_value_`` and θ include it.
     shrinkage : float or "auto", default="auto"
-        λ >= 0 of hierarchical shrinkage of the predictions, as in ``OptimalSurvivalTree``: from the
-        root down, every node counts λ pseudo-events, or pseudo-rows, at the prediction of its
-        parent. Tree and ``objective_value_`` do not depend on it. "auto" is 0.
+        Strength λ >= 0 of the hierarchical shrinkage of predictions, as in ``OptimalSurvivalTree``:
+        from the root down, every node adds λ pseudo-events, or pseudo-rows, with the prediction of
+        its parent. The tree and ``objective_value_`` do not change. "auto" is 0.
     leaf_curve : {"auto", "proportional", "kaplan-meier"}, default="auto"
         Curve of a leaf: exp(−θΛ) with the baseline Λ, or the leaf's own Kaplan–Meier estimate.
         "auto" is "proportional".
     teacher : "auto", estimator or None, default=None
-        Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
-        it fits less noise; statistics and predictions of the leaves come from the real outcomes
-        (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
-        A regressor is fitted to rates of events with weights and predicts relative hazards; a
-        survival model of scikit-survival, lifelines or this package predicts risks, which are
-        calibrated.
-        Needs ``criterion="likelihood"``.
+        Model that smooths the outcomes before the search: its cross-fitted predictions are mixed
+        into them, so the tree fits less noise. Statistics and predictions of the leaves use the
+        real outcomes (docs/guide/teacher.md). "auto" combines ridge regression, a forest and
+        boosting. A regressor is fitted to weighted event rates and predicts relative hazards. A
+        survival model of scikit-survival, lifelines or this package predicts risks, which are then
+        calibrated. Needs ``criterion="likelihood"``.
     teacher_weight : float, default=0.5
-        Share of the teacher in the smoothed outcomes, between 0 (none) and 1.
+        Share of the teacher's predictions in the smoothed outcomes, between 0 and 1.
     encoder : "auto", transformer or None, default="auto"
-        Turns ``X`` into binary features; "auto" is ``BinaryEncoder()``, the features of
-        ``OptimalSurvivalTree``. A clone is fitted to the training rows. None splits complete
-        numeric columns at every threshold, midway between neighbouring values of the node.
+        Turns ``X`` into binary features. "auto" is ``BinaryEncoder()``, without the further
+        thresholds that ``OptimalSurvivalTree`` adds. A clone is fitted to the training rows. None:
+        numeric columns without missing values are split at any threshold, midway between
+        neighbouring values of the node.
     random_state : int, RandomState or None, default=None
         Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
-        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
-        DEBUG.
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at DEBUG.
 
     Attributes
     ----------
     objective_value_ : float
         Mean likelihood loss per unit of weight, including the prior, for both criteria.
     training_loss_ : float
-        Loss of the tree on the real outcomes, without ``leaf_penalty``.
+        Loss of the tree on the real outcomes, which a teacher does not smooth.
     tree_ : Tree
         Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature or,
         with ``encoder=None``, of a column of ``X`` that is split at ``threshold``.
@@ -128,7 +126,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
     min_events_leaf_ : int
         Minimum number of events per leaf, after "auto" is resolved; 0 for no minimum.
     shrinkage_ : float
-        λ of the predictions, after "auto" is resolved.
+        Strength of the shrinkage, after "auto" is resolved.
     n_leaves_, depth_ : int
         Size of the tree.
     fit_time_ : float
@@ -147,10 +145,10 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
     feature_importances_ : array of float, shape (n_features_in_,)
         Share of each column in the improvement of the objective; see the property.
     leaves_ : Leaves
-        Statistics and predictions of the leaves, as one value.
+        Object with the statistics and predictions of all leaves.
     certificate_ : Certificate
-        Record of the search: the binary features and parameters, the result and the proof, the
-        time, the version, and a fingerprint of the training rows.
+        Record of the fit: the binary features and parameters, the result, the time, the version,
+        and a fingerprint of the training rows.
     unique_times_, event_times_ : array of float
         Distinct training times, and those with an event.
     baseline_ : Baseline
@@ -204,15 +202,14 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         Parameters
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, dates or categories. Whether values may be missing depends on the
-            encoder.
-            With ``encoder=None``, numbers without missing values.
+            Numeric, boolean or categorical columns; convert dates to numbers first. The default
+            encoder accepts missing values; a custom encoder may not. With ``encoder=None``, numbers
+            without missing values.
         y : structured array, DataFrame or pair
             A structured array with one boolean field (event) and one float field (time), of any
             names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
-            which cross-validation cannot split. Arrays and DataFrames may also have ``entry``
-            (delayed entry). The columns of a DataFrame may have other well-known names, in upper or
-            lower case:
+            which cross-validation cannot split. The columns of a DataFrame may have other
+            well-known names, in upper or lower case:
 
             * event: event, status, observed, uncensored, death, died, dead, deceased, failure,
               failed, fail, relapse, relapsed, recurrence, recurred, progression, progressed,
@@ -222,14 +219,16 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             * entry: entry, or start and tstart beside stop, tstop or exit.
 
             Names may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``.
-            Any other name is an error. Columns such as ``censored`` and ``alive`` are rejected:
-            pass ``event = ~censored``.
-            Delayed entry (``entry``) raises an error. Durations are converted to days. If a
-            DataFrame has dates ``start`` and ``stop``, or ``entry`` and ``exit``, the time is the
-            number of days between them.
+            Other names raise an error. So do ``censored``, ``alive`` and similar names, which mean
+            the opposite of an event: pass ``event = ~censored``.
+
+            Delayed entry (left truncation) is not supported and raises an error. Durations are
+            converted to days. If a DataFrame has dates ``start`` and ``stop``, or ``entry`` and
+            ``exit``, the time is the number of days between them.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative. Rows of weight zero are left out. An integer
-            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+            Row weights, finite and not negative. Rows with weight zero are left out. A row with an
+            integer weight k has the effect of k copies, except that minimum numbers of rows and
+            events count it once.
 
         Returns
         -------
@@ -252,8 +251,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             If ``min_samples_leaf`` or ``min_events_leaf``, as a share or "auto", is too large for
             any split, so the tree is a single leaf.
         EventFreeWarning
-            If one binary feature isolates rows without any event although 20 or more are
-            expected. Then ``min_events_leaf="auto"`` sets no minimum.
+            If one binary feature separates rows without events although at least 20 are expected in
+            them. Then ``min_events_leaf="auto"`` sets no minimum.
         """
         start = time.perf_counter()
         self._check_parameters()

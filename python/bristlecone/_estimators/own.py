@@ -45,7 +45,7 @@ def _task(estimator: OptimalTree) -> Any:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OptimalTree(SearchedTree):
-    """Tree of least cost for a custom task, among all trees over the binary features.
+    """Tree with the least cost for a custom task, among all trees over the binary features.
 
     The search is exact. It computes the costs of tens of thousands of nodes in one call of the
     task, so a few lines of NumPy are fast enough.
@@ -63,7 +63,7 @@ class OptimalTree(SearchedTree):
         Minimum number of training rows in a leaf, regardless of their weights. A float
         between 0 and 1 is a share of the training rows, rounded up.
     leaf_penalty : float, default=0.0
-        Added to the mean cost per leaf.
+        Penalty for each leaf: the objective is the mean cost plus this times the number of leaves.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -80,8 +80,7 @@ class OptimalTree(SearchedTree):
         works whose output is two-dimensional and contains only 0 and 1, and which has
         ``get_feature_names_out``.
     verbose : int, default=0
-        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
-        DEBUG.
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at DEBUG.
 
     Attributes
     ----------
@@ -127,10 +126,10 @@ class OptimalTree(SearchedTree):
     feature_importances_ : array of float, shape (n_features_in_,)
         Share of each column in the improvement of the objective; see the property.
     leaves_ : Leaves
-        Statistics and predictions of the leaves, as one value.
+        Object with the statistics and predictions of all leaves.
     certificate_ : Certificate
-        Record of the search: the binary features and parameters, the result and the proof, the
-        time, the version, and a fingerprint of the training rows.
+        Record of the fit: the binary features and parameters, the result, the time, the version,
+        and a fingerprint of the training rows. It includes the lower bound that proves the result.
 
     See Also
     --------
@@ -200,8 +199,8 @@ class OptimalTree(SearchedTree):
         Parameters
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, dates or categories. Whether values may be missing depends on the
-            encoder.
+            Numeric, boolean or categorical columns; convert dates to numbers first. The default
+            encoder accepts missing values; a custom encoder may not.
         y : any, optional
             Any value from which the task computes its statistics.
         sample_weight : array-like of float, shape (n,), optional
@@ -209,10 +208,10 @@ class OptimalTree(SearchedTree):
             are left out. An integer weight k has the effect of k copies of the row (with
             ``min_samples_leaf=1``).
         callback : callable, optional
-            Called with the progress of the search (seconds, objective, lower bound, nodes, share
-            done and seconds left) whenever the best tree or the lower bound improves, and every
-            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
-            search and ``fit``.
+            Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
+            every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are
+            seconds, objective, lower_bound, gap, n_nodes_explored and, if there is a forecast,
+            share and seconds_left. An exception that it raises ends the search and ``fit``.
 
         Returns
         -------
@@ -231,7 +230,8 @@ class OptimalTree(SearchedTree):
         Exception
             Any exception that a method of the task raises. An earlier fit is kept.
         KeyboardInterrupt
-            At a second Ctrl-C within a second. An earlier fit is kept.
+            If Ctrl-C is pressed twice within a second; an earlier fit is kept. A single Ctrl-C
+            stops the search and keeps the best tree so far.
 
         Warns
         -----

@@ -250,7 +250,7 @@ PARAMETERS = {
             number(0.0),
             float,
             "LOSS",
-            "loss added for every leaf; each split must reduce the loss by more than this",
+            "penalty per leaf, added to the mean loss; larger values give smaller trees",
         ),
         Parameter(
             "prior",
@@ -292,7 +292,7 @@ PARAMETERS = {
             number(0.0, optional=True),
             float,
             "SECONDS",
-            "stop the search after this time and keep the best tree so far",
+            "stop the search after this time and keep the best tree so far (default: no limit)",
         ),
         Parameter(
             "memory_limit",
@@ -300,7 +300,7 @@ PARAMETERS = {
             integer(1, optional=True),
             int,
             "BYTES",
-            "stop the search if it needs more memory",
+            "memory for the tables of the search; with less, it is slower (default: 600 MiB)",
         ),
         Parameter(
             "n_jobs",
@@ -308,7 +308,7 @@ PARAMETERS = {
             lambda name, value: _checks().thread_count(value),
             int,
             "N",
-            "number of threads; -1 for all cores",
+            "number of threads; -1 for all cores (default: 1)",
         ),
         Parameter("encoder", "auto", check_encoder),
         Parameter("random_state", None, lambda name, value: _checks().check_seed(name, value)),

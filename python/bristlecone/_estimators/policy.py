@@ -38,31 +38,30 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
     reward : {"doubly-robust", "inverse-propensity", "direct"}, default="doubly-robust"
         Estimate of the reward of every row under every treatment. "direct" needs predicted
         outcomes, "inverse-propensity" needs propensity scores, and "doubly-robust" needs both; it
-        is unbiased if either is correct. What is not passed to ``fit`` is estimated by the models
-        below.
+        is unbiased if either is correct. The models below estimate what is not passed to ``fit``.
     outcome_model : "auto", estimator or None, default="auto"
         Model of the outcome, fitted for each treatment by cross-fitting: every row is predicted by
         models that were fitted to other rows. "auto" averages ridge regression and boosting. A
         classifier of the outcomes 0 and 1 works, too. With ``horizon``, it is a survival model
         (``predict_survival_function``), fitted to the events and again to the censoring; "auto"
-        combines Breslow's estimate with relative hazards of ridge regression and boosting. None
-        estimates nothing.
+        combines Breslow's estimate with relative hazards of ridge regression and boosting. None: no
+        model is fitted.
     propensity_model : "auto", classifier or None, default="auto"
         Model of the treatment, cross-fitted, with ``predict_proba``. "auto" averages logistic
-        regression and boosting. None estimates nothing.
+        regression and boosting. None: no model is fitted.
     min_propensity : float, default=0.01
-        Estimated propensity scores, and probabilities of being under observation, count as at
-        least this. If some are smaller, a warning gives the share of the rows. Propensity scores
-        that are passed to ``fit`` stay as they are.
+        Estimated propensity scores, and estimated probabilities of being uncensored, are raised to
+        this value if they are smaller; greater than 0 and at most 0.5. A warning then gives the
+        share of the rows. Propensity scores that are passed to ``fit`` do not change.
     horizon : float or None, default=None
         For censored outcomes: the time, in the unit of ``y``, up to which survival counts. It must
         not be beyond the last event. ``y`` then has event and time.
     estimand : {"restricted-mean", "survival"}, default="restricted-mean"
-        With ``horizon``, what is maximised: the mean survival time up to the horizon, or the
-        probability of surviving it.
+        With ``horizon``, the quantity to maximise: the restricted mean survival time up to the
+        horizon, or the probability of surviving it.
     capacities : mapping or None, default=None
-        Largest share of the training weight, between 0 and 1, that a treatment may be prescribed
-        to; treatments that are not named are unlimited.
+        Largest share of the training weight, between 0 and 1, to which a treatment may be
+        prescribed; treatments that are not named are unlimited.
     max_depth : int or None, default=3
         Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
         limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
@@ -75,7 +74,8 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         Minimum number of training rows of every treatment in a leaf, regardless of their weights;
         0 is no minimum. It cannot be used with ``capacities``.
     leaf_penalty : float, default=0.0
-        Subtracted from the mean outcome per leaf.
+        Penalty for each leaf: the value of a tree is the mean outcome minus this times the number
+        of leaves.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -94,8 +94,7 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         Seed of the folds and of the models that estimate rewards; None is 0. Nothing else is
         random.
     verbose : int, default=0
-        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
-        DEBUG.
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at DEBUG.
 
     Attributes
     ----------
@@ -105,12 +104,12 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         Estimated mean outcome of the tree's policy on the training rows, for which it is too
         optimistic; see ``policy_table``.
     objective_value_ : float
-        ``-policy_value_`` plus ``leaf_penalty`` times the number of leaves: lower is better; inf
-        when infeasible.
+        ``-policy_value_`` plus ``leaf_penalty`` times the number of leaves: lower is better; inf if
+        infeasible.
     lower_bound_ : float
-        No tree over the binary features has a smaller objective.
+        No tree over the binary features that keeps the capacities has a smaller objective.
     gap_, relative_gap_ : float
-        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
+        ``objective_value_ - lower_bound_``, and the same divided by ``abs(objective_value_)``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted", "infeasible"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
         "infeasible" means that none keeps the capacities; there is no ``tree_``, and predictions
@@ -121,8 +120,8 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         Position in ``treatments_`` of the treatment that every leaf prescribes, left to right. If
         several treatments are equally good, it is the first.
     leaf_values_ : array of float, shape (n_leaves, n_treatments)
-        Estimated mean outcome of every treatment in every leaf; with ``horizon``, its mean
-        survival time up to the horizon, or its survival.
+        Estimated mean outcome of every treatment in every leaf. With ``horizon``, the restricted
+        mean survival time, or the survival probability, at the horizon (see ``estimand``).
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -146,10 +145,10 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
     feature_importances_ : array of float, shape (n_features_in_,)
         Share of each column in the improvement of the objective; see the property.
     leaves_ : Leaves
-        Statistics and predictions of the leaves, as one value.
+        Object with the statistics and predictions of all leaves.
     certificate_ : Certificate
-        Record of the search: the binary features and parameters, the result and the proof, the
-        time, the version, and a fingerprint of the training rows.
+        Record of the fit: the binary features and parameters, the result, the time, the version,
+        and a fingerprint of the training rows. It includes the lower bound that proves the result.
 
     See Also
     --------
@@ -209,15 +208,15 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         Parameters
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, dates or categories. Whether values may be missing depends on the
-            encoder.
+            Numeric, boolean or categorical columns; convert dates to numbers first. The default
+            encoder accepts missing values; a custom encoder may not.
         y : array-like of float, shape (n,), or outcome
             Outcomes; higher is better. With ``horizon``, event and time: a structured array, a
             DataFrame or a pair, as for survival trees, without delayed entry.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative. Rows of weight zero are left out. An integer
-            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``, and rewards
-            that no model estimates), except for standard errors.
+            Row weights, finite and not negative. Rows with weight zero are left out. A row with an
+            integer weight k has the effect of k copies, except for minimum numbers of rows, rewards
+            that models estimate, and standard errors.
         treatment : array-like, shape (n,)
             Treatment that every row had: numbers, texts or booleans; at most 32 treatments.
         propensity : float, mapping or array-like, shape (n,) or (n, n_treatments), optional
@@ -230,10 +229,10 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             model should not have been fitted to the same row. By default, ``outcome_model``
             predicts them. Not with ``horizon``.
         callback : callable, optional
-            Called with the progress of the search (seconds, objective, lower bound, nodes, share
-            done and seconds left) whenever the best tree or the lower bound improves, and every
-            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
-            search and ``fit``.
+            Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
+            every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are
+            seconds, objective, lower_bound, gap, n_nodes_explored and, if there is a forecast,
+            share and seconds_left. An exception that it raises ends the search and ``fit``.
 
         Returns
         -------
@@ -249,10 +248,11 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             numbers of rows differ, or a column cannot be read. The message names the parameter,
             column, row or treatment. An earlier fit is kept.
         InfeasibleError
-            If a limit or Ctrl-C (see ``status_``) stopped the search before a tree that
-            keeps the capacities was found.
+            If a limit or Ctrl-C stopped the search before it found a tree that keeps the
+            capacities. ``status_`` has the reason.
         KeyboardInterrupt
-            At a second Ctrl-C within a second. An earlier fit is kept.
+            If Ctrl-C is pressed twice within a second; an earlier fit is kept. A single Ctrl-C
+            stops the search and keeps the best tree so far.
 
         Warns
         -----

@@ -47,8 +47,8 @@ class PolicyValues(BaseTree):
         ----------
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
-        y : array-like of float, shape (n,)
-            Outcomes; higher is better.
+        y : array-like of float, shape (n,), or outcome
+            Outcomes, higher is better; with ``horizon`` times and events, as in ``fit``.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative.
         treatment : array-like, shape (n,)
@@ -124,20 +124,20 @@ class PolicyValues(BaseTree):
         cross_fit: bool = False,
         confidence: float = 0.95,
     ) -> Any:
-        """Value of the policy beside other policies, with standard errors and intervals.
+        """Compare the policy with other policies, with standard errors and intervals.
 
-        Without rows, the values are those of the training rows, on which the policy is too
-        optimistic, because it was chosen to be good on them. Two estimates are honest: pass rows
-        that had no part in the fit, or pass the training rows with ``cross_fit=True``.
+        If you pass no rows, the table refers to the training rows and is too optimistic, because
+        the policy was chosen on them. For an unbiased estimate, pass rows that were not used in the
+        fit, or pass the training rows with ``cross_fit=True``.
 
         Parameters
         ----------
         X, y, sample_weight, treatment, propensity, predicted_outcomes
             As in ``fit``, all by row; rewards are estimated from these rows as in ``fit``.
         cross_fit : bool, default=False
-            Whether to divide the rows into five folds, fit a tree like this one to four of them and
-            give each row what the tree prescribes that has not seen it. The values are those of
-            the procedure, not of this very tree.
+            If True, the value is estimated by five-fold cross-fitting: each row is assigned the
+            treatment that a tree fitted to the other folds prescribes. The values then describe the
+            procedure, not this particular tree.
         confidence : float, default=0.95
             Confidence level of the intervals (normal approximation).
 
@@ -148,8 +148,9 @@ class PolicyValues(BaseTree):
             each treatment given to everyone ("always ..."), and for treatments drawn with equal
             probabilities ("at random"). The columns are ``policy``; ``value``, the mean reward;
             ``gain``, the value of this policy minus that of the row; for both the standard error
-            (``_error``) and the limits (``_lower``, ``_upper``); and ``rows``, what the rows are.
-            The best single treatment is the row "always ..." of the greatest value.
+            (``_error``) and the limits (``_lower``, ``_upper``); and ``rows``, the rows that were
+            used ("training rows, optimistic", "cross-fitted", ...). The best single treatment is
+            the row "always ..." with the greatest value.
 
         Raises
         ------
@@ -163,9 +164,9 @@ class PolicyValues(BaseTree):
         -----
         The error of a mean is the standard deviation of its rows over the square root of their
         number, with row weights by the sandwich Σ w² (Γ − mean)² / (Σ w)². The estimates of
-        propensity scores and outcomes count as given; doubly robust rewards have the same error as
-        with the true ones if both models are good enough [Athey2021]_. Nothing here says that the
-        treatment is the cause of the outcomes: that needs a trial, or data in which all common
+        propensity scores and outcomes are treated as known; doubly robust rewards have the same
+        error as with the true ones if both models are good enough [Athey2021]_. The table does not
+        show that the treatment causes the outcomes: this needs a trial, or data in which all common
         causes of treatment and outcome are columns.
 
         References
@@ -188,14 +189,20 @@ class PolicyValues(BaseTree):
         by_row = {"X": X, "y": y, "treatment": treatment}
         lacking = [name for name, values in by_row.items() if values is None]
         if len(lacking) == len(by_row):
-            if cross_fit or sample_weight is not None or propensity is not None:
-                raise InvalidParameterError("policy_table needs X, y and treatment for this")
+            others = (sample_weight, propensity, predicted_outcomes)
+            if cross_fit or any(values is not None for values in others):
+                raise InvalidParameterError(
+                    "cross_fit, sample_weight, propensity and predicted_outcomes need rows; pass "
+                    "X, y and treatment"
+                )
             values, covariance = leaves.values_of_policies(self.tree_), leaves.whole
             n, rows = int(self.tree_.n_node_samples[0]), "training rows, optimistic"
             if self.certificate_.status == "reestimated":
                 rows = "rows of the leaves"
         elif lacking:
-            raise InvalidParameterError(f"policy_table needs {lacking[0]}, too")
+            raise InvalidParameterError(
+                f"policy_table needs X, y and treatment together; {lacking[0]} is missing"
+            )
         else:
             found = self._rewards_of(X, y, sample_weight, treatment, propensity, predicted_outcomes)
             kept = found.treatment >= 0

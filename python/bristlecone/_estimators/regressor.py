@@ -25,15 +25,15 @@ from bristlecone.exceptions import InvalidParameterError
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
-    """Regression tree of least loss among all trees over the binary features of the encoder.
+    """Regression tree with the least loss among all trees over the binary features of the encoder.
 
     A leaf predicts the mean of its training rows, or for counts their rate per unit of exposure.
 
     Parameters
     ----------
     objective : {"squared-error", "poisson"}, default="squared-error"
-        "squared-error": mean squared error. "poisson": half the mean Poisson deviance of counts,
-        Σ y ln(y/m) − Y ln(Y/M) per leaf with counts y, exposures m and their sums Y and M.
+        "squared-error": mean squared error. "poisson": half the mean Poisson deviance. Summed over
+        a leaf, it is Σ y ln(y/m) − Y ln(Y/M), with counts y, exposures m and their sums Y and M.
     max_depth : int or None, default=3
         Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
         limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
@@ -43,18 +43,20 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
         Minimum number of training rows in a leaf, regardless of their weights. A float
         between 0 and 1 is a share of the training rows, rounded up.
     leaf_penalty : float, default=0.0
-        Added to the mean loss per leaf; for "squared-error" in the unit of ``y`` squared.
+        Penalty for each leaf: the objective is the mean loss plus this times the number of leaves.
+        For "squared-error" its unit is that of ``y`` squared.
     shrinkage : float, default=0.0
-        λ >= 0 of hierarchical shrinkage of the predictions, after [Agarwal2022]_: from the root
-        down, each node adds λ pseudo-rows with the value of its parent. Tree, objective and bound
-        do not depend on it. Must be 0 with "poisson".
+        Strength λ >= 0 of the hierarchical shrinkage of predictions [Agarwal2022]_: from the root
+        down, each node adds λ pseudo-rows with the value of its parent. The tree, its objective and
+        bound do not change. It must be 0 with "poisson".
     teacher : "auto", estimator or None, default=None
-        Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
-        it fits less noise; statistics and predictions of the leaves come from the real outcomes
-        (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
-        An estimator is a regressor of ``y``, with "poisson" of ``y`` per unit of exposure.
+        Model that smooths the outcomes before the search: its cross-fitted predictions are mixed
+        into them, so the tree fits less noise. Statistics and predictions of the leaves use the
+        real outcomes (docs/guide/teacher.md). "auto" combines ridge regression, a forest and
+        boosting. An estimator is a regressor of ``y``, or with "poisson" of ``y`` per unit of
+        exposure.
     teacher_weight : float, default=0.5
-        Share of the teacher in the smoothed outcomes, between 0 (none) and 1.
+        Share of the teacher's predictions in the smoothed outcomes, between 0 and 1.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -72,8 +74,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     random_state : int, RandomState or None, default=None
         Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
-        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
-        DEBUG.
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at DEBUG.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     lower_bound_ : float
         No tree over the binary features has a smaller objective.
     gap_, relative_gap_ : float
-        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
+        ``objective_value_ - lower_bound_``, and the same divided by ``abs(objective_value_)``.
     status_ : {"optimal", "time_limit", "memory_limit", "interrupted"}
         "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
     training_loss_ : float
@@ -92,7 +93,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     leaf_means_, leaf_variances_ : array of float, shape (n_leaves,)
         Weighted mean and variance of the training rows of every leaf, left to right.
     shrinkage_ : float
-        λ of the predictions, after "auto" is resolved.
+        Strength of the shrinkage, as set in ``shrinkage``.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -116,10 +117,10 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     feature_importances_ : array of float, shape (n_features_in_,)
         Share of each column in the improvement of the objective; see the property.
     leaves_ : Leaves
-        Statistics and predictions of the leaves, as one value.
+        Object with the statistics and predictions of all leaves.
     certificate_ : Certificate
-        Record of the search: the binary features and parameters, the result and the proof, the
-        time, the version, and a fingerprint of the training rows.
+        Record of the fit: the binary features and parameters, the result, the time, the version,
+        and a fingerprint of the training rows. It includes the lower bound that proves the result.
 
     See Also
     --------
@@ -171,21 +172,22 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
         Parameters
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, dates or categories. Whether values may be missing depends on the
-            encoder.
+            Numeric, boolean or categorical columns; convert dates to numbers first. The default
+            encoder accepts missing values; a custom encoder may not.
         y : array-like of float, shape (n,)
             Finite numbers; with "poisson" counts, which may be fractions but not negative.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative. Rows of weight zero are left out. An integer
-            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+            Row weights, finite and not negative. Rows with weight zero are left out. A row with an
+            integer weight k has the effect of k copies, except that minimum numbers of rows and
+            events count it once.
         exposure : array-like of float, shape (n,), optional
             For "poisson": time, area or population in which the events of each row were counted,
             positive. 1 by default.
         callback : callable, optional
-            Called with the progress of the search (seconds, objective, lower bound, nodes, share
-            done and seconds left) whenever the best tree or the lower bound improves, and every
-            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
-            search and ``fit``.
+            Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
+            every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are
+            seconds, objective, lower_bound, gap, n_nodes_explored and, if there is a forecast,
+            share and seconds_left. An exception that it raises ends the search and ``fit``.
 
         Returns
         -------
@@ -198,7 +200,8 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
             If a parameter is invalid, the numbers of rows differ, or a column cannot be read.
             The message names the parameter, column or row. An earlier fit is kept.
         KeyboardInterrupt
-            At a second Ctrl-C within a second. An earlier fit is kept.
+            If Ctrl-C is pressed twice within a second; an earlier fit is kept. A single Ctrl-C
+            stops the search and keeps the best tree so far.
 
         Warns
         -----

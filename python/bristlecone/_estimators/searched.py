@@ -258,7 +258,7 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
     ValueError, TypeError
         As in ``fit``, and if these are not the rows of the fit.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
     """
     tree._check_fitted()
     copy = clone(tree).set_params(**tree.certificate_.parameters)

@@ -52,15 +52,15 @@ _AIM = (
 class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     """Survival tree with soft multivariate splits and a survival model in every leaf.
 
-    At every split a row goes left with a probability that is logistic in its features. In every
-    leaf, the survival curve of the row depends on its features, too. The prediction is the curve of
-    one leaf, the one at the end of the more probable branches (Consolo, Amaldi and Carrizosa, "Soft
-    decision trees for survival analysis", EJOR 331(3), 2026).
+    At each split, a row goes left with a probability that is a logistic function of its features.
+    Each leaf has a survival model whose curve also depends on the features. A row is predicted by
+    one leaf: the one that is reached by the more probable branch at each split (Consolo, Amaldi and
+    Carrizosa, "Soft decision trees for survival analysis", EJOR 331(3), 2026).
 
     Parameters
     ----------
     depth : int, default=2
-        Number of splits from the root to each leaf; 0 is a single leaf.
+        Number of splits from the root to each leaf, at most 10; 0 is a single leaf.
     leaf : str, default="log-logistic"
         Survival model of the leaves: "log-logistic", "exponential", "weibull", "spline-ph" or
         "spline-po" (natural cubic splines of log time under proportional hazards or odds, kept
@@ -79,11 +79,11 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         * "max_iter": maximum number of L-BFGS steps over all parameters, default 1000;
         * "tol": L-BFGS stops when no component of the gradient is larger, default 1e-4.
     n_restarts : int, default=5
-        Number of restarts. The one with the least objective is kept, among those whose leaves all
-        hold ``min_leaf_share`` if there are any.
+        Number of restarts. Those in which every leaf has ``min_leaf_share`` are preferred; among
+        these (or all, if there are none), the one with the least objective is kept.
     l2 : float, default=0.1
-        Ridge penalty λ of the leaves' weights and shapes: λ/2 of the square of their mean, plus
-        ``pooling`` times λ/2 of the squares of the leaves' departures from it.
+        Ridge penalty λ on the weights and shapes β of the leaves: λ/2 ‖mean of β‖², plus
+        ``pooling`` · λ/2 times the summed squared deviations of the leaves from this mean.
     pooling : float or None, default=3.0
         Strength with which leaves are pulled towards each other. Similar leaves cost no more than
         a single leaf, so the fit gains nothing by emptying them. None: every leaf has its own
@@ -94,10 +94,10 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     l1 : float, default=0.0
         Lasso penalty of the splits' weights; see ``n_features_used_``.
     balance : float, default=0.01
-        Weight of the penalty on uneven leaves. It is 0 if all leaves hold the same weight, and
-        grows without bound as a leaf becomes empty [Frosst2017]_.
+        Weight of the penalty on uneven leaves. The penalty is 0 if all leaves have the same weight,
+        and grows without bound as a leaf becomes empty [Frosst2017]_.
     min_leaf_share : float, default=0.05
-        Share of the training weight that every leaf should hold, at most half of an even share
+        Share of the training weight that every leaf should have, at most half of an even share
         (1/(2 · leaves)). Restarts that satisfy it are preferred; if there is none, a warning is
         shown.
     fairness : CurveParity or None, default=None
@@ -112,10 +112,9 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         Number of processes for the restarts: None is one, -1 all cores. The fit does not depend on
         it.
     random_state : int, RandomState or None, default=None
-        Seed of the restarts.
+        Seed of the restarts; None is random.
     verbose : int, default=0
-        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
-        DEBUG.
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at DEBUG.
 
     Attributes
     ----------
@@ -132,9 +131,9 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     tree_ : SoftTree
         Nodes in preorder; weights over features scaled to [0, 1].
     leaf_shares_ : array of float, shape (n_leaves,)
-        Share of the training weight at the end of the most probable paths to each leaf.
+        Share of the training weight of the rows that are assigned to each leaf (see ``apply``).
     n_effective_leaves_ : float
-        Number of equal leaves of the same entropy: exp(−Σ share log share).
+        Effective number of leaves: exp(−Σ share log share).
     coef_, intercept_ : array of float, shape (n_splits, n_design) and (n_splits,)
         Weights of the splits in the units of ``X``, in preorder.
     leaf_coef_, leaf_intercept_ : array of float, shape (n_leaves, n_design) and (n_leaves,)
@@ -150,16 +149,17 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     splits_ : dict
         Splits in words, by node id.
     leaves_ : Leaves
-        Statistics and predictions of the leaves, as one value.
+        Object with the statistics and predictions of all leaves.
     certificate_ : Certificate
-        Record of the search: the binary features and parameters, the result and the proof, the
-        time, the version, and a fingerprint of the training rows.
+        Record of the fit: the columns and parameters, the result, the time, the version, and a
+        fingerprint of the training rows. Nothing is proven about the tree.
     n_features_used_ : int
         Number of columns in the splits.
     fairness_distance_ : float
         Mean distance ∫ (S_i − S_j)² dt of two training rows of different groups; only with groups.
     leaf_gini_ : (float, float)
-        Gini mix of the groups in the leaves, plain and weighted; only with groups.
+        How evenly the groups are mixed in the leaves (Gini index), unweighted and weighted by rows:
+        1 if they are evenly mixed, 0 if each leaf has only one group. Only with groups.
     encoder_ : DesignEncoder
         The fitted encoder, which computes the design matrix.
     n_features_in_ : int
@@ -242,9 +242,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         y : structured array, DataFrame or pair
             A structured array with one boolean field (event) and one float field (time), of any
             names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
-            which cross-validation cannot split. Arrays and DataFrames may also have ``entry``
-            (delayed entry). The columns of a DataFrame may have other well-known names, in upper or
-            lower case:
+            which cross-validation cannot split. The columns of a DataFrame may have other
+            well-known names, in upper or lower case:
 
             * event: event, status, observed, uncensored, death, died, dead, deceased, failure,
               failed, fail, relapse, relapsed, recurrence, recurred, progression, progressed,
@@ -254,16 +253,18 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             * entry: entry, or start and tstart beside stop, tstop or exit.
 
             Names may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``.
-            Any other name is an error. Columns such as ``censored`` and ``alive`` are rejected:
-            pass ``event = ~censored``.
-            Durations are converted to days. If a DataFrame has dates ``start`` and ``stop``, or
-            ``entry`` and ``exit``, the time is the number of days between them.
+            Other names raise an error. So do ``censored``, ``alive`` and similar names, which mean
+            the opposite of an event: pass ``event = ~censored``.
+
+            Delayed entry (left truncation) is not supported and raises an error. Durations are
+            converted to days. If a DataFrame has dates ``start`` and ``stop``, or ``entry`` and
+            ``exit``, the time is the number of days between them.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative. Rows of weight zero are left out. An integer
-            weight k has the effect of k copies of the row.
+            Row weights, finite and not negative. Rows with weight zero are left out. A row with an
+            integer weight k has the effect of k copies.
         sensitive_features : array-like, shape (n,), optional
-            Group of every row, with two values, for ``fairness``. It replaces the
-            ``sensitive_feature`` of ``fairness``.
+            Group of every row, with two values, for ``fairness``. If you pass it,
+            ``fairness.sensitive_feature`` is not used.
 
         Returns
         -------
@@ -282,7 +283,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         FitConvergenceWarning
             If the minimisation ended before it converged; the message names the parts.
         EmptyLeafWarning
-            If a leaf holds less of the training weight than ``min_leaf_share``.
+            If a leaf has less of the training weight than ``min_leaf_share``.
         ConstantFeatureWarning
             If a column of ``X`` takes a single value.
         ColumnWarning
@@ -294,7 +295,10 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         self._check_parameters()
         data = check_training_data(X, y, sample_weight)
         if data.entry is not None:
-            raise ValueError("y has delayed entry, which the soft tree does not support")
+            raise ValueError(
+                "y has delayed entry, which SoftSurvivalTree does not support; use "
+                "OptimalSurvivalTree"
+            )
         group = self._groups(X, sensitive_features, data.kept)
         times, replaced = positive_times(data.time)
         encoder = DesignEncoder(self.max_categories, self.handle_unknown).fit(data.X, data.weight)
@@ -363,7 +367,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
             warn(replaced, BristleconeWarning)
         if encoder.constant_:
             names = ", ".join(map(repr, encoder.constant_))
-            message = f"constant columns have no weight: {names}"
+            message = f"these columns are constant and have no weight: {names}"
             warn(message, ConstantFeatureWarning)
         if (self.leaf_shares_ < settings.floor).any():
             warn(self._empty_leaves(settings.floor), EmptyLeafWarning)
@@ -438,7 +442,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     def _fairness_fact(self, name: str) -> float:
         facts = self.certificate_.facts
         if name not in facts:
-            raise AttributeError("the tree was fitted without groups")
+            raise AttributeError("the tree was fitted without fairness=CurveParity(...)")
         return float(facts[name])
 
     def _columns_used(self) -> list[int]:

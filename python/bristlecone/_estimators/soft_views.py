@@ -32,7 +32,7 @@ class SoftViews:
 
     @property
     def n_effective_leaves_(self) -> float:
-        """Number of equal leaves whose shares have the same entropy; between 1 and the leaves."""
+        """Effective number of leaves: the exponential of the entropy of their shares."""
         shares = self.leaf_shares_[self.leaf_shares_ > 0]
         return float(np.exp(-(shares @ np.log(shares))))
 
@@ -100,7 +100,7 @@ class SoftViews:
         return self.tree_.probabilities(rows)
 
     def predict_proba_branch(self, X: Any) -> Floats:
-        """Probability to go left at every split.
+        """Probability of going left at every split.
 
         Parameters
         ----------

@@ -24,16 +24,18 @@ from bristlecone.exceptions import InvalidParameterError
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
-    """Survival tree of least loss among all trees over the binary features of the encoder.
+    """Survival tree with the least loss among all trees over the binary features of the encoder.
 
     Parameters
     ----------
     objective : {"likelihood", "brier"}, default="likelihood"
-        Loss of a leaf. "likelihood": saturated minus fitted log-likelihood of a proportional
-        hazards model with one relative hazard θ per leaf and the Nelson–Aalen estimate of the
-        training rows as the baseline [Huisman2024]_ (eq. 20), [LeBlanc1992]_. "brier": integrated
-        Brier score of the leaf's survival curve over [0, last time], weighted by the inverse
-        probability of censoring [Zhang2024]_ (eqs. 1–2).
+        Loss of a leaf.
+
+        * "likelihood": saturated minus fitted log-likelihood (half the deviance) of a proportional
+          hazards model with one relative hazard θ per leaf. The baseline is the Nelson–Aalen
+          estimate of all training rows [Huisman2024]_ (eq. 20), [LeBlanc1992]_.
+        * "brier": integrated Brier score of the leaf's survival curve from 0 to the last training
+          time, with inverse probability of censoring weights [Zhang2024]_ (eqs. 1–2).
     max_depth : int or None, default=3
         Maximum number of splits from the root to a leaf; 0 is a single leaf. None means no
         limit and needs ``leaf_penalty > 0`` or ``max_leaf_nodes``.
@@ -45,21 +47,21 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
     min_events_leaf : int, float, "auto" or None, default="auto"
         Minimum number of training rows with an event in a leaf, regardless of their
         weights. A float between 0 and 1 is a share of the training events, rounded up.
-        "auto" is 5, or the number of events if that is smaller. If one binary feature
-        isolates rows without any event although 20 or more are expected, "auto" sets no
-        minimum and a warning is shown. None: no minimum.
+        "auto" is 5, or the number of events if that is smaller. If one binary feature separates
+        rows without events, although at least 20 events would be expected in them at the overall
+        hazard, "auto" sets no minimum and a warning is shown. None: no minimum.
     leaf_penalty : float, default=0.0
-        Added to the mean loss per leaf.
+        Penalty for each leaf: the objective is the mean loss plus this times the number of leaves.
     prior : float or "auto", default="auto"
-        Pseudo-events at θ = 1 that are added to every leaf, in events whatever the unit of
-        the weights. The loss of a leaf is the one at the maximum a posteriori θ = (events +
-        prior) / (hazard + prior), including the term of the prior.
-        "auto" is 10 for "likelihood"; "brier" has no prior (0).
+        Number of pseudo-events with θ = 1 that are added to every leaf. It is not rescaled with the
+        row weights. The θ of a leaf is the maximum a posteriori estimate (events + prior) / (hazard
+        + prior), and its loss includes the term of the prior. "auto" is 10 for "likelihood";
+        "brier" has no prior (0).
     shrinkage : float or "auto", default="auto"
-        λ >= 0 of hierarchical shrinkage of the predictions, after [Agarwal2022]_: from the root
-        down, each node adds λ pseudo-events at the θ of its parent (1 at the root). A leaf's
-        Kaplan–Meier curve is shrunk by λ pseudo-rows that follow the curve of its parent. Tree,
-        objective, bound and ``leaf_statistics_`` do not depend on it. "auto" is 20 with "brier" and
+        Strength λ >= 0 of the hierarchical shrinkage of predictions [Agarwal2022]_. From the root
+        down, each node adds λ pseudo-events with the θ of its parent (1 at the root). Kaplan–Meier
+        curves are shrunk by λ pseudo-rows that follow the curve of the parent. The tree, its
+        objective and bound, and ``leaf_statistics_`` do not change. "auto" is 20 with "brier", and
         0 with "likelihood" or ``fairness``; ``fairness`` requires 0.
     leaf_curve : {"auto", "proportional", "kaplan-meier", "brier-optimal"}, default="auto"
         Curve of a leaf. With "likelihood" it affects only predictions: "proportional" (the meaning
@@ -68,22 +70,21 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         "auto"), or "brier-optimal", the non-increasing step function with the least Brier score on
         the leaf, which is never worse.
     time_grid : array-like of float, shape (n_times,), or None, default=None
-        Coarser times for "brier", strictly ascending. The time of a training row is moved up to the
-        next time of the grid, and a row beyond the last one is censored there. This changes the
-        objective: the optimum, its value, its bound and the curves are those of the grid.
+        Coarser times for "brier", strictly ascending, in the unit of ``y``. Each training time is
+        rounded up to the next time of the grid, and rows beyond the last one are censored there.
+        The objective, its bound and the curves then refer to the grid.
     fairness : RmstParity or None, default=None
-        Limit on the difference of the mean restricted survival time between two groups, by the
-        predicted curves. Needs the groups, and ``leaf_curve="auto"``.
+        Limit on the difference in predicted restricted mean survival time (RMST) between two
+        groups. Needs the groups, and ``leaf_curve="auto"``.
     teacher : "auto", estimator or None, default=None
-        Model whose cross-fitted predictions are mixed into the outcomes before the search, so that
-        it fits less noise; statistics and predictions of the leaves come from the real outcomes
-        (docs/guide/teacher.md). "auto" combines ridge regression, a forest and boosting.
-        A regressor is fitted to rates of events with weights and predicts relative hazards; a
-        survival model of scikit-survival, lifelines or this package predicts risks, which are
-        calibrated.
-        Needs ``objective="likelihood"`` without ``fairness``.
+        Model that smooths the outcomes before the search: its cross-fitted predictions are mixed
+        into them, so the tree fits less noise. Statistics and predictions of the leaves use the
+        real outcomes (docs/guide/teacher.md). "auto" combines ridge regression, a forest and
+        boosting. A regressor is fitted to weighted event rates and predicts relative hazards. A
+        survival model of scikit-survival, lifelines or this package predicts risks, which are then
+        calibrated. Needs ``objective="likelihood"`` without ``fairness``.
     teacher_weight : float, default=0.5
-        Share of the teacher in the smoothed outcomes, between 0 (none) and 1.
+        Share of the teacher's predictions in the smoothed outcomes, between 0 and 1.
     time_limit : float or None, default=None
         Seconds after which the search stops with the best tree so far.
     memory_limit : int or None, default=None
@@ -101,8 +102,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
     random_state : int, RandomState or None, default=None
         Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
-        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at
-        DEBUG.
+        If positive, fits are logged at level INFO of the logger "bristlecone", otherwise at DEBUG.
 
     Attributes
     ----------
@@ -111,14 +111,14 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
     lower_bound_ : float
         No tree over the binary features has a smaller objective.
     gap_, relative_gap_ : float
-        ``objective_value_ - lower_bound_``, and the same as a share of ``objective_value_``.
+        ``objective_value_ - lower_bound_``, and the same divided by ``abs(objective_value_)``.
     guarantee_ : float
-        Largest amount by which another tree can be better than this one: ``gap_``. If ``status_``
-        is "reference_optimal" and ``reference_loss_`` is smaller, it is ``reference_loss_``.
+        Largest amount by which another tree can be better than this one: ``gap_``, or
+        ``reference_loss_`` if that is smaller and ``status_`` is "reference_optimal".
     status_ : {"optimal", "reference_optimal", "time_limit", "memory_limit", "interrupted"}
-        "optimal" means optimal among trees over the ``n_binary_features_`` binary features;
-        "reference_optimal" means that the search ended, but skipped the subtrees that would have to
-        be better than the reference model.
+        "optimal" means optimal among trees over the ``n_binary_features_`` binary features.
+        "reference_optimal" means that the search finished, but skipped subtrees that would have to
+        predict better than the reference model. After ``reestimate`` it is "reestimated".
     reference_loss_ : float or None
         Mean of ``reference_loss``; None if it was not passed.
     training_loss_ : float
@@ -134,7 +134,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
     min_events_leaf_ : int
         Minimum number of events per leaf, after "auto" is resolved; 0 for no minimum.
     shrinkage_ : float
-        λ of the predictions, after "auto" is resolved.
+        Strength of the shrinkage, after "auto" is resolved.
     n_leaves_, depth_ : int
         Size of the tree.
     n_binary_features_ : int
@@ -158,14 +158,15 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
     feature_importances_ : array of float, shape (n_features_in_,)
         Share of each column in the improvement of the objective; see the property.
     leaves_ : Leaves
-        Statistics and predictions of the leaves, as one value.
+        Object with the statistics and predictions of all leaves.
     certificate_ : Certificate
-        Record of the search: the binary features and parameters, the result and the proof, the
-        time, the version, and a fingerprint of the training rows.
+        Record of the fit: the binary features and parameters, the result, the time, the version,
+        and a fingerprint of the training rows. It includes the lower bound that proves the result.
     groups_ : array, shape (2,), or None
         The two groups that ``fairness`` compares, in sorted order; None without ``fairness``.
     group_rmst_ : array of float, shape (2,), or None
-        Mean restricted survival time that the tree predicts for the training rows of each group.
+        Restricted mean survival time (RMST) that the tree predicts, averaged over the training rows
+        of each group.
     unique_times_, event_times_ : array of float
         Distinct training times, and those with an event.
     baseline_ : Baseline
@@ -173,8 +174,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
 
     See Also
     --------
-    GreedySurvivalTree : A tree grown by one best split after the other.
-    SoftSurvivalTree : Soft splits on many columns, and a survival model in every leaf.
+    GreedySurvivalTree : A tree grown greedily, one split at a time.
+    SoftSurvivalTree : Soft splits on all columns, and a survival model in every leaf.
 
     References
     ----------
@@ -231,8 +232,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         Parameters
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
-            Numbers, booleans, dates or categories. Whether values may be missing depends on the
-            encoder.
+            Numeric, boolean or categorical columns; convert dates to numbers first. The default
+            encoder accepts missing values; a custom encoder may not.
         y : structured array, DataFrame or pair
             A structured array with one boolean field (event) and one float field (time), of any
             names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
@@ -248,29 +249,31 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
             * entry: entry, or start and tstart beside stop, tstop or exit.
 
             Names may be joined, as in ``event_observed``, ``survival_time`` or ``time_to_death``.
-            Any other name is an error. Columns such as ``censored`` and ``alive`` are rejected:
-            pass ``event = ~censored``.
+            Other names raise an error. So do ``censored``, ``alive`` and similar names, which mean
+            the opposite of an event: pass ``event = ~censored``.
+
             ``entry`` is the time at which a row came under observation (delayed entry, left
             truncation): the row is at risk at t if ``entry < t <= time``. "brier" does not support
             it. A DataFrame may have ``start`` and ``stop``, or ``entry`` and ``exit``, instead.
             Durations are converted to days. If ``start`` and ``stop`` are dates, the time is the
             number of days between them, and there is no delayed entry.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights, finite and not negative. Rows of weight zero are left out. An integer
-            weight k has the effect of k copies of the row (with ``min_samples_leaf=1``).
+            Row weights, finite and not negative. Rows with weight zero are left out. A row with an
+            integer weight k has the effect of k copies, except that minimum numbers of rows and
+            events count it once.
         sensitive_features : array-like, shape (n,), optional
-            Group of every row, with two values, for ``fairness``. It replaces the
-            ``sensitive_feature`` of ``fairness``.
+            Group of every row, with two values, for ``fairness``. If you pass it,
+            ``fairness.sensitive_feature`` is not used.
         reference_loss : array-like of float, shape (n,), optional
             Contribution of each row to the integrated Brier score of a reference model, from
             :func:`bristlecone.reference.brier_reference_loss`. The search skips subtrees that would
-            have to be better than the reference. It is faster and proves less: ``status_`` is
-            "reference_optimal", and ``guarantee_`` is the proven limit.
+            have to predict better than this model. It is faster and proves less: ``status_`` is
+            "reference_optimal", and ``guarantee_`` is the proven bound.
         callback : callable, optional
-            Called with the progress of the search (seconds, objective, lower bound, nodes, share
-            done and seconds left) whenever the best tree or the lower bound improves, and every
-            quarter of a second, on the thread of ``fit``. An exception that it raises ends the
-            search and ``fit``.
+            Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
+            every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are
+            seconds, objective, lower_bound, gap, n_nodes_explored and, if there is a forecast,
+            share and seconds_left. An exception that it raises ends the search and ``fit``.
 
         Returns
         -------
@@ -283,10 +286,11 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
             If a parameter is invalid, the numbers of rows differ, or a column cannot be read.
             The message names the parameter, column or row. An earlier fit is kept.
         InfeasibleError
-            If a limit or Ctrl-C (see ``status_``) stopped the search before a tree that
-            keeps ``fairness`` was found.
+            If a limit or Ctrl-C stopped the search before it found a tree that satisfies
+            ``fairness``. ``status_`` has the reason.
         KeyboardInterrupt
-            At a second Ctrl-C within a second. An earlier fit is kept.
+            If Ctrl-C is pressed twice within a second; an earlier fit is kept. A single Ctrl-C
+            stops the search and keeps the best tree so far.
 
         Warns
         -----
@@ -301,8 +305,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
             If ``min_samples_leaf`` or ``min_events_leaf``, as a share or "auto", is too large for
             any split, so the tree is a single leaf.
         EventFreeWarning
-            If one binary feature isolates rows without any event although 20 or more are
-            expected. Then ``min_events_leaf="auto"`` sets no minimum.
+            If one binary feature separates rows without events although at least 20 are expected in
+            them. Then ``min_events_leaf="auto"`` sets no minimum.
         """
         start = time.perf_counter()
         groups = {"sensitive_features": sensitive_features}
@@ -321,7 +325,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
 
     @property
     def group_rmst_(self) -> NDArray[np.float64] | None:
-        """Mean restricted survival time that the tree predicts for the rows of each group."""
+        """Predicted restricted mean survival time (RMST), averaged over the rows of each group."""
         groups = self.certificate_.groups
         return None if groups is None else groups.values
 
@@ -380,8 +384,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         smooth = self.objective == "likelihood" and self.fairness is None
         if self.teacher is not None and not smooth:
             raise InvalidParameterError(
-                "teacher needs objective='likelihood' without fairness: the Brier score is no sum "
-                "of events, and a limit on groups holds for their real outcomes"
+                "teacher needs objective='likelihood' without fairness: the Brier score is not a "
+                "sum of events, and a limit on groups holds for their real outcomes"
             )
         allowed = SURVIVAL[self.objective].curves
         if self.leaf_curve not in ("auto", *allowed):

@@ -84,7 +84,7 @@ def encode_again(
     Raises
     ------
     ValueError
-        When these are not the rows of the fit.
+        If these are not the rows of the fit.
     """
     features = binary_features(encoder, data.X)
     known = certificate.fingerprint
@@ -92,8 +92,8 @@ def encode_again(
     own = unordered_fingerprint(features, data) if unordered else fingerprint(features, data)
     if own != known:
         raise ValueError(
-            "X and y are not the rows of the fit: outcomes, weights, their order, or the "
-            "features made of X differ (certificate_.fingerprint)"
+            "X and y are not the rows of the fit: the outcomes, the weights, the order of "
+            "the rows or the features made of X differ (certificate_.fingerprint)"
         )
     seconds = time.perf_counter() - start
     return Problem(data, encoder, features, dict(certificate.settings), seconds, {})

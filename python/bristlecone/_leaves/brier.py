@@ -279,7 +279,7 @@ def check_time_grid(time_grid: Any) -> NDArray[np.float64] | None:
     Raises
     ------
     InvalidParameterError
-        When it is not a list of finite times, strictly ascending from 0 or later.
+        If it is not a list of finite times, strictly ascending from 0 or later.
     """
     if time_grid is None:
         return None
@@ -306,7 +306,7 @@ def on_time_grid(
     Raises
     ------
     ValueError
-        When there is no event up to the last time of the grid.
+        If there is no event up to the last time of the grid.
     """
     next_one = np.searchsorted(grid, time, side="left")
     event = event & (next_one < grid.size)

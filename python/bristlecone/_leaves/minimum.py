@@ -36,7 +36,7 @@ def smallest_leaf(
     Raises
     ------
     InvalidParameterError
-        When ``min_events_leaf`` is a number above that of the events.
+        If ``min_events_leaf`` is a number above that of the events.
     """
     n_rows = row_count(data.X) if count is None else int(count.sum())
     least = {"min_samples_leaf": least_rows(parameters.min_samples_leaf, n_rows)}

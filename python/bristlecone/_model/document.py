@@ -342,7 +342,7 @@ class CertificateRecord(Record, frozen=True):
         if first is not None and first.status not in (*STATUSES, "grown"):
             raise ModelFormatError(f"facts.structure_status is {first.status!r}")
         if first is not None and not isinstance(first.objective_value, float):
-            raise ModelFormatError("facts.structure_objective is no number")
+            raise ModelFormatError("facts.structure_objective is not a number")
         if found.status == "trained" and (np.diff(np.array(found.trace), axis=0) > 0).any():
             raise ModelFormatError("trace rises")
         if found.is_searched and found.trace and len(found.trace[0]) != 3:
@@ -463,7 +463,7 @@ def parse(text: str) -> Model:
     Raises
     ------
     ModelFormatError
-        When a field is missing, unknown or of another type (it is named), when a name occurs
+        If a field is missing, unknown or of another type (it is named), when a name occurs
         twice, and when the checksum does not match.
     """
     header = read(_Header, text)

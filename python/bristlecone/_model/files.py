@@ -16,7 +16,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ValueError
-        When its folder does not exist, or it is a folder or a device.
+        If its folder does not exist, or it is a folder or a device.
     """
     target = Path(path).resolve()
     if not target.parent.is_dir():
@@ -34,7 +34,7 @@ def write_files(documents: Mapping[str | os.PathLike[str], str | bytes]) -> None
     Raises
     ------
     OSError, ValueError
-        When a file cannot be written; no file has been replaced then.
+        If a file cannot be written; no file has been replaced then.
     """
     with ExitStack() as cleanup:
         parts = []

@@ -70,9 +70,9 @@ class LabelsRecord(Record, frozen=True):
         except (TypeError, ValueError, OverflowError) as error:
             raise ModelFormatError(f"values cannot be read: {error}") from None
         if plain_labels(labels) != values:
-            raise ModelFormatError(f"values are no labels of type {self.type!r}")
+            raise ModelFormatError(f"values are not labels of type {self.type!r}")
         if not values or len(set(values)) < len(values):
-            raise ModelFormatError("values are none or repeat a label")
+            raise ModelFormatError("values are empty or repeat a label")
         return labels
 
 
@@ -127,10 +127,10 @@ def _covariance(values: Matrix, name: str, size: int) -> NDArray[np.float64]:
     """A covariance, whose variances are not negative."""
     known = [[math.inf if entry is None else entry for entry in row] for row in values]
     if any(len(row) != size for row in known) or len(known) != size:
-        raise ModelFormatError(f"{name} is no matrix of shape ({size}, {size})")
+        raise ModelFormatError(f"{name} is not a matrix of shape ({size}, {size})")
     found = np.array(known, dtype=np.float64)
     if (np.diag(found) < 0).any() or (found != found.T).any():
-        raise ModelFormatError(f"{name} is no covariance")
+        raise ModelFormatError(f"{name} is not a covariance matrix")
     return found
 
 

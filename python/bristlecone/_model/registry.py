@@ -50,8 +50,8 @@ def save_model(
     ----------
     estimator : fitted tree
         Tree to save. The file contains no training rows. Its parameters are those of the fit, even
-        if they were changed since; a ``teacher``, ``outcome_model`` or ``propensity_model`` of the
-        user's own is None in the file.
+        if they were changed since; a custom ``teacher``, ``outcome_model`` or
+        ``propensity_model`` is None in the file.
     path : path
         File to write; an existing one is replaced.
     curve_points : int, optional

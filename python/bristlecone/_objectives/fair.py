@@ -172,7 +172,7 @@ class FairSurvival(Objective[TrainingData, StepLeaves]):
         one, other = problem.data.groups.tolist()
         end = "the last time" if self.tau is None else f"{self.tau:g}"
         return (
-            f"{self.inner.aim(problem, leaves)}, among trees for which the mean restricted "
+            f"{self.inner.aim(problem, leaves)}, among trees for which the average restricted mean "
             f"survival time up to {end} that is predicted for {one} and for {other} differs by at "
             f"most {self.limit:g}"
         )

@@ -36,18 +36,19 @@ class Task(ABC):
 
     * ``split_cost(sums)``: cost of a split of each node, shape (m,), finite and not negative. It
       does not depend on the binary feature. The ``leaf_penalty`` is added to it.
-    * ``lower_bound(sums)``: lower bound of the total leaf costs of every partition of the rows of
-      each node, shape (m,). With it, searches for deep trees are faster, and a search that a limit
-      stopped has a finite ``gap_``. If no leaf costs less than zero, you can return zeros.
+    * ``lower_bound(sums)``: lower bound on the total leaf cost of any partition of the rows of each
+      node, shape (m,). With it, searches for deep trees are faster, and a stopped search has a
+      finite ``gap_``. If no leaf costs less than zero, you can return zeros.
     * ``leaf_value(sums)``: prediction of each leaf, shape (m,) or (m, p), of any dtype. It enables
       ``predict``.
     * ``score(y, predicted, sample_weight)``: score of predictions for other rows; greater is
       better. It enables ``score``.
 
-    ``sums`` is always float64 of shape (m, k), each column contiguous. Row j holds the statistics
-    of one node, summed over its rows. No node is empty, and none has fewer than
-    ``min_samples_leaf`` rows; m ranges from 1 to some ten thousand. Each result may depend only on
-    the sums of its node. The methods are called from threads of the search, one call at a time.
+    ``sums`` is always float64 of shape (m, k), each column contiguous. Row j has the statistics of
+    one node, summed over its rows. No node is empty, and none has fewer than ``min_samples_leaf``
+    rows. The number m of nodes in a call ranges from 1 to tens of thousands. Each result may depend
+    only on the sums of its node. The methods are called from threads of the search, one call at a
+    time.
 
     See Also
     --------

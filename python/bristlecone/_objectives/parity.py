@@ -62,7 +62,7 @@ class GroupConstraint(Fairness):
 
 
 class DemographicParity(GroupConstraint):
-    """Demographic parity: limit on the difference of the positive prediction rates.
+    """Demographic parity: limit on the difference in positive prediction rates between groups.
 
     For :class:`~bristlecone.FairTreeClassifier`. The limit holds between any two of up to six
     groups.
@@ -78,8 +78,8 @@ class DemographicParity(GroupConstraint):
 
     See Also
     --------
-    EqualityOfOpportunity : Compares the rows of the positive class only.
-    EqualizedOdds : Compares the rows of either class.
+    EqualityOfOpportunity : Compares only rows of the positive class.
+    EqualizedOdds : Compares the rows of each class.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class DemographicParity(GroupConstraint):
 
 
 class EqualityOfOpportunity(GroupConstraint):
-    """Equality of opportunity: limit on the difference of the true positive rates.
+    """Equality of opportunity: limit on the difference in true positive rates between groups.
 
     For :class:`~bristlecone.FairTreeClassifier`. The limit holds between any two of up to six
     groups.
@@ -111,7 +111,7 @@ class EqualityOfOpportunity(GroupConstraint):
     See Also
     --------
     DemographicParity : Compares all rows.
-    EqualizedOdds : Limits the false positive rates, too.
+    EqualizedOdds : Also limits the false positive rates.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class EqualityOfOpportunity(GroupConstraint):
 
 
 class EqualizedOdds(GroupConstraint):
-    """Equalized odds: limit on the differences of the true and the false positive rates.
+    """Equalized odds: limit on the differences in true and false positive rates between groups.
 
     For :class:`~bristlecone.FairTreeClassifier`. The limit holds for both rates, between any two of
     up to four groups (Hardt, Price and Srebro, "Equality of opportunity in supervised learning",
@@ -143,7 +143,7 @@ class EqualizedOdds(GroupConstraint):
 
     See Also
     --------
-    EqualityOfOpportunity : Limits the true positive rates only.
+    EqualityOfOpportunity : Only limits the true positive rates.
 
     Examples
     --------
@@ -158,11 +158,12 @@ class EqualizedOdds(GroupConstraint):
 
 
 class RmstParity(GroupConstraint):
-    """Limit on the difference of the mean restricted survival time of two groups.
+    """Limit on the difference in restricted mean survival time (RMST) between two groups.
 
-    With μ = ∫₀^τ S the restricted mean of the predicted curve of a leaf, and M_g the mean of μ over
-    the training rows of group g, a tree is allowed if ``|M₁ − M₀| ≤ limit``. The limit applies to
-    the predictions for the groups as a whole; outcomes within a leaf may differ.
+    For :class:`~bristlecone.OptimalSurvivalTree`. Let μ = ∫₀^τ S be the restricted mean of the
+    predicted curve of a leaf, and M_g the mean of μ over the training rows of group g. A tree is
+    allowed if ``|M₁ − M₀| ≤ limit``. The limit applies to the predictions for the groups as a
+    whole; outcomes within a leaf may differ.
 
     Parameters
     ----------

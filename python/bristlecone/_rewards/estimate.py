@@ -338,7 +338,7 @@ def _warn_of_overlap(found: EstimatedRewards, count: NDArray[np.int64]) -> None:
         parts.append(f"{unseen} of being under observation")
     warn(
         f"{100 * lacking / n:.3g}% of the rows ({lacking} of {n}) have no overlap: a probability "
-        f"below min_propensity={least:g} ({', '.join(parts)}). What is estimated for them rests on "
+        f"below min_propensity={least:g} ({', '.join(parts)}). The estimates for them depend on "
         "few similar rows; see bristlecone.plot.plot_overlap, and consider leaving them out",
         OverlapWarning,
     )

@@ -49,7 +49,7 @@ def policy_rewards(
     Raises
     ------
     ValueError
-        When a reward is too large or all are too small; the row is named.
+        If a reward is too large or all are too small; the row is named.
     """
     rows = np.arange(len(treatment))
     rewards = np.zeros((len(treatment), n_treatments))
@@ -99,7 +99,7 @@ def given_propensity(
     Raises
     ------
     ValueError
-        When a treatment that was observed has none, the shape is another one, a score is not
+        If a treatment that was observed has none, the shape is another one, a score is not
         strictly between 0 and 1, or those of a row do not sum to one; the row or the treatment is
         named.
     """

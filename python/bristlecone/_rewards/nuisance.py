@@ -49,7 +49,7 @@ class Rows:
     Parameters
     ----------
     X : table
-        The features, for models of the user's own.
+        The features, for custom models.
     design : Design
         The same as numbers, for models of "auto".
     treatment : array of int, shape (n,)

@@ -214,7 +214,7 @@ def engine_of(task: Task, features: BinaryMatrix | RankedFeatures) -> Engine:
 
 # Why a task has no search over every threshold.
 _NO_THRESHOLDS = {
-    "brier": "the Brier score of a leaf is no function of sums over its rows",
+    "brier": "the Brier score of a leaf is not a function of sums over its rows",
     "priced-costs": "features have prices",
 }
 

@@ -63,7 +63,7 @@ def check_tree(tree: Any, what: str) -> FittedTree:
     TypeError
         Unless it is an estimator of this package; ``what`` is the function that was called.
     NotFittedError, InfeasibleError
-        When it has no tree.
+        If it has no tree.
     """
     if isinstance(tree, type) or not callable(getattr(tree, "_check_fitted", None)):
         name = tree.__name__ if isinstance(tree, type) else type(tree).__name__

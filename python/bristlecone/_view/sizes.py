@@ -59,9 +59,9 @@ def trees_of(path: Any, what: str) -> list[tuple[int, Any]]:
     Raises
     ------
     TypeError
-        When ``path`` is no sequence of trees that were searched for; ``what`` is the function.
+        If ``path`` is no sequence of trees that were searched for; ``what`` is the function.
     ValueError
-        When it has no tree.
+        If it has no tree.
     """
     if isinstance(path, (str, bytes)) or not isinstance(path, Sequence):
         raise TypeError(

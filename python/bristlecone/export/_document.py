@@ -23,7 +23,7 @@ def export_dict(tree: Any) -> dict[str, Any]:
     dict
         Every node has ``node`` (its number, as from ``apply``), ``n_samples`` and ``weight``.
 
-        A split adds ``question`` (its text, such as "age <= 52"), ``yes`` and ``no`` (the nodes
+        A split adds ``split`` (its text, such as "age <= 52"), ``yes`` and ``no`` (the nodes
         below), and the split in a form for programs: ``column``, ``kind`` and ``missing``, the
         answer for a missing value. ``kind`` is "at most" (yes if the number, as float64, is at most
         ``bound``), "level" (yes if the category is one of ``levels``), "flag" or "missing". A split

@@ -1,18 +1,21 @@
 """Metrics of survival predictions, and differences between groups for classifiers.
 
-``ties="sksurv"`` (the default) agrees with scikit-survival;
-``ties="paper"`` follows OSST (Zhang, Xin, Seltzer, Rudin, "Optimal Sparse Survival Trees",
-AISTATS 2024): every row with time >= t is at risk in the censoring distribution G, an event and a
-censoring at the same time are not compared, and tied predictions are worth 0 in the AUC.
+``ties="sksurv"`` (the default) agrees with scikit-survival. ``ties="paper"`` follows Zhang, Xin,
+Seltzer, Rudin, "Optimal Sparse Survival Trees" (AISTATS 2024): every row with time >= t is at risk
+in the censoring distribution G, an event and a censoring at the same time are not compared, and
+tied predictions count 0 in the AUC.
 
-Outcomes (``survival_train``, ``survival_test``) come in every form that ``fit`` takes, see
-:func:`bristlecone.outcome`. You can also pass one outcome in place of ``event`` and ``time``.
+Outcomes (``survival_train``, ``survival_test``) have any form that ``fit`` accepts, see
+:func:`bristlecone.outcome`. You can also pass one outcome instead of ``event`` and ``time``.
 Delayed entry is allowed in the training sample, whose risk sets account for it, and in the
 concordance indices without censoring weights. Predictions are matched to outcomes by position;
-pandas indices in a different order raise an error. The rows to score may have weights, except in
-the tests (of calibration and between groups). If a value is not defined (no comparable pair, one
-class only, G zero or unknown at a time that matters), a ValueError gives the reason; a metric never
-returns NaN. Scorers for cross-validation end their time window before such a time instead.
+pandas indices in a different order raise an error.
+
+Most metrics accept ``sample_weight``. The tests of calibration and the log-rank test do not.
+
+If a value is not defined (no comparable pair, only one class, G zero or unknown at a time that
+matters), a ValueError gives the reason; a metric never returns NaN. Scorers for cross-validation
+end their time window before such a time instead.
 """
 
 from bristlecone.metrics._auc import cumulative_dynamic_auc

@@ -24,26 +24,28 @@ def cumulative_dynamic_auc(
     """Area under the ROC curve at given times, and its mean over time.
 
     At time t, the cases are the rows with an event up to t, weighted by 1/G(t_i); the controls are
-    the rows with t_i > t. O(n · n_times) after sorting; a two-dimensional estimate is sorted at
-    each time.
+    the rows with t_i > t. The cost is O(n · n_times) after sorting; a two-dimensional estimate is
+    sorted at each time.
 
     Parameters
     ----------
     survival_train : structured array, DataFrame or pair (event, time)
         Training outcomes, from which G, the censoring distribution, is estimated.
     survival_test : structured array, DataFrame or pair (event, time), n rows
-        Outcomes of the rows to rank; their Kaplan–Meier curve S weighs the mean.
+        Outcomes of the rows to rank; their Kaplan–Meier curve S weights the mean.
     estimate : array-like of shape (n,) or (n, n_times)
         Risk score, higher = earlier event. If predictions depend on time, pass one column per time
         (the cumulative hazard, or 1 − S).
     times : array-like of shape (n_times,)
         Strictly ascending.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the test rows, finite and non-negative.
     tied_tol : float, default=1e-8
         Neighbours in sorted order that differ by at most this are tied; 0 ties only equal values.
     ties : {"sksurv", "paper"}, default="sksurv"
         With "sksurv" a tied pair counts 0.5, and the mean starts at S = 1. With "paper" it counts 0
-        (OSST eq. 47), the mean starts at ``times[0]`` (eq. 48), and the risk sets of G are as in
-        :func:`bristlecone.curves.censoring_survival`.
+        (Zhang et al., AISTATS 2024, eq. 47), the mean starts at ``times[0]`` (eq. 48), and the risk
+        sets of G are as in :func:`bristlecone.curves.censoring_survival`.
 
     Returns
     -------

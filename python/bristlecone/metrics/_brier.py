@@ -32,8 +32,8 @@ def brier_score(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Brier score at given times, with inverse probability of censoring weights (IPCW).
 
-    BS(t) = mean of S_i(t)² 1{t_i <= t, event} / G(t_i) + (1 − S_i(t))² 1{t_i > t} / G(t),
-    where 1/G is 0 at G = 0 (OSST eq. 2). O(n · n_times).
+    BS(t) = mean of S_i(t)² 1{t_i <= t, event} / G(t_i) + (1 − S_i(t))² 1{t_i > t} / G(t), where 1/G
+    counts as 0 if G is 0 (Zhang et al., AISTATS 2024, eq. 2). The cost is O(n · n_times).
 
     Parameters
     ----------
@@ -115,11 +115,11 @@ def integrated_brier_score(
         of the test rows, as in :func:`brier_score`.
     method : {"trapezoid", "step"}, default="trapezoid"
         "trapezoid" joins the scores at ``times`` (at least two) by straight lines, as
-        scikit-survival does. "step" is the exact integral of the step functions S and G (OSST
-        eq. 1, SurTree eq. 25); O(n log n + n_curves · n_times).
+        scikit-survival does. "step" is the exact integral of the step functions S and G (Zhang et
+        al., eq. 1; Huisman et al., eq. 25); its cost is O(n log n + n_curves · n_times).
     limits : tuple of (float, float), optional
-        Interval of the exact integral, by default [0, last test time] as in OSST. The SurTree
-        paper uses the 10% and 90% quantiles of the test times, and the test rows for G.
+        Interval of the exact integral, by default [0, last test time] as in Zhang et al. Huisman et
+        al. use the 10% and 90% quantiles of the test times, and the test rows for G.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def ibs_ratio(
     limits: tuple[float, float] | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """1 − IBS/IBS_KM, the share of the integrated Brier score explained (OSST eq. 42).
+    """1 − IBS/IBS_KM, a measure like R² (Zhang et al., AISTATS 2024, eq. 42).
 
     IBS_KM is the score if every row gets the Kaplan–Meier curve of the training data. Higher is
     better; a model with ratio 0 is no better than that curve.

@@ -19,7 +19,7 @@ class DCalibration(NamedTuple):
     Attributes
     ----------
     statistic, p_value : float
-        χ² with ``n_bins − 1`` degrees of freedom, and its upper tail.
+        χ² statistic, with ``n_bins − 1`` degrees of freedom, and its p-value.
     bins : ndarray of shape (n_bins,)
         Number of rows in each bin of S_i(t_i), the lowest probabilities first. Censored rows are
         divided among bins, so these need not be integers.
@@ -36,7 +36,7 @@ class OneTimeCalibration(NamedTuple):
     Attributes
     ----------
     statistic, p_value : float
-        χ² with one degree of freedom less than groups, and its upper tail.
+        χ² statistic, with one degree of freedom less than there are groups, and its p-value.
     n_rows : ndarray of shape (n_groups,)
         Rows per group, the lowest predictions first.
     predicted : ndarray of shape (n_groups,)
@@ -63,10 +63,11 @@ def d_calibration(
 ) -> DCalibration:
     """Test of distributional calibration.
 
-    If a model is calibrated, S_i(t_i) of the events is uniform on [0, 1]. The test counts it in
-    bins [b, b') of equal width, the last one closed. A row censored at s = S_i(t_i) counts
-    (s − b)/s in the bin of s and (b' − b)/s in each bin below. The test is meant for continuous
-    curves; the few values of a step function are not uniform even if the model is calibrated.
+    If a model is calibrated, S_i(t_i) is uniform on [0, 1] among rows with an event. The test
+    counts these values in bins [b, b') of equal width; the last bin includes 1. A row censored at s
+    = S_i(t_i) counts (s − b)/s in the bin of s and (b' − b)/s in each bin below. The test is meant
+    for continuous curves; the few values of a step function are not uniform even if the model is
+    calibrated.
 
     Parameters
     ----------

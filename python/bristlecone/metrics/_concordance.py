@@ -94,7 +94,7 @@ def concordance_index_censored(
 
     See Also
     --------
-    concordance_index_ipcw : Does not depend on the amount of censoring.
+    concordance_index_ipcw : Uno's index, with censoring weights.
 
     References
     ----------
@@ -195,7 +195,7 @@ def concordance_index_td(
     entry: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Concordance:
-    """Harrell's concordance index with time-dependent predictions (OSST eq. 43).
+    """Harrell's concordance index with time-dependent predictions (Zhang et al., eq. 43).
 
     Pairs are comparable as in :func:`concordance_index_censored`, and concordant if
     S_i(t_i) < S_j(t_i).
@@ -262,7 +262,7 @@ def concordance_index_td_ipcw(
     ties: str = "sksurv",
     sample_weight: ArrayLike | None = None,
 ) -> Concordance:
-    """Uno's concordance index with time-dependent predictions (OSST eq. 44).
+    """Uno's concordance index with time-dependent predictions (Zhang et al., eq. 44).
 
     Parameters
     ----------

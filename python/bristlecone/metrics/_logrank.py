@@ -18,7 +18,7 @@ class LogrankResult(NamedTuple):
     Attributes
     ----------
     statistic, p_value : float
-        χ² statistic and its upper tail.
+        χ² statistic and its p-value.
     degrees_of_freedom : int
         One less than the number of groups at risk at the first event.
     groups : ndarray of shape (n_groups,)

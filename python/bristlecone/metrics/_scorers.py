@@ -511,7 +511,7 @@ def calibration_scorer(
         If the estimator is not a survival model or does not predict what is scored, or if
         ``survival_train`` is needed.
     ValueError
-        If ``time`` is not a time.
+        If ``time`` is negative or not finite.
 
     See Also
     --------

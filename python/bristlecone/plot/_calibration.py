@@ -61,12 +61,12 @@ def plot_calibration(
     Raises
     ------
     TypeError
-        When the tree predicts neither survival nor incidences nor shares nor means.
+        If the tree predicts neither survival nor incidences nor shares nor means.
     ValueError
-        When ``time`` is missing, or given to a tree that does not predict survival; when no row of
+        If ``time`` is missing, or given to a tree that does not predict survival; when no row of
         a group is observed up to ``time``; and for outcomes that do not match the rows.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
 
     See Also
     --------

@@ -93,18 +93,17 @@ def plot_leaf_curves(
     Returns
     -------
     matplotlib Axes
-        The median curve of each bundle is drawn thick: at each time the median of its rows. The
-        legend stands beside the axes, or below where it has the rules of the leaves (without
-        ``X``).
+        For a soft tree, the pointwise median curve of each leaf is drawn thick. The legend is next
+        to the axes, or below them if it has the rules of the leaves (without ``X``).
 
     Raises
     ------
     TypeError
-        When the estimator does not predict survival.
+        If the estimator does not predict survival.
     ValueError
-        When ``reference`` is not a leaf, and for other parameters that are not as described.
+        If ``reference`` is not a leaf, or another parameter is not as described.
     ImportError
-        When matplotlib is not installed.
+        If matplotlib is not installed.
     NotFittedError
         As from the predictions of the estimator.
 
@@ -275,17 +274,17 @@ def plot_survival(
     Returns
     -------
     matplotlib Axes
-        The legend with the paths stands below the axes.
+        The legend with the paths is below the axes.
 
     Raises
     ------
     TypeError
-        When the tree does not predict survival.
+        If the tree does not predict survival.
     ValueError
-        For no rows, for more than 20 of a soft tree, for a ``cause`` that the tree has not, and as
-        from the predictions of the tree.
+        If ``X`` has no rows, or more than 20 for a soft tree; if the tree has no such ``cause``;
+        and as from the predictions of the tree.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
 
     See Also
     --------

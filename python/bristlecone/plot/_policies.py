@@ -35,9 +35,9 @@ _RULE_WIDTH, _RULE_LINES = 40, 3
 def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
     """Estimated propensity scores of every treatment, by the treatment that the rows had.
 
-    There is overlap where every treatment is possible: the histograms of a treatment then cover the
-    same range, whatever treatment the rows had, and none is near 0. Where they do not, rewards rest
-    on a few rows or on the outcome model alone.
+    Treatments overlap if, for each treatment, the histograms of the rows that had it and of the
+    other rows cover the same range, and no score is near 0. Otherwise rewards rely on a few rows or
+    only on the outcome model.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     TypeError
-        If ``estimates`` is something else.
+        If ``estimates`` is not an EstimatedRewards.
     ValueError
         If the propensity scores of all treatments are not known.
     ImportError
@@ -134,7 +134,7 @@ def plot_treatment_curves(
     """Kaplan–Meier curves of the rows of each treatment, in every leaf of a policy.
 
     The rows may be those of the fit or others. The curves are not adjusted: outside a randomised
-    trial, the rows of a leaf that had different treatments may differ in other ways, too.
+    trial, the rows of a leaf that had different treatments may also differ in other ways.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def plot_treatment_curves(
     Raises
     ------
     TypeError
-        If the tree is no policy.
+        If the tree is not a policy.
     ValueError
         If ``y`` has no event and time, and if treatments or numbers of rows do not match.
     NotFittedError, InfeasibleError

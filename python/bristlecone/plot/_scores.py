@@ -37,7 +37,7 @@ def plot_brier(
     time_label: str = "time",
     ax: Axes | None = None,
 ) -> Axes:
-    """Brier score over time, beside that of the Kaplan–Meier curve of the training rows.
+    """Brier score over time, next to that of the Kaplan–Meier curve of the training rows.
 
     Parameters
     ----------
@@ -65,11 +65,11 @@ def plot_brier(
     Raises
     ------
     TypeError
-        When an estimator does not predict survival.
+        If an estimator does not predict survival.
     ValueError
-        For an empty mapping, and as from :func:`bristlecone.metrics.brier_score`.
+        If the mapping is empty, and as from:func:`bristlecone.metrics.brier_score`.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
 
     See Also
     --------
@@ -140,16 +140,16 @@ def plot_auc(
     Returns
     -------
     matplotlib Axes
-        1 is a perfect order, the faint line at one half none. The legend has the mean over time.
+        1 is perfect, and the faint line at 0.5 is chance. The legend has the mean over time.
 
     Raises
     ------
     TypeError
-        When an estimator does not predict survival.
+        If an estimator does not predict survival.
     ValueError
-        For an empty mapping, and as from :func:`bristlecone.metrics.cumulative_dynamic_auc`.
+        If the mapping is empty, and as from:func:`bristlecone.metrics.cumulative_dynamic_auc`.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
 
     See Also
     --------

@@ -33,23 +33,22 @@ def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    tree : fitted tree that was searched for
+    tree : fitted tree that was found by search
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     matplotlib Axes
-        The gap between the two is shaded, and the title says what was proven. The time axis is
+        The gap between the two is shaded, and the title states what was proven. The time axis is
         logarithmic if the times differ by a factor of fifty or more.
 
     Raises
     ------
     TypeError
-        When the estimator is no tree of this package, or was not searched for: greedy and soft
-        trees have no bounds.
+        If the tree was not found by search; greedy and soft trees have no bounds.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
 
     See Also
     --------
@@ -124,16 +123,16 @@ def plot_size_path(
     Returns
     -------
     matplotlib Axes
-        The one of the objective. A bar shows the gap of a tree that is not proven optimal. Sizes
-        at which no tree satisfies the constraints are left out.
+        The axes of the objective; scores are on a second axis. A bar shows the gap of a tree that
+        is not proven optimal. Sizes at which no tree satisfies the constraints are left out.
 
     Raises
     ------
     TypeError
-        When ``path`` is no sequence of trees that were searched for.
+        If ``path`` is not a sequence of trees that were found by search.
     ValueError
-        When it is empty or has no tree, when only one of ``X`` and ``y`` is given, and as from
-        ``score``.
+        If it is empty or has no tree; if only one of ``X`` and ``y`` is passed, or both with a
+        ``TreeSizeCV``; and as from ``score``.
 
     See Also
     --------
@@ -212,7 +211,7 @@ def _draw_scores(scores: Scores, ax: Axes) -> Axes:
 
 
 def plot_front(front: ParetoFront, *, ax: Axes | None = None) -> Axes:
-    """The trees of a front by their costs.
+    """Plot a Pareto front of trees by their costs.
 
     Parameters
     ----------
@@ -224,16 +223,16 @@ def plot_front(front: ParetoFront, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        A point per tree, by its first two costs. No tree within the limits of the search lies
-        below the staircase of a complete front; of an incomplete one the staircase is dashed and
+        One point per tree, by its first two costs. No tree within the limits of the search is below
+        the staircase of a complete front. If the front is incomplete, the staircase is dashed and
         the title says so. A third cost is shown by colour.
 
     Raises
     ------
     TypeError
-        When ``front`` is no front.
+        If ``front`` is not a ParetoFront.
     ValueError
-        For a front without points, or of another number of costs.
+        If the front has no points, or another number of costs.
 
     See Also
     --------

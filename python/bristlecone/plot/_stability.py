@@ -35,11 +35,11 @@ def plot_stability(found: Any, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     TypeError
-        For anything else.
+        If ``found`` is not a Stability.
 
     See Also
     --------
-    bristlecone.trust.stability : Finds it.
+    bristlecone.trust.stability : Computes it.
 
     Examples
     --------

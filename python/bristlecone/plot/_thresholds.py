@@ -45,22 +45,22 @@ def plot_thresholds(
     Returns
     -------
     matplotlib Axes
-        Thresholds of the encoder are thin lines, those of the tree thick ones. For trees that had
-        every midpoint to choose from (``encoder=None``), only those of the tree are drawn.
+        Thresholds of the encoder are thin lines, and those of the tree thick ones. For trees over
+        every midpoint (``encoder=None``), only those of the tree are drawn.
 
     Raises
     ------
     TypeError
         For a soft tree, and for a custom encoder, whose thresholds are unknown.
     ValueError
-        When there is no such column, when it is not numeric, and when no column is given and the
-        tree splits on no numeric column.
+        If there is no such column, if it is not numeric, or if no column is given and the tree
+        splits on no numeric column.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
 
     See Also
     --------
-    bristlecone.BinaryEncoder : Where columns are cut.
+    bristlecone.BinaryEncoder : Chooses the thresholds.
 
     Examples
     --------
@@ -137,11 +137,11 @@ def _column(tree: Any, fitted: FittedTree, column: str | int | None) -> str:
     if column is None:
         cut = fitted.tree_.column[~np.isnan(fitted.tree_.threshold)]
         if not len(cut):
-            raise ValueError("the tree cuts no column of numbers; column= names another one")
+            raise ValueError("the tree splits on no numeric column; pass column=")
         return str(names[cut[0]])
     if isinstance(column, str):
         if column not in names:
-            raise ValueError(f"there is no column {column!r}; the tree knows {', '.join(names)}")
+            raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names)}")
         return column
     if isinstance(column, bool) or not isinstance(column, int | np.integer):
         raise TypeError(f"column must be a name or a position; got {column!r}")

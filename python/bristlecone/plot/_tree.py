@@ -37,7 +37,7 @@ def plot_tree(
     """A fitted tree with its splits and a panel for every leaf.
 
     For survival, a panel has the Kaplan–Meier estimate with confidence band and censored rows, and
-    the curve that the tree predicts; beside it stand rows, events, the median with its confidence
+    the curve that the tree predicts. Next to it are rows, events, the median with its confidence
     interval, and numbers at risk. For labels there are bars of the shares of the classes, or of the
     values of the treatments; for numbers a box plot; for a custom task cost and value as text. A
     soft split shows its largest weights. Colours follow the risk, the prediction, or the label.
@@ -52,13 +52,13 @@ def plot_tree(
         the tree.
     direction : {"auto", "down", "across"}, default="auto"
         "down" has the root at the top and the leaves side by side. "across" has the root at the
-        left and a row per leaf, with its numbers in a table; where there is no room, numbers at
-        risk are left out first, then medians. "auto" is "across" where leaves side by side would
-        be too narrow.
+        left and a row per leaf, with its numbers in a table; if there is no room, numbers at risk
+        are left out first, then medians. "auto" is "across" if leaves side by side would be too
+        narrow.
     confidence : float, default=0.95
         Level of bands and intervals.
     time_label : str, default="time"
-        What the time axis shows, such as "days from surgery".
+        Label of the time axis, such as "days from surgery".
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default. A tree that does not fit is drawn smaller, with
         its text.
@@ -66,18 +66,18 @@ def plot_tree(
     Returns
     -------
     matplotlib Axes
-        In inches of the drawing; panels are axes inside it.
+        Axes whose data coordinates are inches; each panel of a leaf is a child axes.
 
     Raises
     ------
     TypeError
-        When the estimator is no tree of this package.
+        If the estimator is not a tree of this package.
     ValueError
-        For a parameter that is not as described.
+        If a parameter is not as described.
     ImportError
-        When matplotlib is not installed.
+        If matplotlib is not installed.
     NotFittedError, InfeasibleError
-        When there is no tree.
+        If there is no tree.
 
     See Also
     --------

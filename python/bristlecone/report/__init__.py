@@ -1,7 +1,7 @@
-"""A fitted tree as one HTML page that needs no network, and no script to be read.
+"""Self-contained HTML reports about fitted trees.
 
-With script it is interactive. It is made from templates: the extra ``report`` installs their
-engine, Jinja2.
+A report can be read without JavaScript, and is interactive with it. The extra ``report``
+installs Jinja2, which is needed.
 """
 
 from bristlecone.report._page import html_report

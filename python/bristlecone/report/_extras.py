@@ -151,7 +151,7 @@ def _scores(scores: Scores) -> Extra:
 def held_out(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> Extra:
     """Predicted against observed values in every leaf, on rows that were not part of the fit."""
     if X is None or y is None:
-        raise InvalidParameterError("X and y of held-out rows go together")
+        raise InvalidParameterError("pass both X and y of the held-out rows, or neither")
     kind = tree.leaves_.compared
     if not kind:
         raise TypeError(

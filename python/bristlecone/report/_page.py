@@ -38,12 +38,12 @@ def html_report(
     y: Any = None,
     command: str = "",
 ) -> str:
-    """HTML page about a fitted tree: one file without network, to be read and to be used.
+    """Write a self-contained HTML report about a fitted tree.
 
-    It has the tree with what every leaf predicts, a form that finds the leaf of a case, curves and
-    table of the leaves, what was proven and under which settings, and a text for a methods section.
-    All of it can be read without script, printed, and read on a phone; with script subtrees fold,
-    leaves light up wherever they are shown, the table sorts and the form decides.
+    It has the tree with the prediction of every leaf, a form that finds the leaf of a case, the
+    curves and a table of the leaves, what was proven and under which settings, and a text for a
+    methods section. The page can be read without JavaScript, printed, and viewed on a phone. With
+    JavaScript, you can collapse subtrees, highlight leaves, sort the table and look up a case.
 
     Parameters
     ----------
@@ -77,15 +77,15 @@ def html_report(
     Raises
     ------
     TypeError
-        When ``tree`` is no tree of this package, or its predictions cannot be compared with ``y``.
+        If ``tree`` is no tree of this package, or its predictions cannot be compared with ``y``.
     NotFittedError, InfeasibleError
-        When it has no tree.
+        If it has no tree.
     InvalidParameterError
         For a confidence outside (0, 1), and for held-out rows without outcomes.
     ImportError
         Without Jinja2, which the extra ``report`` has.
     OSError, ValueError
-        When the file cannot be written.
+        If the file cannot be written.
 
     See Also
     --------

@@ -33,9 +33,9 @@ def certificate(estimator: Any) -> tuple[str, list[tuple[str, str]]]:
     Raises
     ------
     TypeError
-        When it is no tree of this package.
+        If it is no tree of this package.
     NotFittedError, InfeasibleError
-        When it has no tree.
+        If it has no tree.
 
     See Also
     --------

@@ -67,11 +67,11 @@ def fit_partitions(
     n_jobs: int | None = None,
     callback: Callable[[Any], object] | None = None,
 ) -> Tree_:
-    """Fit a tree to a table that is read partition by partition.
+    """Fit a tree to a table that is read in partitions.
 
     The table need not fit into memory. Each pass reads all partitions and keeps only counts and
-    sums, which are exact. The result is the tree and objective that ``fit`` finds for the whole
-    table, whatever the partitions and their order; the lower bound is the same up to rounding.
+    sums, which are exact. The tree and objective are those of ``fit`` for the whole table, for any
+    partitions in any order; the lower bound is the same up to rounding. ``max_depth`` is at most 4.
 
     Parameters
     ----------
@@ -145,10 +145,10 @@ CostSensitiveTreeClassifier, OptimalTreeRegressor or PolicyTree
     Notes
     -----
     There are four passes: the distinct outcomes, the values of the columns, the sums over sets of
-    binary features, and the outcomes of the rows of each leaf. A further pass is needed if two
-    features might divide the rows alike. Memory holds the distinct outcomes, the distinct values of
-    the columns, and the sums, whose size depends on the number of features and the depth but not on
-    the rows. ``certificate_.fingerprint`` does not depend on the order of the rows.
+    binary features, and the outcomes of the rows of each leaf. A further pass is needed if features
+    of two columns may be duplicates. Memory holds the distinct outcomes, the distinct values of the
+    columns, and the sums, whose size depends on the number of features and the depth but not on the
+    rows. ``certificate_.fingerprint`` does not depend on the order of the rows.
 
     Examples
     --------

@@ -29,8 +29,8 @@ class PartialTree(NamedTuple):
     children_left, children_right : array of int, shape (n_nodes,)
         Nodes for rows where the feature is true and where it is false, -1 at leaves.
     objective_value, lower_bound : float
-        Mean loss per unit of weight plus the penalty of the leaves, and a bound that no tree is
-        below.
+        Mean loss per unit of weight plus the penalty of the leaves, and a lower bound for all
+        trees.
     status : str
         "optimal", or the limit that ended the search.
     """
@@ -48,7 +48,7 @@ class PartialSums:
 
     Each process, machine or site adds its own rows; the sums are exact integers, so the merged sums
     are those of all rows in one table, and so is the tree. :func:`fit_partitions` uses them for
-    whole estimators; this class is for frameworks of your own, such as Spark, and for sites that
+    whole estimators. Use this class with other frameworks, such as Spark, and for sites that
     exchange sums instead of rows.
 
     Parameters
@@ -62,7 +62,7 @@ class PartialSums:
         ``prior``; for classes ``labels`` (int64) and the number ``n_classes``; for "regression"
         ``target``; for "poisson" ``target`` and ``exposure``; for "label-costs" and "policy" the
         tables ``costs`` or ``rewards``, shape (n_outcomes, n_labels); for "competing-risks" also
-        ``cause`` (int64) and ``cause_weights``. Rows with ``weight`` are for every objective.
+        ``cause`` (int64) and ``cause_weights``. Every objective accepts ``weight``.
     counts : array of int, shape (n_outcomes,)
         Number of rows of all parts with each outcome.
     n_features : int
@@ -80,13 +80,13 @@ class PartialSums:
     memory_limit : int or None, default=None
         Maximum size of the sums in bytes.
     flipped : array of bool, shape (n_features,), or None, default=None
-        Features that are true in most rows. They are summed negated, which saves time. All parts
+        Features that are true in most rows. Their negations are summed, which is faster. All parts
         need the same values.
 
     Raises
     ------
     InvalidParameterError
-        If the objective is unknown or no function of sums, or a parameter is invalid.
+        If the objective is unknown or not a function of sums, or a parameter is invalid.
     ValueError
         If a column of ``outcomes`` is missing or wrong, or the sums exceed ``memory_limit``. The
         message names the depth that fits.
@@ -257,7 +257,7 @@ class PartialSums:
                 found = {name: file[name] for name in file.files}
             version = int(found.pop("version"))
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-            raise ValueError("the bytes are no partial sums, or are damaged") from error
+            raise ValueError("the bytes are not partial sums, or are damaged") from error
         if version != _VERSION:
             raise ValueError(f"the bytes are of version {version}; this is version {_VERSION}")
         try:

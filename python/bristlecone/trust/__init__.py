@@ -1,4 +1,4 @@
-"""Second opinions on fitted trees."""
+"""Verify fitted trees, and check how stable they are."""
 
 from bristlecone.trust._alternatives import alternatives
 from bristlecone.trust._near_optimal import NearOptimalTrees, near_optimal_trees

@@ -17,14 +17,14 @@ from bristlecone.trust._proof import slack_of
 
 
 def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: Any) -> Any:
-    """For every split, find the best tree that uses another binary feature in its place.
+    """For every split, find the best tree with another binary feature in its place.
 
-    The nodes above and beside the split stay as they are; below it everything may change. The
-    difference to the tree's own objective shows how firm the split is. If many binary features
-    reach nearly the same objective, another sample may well lead to another split.
+    Only the subtree below the split may change; the rest of the tree is kept. A large difference
+    from the tree's objective means that the split is well determined. If many binary features reach
+    nearly the same objective, another sample may lead to another split.
 
     The teacher of a tree is fitted again, from its parameters and its seed, and all objectives are
-    those of the smoothed outcomes. For a tree from a file with a teacher of the user's own, call
+    those of the smoothed outcomes. If a tree with a custom teacher comes from a file, call
     ``set_params(teacher=...)`` first.
 
     Parameters

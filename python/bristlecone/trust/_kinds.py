@@ -102,7 +102,7 @@ def read_rows(tree: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Rows:
     TypeError
         For an argument that the ``fit`` of this class does not take.
     ValueError
-        When rows or columns do not fit together.
+        If rows or columns do not fit together.
     """
     kind = kind_of(tree)
     more = {name: value for name, value in given.items() if value is not None}

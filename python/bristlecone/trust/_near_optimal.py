@@ -117,8 +117,8 @@ def near_optimal_trees(
     """Find all trees whose objective is within ε of the optimum.
 
     The trees are built from the binary features of the fitted tree. Its teacher is fitted again,
-    from its parameters and its seed, and all objectives are those of the smoothed outcomes. For a
-    tree from a file with a teacher of the user's own, call ``set_params(teacher=...)`` first.
+    from its parameters and its seed, and all objectives are those of the smoothed outcomes. If a
+    tree with a custom teacher comes from a file, call ``set_params(teacher=...)`` first.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Value:
     terms : float
         Mean absolute term, to which "optimal" is relative.
     doubt : float
-        Largest error because sums of the user's own task, or smoothed outcomes, are rounded.
+        Largest error because sums of a custom task, or smoothed outcomes, are rounded.
     """
 
     def __init__(

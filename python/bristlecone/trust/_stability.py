@@ -49,8 +49,9 @@ class Stability:
         curve, for classifiers the share of the leaf's label. ``expected`` is the mean prediction
         for the rows of the leaf by the trees of resamples that do not contain the row.
     score, optimism, corrected : float
-        ``tree.score`` on the training rows; how much better trees of resamples score on their
-        own rows than on all rows; and ``score`` minus ``optimism``, an estimate for new rows.
+        ``score`` is ``tree.score`` on the training rows, ``optimism`` is how much better trees of
+        resamples score on their own rows than on all rows, and ``corrected`` is ``score -
+        optimism``, an estimate for new rows.
     together : array of float, shape (m, m)
         Share of the resamples in which two rows share a leaf, for each pair of ``rows``.
     rows : array of int, shape (m,)
@@ -99,7 +100,7 @@ def stability(
 
     The teacher of a tree is fitted again, from its parameters and its seed, but only to all rows:
     resamples draw from the smoothed outcomes of the fit. Leaves, predictions and scores of all
-    trees come from the real outcomes. For a tree from a file with a teacher of the user's own, call
+    trees come from the real outcomes. If a tree with a custom teacher comes from a file, call
     ``set_params(teacher=...)`` first.
 
     Parameters
@@ -111,7 +112,7 @@ def stability(
     n_resamples : int, default=200
         Number of resamples, with one search each.
     random_state : int, RandomState or None
-        Seed for drawing the rows.
+        Seed for drawing the rows; None is random.
 
     Returns
     -------

@@ -16,12 +16,12 @@ from bristlecone.trust._alternatives import search_again
 
 
 class ThresholdGap(NamedTuple):
-    """How much the thresholds of a tree may cost it.
+    """Bound on how much better a tree with other thresholds could be.
 
     Attributes
     ----------
     gap : float
-        No tree of the same limits over any thresholds is better by more than this; at least 0.
+        No tree with the same limits and any thresholds is better by more than this; at least 0.
     lower_bound : float
         No such tree has a smaller objective.
     objective_value : float
@@ -56,7 +56,7 @@ def threshold_gap(
     time_limit: float | None = 1.0,
     **data: Any,
 ) -> ThresholdGap:
-    """Bound what a tree loses by the thresholds that were chosen before its search.
+    """Bound how much better a tree could be if every threshold were available.
 
     Trees of the same depth, number of leaves and smallest leaves are searched over every threshold
     of the numeric columns. Categories are encoded as for the tree. The bound is valid whenever the
@@ -83,8 +83,8 @@ def threshold_gap(
     TypeError
         If the tree was not found by search.
     ValueError
-        If the rows are not those of the fit, the encoder is a transformer of the user's own, or the
-        objective is not supported.
+        If the rows are not those of the fit, the encoder is a custom transformer, or the objective
+        is not supported.
 
     See Also
     --------

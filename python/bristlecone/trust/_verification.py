@@ -103,7 +103,8 @@ class Verification:
         for check in self.checks:
             if check.name == name:
                 return check
-        raise KeyError(name)
+        names = ", ".join(check.name for check in self.checks)
+        raise KeyError(f"there is no check {name!r}; the checks are {names}")
 
     def __repr__(self) -> str:
         width = max(len(check.name) for check in self.checks)

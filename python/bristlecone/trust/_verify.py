@@ -45,24 +45,24 @@ _AUTO_EVENTS, _CLEARLY = 5, 4
 def verify(
     tree: Any, X: Any, y: Any, *, most_work: float = MOST_WORK, **fit_arguments: Any
 ) -> Verification:
-    """Recompute every value that a fitted tree reports from the rows of its fit.
+    """Recompute every value that a fitted tree reports from its training rows.
 
-    The code shares nothing with the search engine or the functions of the fit. Leaves of rows,
-    sizes, curves, relative hazards, predictions, labels, means, limits and the objective are
-    computed in plain NumPy from the definitions in ``docs/maths``. Only the code that reads data
-    frames and outcomes, that of teachers, and the definitions of the binary features are shared.
+    The code is independent of the search engine and of the fit. Leaves of rows, sizes, curves,
+    relative hazards, predictions, labels, means, limits and the objective are computed in plain
+    NumPy from the definitions in ``docs/maths``. Only the code that reads data frames and outcomes,
+    the teachers, and the definitions of the binary features are shared.
 
     If ``most_work`` allows, the lower bound is proven again by trying every possible tree.
     Otherwise it is "not checked", and the values of the certificate are shown.
 
     The teacher of a tree is fitted again, from its parameters and its seed. The objective and its
-    bound are then those of the smoothed outcomes, while leaves, labels and ``training_loss_`` are
-    checked against the real ones. A tree from a file has no teacher of the user's own: call
-    ``set_params(teacher=...)`` first, or these checks are left out.
+    bound are checked for the smoothed outcomes, and leaves, labels and ``training_loss_`` for the
+    real ones. A file does not contain a custom teacher: call ``set_params(teacher=...)`` first, or
+    these checks are skipped.
 
-    The models that estimated the rewards of a ``PolicyTree`` are fitted again, too, and their
-    predictions and the scores of censored outcomes count as given. On another machine their last
-    digits may differ, so checks may fail that rest on them.
+    The models that estimated the rewards of a ``PolicyTree`` are also fitted again, and their
+    predictions and the scores of censored outcomes are not checked. On another machine their last
+    digits may differ, so checks that depend on them may fail.
 
     Parameters
     ----------
@@ -108,10 +108,10 @@ def verify(
     The check "rows" compares a fingerprint of the binary features, outcomes and weights, in the
     order of the rows. It fails if a row was changed, added or dropped. It also fails if the rows
     are in another order, unless the tree was fitted to partitions; all other checks then pass,
-    except those of a teacher of the user's own whose model depends on the order of a data frame, as
-    a forest does. A change of a number that crosses no threshold (1.2 to 1.3, both below every
-    threshold) is noticed only if it changes the smallest or largest value, the mean, or a value
-    next to a threshold. Texts, run times and the trace are not checked.
+    except those of a custom teacher that depends on the order of the rows, such as a forest. A
+    changed number that crosses no threshold (1.2 to 1.3, both below every threshold) is detected
+    only if it changes the smallest or largest value, the mean, or a value next to a threshold.
+    Texts, run times and the trace are not checked.
 
     Examples
     --------

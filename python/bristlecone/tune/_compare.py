@@ -36,7 +36,7 @@ def evaluate(
     """Compare estimators by cross-validation over the same folds.
 
     Every estimator is fitted to the training rows of every fold and scored on its test rows. A
-    search, such as ``TreeSizeCV`` or ``GridSearchCV``, chooses anew in every fold (nested
+    search, such as ``TreeSizeCV`` or ``GridSearchCV``, is repeated in every fold (nested
     cross-validation).
 
     Parameters
@@ -53,9 +53,9 @@ def evaluate(
     cv : int, splitter or iterable, default=5
         As in ``TreeSizeCV``.
     scoring : None, str, callable, list or mapping, default=None
-        As in ``TreeSizeCV``. The metrics of survival accept any model that predicts what they
-        score: risks, or functions of survival or cumulative hazard. A metric whose signature has
-        ``survival_train`` gets the outcomes of the training rows.
+        As in ``TreeSizeCV``. The survival metrics accept any model that predicts what they score:
+        risks, or functions of survival or cumulative hazard. A metric whose signature has
+        ``survival_train`` receives the outcomes of the training rows.
     against : str, optional
         Name of the estimator that the others are compared with; the first by default.
     n_repeats : int, default=1

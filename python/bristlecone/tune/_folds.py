@@ -51,7 +51,7 @@ def folds_of(
                 f"{cv!r}"
             ) from None
         if not found:
-            raise InvalidParameterError("cv gives no folds")
+            raise InvalidParameterError(f"cv={cv!r} yields no folds")
         return found
     check_integer("cv", cv, 2)
     if groups is not None:

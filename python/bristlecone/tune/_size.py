@@ -76,8 +76,8 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         Tree with ``size_path``: every tree of this package except ``SoftSurvivalTree``, whose depth
         is fixed before training. It is not changed.
     cv : int, splitter or iterable, default=5
-        Number of folds, shuffled, stratified by event, class or treatment; a splitter of
-        scikit-learn, which gets the strata in place of y; or pairs of training and test rows.
+        Number of folds, which are shuffled and stratified by event, class or treatment; a splitter
+        of scikit-learn, which receives the strata instead of y; or pairs of training and test rows.
     scoring : None, str, callable, list or mapping, default=None
         One metric, or several as a list or a mapping from names; greater is better. A metric is
         "concordance", "uno", "ibs", "auc", "likelihood" or "calibration" (see
@@ -96,11 +96,11 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     n_repeats : int, default=1
         Number of repeats of the folds, if ``cv`` is a number.
     random_state : int, RandomState or None, default=0
-        Seed for shuffling the rows, if ``cv`` is a number. None uses other folds in every fit.
+        Seed for shuffling the rows, if ``cv`` is a number. None uses different folds in every fit.
     n_jobs : int or None, default=None
-        Folds that are searched at the same time, as in scikit-learn: in processes of their own, -1
-        for all cores, None for one after the other in this process. The threads of each search are
-        set by ``n_jobs`` of the estimator.
+        Number of folds that are searched at the same time, each in its own process; -1 uses all
+        cores, and None searches one after the other in this process. ``n_jobs`` of the estimator
+        sets the threads of each search.
     verbose : int, default=0
         If positive, every finished search is logged at level INFO of the logger "bristlecone",
         otherwise at DEBUG.
