@@ -1,4 +1,4 @@
-"""The papers' experiments again: ours beside the published numbers and the programs that run.
+"""The experiments of the papers, beside the published numbers and other programs.
 
     python -m benchmarks.studies surtree
     python -m benchmarks.studies surtree osst osdt streed soft growth optimality

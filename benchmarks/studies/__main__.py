@@ -120,11 +120,11 @@ def write_index(records: Path, pages: Path) -> None:
             rows.append([f"[{title}]({name}.md)", record["headline"], record["date"]])
             entries.append(name)
     lines = [
-        "# The papers' experiments again",
+        "# The experiments of the papers",
         "",
-        "Each page repeats the experiments of one paper: ours beside the published numbers and",
-        "beside the programs that run here. Nothing was tuned towards a published number. Each",
-        "page ends with the differences from the paper and their reasons.",
+        "Each page repeats the experiments of one paper, and compares our results with the",
+        "published ones and with those of the programs that still run. Nothing was tuned towards a",
+        "published number. Each page ends with the differences from the paper and their reasons.",
         *table(["study", "result", "date"], rows),
         "```{toctree}",
         ":hidden:",

@@ -161,7 +161,7 @@ def section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     seconds = pages.wide(rows, "seconds", ["x"])
     for method, series in seconds.items():
         slope = exponent(series.dropna(), exponential=experiment == "depth")
-        if np.isnan(slope):
+        if np.isnan(slope) or slope <= 0:
             continue
         words = f"to the power of {slope:.1f}"
         if experiment == "depth":

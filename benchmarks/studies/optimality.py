@@ -110,7 +110,7 @@ def all_sets(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
         "### Mean ranks",
         "",
         "Rank 1 is the best model of a set. The bar is the critical difference of the Nemenyi test "
-        "at 5%: models whose mean ranks differ by less cannot be told apart by it.",
+        "at 5%: models whose mean ranks differ by less are not significantly different.",
         "",
         "![Mean ranks by metric](optimality-ranks.png)",
         "",

@@ -181,8 +181,8 @@ def versus(frame: pd.DataFrame) -> str:
     both = frame[[first, second]].dropna()
     difference = both[first] - both[second]
     return (
-        f"{'better' if difference.mean() > 0 else 'worse'} than {second} by "
-        f"{abs(difference.mean()):.3f} on average, on {(difference > 0).sum()} of {len(both)} sets "
+        f"mean difference from {second} {difference.mean():+.3f}, better on "
+        f"{(difference > 0).sum()} and worse on {(difference < 0).sum()} sets "
         f"(p = {signed_rank(both[first], both[second]):.2f})"
     )
 
