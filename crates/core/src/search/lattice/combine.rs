@@ -510,19 +510,12 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                 );
             }
         }
-        // Cells by pattern of the prefix, and by whether the lane's column is false.
-        let pair = |with: (usize, usize), without: (usize, usize), rate: L::Real| {
-            let sum = a[with.0][with.1] + b[without.0][without.1];
-            match weights {
-                Some(w) if PRICED => sum + rate * (w[with.0][with.1] + w[without.0][without.1]),
-                _ => sum,
-            }
-        };
+        let cells = Cells::<L, PRICED, P> { a, b, weights };
         for group in (0..P).step_by(8) {
             let size = (P - group).min(8);
             let mut sums = [lanes.splat_real(R::INFINITY); 8];
             for s in 0..size {
-                sums[s] = pair((group + s, 0), (group + s, 1), lane_rate);
+                sums[s] = cells.pair((group + s, 0), (group + s, 1), lane_rate);
             }
             let mut across = [R::INFINITY; 8];
             L::min_across(&sums, size, &mut across);
@@ -545,7 +538,7 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
             for rest in 0..P / 2 {
                 let s = (rest & low) | (rest & !low) << 1;
                 for no in 0..2 {
-                    let candidate = pair((s | 1 << i, no), (s, no), rate);
+                    let candidate = cells.pair((s | 1 << i, no), (s, no), rate);
                     let pattern = rest | (1 - no) << (M - 2);
                     let at = first + pattern * row.len;
                     // SAFETY: `above` was checked to have the row, and the vector is within its
@@ -557,6 +550,27 @@ impl<I: LaneInt, R: LaneReal, const P: usize> Offers<'_, I, R, P> {
                     }
                 }
             }
+        }
+    }
+}
+
+/// The arguments of [`Offers::offer`]: values and weights by pattern of the prefix, and by whether
+/// the lane's column is false.
+struct Cells<'a, L: Lanes, const PRICED: bool, const P: usize> {
+    a: &'a [[L::Real; 2]; P],
+    b: &'a [[L::Real; 2]; P],
+    weights: Option<&'a [[L::Real; 2]; P]>,
+}
+
+impl<L: Lanes, const PRICED: bool, const P: usize> Cells<'_, L, PRICED, P> {
+    /// The sum of two cells that differ in one column, and its price at this rate. A method and not
+    /// a closure, which the compiler can decide not to inline.
+    #[inline(always)]
+    fn pair(&self, with: (usize, usize), without: (usize, usize), rate: L::Real) -> L::Real {
+        let sum = self.a[with.0][with.1] + self.b[without.0][without.1];
+        match self.weights {
+            Some(w) if PRICED => sum + rate * (w[with.0][with.1] + w[without.0][without.1]),
+            _ => sum,
         }
     }
 }

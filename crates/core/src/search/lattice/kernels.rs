@@ -8,7 +8,7 @@ use super::accumulate::Rows;
 use super::combine::Problem;
 use super::geometry::{Best, MAX_DEPTH};
 use super::losses::{LeastChannel, LossOf, Losses};
-use super::running::{self, Running};
+use super::running::{self, Running, Then};
 use super::runs::Visit;
 use super::sums::{Last, Sums, View};
 use super::tickets::Tickets;
@@ -409,6 +409,12 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const COUNTS: b
             }
         }};
     }
+    macro_rules! extended {
+        ($size:literal, $shorter:expr, $view:expr) => {{
+            let (shorter, view, kernel) = (&*$shorter, &mut *$view, &mut kernel);
+            Extended::<L, K, $size, M, P, COUNTS> { lanes, sums, shorter, view, kernel }
+        }};
+    }
     let [second, third] = running::pays(M, rows.len());
     for (a, b) in tickets.pairs() {
         monitor.check()?;
@@ -470,11 +476,7 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const COUNTS: b
                             added,
                             both,
                             &runs[later..],
-                            |k, last| {
-                                sums.extend::<L, 2>(lanes, two, k, three);
-                                prefix!(three, last);
-                                Ok(())
-                            },
+                            extended!(2, two, three),
                         )?;
                     }
                     _ => {
@@ -497,11 +499,8 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const COUNTS: b
                                 })
                             };
                             let (known, later) = ((k + 1..end, shorter), &runs[later..]);
-                            running.beside_two(lanes, known, of_two, both, later, |j, last| {
-                                sums.extend::<L, 3>(lanes, three, j, four);
-                                prefix!(four, last);
-                                Ok(())
-                            })?;
+                            let then = extended!(3, three, four);
+                            running.beside_two(lanes, known, of_two, both, later, then)?;
                         }
                     }
                 }
@@ -510,6 +509,37 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const COUNTS: b
         }
     }
     kernel.end::<M, P, COUNTS>(lanes)
+}
+
+/// Appends the last column to a prefix of `SIZE` columns, and passes the result to the kernel.
+struct Extended<
+    'a,
+    L: Lanes,
+    K,
+    const SIZE: usize,
+    const M: usize,
+    const P: usize,
+    const COUNTS: bool,
+> {
+    lanes: L,
+    sums: &'a Sums<L::I>,
+    shorter: &'a View<L::I>,
+    view: &'a mut View<L::I>,
+    kernel: &'a mut K,
+}
+
+impl<L: Lanes, K: Kernel<L>, const SIZE: usize, const M: usize, const P: usize, const COUNTS: bool>
+    Then<L::I> for Extended<'_, L, K, SIZE, M, P, COUNTS>
+{
+    #[inline(always)]
+    fn take(&mut self, column: usize, last: Last<L::I>) -> Result<(), Stop> {
+        let Extended { lanes, sums, shorter, view, kernel } = self;
+        sums.extend::<L, SIZE>(*lanes, shorter, column, view);
+        if view.prefix.first() < sums.geometry.n {
+            kernel.prefix::<M, P, COUNTS>(*lanes, view, last)?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::geometry::Row;
 use super::memory::refill;
 use super::runs::{LONGEST, Run, Visit};
 use super::sums::{Last, Sums};
+use crate::search::Stop;
 use crate::simd::{LaneInt, Lanes, Vector};
 use std::ops::Range;
 
@@ -40,6 +41,15 @@ pub fn entries(m: usize, n_rows: usize, n: usize, longest: usize) -> [usize; 3] 
 pub fn copies(n_rows: usize) -> usize {
     let [_, third] = pays(4, n_rows);
     if third { 2 } else { 2 + LONGEST / 2 }
+}
+
+/// What is done with the sums of every last column of a prefix.
+///
+/// It is a trait, because the compiler may not inline a large closure, and would then compile its
+/// vectors without the instruction set.
+pub trait Then<I> {
+    /// Takes the sums of the prefix that ends with `column`.
+    fn take(&mut self, column: usize, sums: Last<I>) -> Result<(), Stop>;
 }
 
 /// Sums that are kept for the next prefix, which adds its own rows.
@@ -119,18 +129,18 @@ impl<I: LaneInt> Running<I> {
         Last::Counted(sums, *stride)
     }
 
-    /// The same for two columns and each of the later runs, as `then(column, sums)`, after the
-    /// columns for which the sums are those of a shorter prefix.
+    /// The same for two columns and each of the later runs, after the columns for which the sums
+    /// are those of a shorter prefix.
     #[inline(always)]
-    pub fn beside_two<L: Lanes<I = I>, E>(
+    pub fn beside_two<L: Lanes<I = I>>(
         &mut self,
         lanes: L,
         (known, shorter): (Range<usize>, impl Fn(usize) -> Row),
         rows: &Rows<I>,
         [f, g]: [Visit; 2],
         later: &[Run],
-        mut then: impl FnMut(usize, Last<I>) -> Result<(), E>,
-    ) -> Result<(), E> {
+        mut then: impl Then<I>,
+    ) -> Result<(), Stop> {
         let Running { stride, n, each, last, second, third, added, few } = self;
         let picked = rows.added(g);
         let copies = picked.a.len() > MANY_WORDS;
@@ -169,7 +179,7 @@ impl<I: LaneInt> Running<I> {
             } else {
                 Last::Known(shorter(k))
             };
-            then(k, sums)?;
+            then.take(k, sums)?;
         }
         Ok(())
     }
