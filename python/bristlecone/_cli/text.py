@@ -54,7 +54,8 @@ def _proof(found: Certificate) -> list[tuple[str, str]]:
         objective, *_ = found.numbers
         lines = [objective, ("status", found.sentence), ("seconds", f"{found.seconds:.3g}")]
     if found.groups is not None:
-        rows = [["by group", *(values for _, values in found.groups.lines)]]
+        compared = "RMST" if found.groups.confusion is None else "rates"
+        rows = [[f"{compared} by group", *(values for _, values in found.groups.lines)]]
         # The rates are above, or follow from these.
         rows += [row for row in found.groups.table if row[0].endswith(("positives", "negatives"))]
         names = [shown(name) for name, _ in found.groups.lines]
