@@ -101,7 +101,8 @@ class NearOptimalTrees(Sequence[Any]):
 
     def __repr__(self) -> str:
         whole = "all" if self.complete else "not all"
-        return f"NearOptimalTrees({len(self)} trees within {self.epsilon:g}, {whole})"
+        trees = "tree" if len(self) == 1 else "trees"
+        return f"NearOptimalTrees({len(self)} {trees} within {self.epsilon:g}, {whole})"
 
 
 def near_optimal_trees(
@@ -174,7 +175,7 @@ def near_optimal_trees(
     >>> tree = OptimalSurvivalTree(max_depth=2).fit(veterans.X, veterans.y)
     >>> near = near_optimal_trees(tree, veterans.X, veterans.y, epsilon=0.005)
     >>> near
-    NearOptimalTrees(1 trees within 0.005, all)
+    NearOptimalTrees(1 tree within 0.005, all)
     """
     check_real("epsilon", epsilon, 0.0)
     check_integer("limit", limit, 1)
