@@ -169,8 +169,8 @@ def test_folds_may_lack_a_cause(cause_weights):
     # The fold without the only event of a cause gives the tree with three declared causes.
     folds = [(np.delete(np.arange(len(y)), only), np.array([only, *range(20)]))]
     found = evaluate(tree, X, y, cv=folds, scoring="likelihood")["mean"].iloc[0]
-    reported = tree.set_params(n_causes=3).fit(X.drop(index=only), y.drop(index=only))
-    assert found == likelihood_scorer(reported, X.iloc[folds[0][1]], y.iloc[folds[0][1]])
+    again = tree.set_params(n_causes=3).fit(X.drop(index=only), y.drop(index=only))
+    assert found == likelihood_scorer(again, X.iloc[folds[0][1]], y.iloc[folds[0][1]])
     assert stability(tree.fit(X, y), X, y, n_resamples=10, random_state=0).n_resamples == 10
 
 

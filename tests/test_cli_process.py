@@ -140,7 +140,7 @@ def test_version_and_help_need_no_library(arguments):
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "show", "export", "datasets"])
-def test_help_has_examples_and_tells_of_every_option(capsys, command):
+def test_help_has_examples_and_describes_every_option(capsys, command):
     with pytest.raises(SystemExit):
         main([command, "--help"])
     text = capsys.readouterr().out
@@ -198,7 +198,7 @@ def test_every_parameter_of_an_estimator_is_an_option(name):
         assert {option.name for option in group.options} == of_encoder
 
 
-def test_progress_tells_the_share_done_and_the_time_left_where_they_are_known(capsys):
+def test_progress_reports_the_share_done_and_the_time_left_where_they_are_known(capsys):
     with progress_line(True) as show:
         show(SearchProgress(1.0, 0.5, 0.25, 10))
     assert capsys.readouterr().err == "\r1.0 s: objective 0.5, lower bound 0.25, gap 50%\n"

@@ -18,7 +18,7 @@ TIMES = [0.0, 0.2, 1.0, 3.0, 50.0]
 
 
 def study(n=150, seed=0, n_causes=2, entry=False):
-    """Rows with tied times and binary features, each of which affects the hazard of one cause."""
+    """Rows with tied times and binary features; each affects the hazard of one cause."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.integers(0, 2, (n, 4)), columns=list("abcd"))
     rates = np.exp(np.stack([1.5 * X.iloc[:, k] for k in range(n_causes)]) - 1)
@@ -230,7 +230,7 @@ def test_wrong_numbers_of_causes_are_named():
             tree.predict(X, cause=wrong)
 
 
-def test_two_columns_of_integers_are_reported_apart_by_name():
+def test_two_columns_of_integers_are_distinguished_by_name():
     X, y = study()
     whole = y.assign(time=(20 * y["time"]).astype(int))
     records = whole.to_records(index=False)

@@ -150,10 +150,10 @@ def test_fit_warns_before_a_search_without_an_end():
             raise StopIteration
 
     model = OptimalSurvivalTree(max_depth=9)
-    reported = pytest.warns(
+    forecast = pytest.warns(
         SearchCostWarning, match="is forecast to take .*; to make it smaller, use max_depth="
     )
-    with reported as caught, pytest.raises(StopIteration):
+    with forecast as caught, pytest.raises(StopIteration):
         model.fit(GBSG2.X, GBSG2.y, callback=stop)
     assert [warning.filename for warning in caught] == [__file__]
     with warnings.catch_warnings():

@@ -51,7 +51,7 @@ def cuts(encoder, column):
 
 
 def planted(n=500, seed=0, at=37.3):
-    """Columns of which only "dose" matters: the hazard changes at a threshold."""
+    """Columns. Only "dose" matters: the hazard changes at one of its thresholds."""
     rng = np.random.default_rng(seed)
     columns = {name: rng.uniform(0, 100, n) for name in ("age", "dose", "size")}
     X = pd.DataFrame(columns).round(1)

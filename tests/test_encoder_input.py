@@ -90,7 +90,7 @@ def test_levels_that_read_alike_have_distinct_names():
     ]
 
 
-def test_names_that_clash_across_columns_are_reported_apart():
+def test_names_that_clash_across_columns_are_made_distinct():
     X = pd.DataFrame({"a": ["b", "c", "c", "d"], "a = b": [0, 1, 0, 1]})
     assert fitted_names(X) == ["a = 'b'", "a = c", "a = d", "a = b"]
     X = pd.DataFrame({"x": [1, 2, 2, 2], "x <= 1.5": [0, 1, 0, 1]})

@@ -206,7 +206,7 @@ def outcome(X, seed=1):
     ids=lambda tree: type(tree).__name__,
 )
 @pytest.mark.parametrize("verbose", [0, 1])
-def test_one_line_of_the_log_tells_of_missing_values(tree, verbose, caplog):
+def test_one_line_of_the_log_reports_missing_values(tree, verbose, caplog):
     X = gaps()
     with caplog.at_level(logging.DEBUG, logger="bristlecone"):
         tree.set_params(verbose=verbose).fit(X, outcome(X))

@@ -27,7 +27,7 @@ def with_entry(y, entry):
 
 
 def late_sample(n=60, seed=0):
-    """Rows as in ``sample``, most of which enter after time 0."""
+    """Rows as in ``sample``; most enter after time 0."""
     X, y = sample(n, seed)
     y = y[kept := y["months"] > 0]
     share = np.random.default_rng(seed).uniform(-0.3, 0.9, size=len(y)).clip(0)

@@ -492,8 +492,8 @@ def write_for_r(model, X, folder, **options):
 
 def read_from_r(folder):
     found = {}
-    for reported in (folder / "found").read_text(encoding="utf-8").split("\2")[:-1]:
-        name, kind, *values = reported.split("\1")
+    for line in (folder / "found").read_text(encoding="utf-8").split("\2")[:-1]:
+        name, kind, *values = line.split("\1")
         read = {"integer": int, "numeric": float.fromhex, "logical": "TRUE".__eq__}.get(kind, str)
         found[name.removesuffix("_")] = [read(value) for value in values]
     return found

@@ -35,8 +35,8 @@ def _checked(model, seen):
 
 def _fit(model, X, y, **data):
     seen = []
-    reported = lambda p: seen.append((p.seconds, p.objective, p.lower_bound))  # noqa: E731
-    return _checked(model.fit(X, y, callback=reported, **data), seen)
+    record = lambda p: seen.append((p.seconds, p.objective, p.lower_bound))  # noqa: E731
+    return _checked(model.fit(X, y, callback=record, **data), seen)
 
 
 def _rewards(seed, n=40):

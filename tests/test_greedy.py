@@ -191,7 +191,7 @@ def test_thresholds_are_midway_between_neighbours_in_the_node(criterion):
             assert tree.threshold[node] in (values[:-1] + values[1:]) / 2
 
 
-def test_neighbouring_floats_and_extreme_values_are_reported_apart():
+def test_neighbouring_floats_and_extreme_values_are_separated():
     event, time = np.ones(4, dtype=bool), np.array([1.0, 2.0, 8.0, 9.0])
     huge = np.finfo(float).max
     for low, high in ((1.0, np.nextafter(1.0, 2.0)), (-0.0, 5e-324), (-huge, huge)):

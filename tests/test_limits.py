@@ -139,12 +139,12 @@ def shown(capsys, monkeypatch):
     fit = OptimalSurvivalTree.fit
 
     def fit_shown(seconds, *options):
-        def reported(self, X, y, *arguments, callback=None, **extra):
+        def slow_fit(self, X, y, *arguments, callback=None, **extra):
             for now in seconds if callback else ():
                 callback(SearchProgress(now, 0.6, 0.45, 7))
             return fit(self, X, y, *arguments, callback=callback, **extra)
 
-        monkeypatch.setattr(OptimalSurvivalTree, "fit", reported)
+        monkeypatch.setattr(OptimalSurvivalTree, "fit", slow_fit)
         cli.main(["fit", "gbsg2", *options])
         return capsys.readouterr().err
 

@@ -28,7 +28,7 @@ def test_d_calibration_shares_out_censored_rows(seed):
     assert result.statistic == pytest.approx(((bins - 8) ** 2 / 8).sum(), abs=1e-12)
 
 
-def test_d_calibration_tells_the_true_model_from_a_wrong_one():
+def test_d_calibration_separates_the_true_model_from_a_wrong_one():
     rng = np.random.default_rng(0)
     n = 1000
     rate = rng.uniform(0.5, 2, n)

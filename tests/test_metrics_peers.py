@@ -37,7 +37,7 @@ def outcome(request):
 
 @pytest.fixture
 def split(outcome):
-    """Training rows, including the longest time, and test rows, the last of which is censored."""
+    """Training rows, including the longest time, and test rows; the last test row is censored."""
     event, time = (outcome[name] for name in outcome.dtype.names)
     order = np.lexsort((event, -time))
     return outcome[order[::2]], outcome[order[1::2]]

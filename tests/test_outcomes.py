@@ -217,7 +217,7 @@ def test_outcomes_that_are_none_are_named(name):
 
 
 @pytest.mark.parametrize("name", [*OF_COLUMNS, *OF_SAMPLES])
-def test_predictions_whose_index_tells_another_order_are_refused(name):
+def test_predictions_whose_index_has_another_order_are_refused(name):
     (label,) = (label for label in BY_ROW if label in given(name))
     values = given(name)[label]
     kind = pd.Series if values.ndim == 1 else pd.DataFrame
@@ -271,7 +271,7 @@ def test_outcome_names_what_is_wrong(arguments, message):
         outcome(*arguments)
 
 
-def test_a_triple_is_reported_of_outcome():
+def test_the_error_about_a_triple_names_outcome():
     with pytest.raises(ValueError, match=r"y is a tuple of three.*bristlecone.outcome\(event, "):
         OptimalSurvivalTree().fit(X, (EVENT, TIME, TIME / 2))
 

@@ -178,9 +178,9 @@ def test_brier_scores_are_those_of_the_metrics_beside_kaplan_meier(fitted):
     for line, survival in zip(ax.lines, estimates, strict=True):
         scores = metrics.brier_score(train, test, survival, times)[1]
         assert_allclose(line.get_ydata(), scores, rtol=1e-12)
-    for reported, survival in zip(legend(ax), estimates, strict=True):
+    for label, survival in zip(legend(ax), estimates, strict=True):
         integrated = metrics.integrated_brier_score(train, test, survival, times)
-        assert f"(integrated {integrated:.3f})" in reported
+        assert f"(integrated {integrated:.3f})" in label
     assert legend(ax)[0].startswith("Kaplan–Meier") and "soft" in legend(ax)[2]
 
 

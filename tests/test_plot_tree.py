@@ -1,4 +1,4 @@
-"""The picture of a tree: its texts and curves, none of which overlap."""
+"""The picture of a tree: its texts and curves, which do not overlap."""
 
 from dataclasses import replace
 

@@ -29,7 +29,7 @@ every = pytest.mark.parametrize("name", EVERY)
 
 
 def halves(name):
-    """A tree of the first rows, and the other rows, some of which are in every large leaf."""
+    """A tree of the first rows, and the other rows; every large leaf has some of them."""
     subject = EVERY[name]
     study = subject.study(n=160)
     first, other = study.take(np.arange(80)), study.take(np.arange(80, 160))
@@ -183,7 +183,7 @@ def test_trees_without_yes_no_questions_or_with_tasks_of_code_have_none():
         ("structure_objective", "low", "structure_objective is not a number"),
     ],
 )
-def test_a_file_that_tells_no_structure_is_refused(fact, value, reported):
+def test_a_file_without_a_valid_structure_is_refused(fact, value, reported):
     tree, first, _ = halves("OptimalTreeRegressor")
     text = dumps(tree.reestimate(first.X, first.y))
     with pytest.raises(ModelFormatError, match=reported):

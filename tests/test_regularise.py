@@ -198,7 +198,7 @@ def cause_of_death(n=400):
 
 
 @pytest.mark.parametrize("Tree", TREES)
-def test_rows_without_events_that_one_question_tells_apart_may_be_a_leaf(Tree):
+def test_rows_without_events_that_one_question_separates_may_be_a_leaf(Tree):
     X, y = cause_of_death()
     n_free = int((~y[0]).sum())
     with pytest.warns(EventFreeWarning, match=f"'cause = none' holds for {n_free} rows without ev"):
@@ -219,8 +219,8 @@ def test_a_minimum_of_ones_own_is_kept(Tree):
 @pytest.mark.parametrize("tree", TREES)
 def test_the_defaults_are_five_events_and_ten_pseudo_events(tree):
     gbsg2 = datasets.load("gbsg2")
-    reported = {"min_events_leaf": 5, "prior": 10, "shrinkage": 0}
-    model, same = (tree(**given).fit(gbsg2.X, gbsg2.y) for given in ({}, reported))
+    defaults = {"min_events_leaf": 5, "prior": 10, "shrinkage": 0}
+    model, same = (tree(**given).fit(gbsg2.X, gbsg2.y) for given in ({}, defaults))
     assert (model.min_events_leaf_, model.prior_, model.shrinkage_) == (5, 10.0, 0.0)
     assert model.objective_value_ == same.objective_value_
     assert np.array_equal(model.apply(gbsg2.X), same.apply(gbsg2.X))
@@ -230,10 +230,10 @@ def test_the_defaults_are_five_events_and_ten_pseudo_events(tree):
 
 
 def test_the_defaults_by_brier_score_are_five_events_and_twenty_pseudo_rows(data):
-    reported = {"min_events_leaf": 5, "prior": 0, "shrinkage": 20}
+    defaults = {"min_events_leaf": 5, "prior": 0, "shrinkage": 20}
     model, same, papers = (
         OptimalSurvivalTree(objective="brier", **given).fit(*data)
-        for given in ({}, reported, PAPERS)
+        for given in ({}, defaults, PAPERS)
     )
     assert (model.min_events_leaf_, model.prior_, model.shrinkage_) == (5, 0.0, 20.0)
     assert model.objective_value_ == same.objective_value_ > papers.objective_value_

@@ -75,7 +75,7 @@ FEATURES = ["age", "dose", "stage", "flag", "same", "grade", "constant"]
 
 
 def cut(table, seed, columns):
-    """A table in random pieces, some of which may be empty, in any order."""
+    """A table in random pieces, in any order; a piece may be empty."""
     rng = np.random.default_rng(seed)
     ends = np.sort(rng.integers(0, len(table) + 1, 5))
     bounds = zip([0, *ends], [*ends, len(table)], strict=True)

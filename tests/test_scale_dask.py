@@ -1,4 +1,4 @@
-"""Partitions on a Dask cluster with two worker processes, one of which is killed."""
+"""Partitions on a Dask cluster with two worker processes; one is killed."""
 
 import os
 import signal

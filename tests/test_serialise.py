@@ -113,7 +113,7 @@ ALIKE = {
     ids=["soft", "optimal"],
 )
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.FitConvergenceWarning")
-def test_features_whose_names_read_alike_are_reported_apart_in_files(kind, case, tmp_path):
+def test_features_whose_names_read_alike_are_distinguished_in_files(kind, case, tmp_path):
     columns = {n: pd.Series((v * 60)[:60], dtype=object) for n, v in ALIKE[case].items()}
     rng = np.random.default_rng(0)
     X = pd.DataFrame(columns).iloc[rng.permutation(60)].reset_index(drop=True)

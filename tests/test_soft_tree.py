@@ -115,7 +115,7 @@ def test_risk_is_the_summed_hazard_and_scores():
         model.score(X, y[:-1])
 
 
-def test_leaf_table_tells_size_events_and_median_of_every_leaf():
+def test_leaf_table_has_size_events_and_median_of_every_leaf():
     X, y = sample()
     weight = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
     model = make(split_l2=0.0).fit(X, y, sample_weight=weight)

@@ -209,7 +209,7 @@ def test_no_other_tree_is_below_a_taught_optimum(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_stability_tells_of_the_real_outcomes(name):
+def test_stability_reports_on_the_real_outcomes(name):
     tree, y, rows = fitted(name)
     found = stability(tree, X, y, n_resamples=5, random_state=0, **rows)
     assert found.n_resamples == 5

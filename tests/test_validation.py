@@ -235,7 +235,7 @@ def test_masked_values_are_refused_by_name(check, name):
         check(np.ma.array(TIME + 1, mask=MASK))
 
 
-def test_an_index_that_tells_another_order_is_refused():
+def test_an_index_in_another_order_is_refused():
     X = pd.DataFrame({"a": [1, 2, 3, 4]}, index=[3, 1, 0, 2])
     y = pd.DataFrame(columns())
     for other in (y, (y["event"], y["time"]), y.sort_index(ascending=False)):

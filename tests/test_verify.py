@@ -65,7 +65,7 @@ def test_every_estimator_verifies(name):
     assert found["lower bound"].result == proven
 
 
-def test_the_table_tells_every_check(study, tree):
+def test_the_table_lists_every_check(study, tree):
     found = verify(tree, *study)
     lines = str(found).splitlines()
     assert lines[0] == "OptimalSurvivalTree, 4 leaves, 686 rows"

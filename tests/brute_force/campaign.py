@@ -49,7 +49,7 @@ def drawn(problem):
     estimator = problem.estimator.__name__
     yield f"estimator {estimator}"
     for name, value in problem.parameters.items():
-        yield f"{name}={reported(value)}"
+        yield f"{name}={described(value)}"
     for name, value in problem.fit.items():
         if value is not None and name not in ("y",):
             yield f"fit({name}=)"
@@ -62,7 +62,7 @@ def drawn(problem):
         yield "rows of weight zero"
 
 
-def reported(value):
+def described(value):
     """A value, or its kind."""
     if value is None or isinstance(value, (str, bool)):
         return repr(value)

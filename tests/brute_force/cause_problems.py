@@ -91,7 +91,7 @@ def causes(rng):
         return total(losses[k].cost(inside) for k in np.flatnonzero(occurs))
 
     def predictions(model):
-        """Predictions in every leaf, true values, and the terms of which both are differences."""
+        """Predictions in every leaf, true values, and terms; both are differences of terms."""
         times, near_one = np.unique(t), 1e-6
         pairs = [(model.shrinkage_, amount, near_one), (model.prior_, pseudo, near_one)]
         for path in shrunk_plainly.paths(model, X[kept]):

@@ -72,8 +72,8 @@ def fitted(problem, model=None, **more):
 
 def writer(points):
     """A callback that records the reports of a search."""
-    return lambda reported: points.append(
-        (reported.seconds, reported.objective, reported.lower_bound)
+    return lambda progress: points.append(
+        (progress.seconds, progress.objective, progress.lower_bound)
     )
 
 

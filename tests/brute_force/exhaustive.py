@@ -216,7 +216,7 @@ class Likelihood:
         return 0 if abs(value) <= NOTHING * size else units(value)
 
     def terms(self, rows):
-        """Sizes of the terms, one of which is θ times the hazard, which equals the events."""
+        """Sizes of the terms. One is θ times the hazard, which equals the events."""
         return units(sum(map(abs, self.parts(rows)), self.sums(rows)[0]))
 
 

@@ -25,7 +25,7 @@ from bristlecone.exceptions import BristleconeWarning
 from bristlecone.trust import alternatives, near_optimal_trees
 
 
-def is_reported_of(problem):
+def lists_trees(problem):
     """Whether the engine can list other trees."""
     priced = problem.parameters.get("feature_costs") is not None
     own = problem.estimator is OptimalTree
@@ -49,7 +49,7 @@ def an_alternative_is_the_best_tree_with_another_question(problem, rng):
     model = fitted(problem)
     if model.status_ == "infeasible":
         return
-    if not is_reported_of(problem):
+    if not lists_trees(problem):
         # Without groups, a fair tree is an ordinary classification tree.
         if model.certificate_.groups is not None or not isinstance(problem, Chosen):
             refused(model, problem)
@@ -152,7 +152,7 @@ def tie_size(problem, model):
 
 
 def near_optimal_trees_are_all_and_near(problem, rng):
-    if not is_reported_of(problem) or not is_small(problem):
+    if not lists_trees(problem) or not is_small(problem):
         return
     problem = problem.without_reference()
     model = fitted(problem)

@@ -153,7 +153,7 @@ def own_task(rng):
         events = rng.integers(0, 3, n) * exposure if rng.random() < 0.2 else rng.integers(0, 3, n)
         y, task = np.column_stack([events, exposure]), PoissonDeviance()
         w, e, t = (decimals(values) for values in (weight, *y[kept].T))
-        # The task sums doubles, each of which is a rounded share of the logarithm.
+        # The task sums doubles; each is a rounded share of the logarithm.
         logarithm = np.array([a * (a / b).ln() if a else a for a, b in zip(e, t, strict=True)])
 
         def parts(rows):

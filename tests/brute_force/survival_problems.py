@@ -145,7 +145,7 @@ def survival(rng, objective=None):
         return survival, np.cumsum(falls)
 
     def predictions(model):
-        """Predictions in every leaf, the true values, and the terms of which both are differences.
+        """Predictions in every leaf, true values, and terms; both are differences of terms.
 
         Survival is stored as doubles near 1, and a small hazard is a difference of them.
         """

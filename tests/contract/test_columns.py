@@ -95,9 +95,9 @@ def test_arrays_have_as_many_columns_as_in_the_fit(subject):
     values = study.X.to_numpy()
     model = study.of(values).fit(subject.make())
     for wrong in (values[:, :3], np.hstack([values, values])):
-        reported = f"X has {wrong.shape[1]} features, but .* is expecting 4 features"
+        message = f"X has {wrong.shape[1]} features, but .* is expecting 4 features"
         for name, options in subject.predictions:
-            with pytest.raises(ValueError, match=reported):
+            with pytest.raises(ValueError, match=message):
                 getattr(model, name)(wrong, **options)
     for wrong in (values[0], values[None], values[0].tolist()):
         with pytest.raises((ValueError, TypeError), match=r"2D array|expected a DataFrame"):

@@ -42,7 +42,7 @@ def folds_of(subject, study, weight=None, **parameters):
         yield study.take(train).fit(subject.make(**parameters), **options), study.take(test), test
 
 
-def test_fitted_and_unfitted_are_reported_apart(subject):
+def test_fitted_and_unfitted_are_distinguished(subject):
     model, study = subject.fitted()
     check_is_fitted(model)
     with pytest.raises(NotFittedError):

@@ -120,13 +120,13 @@ def model_files(rng):
         model = loads(changed)
     except ModelFormatError as error:
         assert str(error)
-        reported = "refused"
+        result = "refused"
     else:
         predicts(model, rows)
-        reported = "loaded"
+        result = "loaded"
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < MOST_MEMORY, f"{grown} kB for a file of {len(changed)}"
-    return reported
+    return result
 
 
 def predicts(model, rows):

@@ -165,8 +165,8 @@ examples:
 
 
 def _help(option: Parameter) -> str:
-    """Help of an option, with its default where the text names none."""
-    if "default" in option.help or "required" in option.help:
+    """Help of an option; its default is added unless the text has one or it is required."""
+    if "(default: " in option.help or option.help.endswith("; required"):
         return option.help
     return f"{option.help} (default: {str(option.default).lower()})"
 

@@ -117,7 +117,7 @@ fn measures_of_balanced_classes_are_proven() {
     }
 }
 
-/// Weights, some of which are far smaller or larger than the others.
+/// Weights; some are far smaller or larger than the others.
 fn wide(case: &Case, random: &mut Random) -> Case {
     let mut case = case.clone();
     let any = random.chance(0.5);

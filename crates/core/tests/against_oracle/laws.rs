@@ -31,7 +31,7 @@ impl Visitor for Laws<'_> {
         let resolution = task.resolution(allowed);
         let random = &mut Random::new(rows.len() as u64);
         for _ in 0..5 {
-            // Three parts of the rows, some of which may be empty.
+            // Three parts of the rows; a part may be empty.
             let part: Vec<usize> = rows.iter().map(|_| random.below(3)).collect();
             let of_part = |k: usize| -> Vec<usize> {
                 rows.iter().copied().filter(|&i| part[i] == k).collect()

@@ -31,7 +31,7 @@ pub type Components = [Real; 4];
 pub enum Loss<'a> {
     /// The sum over the leaves; infinite for rows that may not be a leaf.
     Number(Mean<'a>),
-    /// A function of sums over the leaves, each of which has one of several labels.
+    /// A function of sums over the leaves, where each leaf has one of several labels.
     Vector {
         /// Components of a leaf for every label.
         of_label: OfLabel<'a>,

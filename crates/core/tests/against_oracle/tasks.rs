@@ -457,7 +457,7 @@ pub fn causes(instance: &Instance, question: &Question) -> Vec<(Sample, f64)> {
     (1..).zip(importance).filter(|pair| pair.1 > 0.0).map(of_cause).collect()
 }
 
-/// Counts, some of which are fractions.
+/// Counts; some are fractions.
 pub fn counts(instance: &Instance) -> Vec<f64> {
     let share = |t: &f64| if (t.to_bits() >> 40) % 5 == 4 { 0.25 } else { 1.0 };
     instance.labels.iter().zip(&instance.sample.time).map(|(&k, t)| k as f64 * share(t)).collect()

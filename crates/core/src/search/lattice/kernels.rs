@@ -403,10 +403,8 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const COUNTS: b
     }
     macro_rules! prefix {
         ($view:expr, $last:expr) => {{
-            let (view, last) = (&*$view, if COUNTS { $last } else { Last::Counted(&[], 0) });
-            if view.prefix.first() < n {
-                kernel.prefix::<M, P, COUNTS>(lanes, view, last)?;
-            }
+            let last = if COUNTS { $last } else { Last::Counted(&[], 0) };
+            evaluate::<L, K, M, P, COUNTS>(lanes, &mut kernel, $view, last, n)?;
         }};
     }
     macro_rules! extended {
@@ -459,9 +457,9 @@ fn sweep<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const COUNTS: b
                         }
                     ),
                     (4, false) => {
+                        let mut then = extended!(2, two, three);
                         for k in g + 1..n {
-                            sums.extend::<L, 2>(lanes, two, k, three);
-                            prefix!(three, Last::Counted(&[], 0));
+                            then.take(k, Last::Counted(&[], 0))?;
                         }
                     }
                     (4, true) => {
@@ -535,11 +533,23 @@ impl<L: Lanes, K: Kernel<L>, const SIZE: usize, const M: usize, const P: usize, 
     fn take(&mut self, column: usize, last: Last<L::I>) -> Result<(), Stop> {
         let Extended { lanes, sums, shorter, view, kernel } = self;
         sums.extend::<L, SIZE>(*lanes, shorter, column, view);
-        if view.prefix.first() < sums.geometry.n {
-            kernel.prefix::<M, P, COUNTS>(*lanes, view, last)?;
-        }
-        Ok(())
+        evaluate::<L, K, M, P, COUNTS>(*lanes, kernel, view, last, sums.geometry.n)
     }
+}
+
+/// Passes a prefix to the kernel if a column follows it.
+#[inline(always)]
+fn evaluate<L: Lanes, K: Kernel<L>, const M: usize, const P: usize, const COUNTS: bool>(
+    lanes: L,
+    kernel: &mut K,
+    view: &View<L::I>,
+    last: Last<L::I>,
+    n_columns: usize,
+) -> Result<(), Stop> {
+    if view.prefix.first() < n_columns {
+        kernel.prefix::<M, P, COUNTS>(lanes, view, last)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
