@@ -52,11 +52,9 @@ impl Fixed {
         let (mut moved, mut moved_share) = (0.0, 0.0_f64);
         let rounded = |(at, v): (usize, f64)| {
             // Scaling by a power of two is exact, and so is the difference to the nearest integer.
-            // `round` may be a library call where the conversion is one instruction.
             let exact = v * scale;
-            let below = exact as i64;
-            let over = exact - below as f64;
-            let (near, off) = if over >= 0.5 { (below + 1, 1.0 - over) } else { (below, over) };
+            let near = nearest(exact);
+            let off = (exact - near as f64).abs();
             if off > 0.0 {
                 moved += count(at) * off;
                 moved_share = moved_share.max(off / exact);
@@ -153,9 +151,31 @@ pub fn power_of_two(exponent: i32) -> f64 {
     }
 }
 
+/// The nearest integer, away from zero at halves; the largest integers beyond the range of i64.
+///
+/// `f64::round` is a library call where the instruction set has no rounding; the conversion is one
+/// instruction everywhere.
+#[inline]
+pub fn nearest(value: f64) -> i64 {
+    let whole = value as i64;
+    // Exact: a number with a fraction is small enough for its whole part to have no rounding.
+    let over = value - whole as f64;
+    whole.saturating_add(i64::from(over >= 0.5) - i64::from(over <= -0.5))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nearest_equals_rounding() {
+        let halves = (-40..40).map(|i| f64::from(i) / 4.0);
+        let edges = [0.5 - f64::EPSILON / 4.0, 2f64.powi(52) - 0.5, 2f64.powi(53) + 2.0, 1e300];
+        let others = [f64::INFINITY, f64::NAN, f64::MIN_POSITIVE];
+        for value in halves.chain(edges).chain(edges.map(|v| -v)).chain(others) {
+            assert_eq!(nearest(value), value.round() as i64, "{value}");
+        }
+    }
 
     #[test]
     fn integers_stay_and_reals_use_the_range() {

@@ -3,7 +3,7 @@
 //! Both are sums over the classes of a term that depends on the weight of the class and of the
 //! leaf, so the channels are the weight of the leaf and of all classes except the first.
 
-use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
+use super::fixed::{Fixed, nearest, power_of_two, times_power, unit_exponent};
 use super::weights::Counts;
 use super::{
     FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
@@ -231,8 +231,7 @@ impl ScalarTask for Impurity {
         classes[0] = (sums[0] - sums[1..].iter().sum::<i64>()) as f64;
         classes.iter_mut().zip(sums).skip(1).for_each(|(class, &w)| *class = w as f64);
         let loss = self.source.kind.loss(&classes[..sums.len()]);
-        let cost = (loss / self.weight_scale * self.scale).round();
-        cost.min(MOST as f64) as i64
+        nearest(loss / self.weight_scale * self.scale).min(MOST)
     }
 
     /// The minimum, over the probabilities of the classes, of a score that is linear in their

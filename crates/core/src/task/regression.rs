@@ -3,7 +3,7 @@
 //! Σ w(y − ȳ)² = Σ w(y − c)² − S²/W with W = Σ w and S = Σ w(y − c). The first term is the same for
 //! every tree, so a leaf costs −S²/W. See docs/maths/regression.md.
 
-use super::fixed::{Fixed, power_of_two, times_power, unit_exponent};
+use super::fixed::{Fixed, nearest, power_of_two, times_power, unit_exponent};
 use super::wide::{Squares, Wide};
 use super::{
     FreeQuestions, LaneError, LaneTask, Placed, Questions, ScalarTask, Statistics, Superadditive,
@@ -174,7 +174,7 @@ impl ScalarTask for Regression {
         }
         let (weight, target) =
             (sums[0] as f64 / self.weight_scale, sums[1] as f64 / self.target_scale);
-        -(target * target / weight * self.scale).round() as i64
+        -nearest(target * target / weight * self.scale)
     }
 
     fn concave_cost(&self, sums: &[i64]) -> Option<f64> {

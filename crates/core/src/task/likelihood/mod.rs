@@ -14,7 +14,7 @@ mod lanes;
 
 pub use lanes::{CORNER_OPERATIONS, Constants, operations};
 
-use super::fixed::{Fixed, power_of_two};
+use super::fixed::{Fixed, nearest, power_of_two};
 use super::weights::Counts;
 use super::{
     FreeQuestions, Placed, Questions, ScalarTask, Statistics, Superadditive, Ties, Weights,
@@ -412,7 +412,7 @@ impl Likelihood {
         let (events, hazard) =
             (sums[0] as f64 / self.events_scale, sums[1] as f64 / self.hazard_scale);
         let cost = under_prior(events, hazard, self.prior) + events * self.baseline();
-        (cost * self.scale).round() as i64
+        nearest(cost * self.scale)
     }
 }
 
@@ -500,7 +500,7 @@ impl Superadditive for Likelihood {
             return 0;
         }
         let ratio = (hazard / events) * (self.total[0] as f64 / self.total[1] as f64);
-        (events / self.events_scale * ratio.ln() * self.scale).round() as i64
+        nearest(events / self.events_scale * ratio.ln() * self.scale)
     }
 
     fn rank(&self, sums: &[i64]) -> Option<f64> {
