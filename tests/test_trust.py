@@ -19,7 +19,8 @@ from bristlecone import (
     PolicyTree,
 )
 from bristlecone.exceptions import SearchLimitWarning
-from bristlecone.trust import alternatives, near_optimal_trees, stability
+from bristlecone.report import html_report
+from bristlecone.trust import alternatives, near_optimal_trees, stability, verify
 
 
 def binary(seed=0, n=40, p=5):
@@ -129,6 +130,22 @@ def test_near_optimal_trees_are_all_there_are(case, epsilon):
         penalty = parameters.get("leaf_penalty", 0.0) * one.n_leaves_
         assert one.objective_value_ == pytest.approx(own + penalty, abs=1e-9)
         assert one.lower_bound_ <= tree.objective_value_ + 1e-9
+
+
+def test_only_trees_at_the_optimum_say_that_they_are_optimal():
+    X, y = sample()
+    tree = OptimalSurvivalTree(max_depth=2).fit(X, y)
+    near = near_optimal_trees(tree, X, y, epsilon=0.01)
+    worse = [one for one in near if one.gap_ > 1e-9]
+    assert {one.status_ for one in worse} == {"near_optimal"}
+    assert {one.status_ for one in near if one not in worse} == {"optimal"}
+    one = worse[0]
+    assert one.lower_bound_ == tree.lower_bound_
+    assert f"gap {one.gap_:.3g} (" in one.describe()
+    assert one.certificate_.sentence.startswith("nearly optimal among trees over these")
+    assert OptimalSurvivalTree.from_json(one.to_json()).status_ == "near_optimal"
+    assert verify(one, X, y).ok
+    assert "Nearly optimal among trees" in html_report(one)
 
 
 def test_of_too_many_trees_those_of_few_leaves_are_kept():

@@ -271,6 +271,7 @@ class CertificateRecord(Record, frozen=True):
     aim: str
     status: Literal[
         "optimal",
+        "near_optimal",
         "reference_optimal",
         "time_limit",
         "memory_limit",

@@ -21,6 +21,7 @@ from bristlecone.exceptions import InvalidParameterError, SearchLimitWarning
 # leaves were estimated from other rows than their splits; nothing is proven about these.
 STATUSES = (
     "optimal",
+    "near_optimal",
     "reference_optimal",
     "time_limit",
     "memory_limit",
@@ -187,7 +188,8 @@ class Certificate:
     aim : str
         The objective in words, with its source.
     status : str
-        "optimal": optimal among trees over the ``binary_features``. "reference_optimal": the search
+        "optimal": optimal among trees over the ``binary_features``. "near_optimal": nearly as
+        good as the optimal tree, whose objective is the bound. "reference_optimal": the search
         ended, but skipped trees that would have to be better than a reference model. "time_limit",
         "memory_limit", "interrupted": the search stopped early. "infeasible": no tree satisfies the
         constraints. "grown", "trained": the tree was not found by search. "reestimated": the leaves
@@ -273,7 +275,7 @@ class Certificate:
     @property
     def is_proved(self) -> bool:
         """Whether the search ran to its end."""
-        return self.status in ("optimal", "reference_optimal", "infeasible")
+        return self.status in ("optimal", "near_optimal", "reference_optimal", "infeasible")
 
     @property
     def gap(self) -> float:
@@ -353,6 +355,8 @@ class Certificate:
             over += f", for {self.teacher.outcomes}"
         if self.status == "optimal":
             return over
+        if self.status == "near_optimal":
+            return f"nearly {over}: the objective exceeds that of the optimal tree by {self.gap:.3g}"
         if self.status == "reference_optimal":
             return f"best with respect to the reference model, not proven {over}"
         return f"{self.status}: the best tree found, not proven {over}"

@@ -19,6 +19,7 @@ from bristlecone.report._charts import Area
 
 _SHORT = {
     "optimal": "optimal",
+    "near_optimal": "nearly optimal",
     "reference_optimal": "best with respect to the reference model",
     "time_limit": "stopped at the time limit",
     "memory_limit": "stopped at the memory limit",

@@ -101,6 +101,8 @@ def headline(found: Certificate) -> str:
         over += f", for {found.teacher.outcomes}"
     if found.status == "optimal":
         return f"Optimal {over}."
+    if found.status == "near_optimal":
+        return f"N{found.sentence[1:]}."
     if found.status == "reference_optimal":
         return f"Best with respect to the reference model; not proven optimal {over}."
     if found.status in _STOPPED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -139,6 +140,8 @@ def near_optimal_trees(
     NearOptimalTrees
         Fitted trees with the parameters of the fit, those with the fewest leaves first. If several
         binary features divide the training rows of a node in the same way, only the first is used.
+        The ``status_`` of trees that are not optimal is "near_optimal", and their ``lower_bound_``
+        is the optimum.
 
     Raises
     ------
@@ -194,6 +197,9 @@ def near_optimal_trees(
     for one in trees:
         which = f"a tree of {one.n_leaves_} leaves that the search found"
         assert_not_below(tree, one.objective_value_, off, which)
+        proof = one.certificate_
+        if proof.status == "optimal" and proof.gap > off:
+            one.certificate_ = replace(proof, status="near_optimal")
     least = min(one.objective_value_ for one in trees)
     if complete and least > tree.objective_value_ + off:
         raise CertificateError(
