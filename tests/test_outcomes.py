@@ -402,3 +402,41 @@ def test_dates_without_a_beginning_ask_for_it(capsys, tmp_path, monkeypatch):
         assert "name the column of the start dates with --entry" in refused(
             capsys, tmp_path, "fit", data
         )
+
+
+DURATIONS = {
+    "pandas": pd.to_timedelta(TIMES, unit="D"),
+    "numpy, hours": (24 * TIMES).astype("m8[h]"),
+    "objects": [timedelta(days) for days in TIMES],
+    "polars": pl.Series([timedelta(days) for days in TIMES]),
+}
+
+
+@pytest.mark.parametrize("form", DURATIONS)
+def test_durations_in_times_are_days(form):
+    times = DURATIONS[form]
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, Y)
+    for predict in (tree.predict_survival_function, tree.predict_cumulative_hazard_function):
+        np.testing.assert_array_equal(predict(X, times=times), predict(X, times=TIMES))
+    assert list(tree.leaf_table(times=times)) == list(tree.leaf_table(times=TIMES))
+    curve = curves.kaplan_meier(Y)
+    np.testing.assert_array_equal(curve(times), curve(TIMES))
+    at_risk = curves.numbers_at_risk(Y, times).tolist()
+    assert at_risk == curves.numbers_at_risk(Y, TIMES).tolist()
+    of_days = metrics.brier_score(Y, Y, SURVIVAL, TIMES)
+    np.testing.assert_array_equal(metrics.brier_score(Y, Y, SURVIVAL, times), of_days)
+    on_grid = brier_losses(Y, SURVIVAL, times=TIMES, time_grid=TIMES)
+    found = brier_losses(Y, SURVIVAL, times=times, time_grid=times)
+    np.testing.assert_array_equal(found, on_grid)
+
+
+def test_dates_are_no_times_of_predictions():
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, Y)
+    with pytest.raises(ValueError, match=r"^times holds dates; expected numbers or durations$"):
+        tree.predict_survival_function(X, times=LAST[:3])
+    with pytest.raises(
+        ValueError, match=r"^times has dtype timedelta64\[M\], which is not a fixed"
+    ):
+        tree.predict_survival_function(X, times=np.array([1, 2], dtype="m8[M]"))
+    with pytest.raises(ValueError, match="^t holds dates"):
+        curves.kaplan_meier(Y)(LAST[0])

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from bristlecone._data.arrays import as_array, listed
+from bristlecone._data.days import in_days
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -58,12 +59,14 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 def check_times(times: ArrayLike, *, ascending: bool = False) -> NDArray[np.float64]:
     """Times as float64 (n_times,), finite and not negative; strictly ascending on request.
 
+    Durations become days, as in outcomes.
+
     Raises
     ------
     ValueError
         Otherwise, and when there is none where they are to ascend.
     """
-    array = np.asarray(as_array(times, "times"), dtype=np.float64)
+    array = np.asarray(in_days(as_array(times, "times"), "times"), dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"times has shape {array.shape}; expected one dimension")
     wrong = ~(np.isfinite(array) & (array >= 0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from numbers import Real
@@ -20,6 +19,7 @@ from bristlecone._data.arrays import (
     type_name,
     unmasked,
 )
+from bristlecone._data.days import DAY, as_dates, in_days
 from bristlecone._data.outcome_names import columns_of, role_of
 from bristlecone._data.rows import check_row_labels
 
@@ -40,7 +40,10 @@ _FORMS = (
 # Name of the field or column of delayed entry.
 _ENTRY = "entry"
 
-_DAY = np.timedelta64(1, "D")
+_ENTRY_DATE = (
+    ". A date also needs the date at which the time starts: pass a DataFrame with columns 'event', "
+    "'entry' and 'exit'"
+)
 
 # An event column with at most this many codes is assumed to contain competing risks.
 _MOST_CODES = 10
@@ -321,8 +324,10 @@ def _times(
     """Times and entries (or None) from arrays with their names in messages."""
     if entry is None:
         return _as_time(*time), None
-    values, label = _as_dates(*time)
-    start, start_label = _as_dates(*entry)
+    (values, label), (start, start_label) = time, entry
+    _check_one_dimensional(values, label)
+    _check_one_dimensional(start, start_label)
+    values, start = as_dates(values, label), as_dates(start, start_label)
     if len(values) != len(start):
         raise ValueError(f"{label} has {len(values)} rows but {start_label} has {len(start)}")
     if values.dtype.kind == start.dtype.kind == "M":
@@ -394,33 +399,11 @@ def _about_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
     return ""
 
 
-def _as_dates(values: NDArray[Any], label: str) -> tuple[NDArray[Any], str]:
-    """Objects as datetime64 or timedelta64 if all are dates or all are durations."""
-    if values.dtype == object and values.size:
-        items = values.tolist()
-        if all(isinstance(x, datetime.timedelta) for x in items):
-            values = np.array(items, dtype="timedelta64[us]")
-        elif all(isinstance(x, datetime.date) for x in items):
-            values = np.array([_without_zone(x) for x in items], dtype="datetime64[us]")
-    if values.dtype.kind in "mM":
-        _check_one_dimensional(values, label)
-        missing = np.isnat(values)
-        if missing.any():
-            raise ValueError(f"{label} is missing in row {int(np.argmax(missing))}")
-    return values, label
-
-
-def _without_zone(moment: datetime.date) -> datetime.date:
-    if isinstance(moment, datetime.datetime) and moment.tzinfo is not None:
-        return moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-    return moment
-
-
 def _days_between(
     start: NDArray[Any], start_label: str, stop: NDArray[Any], label: str
 ) -> NDArray[np.float64]:
     """Days from a date to a later one, including fractions."""
-    days = (stop - start) / _DAY
+    days = (stop - start) / DAY
     if (days < 0).any():
         row = int(np.argmax(days < 0))
         raise ValueError(f"{label} is {stop[row]} in row {row}, before {start_label}, {start[row]}")
@@ -429,14 +412,7 @@ def _days_between(
 
 def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
     _check_one_dimensional(values, label)
-    values, _ = _as_dates(values, label)
-    if values.dtype.kind == "m":
-        values = _in_days(values, label)
-    if values.dtype.kind == "M":
-        raise ValueError(
-            f"{label} holds dates; expected numbers or durations. A date also needs the date at "
-            "which the time starts: pass a DataFrame with columns 'event', 'entry' and 'exit'"
-        )
+    values = in_days(values, label, _ENTRY_DATE)
     if values.dtype == object:
         row = next((row for row, x in enumerate(values) if not isinstance(x, Real)), 0)
         raise ValueError(f"{label} holds {values[row]!r} in row {row}; expected numbers")
@@ -447,16 +423,6 @@ def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
     time = np.require(values, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
     check_not_negative(time, label, "times")
     return time
-
-
-def _in_days(values: NDArray[Any], label: str) -> NDArray[np.float64]:
-    unit, _ = np.datetime_data(values.dtype)
-    if unit in ("generic", "Y", "M"):
-        raise ValueError(
-            f"{label} has dtype {values.dtype}, which is not a fixed number of days; expected "
-            "numbers"
-        )
-    return values / _DAY
 
 
 def _as_entry(values: NDArray[Any], label: str, time: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.days import in_days
 from bristlecone._tree import Tree
 from bristlecone.curves import StepFunction, censoring_survival
 from bristlecone.exceptions import InvalidParameterError
@@ -284,7 +285,7 @@ def check_time_grid(time_grid: Any) -> NDArray[np.float64] | None:
     if time_grid is None:
         return None
     try:
-        grid = np.array(time_grid, dtype=np.float64)
+        grid = np.array(in_days(np.asarray(time_grid), "time_grid"), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         grid = np.empty(0)
     if grid.ndim != 1 or not grid.size:

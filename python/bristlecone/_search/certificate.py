@@ -356,7 +356,9 @@ class Certificate:
         if self.status == "optimal":
             return over
         if self.status == "near_optimal":
-            return f"nearly {over}: the objective exceeds that of the optimal tree by {self.gap:.3g}"
+            return (
+                f"nearly {over}: the objective exceeds that of the optimal tree by {self.gap:.3g}"
+            )
         if self.status == "reference_optimal":
             return f"best with respect to the reference model, not proven {over}"
         return f"{self.status}: the best tree found, not proven {over}"

@@ -1,0 +1,60 @@
+"""Times that are durations or dates: durations become days, and dates need another date."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+DAY = np.timedelta64(1, "D")
+
+
+def as_dates(values: NDArray[Any], label: str) -> NDArray[Any]:
+    """Objects as datetime64 or timedelta64 if all are dates or all are durations.
+
+    Raises
+    ------
+    ValueError
+        If a date or a duration is missing; the row is named.
+    """
+    if values.dtype == object and values.size:
+        items = values.ravel().tolist()
+        if all(isinstance(x, datetime.timedelta) for x in items):
+            values = np.array(items, dtype="timedelta64[us]").reshape(values.shape)
+        elif all(isinstance(x, datetime.date) for x in items):
+            moments = [_without_zone(x) for x in items]
+            values = np.array(moments, dtype="datetime64[us]").reshape(values.shape)
+    if values.dtype.kind in "mM" and np.isnat(values).any():
+        raise ValueError(f"{label} is missing in row {int(np.argmax(np.isnat(values)))}")
+    return values
+
+
+def in_days(values: NDArray[Any], label: str, advice: str = "") -> NDArray[Any]:
+    """Durations in days, with fractions; other values unchanged.
+
+    Raises
+    ------
+    ValueError
+        If the values are dates (the message ends with ``advice``), or durations in months or years,
+        or one is missing.
+    """
+    values = as_dates(values, label)
+    if values.dtype.kind == "M":
+        raise ValueError(f"{label} holds dates; expected numbers or durations{advice}")
+    if values.dtype.kind != "m":
+        return values
+    if np.datetime_data(values.dtype)[0] in ("generic", "Y", "M"):
+        raise ValueError(
+            f"{label} has dtype {values.dtype}, which is not a fixed number of days; expected "
+            "numbers"
+        )
+    days: NDArray[np.float64] = values / DAY
+    return days
+
+
+def _without_zone(moment: datetime.date) -> datetime.date:
+    if isinstance(moment, datetime.datetime) and moment.tzinfo is not None:
+        return moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return moment
