@@ -2,11 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from trees_plainly import least_objective
 
 from bristlecone import BinaryEncoder, CostSensitiveTreeClassifier, OptimalTreeClassifier
+from bristlecone.exceptions import InvalidParameterError
 from bristlecone.export import export_text
 from bristlecone.trust import verify
 
@@ -242,3 +244,33 @@ def test_there_may_be_32_labels_whatever_questions_cost(feature_costs):
     assert model.n_leaves_ > 1 and verify(model, X, y).ok
     with pytest.raises(ValueError, match="33"):
         model.fit(X, np.arange(320) % 33)
+
+
+def test_a_table_of_costs_is_read_by_the_names_of_the_classes():
+    a = np.random.default_rng(0).random((200, 1))
+    labels = np.where(a[:, 0] > 0.6, "pos", "neg")
+    # A missed "pos" costs 5, and a false one 1; the classes are not in sorted order.
+    named = pd.DataFrame([[0, 5], [1, 0]], index=["pos", "neg"], columns=["pos", "neg"])
+    of_rows = pd.DataFrame(named.to_numpy(), index=named.index)
+    of_columns = pd.DataFrame(named.to_numpy(), columns=named.columns)
+    expected = CostSensitiveTreeClassifier(cost_matrix=[[0, 1], [5, 0]], max_depth=1)
+    expected.fit(a, labels)
+    for matrix in (named, named.loc[["neg", "pos"]], of_rows, of_columns, pl.DataFrame(of_columns)):
+        tree = CostSensitiveTreeClassifier(cost_matrix=matrix, max_depth=1).fit(a, labels)
+        assert tree.objective_value_ == expected.objective_value_
+        assert tree.mean_cost(a, labels) == pytest.approx(tree.objective_value_, rel=1e-12)
+        assert verify(tree, a, labels).ok
+    by_row = pd.DataFrame(
+        np.where(labels == "pos", [[0], [5]], [[1], [0]]).T, columns=["pos", "neg"]
+    )
+    tree = CostSensitiveTreeClassifier(max_depth=1).fit(a, labels, costs=by_row)
+    assert tree.objective_value_ == expected.objective_value_
+    assert tree.mean_cost(a, labels, costs=by_row) == pytest.approx(tree.objective_value_)
+    assert verify(tree, a, labels, costs=by_row).ok
+    with pytest.raises(ValueError, match=r"^costs has the columns 'b', 'c'; expected 'neg', 'pos'"):
+        tree.fit(a, labels, costs=by_row.set_axis(["b", "c"], axis=1))
+    wrong = named.set_axis(["pos", "other"], axis=0)
+    with pytest.raises(
+        InvalidParameterError, match=r"^cost_matrix has the rows 'pos', 'other' and"
+    ):
+        CostSensitiveTreeClassifier(cost_matrix=wrong).fit(a, labels)

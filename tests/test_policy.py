@@ -4,6 +4,7 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 from trees_plainly import least_objective
@@ -388,3 +389,22 @@ def test_wide_rewards_with_capacities_are_an_error_that_names_rows():
     model = PolicyTree(reward="direct", max_depth=2, capacities={1: 0.05})
     with pytest.raises(ValueError, match=r"rewards: the values span .* row \d+ to"):
         model.fit(X, np.zeros(40), treatment=[0, 1] * 20, predicted_outcomes=rewards)
+
+
+def test_tables_of_treatments_are_read_by_their_names():
+    X, y, known = trial()
+    names = np.array(["a", "b", "c"])
+    treatment = names[known["treatment"]]
+    tables = {
+        name: pd.DataFrame(known[name], columns=names)[["c", "a", "b"]]
+        for name in ("propensity", "predicted_outcomes")
+    }
+    tree = PolicyTree(max_depth=1, reward="doubly-robust")
+    expected = tree.fit(X, y, **known | {"treatment": treatment}).policy_value_
+    assert tree.fit(X, y, treatment=treatment, **tables).policy_value_ == expected
+    assert tree.score(X, y, treatment=treatment, **tables) == pytest.approx(expected)
+    assert verify(tree, X, y, treatment=treatment, **tables).ok
+    for name in tables:
+        others = tables | {name: tables[name].set_axis(["c", "a", "d"], axis=1)}
+        with pytest.raises(ValueError, match=f"^{name} has the columns 'c', 'a', 'd'; expected"):
+            tree.fit(X, y, treatment=treatment, **others)

@@ -9,6 +9,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import check_names, listed
+from bristlecone.exceptions import InvalidParameterError
+
 
 def frame_backend(X: Any) -> str:
     """Name of the library of a data frame, such as "polars"; "pandas" for anything else."""
@@ -31,3 +34,57 @@ def correctly_rounded() -> dict[str, str]:
 
     major, minor = pd.__version__.split(".")[:2]
     return {} if (int(major), int(minor)) >= (3, 1) else {"float_precision": "round_trip"}
+
+
+def columns_by_name(values: Any, names: Sequence[Any], label: str) -> Any:
+    """Columns of a data frame in the order of these names, as an array; other values unchanged.
+
+    A frame whose columns are only numbered 0, 1, ... is read by position.
+
+    Raises
+    ------
+    ValueError
+        If the columns of a data frame have other names.
+    """
+    if isinstance(values, (np.ndarray, list)) or not nw.dependencies.is_into_dataframe(values):
+        return values
+    frame = nw.from_native(values, eager_only=True)
+    columns = check_names(values, label)
+    array = frame.to_numpy()
+    if columns == list(range(len(columns))):
+        return array
+    # In some libraries all names of columns are text.
+    place = {str(column): at for at, column in enumerate(columns)}
+    if set(place) != {str(name) for name in names}:
+        raise ValueError(
+            f"{label} has the columns {listed(columns)}; expected {listed(names)} in any order, or "
+            "an array with these columns in this order"
+        )
+    return array[:, [place[str(name)] for name in names]]
+
+
+def costs_by_class(matrix: Any) -> Any:
+    """Matrix of costs as a mapping if it is a data frame whose rows or columns name the classes.
+
+    If only the rows or only the columns have names, the others are in the same order.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the rows and the columns have different names.
+    """
+    if isinstance(matrix, (np.ndarray, list)) or not nw.dependencies.is_into_dataframe(matrix):
+        return matrix
+    columns = check_names(matrix, "cost_matrix")
+    numbers = list(range(len(columns)))
+    rows = list(getattr(matrix, "index", numbers))
+    rows, columns = columns if rows == numbers else rows, rows if columns == numbers else columns
+    if rows == numbers:
+        return matrix
+    if len(rows) != len(columns) or set(rows) != set(columns):
+        raise InvalidParameterError(
+            f"cost_matrix has the rows {listed(rows)} and the columns {listed(columns)}; name both "
+            "by the classes, or neither"
+        )
+    table = nw.from_native(matrix, eager_only=True).to_numpy()
+    return dict(zip(rows, table[:, [columns.index(name) for name in rows]].tolist(), strict=True))

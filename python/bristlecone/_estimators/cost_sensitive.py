@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import as_array
+from bristlecone._data.frame import columns_by_name, costs_by_class
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
 from bristlecone._data.targets import CostlyData, check_amounts, check_labelled_data, known_codes
 from bristlecone._estimators.base import Taught
@@ -30,11 +31,12 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
 
     Parameters
     ----------
-    cost_matrix : array-like of float, shape (n_classes, n_classes), mapping or None, default=None
+    cost_matrix : array-like, shape (n_classes, n_classes), DataFrame, mapping or None, default=None
         Entry (i, j) is the cost, not negative, of predicting class j for a row of class i, with the
-        classes in sorted order. A mapping from every class to its row names the classes, with the
-        columns in the order of its keys; it may have classes that the training rows lack, as in
-        a fold of a cross-validation. None costs 1 per misclassified row.
+        classes in sorted order, unless the rows or the columns of a DataFrame name them. A mapping
+        from every class to its row names the classes, too, with the columns in the order of its
+        keys. If the classes are named, there may be some that the training rows lack, as in a fold
+        of a cross-validation. None costs 1 per misclassified row.
     feature_costs : mapping, sequence or None, default=None
         Cost, not negative, of measuring a column of ``X`` for a row; it is paid at the first split
         on the column. Pass a mapping from names or positions of columns, or one entry per column.
@@ -203,8 +205,8 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
             integer weight k has the effect of k copies, except that minimum numbers of rows and
             events count it once.
         costs : array-like of float, shape (n, n_classes), optional
-            Cost, not negative, of every label for every row, in sorted order of the labels. It
-            replaces ``cost_matrix``.
+            Cost, not negative, of every label for every row: a DataFrame with a column per label,
+            or an array with the labels in sorted order. It replaces ``cost_matrix``.
         callback : callable, optional
             Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
             every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are
@@ -270,7 +272,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
             If a label has no costs, and as in ``fit``.
         """
         leaves, leaf = self._located(X)
-        matrix = self.certificate_.parameters["cost_matrix"]
+        matrix = costs_by_class(self.certificate_.parameters["cost_matrix"])
         known = leaves.labels
         if costs is None and isinstance(matrix, Mapping):
             known = np.sort(as_array(list(matrix), "cost_matrix"))
@@ -278,6 +280,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         if costs is None:
             table = _costs_of_errors(matrix, known, leaves.labels)[codes]
         else:
+            costs = columns_by_name(costs, leaves.labels.tolist(), "costs")
             table = check_amounts("costs", costs, (len(leaf), len(leaves.labels)))
         weight = check_sample_weight(sample_weight, len(leaf))
         paid = table[np.arange(len(leaf)), leaves.label[leaf]] + leaves.prices[leaf]
@@ -290,10 +293,13 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         data = check_labelled_data(X, y, sample_weight)
         if costs is not None:
             shape = row_count(X), len(data.classes)
-            why = f"one row per row of X, one column per class of {data.classes.tolist()}"
+            classes = data.classes.tolist()
+            why = f"one row per row of X, one column per class of {classes}"
+            costs = columns_by_name(costs, classes, "costs")
             costs = check_amounts("costs", costs, shape, why=why)[data.kept]
         else:
-            costs = _costs_of_errors(self.cost_matrix, data.classes, data.classes)[data.labels]
+            matrix = costs_by_class(self.cost_matrix)
+            costs = _costs_of_errors(matrix, data.classes, data.classes)[data.labels]
         return CostlyData(data.X, data.labels, data.classes, data.weight, costs)
 
     def _objective(self) -> LabelCosts:

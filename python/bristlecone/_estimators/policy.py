@@ -221,13 +221,15 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             Treatment that every row had: numbers, texts or booleans; at most 32 treatments.
         propensity : float, mapping or array-like, shape (n,) or (n, n_treatments), optional
             Propensity score: the probability, in (0, 1), of the treatment each row had given its
-            features, or of every treatment in sorted order; these sum to one. For a randomised
-            trial, pass a mapping from treatments to probabilities, or one number if all are
-            equally probable. By default, ``propensity_model`` estimates them.
+            features, or of every treatment: a DataFrame with a column per treatment, or an array
+            with the treatments in sorted order; these sum to one. For a randomised trial, pass a
+            mapping from treatments to probabilities, or one number if all are equally probable. By
+            default, ``propensity_model`` estimates them.
         predicted_outcomes : array-like of float, shape (n, n_treatments), optional
-            Outcome that a model predicts for every row under every treatment, in sorted order. The
-            model should not have been fitted to the same row. By default, ``outcome_model``
-            predicts them. Not with ``horizon``.
+            Outcome that a model predicts for every row under every treatment: a DataFrame with a
+            column per treatment, or an array with the treatments in sorted order. The model should
+            not have been fitted to the same row. By default, ``outcome_model`` predicts them. Not
+            with ``horizon``.
         callback : callable, optional
             Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
             every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are

@@ -160,7 +160,7 @@ def prepare(
                 "predicted_outcomes cannot be used with horizon, which needs survival curves; pass "
                 "a survival model as outcome_model"
             )
-        predictions = given_predictions(predicted_outcomes, len(rows.classes), rows.kept)
+        predictions = given_predictions(predicted_outcomes, rows.classes, rows.kept)
     if propensity is not None:
         scores = given_propensity(propensity, rows.labels, rows.classes, rows.kept)
     needs_scores = how.reward != "direct"

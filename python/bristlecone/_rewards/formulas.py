@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.arrays import unmasked
+from bristlecone._data.frame import columns_by_name
 from bristlecone._data.targets import check_amounts
 
 Floats = NDArray[np.float64]
@@ -108,7 +109,8 @@ def given_propensity(
         return np.tile(_of_mapping(value, names), (len(treatment), 1))
     if isinstance(value, Real) and not isinstance(value, bool):
         return np.tile(_of_mapping(dict.fromkeys(names, value), names), (len(treatment), 1))
-    share = np.asarray(unmasked(value, "propensity"))
+    value = columns_by_name(unmasked(value, "propensity"), names, "propensity")
+    share = np.asarray(value)
     if share.ndim not in (1, 2) or len(share) != len(kept):
         raise ValueError(f"propensity has shape {share.shape} for {len(kept)} rows of X")
     share, rows = share[kept], np.flatnonzero(kept)
@@ -159,18 +161,19 @@ def _check_sums(sums: Floats, of: Any) -> None:
         )
 
 
-def given_predictions(value: Any, n_treatments: int, kept: NDArray[np.bool_]) -> Floats:
+def given_predictions(value: Any, treatments: NDArray[Any], kept: NDArray[np.bool_]) -> Floats:
     """Predicted outcomes from the user, shape (n, n_treatments).
 
     Raises
     ------
     ValueError
-        For another shape, and for numbers that are not finite.
+        For another shape or other names of columns, and for numbers that are not finite.
     """
-    values = np.asarray(unmasked(value, "predicted_outcomes"))
+    value = unmasked(value, "predicted_outcomes")
+    values = np.asarray(columns_by_name(value, treatments.tolist(), "predicted_outcomes"))
     if values.ndim not in (1, 2) or len(values) != len(kept):
         raise ValueError(f"predicted_outcomes has shape {values.shape} for {len(kept)} rows of X")
-    shape = (int(kept.sum()), n_treatments)
+    shape = (int(kept.sum()), len(treatments))
     why = "one column per treatment that was observed; one that never was cannot be judged"
     found = check_amounts("predicted_outcomes", values[kept], shape, minimum=-np.inf, why=why)
     return np.asarray(found, dtype=np.float64)

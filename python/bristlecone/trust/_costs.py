@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bristlecone._data.frame import columns_by_name, costs_by_class
 from bristlecone.trust import _labels
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks
@@ -20,9 +21,10 @@ Prices = list[tuple[float, float, Any, Any]]
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Labels, with the cost of each in every row."""
     classes, codes, kept = labelled(y, weight, table.n_rows)
-    codes, matrix = codes[kept], tree.certificate_.parameters["cost_matrix"]
+    codes, matrix = codes[kept], costs_by_class(tree.certificate_.parameters["cost_matrix"])
     if "costs" in more:
-        costs = np.array(more["costs"], dtype=np.float64)[kept]
+        costs = columns_by_name(more["costs"], classes.tolist(), "costs")
+        costs = np.array(costs, dtype=np.float64)[kept]
     elif matrix is None:
         costs = (np.arange(len(classes)) != codes[:, None]).astype(np.float64)
     elif isinstance(matrix, Mapping):

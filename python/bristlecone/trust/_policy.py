@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array
+from bristlecone._data.frame import columns_by_name
 from bristlecone._data.outcomes import check_survival
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
@@ -46,7 +47,10 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     share = None if given is None else _propensity(given, codes, treatments, kept)
     if share is not None and share.ndim == 2:
         share = share[taken]
-    known = None if predicted is None else np.array(predicted, dtype=np.float64)[kept]
+    known = None
+    if predicted is not None:
+        predicted = columns_by_name(predicted, treatments.tolist(), "predicted_outcomes")
+        known = np.array(predicted, dtype=np.float64)[kept]
     lacks_share = reward != "direct" and share is None
     lacks_known = reward != "inverse-propensity" and known is None
     found: Any = None
@@ -75,12 +79,13 @@ def _propensity(
     given: Any, codes: NDArray[np.int64], treatments: NDArray[Any], kept: NDArray[np.bool_]
 ) -> Floats:
     """Probability of every treatment in each row, or of the one that it had."""
+    names = treatments.tolist()
     if isinstance(given, (Mapping, Real)):
-        names = treatments.tolist()
         shares = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
         return np.tile(
             np.array([shares[name] for name in names], dtype=np.float64), (len(codes), 1)
         )
+    given = columns_by_name(given, names, "propensity")
     return np.array(given, dtype=np.float64)[kept]
 
 
