@@ -7,8 +7,9 @@ import pytest
 from metrics_plainly import SEEDS, TIES, naive_brier, sample, step_value, survival_matrix
 from pace import slow_but
 
+from bristlecone import outcome
 from bristlecone.curves import kaplan_meier
-from bristlecone.metrics import brier_score, ibs_ratio, integrated_brier_score
+from bristlecone.metrics import brier_score, brier_score_cause, ibs_ratio, integrated_brier_score
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -80,3 +81,23 @@ def test_ibs_ratio_is_relative_to_the_kaplan_meier_curve_of_the_training_data(me
     assert ratio == pytest.approx(1 - score / baseline, abs=1e-13)
     own = ibs_ratio(train, test, [curve] * 40, own_times, **options)
     assert own == pytest.approx(0, abs=1e-13)
+
+
+def test_a_censoring_distribution_that_is_zero_too_early_is_an_error():
+    """With delayed entry all rows at risk may be censored before the last training time."""
+    train = outcome([1, 0, 1, 0, 1, 1], [1.0, 2, 5, 6, 7, 8], [0.0, 0, 3, 3, 3, 3])
+    test = outcome([1, 0, 1, 1], [4.0, 6, 7, 9])
+    survival = [[0.99, 0.0]] * 4
+    with pytest.raises(ValueError, match=r"zero at the test event time 7"):
+        brier_score(train, test, survival, [5.0, 6.5])
+    with pytest.raises(ValueError, match=r"zero at the time at risk 6"):
+        integrated_brier_score(
+            train, ([False] * 4, test["time"][[1] * 4]), survival, [5.0, 6.5], method="step"
+        )
+    causes = [1, 0, 1, 2], test["time"]
+    with pytest.raises(ValueError, match=r"zero at the time just before 7"):
+        brier_score_cause(train, causes, survival, [5.0, 6.5])
+    scored = outcome([1, 0], [1.0, 2.0])
+    assert brier_score(train, scored, [[0.4], [0.4]], [1.0])[1] == pytest.approx(
+        [(0.16 + 0.36) / 2]
+    )

@@ -15,8 +15,8 @@ from bristlecone.metrics._inputs import (
     Curves,
     ScoredRows,
     as_curves,
-    censoring_at,
     check_test_rows,
+    inverse_censoring_at,
     inverse_or_zero,
 )
 
@@ -33,7 +33,7 @@ def brier_score(
     """Brier score at given times, with inverse probability of censoring weights (IPCW).
 
     BS(t) = mean of S_i(t)² 1{t_i <= t, event} / G(t_i) + (1 − S_i(t))² 1{t_i > t} / G(t), where 1/G
-    counts as 0 if G is 0 (Zhang et al., AISTATS 2024, eq. 2). The cost is O(n · n_times).
+    counts as 0 if G ends at 0 (Zhang et al., AISTATS 2024, eq. 2). The cost is O(n · n_times).
 
     Parameters
     ----------
@@ -63,7 +63,8 @@ def brier_score(
     ------
     ValueError
         If a time is out of range; if G is needed after the last training time, where it is unknown
-        (rows censored later do not need their own G); or if an argument is not as described.
+        (rows censored later do not need their own G), or where it is zero before that time, as may
+        happen with delayed entry; or if an argument is not as described.
 
     See Also
     --------
@@ -285,7 +286,7 @@ def _event_weight(rows: ScoredRows, last: float, censoring: StepFunction) -> NDA
     """w_i/G(t_i) at the events up to ``last`` (0 where G is), 0 elsewhere."""
     needed = rows.event & (rows.time <= last)
     weight = np.zeros(rows.time.size)
-    weight[needed] = inverse_or_zero(censoring_at(censoring, rows.time[needed], "test event time"))
+    weight[needed] = inverse_censoring_at(censoring, rows.time[needed], "test event time")
     return weight * rows.weight
 
 
@@ -297,7 +298,7 @@ def _scores(
     """BS at ``curves.x``: only sums over the rows of a curve are needed."""
     times = curves.x
     weight = _event_weight(scored, times[-1], censoring)
-    alive_weight = inverse_or_zero(censoring_at(censoring, times, "time"))
+    alive_weight = inverse_censoring_at(censoring, times, "time")
     column = np.searchsorted(times, scored.time, side="left")  # the first time with t_i <= t
     total = np.zeros(times.size)
     for rows, index, survival in curves.blocks():
@@ -324,7 +325,7 @@ def _step_integral(
     time = scored.time
     weight = _event_weight(scored, upper, censoring)
     own = np.clip(time, lower, upper)
-    censoring_at(censoring, own[time > lower], "time at risk")
+    inverse_censoring_at(censoring, own[time > lower], "time at risk")
     knots = np.union1d(0.0, censoring.x)
     slope = inverse_or_zero(np.asarray(censoring(knots)))
     area = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(knots))])

@@ -15,6 +15,7 @@ from bristlecone.metrics._concordance import amount_from, count_below
 from bristlecone.metrics._inputs import (
     Curves,
     censoring_at,
+    check_positive_censoring,
     positive_censoring_at,
     row_values,
 )
@@ -288,7 +289,9 @@ class _Scored:
             return positive_censoring_at(self._censoring, times, "time")
         censoring_at(self._censoring, times, "time")  # an error where G is not known
         at, values = self._censoring.x, self._censoring.y
-        return np.append(1.0, values)[np.searchsorted(at, times, side="left")]
+        found = np.append(1.0, values)[np.searchsorted(at, times, side="left")]
+        check_positive_censoring(found, times, "time just before")
+        return found
 
 
 def _scored(

@@ -239,12 +239,36 @@ def positive_censoring_at(
 ) -> NDArray[np.float64]:
     """As :func:`censoring_at`, but zeros raise a ValueError."""
     values = censoring_at(censoring, times, what)
+    check_positive_censoring(values, times, what)
+    return values
+
+
+def check_positive_censoring(
+    values: NDArray[np.float64], times: NDArray[np.float64], what: str
+) -> None:
+    """Raise a ValueError if G is zero at one of these times."""
     if not (values > 0).all():
         raise ValueError(
             f"the censoring distribution of the training data is zero at the {what} "
             f"{times[values <= 0].min():g}: its inverse is not defined"
         )
-    return values
+
+
+def inverse_censoring_at(
+    censoring: StepFunction, times: NDArray[np.float64], what: str
+) -> NDArray[np.float64]:
+    """1/G at ``times``, and 0 after the last training time if G ended at 0.
+
+    Raises
+    ------
+    ValueError
+        If G is unknown, or zero before the last training time: with delayed entry, all of the few
+        rows at risk may be censored early.
+    """
+    values = censoring_at(censoring, times, what)
+    if (censoring.y[:-1] <= 0).any():
+        check_positive_censoring(values, times, what)
+    return inverse_or_zero(values)
 
 
 def inverse_or_zero(values: NDArray[np.float64]) -> NDArray[np.float64]:
