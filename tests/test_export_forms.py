@@ -381,3 +381,14 @@ def test_deep_trees_are_exported():
     query = f"SELECT leaf FROM ({export_sql(model, table='x')})"
     assert [found for (found,) in connection.execute(query)] == leaf
     assert export_onnx(model)
+
+
+@pytest.mark.parametrize("dialect", ["ansi", "sqlite"])
+def test_a_flag_is_true_for_larger_numbers_in_sql_too(dialect):
+    flag = np.arange(20) % 2
+    model = OptimalTreeRegressor(max_depth=1).fit(pd.DataFrame({"flag": flag}), 10.0 * flag)
+    new = pd.DataFrame({"flag": [0, 1, 2]})
+    connection = sqlite3.connect(":memory:")
+    new.to_sql("new", connection)
+    query = f"SELECT leaf FROM ({export_sql(model, table='new', dialect=dialect)})"
+    assert [leaf for (leaf,) in connection.execute(query)] == model.apply(new).tolist() == [2, 1, 1]

@@ -85,9 +85,9 @@ def export_sql(
     Notes
     -----
     NULL is a missing value and takes the same path as in the tree. A flag is true if it is TRUE or
-    1: its column may be boolean or integer. Numbers are read back to the last bit, except that
-    SQLite may be off by one bit below 1e-290. Thresholds are compared as float64. A column with
-    both numbers and text as categories is compared as text.
+    at least 1: its column may be boolean or integer. Numbers are read back to the last bit, except
+    that SQLite may be off by one bit below 1e-290. Thresholds are compared as float64. A column
+    with both numbers and text as categories is compared as text.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def _numbers(condition: Condition, column: str, dialect: str) -> Iterator[str]:
             number = _as_float(column, dialect) if abs(bound) >= _WHOLE else column
             yield f"{number} {sign} {_literal(bound)}"
     if condition.flag is not None:
-        yield f"{_as_integer(column, dialect)} {'=' if condition.flag else '<>'} 1"
+        yield f"{_as_integer(column, dialect)} {'>=' if condition.flag else '<'} 1"
 
 
 def _levels(
