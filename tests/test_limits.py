@@ -14,8 +14,10 @@ import warnings
 import numpy as np
 import pytest
 from papers import PAPERS
+from sklearn.base import clone
 from survival_rows import assert_same_predictions, sample
 
+from bristlecone import OptimalTreeClassifier
 from bristlecone import _cli as cli
 from bristlecone._encoder import BinaryEncoder
 from bristlecone._estimators.survival import OptimalSurvivalTree
@@ -228,3 +230,17 @@ def test_ctrl_c_again_raises(searching):
         searching.send_signal(signal.SIGINT)
         reported = searching.stdout.readline()
     assert reported == "raised\n"
+
+
+@pytest.mark.parametrize("estimator", [OptimalSurvivalTree, OptimalTreeClassifier])
+def test_every_size_of_a_stopped_path_is_as_good_as_its_own_stopped_fit(estimator):
+    y = HEAVY.y["event"] if estimator is OptimalTreeClassifier else HEAVY.y
+    model = estimator(max_depth=3, encoder=BinaryEncoder(), time_limit=0)
+    with pytest.warns(SearchLimitWarning):
+        path = model.size_path(HEAVY.X, y)
+    assert path[-1].objective_value_ < path[1].objective_value_ < path[0].objective_value_
+    for k, tree in enumerate(path[1:], start=2):
+        with pytest.warns(SearchLimitWarning):
+            alone = clone(model).set_params(max_leaf_nodes=k).fit(HEAVY.X, y)
+        assert tree.n_leaves_ <= k and tree.status_ == "time_limit"
+        assert tree.objective_value_ == pytest.approx(alone.objective_value_, rel=1e-12)

@@ -135,17 +135,42 @@ fn grow<G: Grower>(
     Ok(())
 }
 
+/// The subtrees of the greedy tree of this shape with at most 1, 2, … leaves; the last is the tree
+/// that [`greedy`] returns.
+pub fn greedy_by_leaves<G: Grower>(
+    grower: &mut G,
+    root: G::Node,
+    shape: Shape,
+    monitor: &Monitor,
+) -> Vec<Found<G::Cost>> {
+    let mut nodes = Vec::new();
+    let _ = grow(grower, root, shape, monitor, &mut nodes);
+    let whole = prune(&nodes, shape.leaves, grower.slack());
+    let mut found = Vec::new();
+    if whole.tree.n_leaves() > 1 {
+        let pruned = pruned(&nodes, whole.tree.n_leaves() - 1, grower.slack());
+        let places = 0..=pruned.root().1;
+        let subtree = |place| (pruned.cost(0, place), tree(&nodes, &pruned, 0, place));
+        found.extend(places.map(subtree).map(|(cost, tree)| Found { cost, tree }));
+    }
+    found.push(whole);
+    found
+}
+
 /// The cheapest subtree with the same root and at most `most_leaves` leaves.
 fn prune<C: Cost>(nodes: &[Grown<C>], most_leaves: usize, slack: C) -> Found<C> {
+    let pruned = pruned(nodes, most_leaves, slack);
+    let (cost, place) = pruned.root();
+    Found { cost, tree: tree(nodes, &pruned, 0, place) }
+}
+
+fn pruned<C: Cost>(nodes: &[Grown<C>], most_leaves: usize, slack: C) -> Pruned<C> {
     let costed = |node: &Grown<C>| Costed {
         leaf: node.leaf,
         tree: node.best.as_ref().map(|found| (found.cost, found.tree.n_leaves())),
         split: node.split.as_ref().map(|split| (split.price, split.sides)),
     };
-    let costed: Vec<_> = nodes.iter().map(costed).collect();
-    let pruned = Pruned::new(&costed, most_leaves, slack);
-    let (cost, place) = pruned.root();
-    Found { cost, tree: tree(nodes, &pruned, 0, place) }
+    Pruned::new(&nodes.iter().map(costed).collect::<Vec<_>>(), most_leaves, slack)
 }
 
 fn tree<C: Cost>(nodes: &[Grown<C>], pruned: &Pruned<C>, node: usize, place: usize) -> Tree {

@@ -77,7 +77,12 @@ impl<C: Cost> Pruned<C> {
     /// Cost of the best subtree, and the entry of its root.
     pub fn root(&self) -> (C, usize) {
         let place = self.best[0].len() - 1;
-        (self.best[0][place].cost, place)
+        (self.cost(0, place), place)
+    }
+
+    /// Cost of an entry of a node.
+    pub fn cost(&self, node: usize, place: usize) -> C {
+        self.best[node][place].cost
     }
 
     /// Number of leaves of an entry of a node.

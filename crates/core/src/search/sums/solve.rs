@@ -188,6 +188,19 @@ fn path_once<T: LaneTask>(
             break;
         }
     }
+    if stop.is_some() {
+        let shape = Shape { depth: deepest, leaves: most, exact: 0 };
+        let mut grower = SumGrower { search: &branch.nodes, sample: &root.sample };
+        let first = grower.root();
+        let mut found = grow::greedy_by_leaves(&mut grower, first, shape, monitor).into_iter();
+        let mut last = found.next();
+        for search in &mut path {
+            if let Some(Found { cost, tree }) = &last {
+                search.offer(*cost, tree.clone());
+            }
+            last = found.next().or(last);
+        }
+    }
     Ok(path.into_iter().map(|search| search.finish(stop, about.clone())).collect())
 }
 
