@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from trees_plainly import least_objective
 
@@ -11,6 +12,7 @@ from bristlecone import BinaryEncoder, CostSensitiveTreeClassifier, OptimalTreeC
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.export import export_text
 from bristlecone.trust import verify
+from bristlecone.tune import evaluate
 
 MATRIX = np.array([[0.0, 5.0, 2.0], [1.0, 0.0, 1.5], [4.0, 0.25, 0.0]])
 
@@ -274,3 +276,15 @@ def test_a_table_of_costs_is_read_by_the_names_of_the_classes():
         InvalidParameterError, match=r"^cost_matrix has the rows 'pos', 'other' and"
     ):
         CostSensitiveTreeClassifier(cost_matrix=wrong).fit(a, labels)
+
+
+def test_score_is_minus_the_mean_cost():
+    X, y, weight = sample(n=90)
+    tree = CostSensitiveTreeClassifier(cost_matrix=MATRIX, max_depth=2)
+    scores = cross_val_score(tree, X, y, cv=3)
+    assert (scores < 0).all()
+    tree.fit(X, y)
+    assert tree.score(X, y) == -tree.objective_value_
+    assert tree.score(X, y, weight, costs=MATRIX[y]) == -tree.mean_cost(X, y, weight)
+    (found,) = evaluate(tree, X, y, cv=3, random_state=0)["mean"]
+    assert found == pytest.approx(-tree.mean_cost(X, y), abs=0.5) and found < 0

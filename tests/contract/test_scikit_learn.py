@@ -1,6 +1,7 @@
 """In scikit-learn: pipelines, cross-validation, searches, scores, metadata routing."""
 
 from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -190,8 +191,13 @@ def requesting(subject, parameters, names):
     """An estimator that requests arguments by row in ``fit`` and, if necessary, in ``score``."""
     model = subject.make(**parameters).set_fit_request(**dict.fromkeys(names, True))
     if subject.scoring is None and hasattr(model, "set_score_request"):
-        model.set_score_request(sample_weight=True)
+        model.set_score_request(**dict.fromkeys(taken_by_score(model, names), True))
     return model
+
+
+def taken_by_score(model, names):
+    """Those of the arguments by row that the method ``score`` takes."""
+    return [name for name in names if name in signature(type(model).score).parameters]
 
 
 @pytest.fixture
@@ -228,8 +234,9 @@ def test_what_is_given_by_row_is_routed_and_cut_in_cross_validation(name):
     )
     scorer = check_scoring(subject.make(), subject.scoring)
     weighs = subject.scoring is None and hasattr(model, "set_score_request")
+    by_row = taken_by_score(model, given) if weighs else []
     expected = [
-        scorer(one, test.X, test.y, **({"sample_weight": weight[places]} if weighs else {}))
+        scorer(one, test.X, test.y, **{name: given[name][places] for name in by_row})
         for one, test, places in folds_of(subject, study, weight, **parameters)
     ]
     np.testing.assert_allclose(found, expected, rtol=1e-13)

@@ -39,7 +39,7 @@ def correctly_rounded() -> dict[str, str]:
 def columns_by_name(values: Any, names: Sequence[Any], label: str) -> Any:
     """Columns of a data frame in the order of these names, as an array; other values unchanged.
 
-    A frame whose columns are only numbered 0, 1, ... is read by position.
+    A frame whose columns are only numbered is read by position.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def columns_by_name(values: Any, names: Sequence[Any], label: str) -> Any:
     frame = nw.from_native(values, eager_only=True)
     columns = check_names(values, label)
     array = frame.to_numpy()
-    if columns == list(range(len(columns))):
+    if _are_numbers(columns):
         return array
     # In some libraries all names of columns are text.
     place = {str(column): at for at, column in enumerate(columns)}
@@ -76,10 +76,12 @@ def costs_by_class(matrix: Any) -> Any:
     if isinstance(matrix, (np.ndarray, list)) or not nw.dependencies.is_into_dataframe(matrix):
         return matrix
     columns = check_names(matrix, "cost_matrix")
-    numbers = list(range(len(columns)))
-    rows = list(getattr(matrix, "index", numbers))
-    rows, columns = columns if rows == numbers else rows, rows if columns == numbers else columns
-    if rows == numbers:
+    rows = list(getattr(matrix, "index", range(len(columns))))
+    rows, columns = (
+        columns if _are_numbers(rows) else rows,
+        rows if _are_numbers(columns) else columns,
+    )
+    if _are_numbers(rows):
         return matrix
     if len(rows) != len(columns) or set(rows) != set(columns):
         raise InvalidParameterError(
@@ -88,3 +90,9 @@ def costs_by_class(matrix: Any) -> Any:
         )
     table = nw.from_native(matrix, eager_only=True).to_numpy()
     return dict(zip(rows, table[:, [columns.index(name) for name in rows]].tolist(), strict=True))
+
+
+def _are_numbers(names: Sequence[Any]) -> bool:
+    """Whether these are the names that a library gives to columns or rows without names."""
+    count = range(len(names))
+    return list(names) in (list(count), [f"column_{at}" for at in count])

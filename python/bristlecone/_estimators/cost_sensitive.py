@@ -286,6 +286,33 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         paid = table[np.arange(len(leaf)), leaves.label[leaf]] + leaves.prices[leaf]
         return float(np.average(paid, weights=weight))
 
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        costs: ArrayLike | None = None,
+    ) -> float:
+        """Minus the mean cost, so that greater is better; see ``mean_cost``.
+
+        Parameters
+        ----------
+        X, y, sample_weight, costs
+            As for ``mean_cost``.
+
+        Returns
+        -------
+        float
+            At most 0.
+
+        Raises
+        ------
+        ValueError
+            As ``mean_cost``.
+        """
+        return -self.mean_cost(X, y, sample_weight, costs=costs)
+
     def _training_data(
         self, X: Any, y: Any, sample_weight: Any, *, costs: Any = None
     ) -> CostlyData:

@@ -99,6 +99,4 @@ def score_of(
         return float(metric(estimator, rows.X, rows.y, **more))
     # A search has its own metric.
     model = getattr(estimator, "best_estimator_", estimator)
-    if hasattr(model, "mean_cost"):
-        return -float(model.mean_cost(rows.X, rows.y, **accepted(model.mean_cost, rows.more)))
     return float(model.score(rows.X, rows.y, **accepted(model.score, rows.more)))

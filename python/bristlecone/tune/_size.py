@@ -84,9 +84,8 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         :mod:`bristlecone.metrics`), the name of a scorer of scikit-learn, or a callable
         ``(estimator, X, y)``. With competing risks, use "concordance", "ibs" or "likelihood"; the
         first two score cause 1, ``partial(concordance_scorer, cause=2)`` another one. None is the
-        method ``score``; for a ``CostSensitiveTreeClassifier`` it is minus the mean cost. Arguments
-        of ``fit`` with one entry per row, such as ``sample_weight``, are passed to a metric if its
-        signature has them.
+        method ``score``. Arguments of ``fit`` with one entry per row, such as ``sample_weight``,
+        are passed to a metric if its signature has them.
     rule : {"best", "one-standard-error"}, default="best"
         Rule for the size: "best" chooses the size with the best mean score, the smallest if several
         are equal; "one-standard-error" chooses the smallest size whose mean score is within one
