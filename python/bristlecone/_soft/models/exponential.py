@@ -4,31 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from bristlecone._soft.models.base import Floats, LeafModel, Sample
-from bristlecone._soft.models.transformation import (
-    HazardLink,
-    Index,
-    TransformationModel,
-    log_rate,
-)
+from bristlecone._soft.models.base import Floats, HazardLink, Index, LeafModel, Sample, log_rate
 
 
-class Exponential(TransformationModel):
+class Exponential(LeafModel):
     """Constant hazard μ; z = y + u."""
 
     name = "exponential"
     link = HazardLink
     n_shape = 0
     shape_bounds = (0.0, 0.0)
-
-    @classmethod
-    def prepare(cls, sample: Sample, n_knots: int) -> LeafModel:
-        """The model itself, which needs no preparation."""
-        return cls()
-
-    def clock(self, y: Floats) -> Floats:
-        """Only y."""
-        return y[np.newaxis]
 
     def start(self, sample: Sample) -> tuple[float, Floats]:
         """The rate, which is the maximum of the likelihood."""

@@ -13,8 +13,7 @@ from scipy.interpolate import BSpline
 from scipy.optimize import nnls
 
 from bristlecone import _core
-from bristlecone._soft.models.base import Floats, LeafModel, Sample
-from bristlecone._soft.models.transformation import HazardLink, Index, OddsLink, TransformationModel
+from bristlecone._soft.models.base import Floats, HazardLink, Index, LeafModel, OddsLink, Sample
 
 _DEGREE = 2
 # Slopes of the start. The least squares line may be flat or fall if there are few events.
@@ -43,7 +42,7 @@ def spline_knots(sample: Sample, n_knots: int) -> Floats:
     return np.array([*knots, high])
 
 
-class SplineModel(TransformationModel):
+class SplineModel(LeafModel):
     """z = s(y) + u, s(0) = 0 at the typical event time.
 
     Parameters
