@@ -1,5 +1,6 @@
 """Training of soft trees: gradients, descent, and shares of leaves."""
 
+import copy
 import dataclasses
 import itertools
 
@@ -13,7 +14,7 @@ from bristlecone._soft.training.balance import imbalance, leaf_shares
 from bristlecone._soft.training.fairness import Fairness, gini_mix, pair_distance, quadrature
 from bristlecone._soft.training.initialise import initial
 from bristlecone._soft.training.joint import Trained
-from bristlecone._soft.training.nodec import _half, _step, fit_nodec
+from bristlecone._soft.training.nodec import _step, fit_nodec
 from bristlecone._soft.training.problem import Parameters, Problem, Rows
 from bristlecone._soft.training.train import chosen
 
@@ -198,7 +199,7 @@ def test_rows_are_reassigned_where_a_split_is_unbalanced(share, flips):
     at.splits[0, -1] = -np.quantile(along, share) + (1e-9 if share else 1.0)
     before = routing.hard_leaf(at.splits @ of.rows.design)
     assert (before == 1).mean() == pytest.approx(share, abs=0.01)
-    after = routing.hard_leaf(_step(of, at, 0, 0.3, 0.1, 0.4).splits @ of.rows.design)
+    after = routing.hard_leaf(_step(of, at, 0, np.array([0.3, 0.1, 0.4])).splits @ of.rows.design)
     if flips:
         # All rows were in one leaf; those with the largest errors had to move.
         assert 0.05 < (after == 1).mean() < 0.95
@@ -210,17 +211,16 @@ def test_rows_are_reassigned_where_a_split_is_unbalanced(share, flips):
 
 
 def test_halves_of_a_tree_are_the_subtrees_of_the_root():
-    under = np.arange(1, 7)
-    level = np.array([2, 2, 3, 3, 3, 3])
-    assert [_half(under, level, side).tolist() for side in (0, 1)] == [[1, 3, 4], [2, 5, 6]]
+    halves = [routing.subtree(3, child)[0] for child in (1, 2)]
+    assert [half.tolist() for half in halves] == [[1, 3, 4], [2, 5, 6]]
     of = problem("weibull", depth=3)
     at = anywhere(of)
     losses = of.losses(at.linear, at.shape, of.rows)
     logit = at.splits @ of.rows.design
     whole, _ = routing.expected(logit, losses)
     sides = [
-        routing.expected(logit[_half(under, level, side)], losses[4 * side : 4 * side + 4])[0]
-        for side in (0, 1)
+        routing.expected(logit[half], losses[4 * side : 4 * side + 4])[0]
+        for side, half in enumerate(halves)
     ]
     above, _ = routing.expected(logit[:1], np.stack(sides))
     np.testing.assert_allclose(above, whole, rtol=1e-12)
@@ -232,7 +232,7 @@ def test_halves_of_a_tree_are_the_subtrees_of_the_root():
 def test_restarts_that_hold_the_share_come_before_better_ones_that_do_not():
     of = problem("weibull", depth=1)
     at = anywhere(of)
-    even, empty = at.copy(), at.copy()
+    even, empty = copy.deepcopy(at), copy.deepcopy(at)
     even.splits[0, -1] -= np.median(even.splits[0] @ of.rows.design)
     empty.splits[0, -1] = 100.0
     worse, better = Trained(even, 2.0, [2.0], True), Trained(empty, 1.0, [1.0], True)

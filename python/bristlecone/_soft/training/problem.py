@@ -64,10 +64,6 @@ class Parameters(NamedTuple):
     linear: Floats
     shape: Floats
 
-    def copy(self) -> Parameters:
-        """A copy with its own arrays."""
-        return Parameters(self.splits.copy(), self.linear.copy(), self.shape.copy())
-
 
 @dataclass(frozen=True, eq=False)
 class Problem:
