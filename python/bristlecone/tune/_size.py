@@ -445,11 +445,8 @@ def _path(estimator: Any, rows: GivenRows) -> list[Any]:
 
 
 def _fold(estimator: Any, known: GivenRows, held: GivenRows, metrics: Metrics) -> dict[str, Floats]:
-    return _scores(_path(estimator, known), held, metrics)
-
-
-def _scores(path: list[Any], rows: GivenRows, metrics: Metrics) -> dict[str, Floats]:
-    """Scores of every tree of a path; NaN if no tree keeps the constraints."""
+    """Scores of the best tree of every size; NaN if no tree keeps the constraints."""
+    path = _path(estimator, known)
     found: dict[str, list[float]] = {name: [] for name in metrics}
     for place, tree in enumerate(path):
         for name, metric in metrics.items():
@@ -458,7 +455,7 @@ def _scores(path: list[Any], rows: GivenRows, metrics: Metrics) -> dict[str, Flo
             elif place and _is_same(tree, path[place - 1]):
                 found[name].append(found[name][-1])
             else:
-                found[name].append(score_of(metric, tree, rows))
+                found[name].append(score_of(metric, tree, held))
     return {name: np.array(values) for name, values in found.items()}
 
 
