@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -258,32 +259,20 @@ class _Joined:
         self.columns = [*features, *self.names.values()]
         self.npartitions = len(self._parts)
 
-    def __getitem__(self, columns: Sequence[str]) -> _Selected:
-        return _Selected(self, columns)
+    def __getitem__(self, columns: Sequence[str]) -> _Joined:
+        some = copy(self)
+        some.columns = list(columns)
+        return some
 
-    def delayed(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The partitions with these columns."""
+    def to_delayed(self) -> list[Any]:
+        """The partitions."""
         from dask import delayed
 
         join = delayed(_join, pure=True)
-        for X, y, *weight in self._parts:
-            yield join(X, y, weight[0] if weight else None, self.names, columns)
-
-    def to_delayed(self) -> list[Any]:
-        """The partitions."""
-        return list(self.delayed(self.columns))
-
-
-@dataclass
-class _Selected:
-    """Some columns of the above."""
-
-    joined: _Joined
-    columns: Sequence[str]
-
-    def to_delayed(self) -> list[Any]:
-        """The partitions."""
-        return list(self.joined.delayed(self.columns))
+        return [
+            join(X, y, weight[0] if weight else None, self.names, self.columns)
+            for X, y, *weight in self._parts
+        ]
 
 
 def _check_is_dask(values: Any, name: str) -> None:
