@@ -269,13 +269,8 @@ def check_leaves(
         compared = _compared(fair_limit(parameters)[0], codes)
         check_groups(rows, predicted, compared, groups, checks)
         if groups.confusion is not None:
-            group, weight = rows.facts["group"], rows.facts["group weight"]
-            counts = [
-                [[weight[own & (predicted == said)].sum() for said in (0, 1)] for own in of_group]
-                for of_group in (
-                    [(group == k) & (codes == label) for label in (0, 1)]
-                    for k in range(len(rows.facts["groups"]))
-                )
-            ]
-            pair = ("weight of [group, class, prediction]", np.array(counts), groups.confusion)
+            counts = np.zeros((len(rows.facts["groups"]), 2, 2))
+            cells = rows.facts["group"], codes, predicted.astype(np.int64)
+            np.add.at(counts, cells, rows.facts["group weight"])
+            pair = ("weight of [group, class, prediction]", counts, groups.confusion)
             checks.same("confusion by group", f"{len(counts)} groups", [pair])

@@ -44,8 +44,6 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     given = more.get("propensity") if reward != "direct" else None
     predicted = more.get("predicted_outcomes") if reward != "inverse-propensity" else None
     share = None if given is None else _propensity(given, codes, treatments, kept)
-    if share is not None and share.ndim == 2:
-        share = share[taken]
     known = None if predicted is None else np.array(predicted, dtype=np.float64)[kept]
     lacks_share = reward != "direct" and share is None
     lacks_known = reward != "inverse-propensity" and known is None
@@ -74,14 +72,14 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
 def _propensity(
     given: Any, codes: NDArray[np.int64], treatments: NDArray[Any], kept: NDArray[np.bool_]
 ) -> Floats:
-    """Probability of every treatment in each row, or of the one that it had."""
-    if isinstance(given, (Mapping, Real)):
-        names = treatments.tolist()
-        shares = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
-        return np.tile(
-            np.array([shares[name] for name in names], dtype=np.float64), (len(codes), 1)
-        )
-    return np.array(given, dtype=np.float64)[kept]
+    """Probability of the treatment that each row had."""
+    if isinstance(given, Real):
+        return np.full(len(codes), float(given))
+    if isinstance(given, Mapping):
+        by_treatment = [given[name] for name in treatments.tolist()]
+        return np.array(by_treatment, dtype=np.float64)[codes]
+    share = np.array(given, dtype=np.float64)[kept]
+    return share if share.ndim == 1 else share[np.arange(len(codes)), codes]
 
 
 class Rewards(Statement):

@@ -126,11 +126,8 @@ def check_labels(tree: Any, statement: Statement, own: Value, checks: Checks) ->
         given = candidates[nodes.leaves, own.label, 0]
         least = candidates[nodes.leaves, :, 0].min(axis=1)
         sizes = np.max(own.sizes[nodes.leaves], axis=1)
-        best = [
-            float(cost - low) <= tolerance(size)
-            for cost, low, size in zip(given, least, sizes, strict=True)
-        ]
-        wrong = [node for node, holds in zip(nodes.leaves.tolist(), best, strict=True) if not holds]
+        places = zip(nodes.leaves.tolist(), given - least, sizes, strict=True)
+        wrong = [node for node, off, size in places if not float(off) <= tolerance(size)]
         shown = f"not the best of leaf {wrong[0]}" if wrong else f"of {nodes.n_leaves} leaves"
         checks.holds("labels", not wrong, "the best of each leaf", shown)
     if statement.is_limited and found.status != "reestimated":
@@ -145,11 +142,8 @@ def check_improvements(tree: Any, statement: Statement, own: Value, checks: Chec
     if nodes.n_leaves == 1:
         return
     expected, terms = np.zeros(nodes.node_count), np.zeros(nodes.node_count)
-    losses = own.candidates[:, :, 0].min(axis=1) * (
-        float(statement.factor / statement.total)
-        if own.candidates.dtype != object
-        else statement.factor / statement.total
-    )
+    share = statement.factor / statement.total
+    losses = own.candidates[:, :, 0].min(axis=1) * like(share, own.candidates)
     if not statement.is_sum or not all(map(math.isfinite, losses.tolist())):
         expected[:] = math.nan
     else:
@@ -157,7 +151,7 @@ def check_improvements(tree: Any, statement: Statement, own: Value, checks: Chec
         left, right = nodes.children_left[split], nodes.children_right[split]
         expected[split] = (losses[split] - losses[left] - losses[right]).astype(np.float64)
         sizes = own.sizes.max(axis=1)
-        sizes = (sizes * like(statement.factor / statement.total, sizes)).astype(np.float64)
+        sizes = (sizes * like(share, sizes)).astype(np.float64)
         doubts = [
             statement.doubt(own.sums[[at]]) / float(statement.total) for at in range(len(split))
         ]

@@ -245,13 +245,11 @@ class _Tally:
         if key(one) != key(two):
             return
         self.split[mine] += 1
-        sides = [(own.children_left, structure.children_left)]
-        sides.append((own.children_right, structure.children_right))
-        flipped = bool(one[0] != two[0])
-        for (mine_of, _), (_, other_of) in zip(
-            sides, sides[::-1] if flipped else sides, strict=True
-        ):
-            self._compare(int(mine_of[mine]), int(other_of[other]), structure, features)
+        sides = structure.children_left, structure.children_right
+        # The other split may send the same rows to the other side.
+        left, right = sides if one[0] == two[0] else sides[::-1]
+        self._compare(int(own.children_left[mine]), int(left[other]), structure, features)
+        self._compare(int(own.children_right[mine]), int(right[other]), structure, features)
 
     def result(self) -> Stability:
         """The tables."""
@@ -279,12 +277,8 @@ class _Tally:
         seen = self.times_left_out > 0
         means = np.full(len(self.leaf), np.nan)
         np.divide(self.left_out, self.times_left_out, out=means, where=seen)
-        expected = [
-            float(np.mean(means[seen & (self.leaf == k)]))
-            if (seen & (self.leaf == k)).any()
-            else np.nan
-            for k in range(structure.n_leaves)
-        ]
+        left_out = [means[seen & (self.leaf == k)] for k in range(structure.n_leaves)]
+        expected = [float(np.mean(of)) if of.size else np.nan for of in left_out]
         first = [int(np.argmax(self.leaf == k)) for k in range(structure.n_leaves)]
         leaves = [
             ("leaf", structure.leaves),
