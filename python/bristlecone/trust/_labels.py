@@ -19,7 +19,7 @@ from bristlecone.trust._statement import ROUNDING, Statement, differences, like,
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Labels, with weights by class if the tree has any."""
-    classes, codes, kept = labelled(y, weight, table.n_rows)
+    classes, codes, kept = labelled(y, weight, table)
     asked = tree.certificate_.parameters["class_weight"]
     if asked is not None:
         weight = _weighted_by_class(asked, classes, codes, kept, weight)
@@ -45,7 +45,7 @@ def _weighted_by_class(
 
 def read_fair_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Labels, with the group of each row."""
-    classes, codes, kept = labelled(y, weight, table.n_rows)
+    classes, codes, kept = labelled(y, weight, table)
     column = tree.certificate_.parameters["fairness"].sensitive_feature
     groups, group = groups_of(table, more, column, kept)
     in_groups = np.ones(int(kept.sum())) if weight is None else weight[kept]

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.checks import check_integer, check_real
-from bristlecone._data.frame import native_frame
 from bristlecone._log import warn
 from bristlecone.exceptions import CertificateError, SearchLimitWarning
-from bristlecone.trust._alternatives import refusal, search_again
+from bristlecone.trust._alternatives import refusal, search_again, table_of
 from bristlecone.trust._optimality import assert_not_below
 from bristlecone.trust._proof import slack_of
 
@@ -82,10 +81,8 @@ class NearOptimalTrees(Sequence[Any]):
             without = float(values[~asks].min()) if not asks.all() else np.nan
             rows.append((name, int(asks.sum()), float(asks.mean()), without))
         rows.sort(key=lambda row: -row[1])
-        titles = "column", "n_trees", "share", "best_objective_without"
-        columns = zip(*rows, strict=True) if rows else ([] for _ in titles)
-        named = [(title, np.array(column)) for title, column in zip(titles, columns, strict=True)]
-        return native_frame(named, self._frame_kind)
+        columns = "column", "n_trees", "share", "best_objective_without"
+        return table_of(columns, rows, self._frame_kind)
 
     @overload
     def __getitem__(self, index: int) -> Any: ...

@@ -14,7 +14,7 @@ from bristlecone._data.outcomes import check_survival
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
 from bristlecone.trust._exact import Bools, Column, Floats, exact_means, weighted
-from bristlecone.trust._rows import Rows, labelled, rows_of
+from bristlecone.trust._rows import Rows, kept_rows, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement, like, sums_of, within
 from bristlecone.trust._teacher import estimated_again
 
@@ -27,7 +27,7 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     """
     if "treatment" not in more:
         raise TypeError("verify needs treatment for a PolicyTree")
-    treatments, codes, kept = labelled(more["treatment"], weight, table.n_rows, "treatment")
+    treatments, codes, kept = labelled(more["treatment"], weight, table, "treatment")
     parameters = tree.certificate_.parameters
     codes, horizon = codes[kept], parameters["horizon"]
     taken = np.arange(len(codes)), codes
@@ -37,9 +37,7 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     else:
         event, outcome, _ = check_survival(y)
         event = event[kept]
-    if len(outcome) != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but y has {len(outcome)}")
-    outcome = outcome[kept]
+    outcome = outcome[kept_rows(table, weight, len(outcome))]
     reward = parameters["reward"]
     given = more.get("propensity") if reward != "direct" else None
     predicted = more.get("predicted_outcomes") if reward != "inverse-propensity" else None

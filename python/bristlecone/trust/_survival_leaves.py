@@ -38,9 +38,7 @@ def read_lifetimes(
     """Event, time and entry of each row, and its group if a limit on groups is given."""
     event, time, entry = check_survival(y)
     parameters = tree.certificate_.parameters
-    if len(time) != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but y has {len(time)}")
-    kept = kept_rows(weight, len(time))
+    kept = kept_rows(table, weight, len(time))
     some = None if kept.all() else kept
     event, time = event[kept], time[kept]
     entry = None if entry is None or not entry[kept].any() else entry[kept]
@@ -73,7 +71,19 @@ def read_soft_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[s
 
 def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     """Counts, relative hazards, curves, follow-up, and predictions from these."""
-    leaves, lives = tree.leaves_, lifetimes(rows)
+    check_one_cause(tree, tree.leaves_, tree.certificate_.parameters, rows, reached, checks)
+
+
+def check_one_cause(
+    tree: Any,
+    leaves: Any,
+    parameters: Mapping[str, Any],
+    rows: Rows,
+    reached: Bools,
+    checks: Checks,
+) -> None:
+    """The same for leaves of one cause, or of any, with these parameters."""
+    lives = lifetimes(rows)
     thinned = CURVE_ERROR in tree.certificate_.facts
     hazard = rows.weight * row_hazards(lives)
     prior = getattr(leaves, "prior", 0.0)
@@ -132,7 +142,7 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
         )
         checks.same("follow-up", "events and censorings at all times", follow_up)
     if isinstance(leaves, StepLeaves):
-        _check_predictions(tree, rows, lives, hazard, reached, checks, thinned)
+        _check_predictions(tree, leaves, parameters, rows, hazard, reached, checks)
     else:
         checks.skip("predictions", "", "models of the leaves were trained by optimisation")
 
@@ -147,15 +157,15 @@ def _theta(events: float, hazard: float, prior: float) -> float:
 
 def _check_predictions(
     tree: Any,
+    leaves: Any,
+    parameters: Mapping[str, Any],
     rows: Rows,
-    lives: Lifetimes,
     hazard: Floats,
     reached: Bools,
     checks: Checks,
-    thinned: bool,
 ) -> None:
     """Predicted curves at all training times, and the values that compare groups."""
-    leaves, parameters = tree.leaves_, tree.certificate_.parameters
+    lives = lifetimes(rows)
     brier = parameters.get("objective") == "brier"
     curve = parameters["leaf_curve"]
     if curve == "auto":
@@ -173,7 +183,7 @@ def _check_predictions(
     theta = _thetas(tree, rows, hazard, reached, 0.0 if brier else float(shrinkage), prior)
     pairs.append(("theta", theta, leaves.theta))
     survival, lasting = None, np.ones(lives.times.size, dtype=bool)
-    if not thinned:
+    if CURVE_ERROR not in tree.certificate_.facts:
         if curve == "proportional":
             survival = np.exp(-np.outer(theta, lives.nelson_aalen))
         elif curve == "kaplan-meier":

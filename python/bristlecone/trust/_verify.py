@@ -28,7 +28,7 @@ from bristlecone.trust._proof import (
     check_proof,
     check_training_loss,
 )
-from bristlecone.trust._rows import Rows, fingerprint, reached_nodes, unordered_fingerprint
+from bristlecone.trust._rows import Rows, down, fingerprint, reached_nodes, unordered_fingerprint
 from bristlecone.trust._statement import Statement
 from bristlecone.trust._survival import lifetimes, row_hazards
 from bristlecone.trust._teacher import check_teacher, drift_of, with_smoothed
@@ -273,19 +273,13 @@ def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Ch
 def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple[str, Any, Any]]:
     """Every threshold, the midpoint of its neighbours, and the side of missing values."""
     nodes, encoder = tree.tree_, tree.encoder_
-    if nodes.numeric:
-        return [
-            (
-                f"threshold of node {node}",
-                _middle(
-                    rows.answers[reached[:, node], nodes.feature[node]],
-                    threshold := float(nodes.threshold[node]),
-                ),
-                threshold,
-            )
-            for node in np.flatnonzero(~nodes.is_leaf).tolist()
-        ]
     pairs: list[tuple[str, Any, Any]] = []
+    if nodes.numeric:
+        for node in np.flatnonzero(~nodes.is_leaf).tolist():
+            threshold = float(nodes.threshold[node])
+            values = rows.answers[reached[:, node], nodes.feature[node]]
+            pairs.append((f"threshold of node {node}", _middle(values, threshold), threshold))
+        return pairs
     fills = {schema.name: schema.fill for schema in encoder.columns_}
     features = zip(feature_decisions(encoder), encoder.features_, strict=True)
     for place, (decision, feature) in enumerate(features):
@@ -359,13 +353,9 @@ def _check_limits(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Che
     """Limits on the size of the tree and of its leaves."""
     nodes, found = tree.tree_, tree.certificate_
     parameters = found.parameters
-    below = [0] * nodes.node_count
-    for node in range(nodes.node_count):
-        for child in (int(nodes.children_left[node]), int(nodes.children_right[node])):
-            if child > 0:
-                below[child] = below[node] + 1
+    depths = down(tree, 0, lambda _, above: above + 1)
     for name, limit, size in (
-        ("depth", parameters["max_depth"], max(below)),
+        ("depth", parameters["max_depth"], max(depths)),
         ("number of leaves", parameters["max_leaf_nodes"], nodes.n_leaves),
     ):
         at_most = "any" if limit is None else f"at most {limit}"
