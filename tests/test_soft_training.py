@@ -90,7 +90,7 @@ def test_gradient_of_the_splits_of_a_subtree():
     of = problem("weibull", depth=3)
     at = anywhere(of)
     below, leaves = routing.subtree(3, 2)
-    losses = of.losses(at.linear[leaves], at.shape[leaves], of.rows)
+    losses = of.loss(at.linear[leaves], at.shape[leaves], of.rows).value
     assert below.tolist() == [2, 5, 6] and leaves.tolist() == [4, 5, 6, 7]
     assert_gradient(
         lambda x: of.split_objective(x, of.rows, losses, 0.7, 0.5), at.splits[below].ravel()
@@ -203,7 +203,7 @@ def test_rows_are_reassigned_where_a_split_is_unbalanced(share, flips):
     if flips:
         # All rows were in one leaf; those with the largest errors had to move.
         assert 0.05 < (after == 1).mean() < 0.95
-        loss = of.losses(at.linear, at.shape, of.rows)[0]
+        loss = of.loss(at.linear, at.shape, of.rows).value[0]
         assert loss[after == 1].mean() > loss[after == 0].mean()
     else:
         # With even weights the smaller side keeps its rows.
@@ -215,7 +215,7 @@ def test_halves_of_a_tree_are_the_subtrees_of_the_root():
     assert [half.tolist() for half in halves] == [[1, 3, 4], [2, 5, 6]]
     of = problem("weibull", depth=3)
     at = anywhere(of)
-    losses = of.losses(at.linear, at.shape, of.rows)
+    losses = of.loss(at.linear, at.shape, of.rows).value
     logit = at.splits @ of.rows.design
     whole, _ = routing.expected(logit, losses)
     sides = [

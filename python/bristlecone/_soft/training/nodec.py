@@ -100,7 +100,7 @@ def _step(problem: Problem, now: Parameters, split: int, thresholds: Floats) -> 
         return now
     rows = rows._replace(weight=rows.weight / total)
     below, leaves = routing.subtree(depth, split)
-    losses = problem.losses(now.linear[leaves], now.shape[leaves], rows)
+    losses = problem.loss(now.linear[leaves], now.shape[leaves], rows).value
     splits = now.splits.copy()
     goes_left = splits[split] @ rows.design >= 0
     share = float(rows.weight @ goes_left)
