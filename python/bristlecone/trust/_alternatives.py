@@ -97,9 +97,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     features = np.asarray(problem.features)
     names = tree.certificate_.binary_features
     own, splits = tree.objective_value_, tree.splits_
-    off = slack_of(
-        tree, X, y, getattr(problem.data, "smoothed", None), sample_weight=sample_weight, **data
-    )
+    off = slack_of(tree, X, y, problem, sample_weight=sample_weight, **data)
     for at in np.unique(node).tolist():
         here = node == at
         members = reaches.indices[slice(*reaches.indptr[at : at + 2])]

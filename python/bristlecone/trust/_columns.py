@@ -77,23 +77,17 @@ class Table:
 
 def _values(column: Any) -> Values:
     """A column as numbers if all its values are numbers, and as objects."""
+    from pandas import isna
+
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         numbers = column.astype(np.float64)
         return Values(numbers, [])
     listed = column.tolist() if isinstance(column, np.ndarray) else column
-    objects = [None if _absent(value) else value for value in listed]
+    objects = [None if isna(value) else value for value in listed]
     if any(isinstance(value, str) for value in objects):
         return Values(None, objects)
     numbers = np.array([np.nan if value is None else float(value) for value in objects])
     return Values(numbers, objects)
-
-
-def _absent(value: Any) -> bool:
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (not isinstance(value, str) and bool(value != value))
-    )
 
 
 def _answer(decision: Decision, column: Values) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,12 +83,6 @@ class NearOptimalTrees(Sequence[Any]):
         rows.sort(key=lambda row: -row[1])
         columns = "column", "n_trees", "share", "best_objective_without"
         return table_of(columns, rows, self._frame_kind)
-
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Any]: ...
 
     def __getitem__(self, index: int | slice) -> Any:
         return self._trees[index]
@@ -184,9 +178,7 @@ def near_optimal_trees(
         raise TypeError(refusal(tree, "near_optimal_trees"))
     settings = search.limits.settings(problem, slack=float(epsilon), limit=limit)
     found, complete = near_optimal(**settings)
-    off = slack_of(
-        tree, X, y, getattr(problem.data, "smoothed", None), sample_weight=sample_weight, **data
-    )
+    off = slack_of(tree, X, y, problem, sample_weight=sample_weight, **data)
     trees = [search_data.tree(solution, problem, start) for solution in found]
     for one in trees:
         which = f"a tree of {one.n_leaves_} leaves that the search found"

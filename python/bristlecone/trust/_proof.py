@@ -84,14 +84,13 @@ class Value:
         return own + (self.penalty if isinstance(own, Fraction) else float(self.penalty))
 
 
-def slack_of(
-    tree: Any, X: Any, y: Any, smoothed: NDArray[np.float64] | None = None, **given: Any
-) -> float:
+def slack_of(tree: Any, X: Any, y: Any, problem: Any = None, **given: Any) -> float:
     """Largest difference between objectives of a fitted tree's problem that is ignored.
 
-    ``smoothed`` are the outcomes that the search used, if a teacher has smoothed them.
+    ``problem`` is that of the search; its outcomes may be smoothed by a teacher.
     """
     rows, drift = read_rows(tree, X, y, given), None
+    smoothed = None if problem is None else getattr(problem.data, "smoothed", None)
     if smoothed is not None:
         drift = drift_of(tree, rows, smoothed)
         rows = with_smoothed(rows, smoothed)

@@ -17,7 +17,7 @@ from bristlecone.trust._compare import Checks, Pairs
 from bristlecone.trust._exact import Bools, Floats
 from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows, check_groups, down, groups_of, kept_rows, rows_of
-from bristlecone.trust._survival import brier_terms, lifetimes, prior_of, row_hazards
+from bristlecone.trust._survival import Brier, brier_terms, lifetimes, prior_of, row_hazards
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
@@ -248,16 +248,12 @@ def _kaplan_meier(tree: Any, lives: Lifetimes, reached: Bools, shrinkage: float)
 
 def _brier_optimal(tree: Any, lives: Lifetimes, reached: Bools, shrinkage: float) -> Floats:
     """Curves of least Brier score, shrunk by λ times the squared distance to the parent's."""
-    share, inverse = brier_terms(lives)
-
-    def terms(node: int) -> tuple[Floats, Floats]:
-        weight = lives.weight * reached[:, node]
-        at_risk = lives.at_risk(weight)
-        dead = (lives.left(weight * lives.event) * inverse).cumsum()
-        return dead, np.append(at_risk[1:], 0.0) * inverse
+    score = Brier(lives, "brier-optimal")
+    every_dead, every_alive = score.terms(score.sums(reached.T))
 
     def value(node: int, parent: Floats) -> Floats:
-        dead, alive = terms(node)
-        return antitonic_curve(dead + shrinkage * (1 - parent), alive + shrinkage * parent, share)
+        dead = every_dead[node] + shrinkage * (1 - parent)
+        return antitonic_curve(dead, every_alive[node] + shrinkage * parent, score.share)
 
-    return np.array(down(tree, antitonic_curve(*terms(0), share), value))
+    root = antitonic_curve(every_dead[0], every_alive[0], score.share)
+    return np.array(down(tree, root, value))
