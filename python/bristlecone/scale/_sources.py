@@ -200,17 +200,16 @@ def listed_plainly(texts: Sequence[str], most: int = 5) -> str:
 
 
 def _of_dataset(data: Any) -> Source:
-    def parts(columns: Sequence[str]) -> Iterator[Part]:
-        index = 0
+    def pieces() -> Iterator[tuple[str, Any]]:
         for fragment in data.get_fragments():
-            for name, piece in _pieces(fragment):
-                load = partial(_read_piece, piece, data.schema, list(columns))
-                yield Part(index, name, load)
-                index += 1
+            yield from _pieces(fragment)
+
+    def parts(columns: Sequence[str]) -> Iterator[Part]:
+        for index, (name, piece) in enumerate(pieces()):
+            yield Part(index, name, partial(_read_piece, piece, data.schema, list(columns)))
 
     names = [str(name) for name in data.schema.names]
-    known = [sum(1 for _ in _pieces(fragment)) for fragment in data.get_fragments()]
-    n_parts = sum(known)
+    n_parts = sum(1 for _ in pieces())
     if not n_parts:
         raise InvalidParameterError("partitions has no rows: the data set has no files")
     return Source(names, parts, n_parts, int(data.count_rows()))
@@ -294,8 +293,6 @@ def _frame(values: Any) -> Any:
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
         import pyarrow
 
-        if hasattr(values, "to_batches"):
-            return values
         if hasattr(values, "__arrow_c_array__"):
             return pyarrow.Table.from_batches([pyarrow.record_batch(values)])
         return pyarrow.table(values)
