@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -287,7 +288,9 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
             with np.errstate(invalid="ignore"):  # infinite scores have no deviation
                 results[f"std_test_{name}"] = values.std(axis=0)
             results[f"se_test_{name}"] = standard_error(values, folds, n_rows)
-            results[f"rank_test_{name}"] = _ranks(mean)
+            # The greatest mean has rank 1, a mean that is not known the last one.
+            known = np.where(np.isnan(mean), -np.inf, mean)
+            results[f"rank_test_{name}"] = rankdata(-known, method="min").astype(np.int64)
             for fold, split in enumerate(values):
                 results[f"split{fold}_test_{name}"] = split
         mean, error = results[f"mean_test_{chooser}"], results[f"se_test_{chooser}"]
@@ -467,10 +470,3 @@ def _is_same(tree: Any, other: Any) -> bool:
     return np.array_equal(one.feature, two.feature) and np.array_equal(
         one.children_left, two.children_left
     )
-
-
-def _ranks(mean: Floats) -> NDArray[np.int64]:
-    """1 for the greatest, the same for equal ones, NaN last."""
-    order = np.unique(-np.where(np.isnan(mean), -np.inf, mean), return_inverse=True)[1]
-    below = np.concatenate([[0], np.cumsum(np.bincount(order))])
-    return below[order] + 1
