@@ -38,9 +38,8 @@ def problem(leaf, *, depth=2, fair=None, n=50, p=3, seed=0, l1=0.0, pooling=3.0,
     if fair:
         at, step = quadrature(0.1, 4.0)
         group = random.random(n) < 0.4
-        fairness = Fairness(
-            0.02, 1.0 * group, 1.0 * ~group, model.clock(np.log(at)), step, fair == "mixture"
-        )
+        sides, clock = (1.0 * group, 1.0 * ~group), model.clock(np.log(at))
+        fairness = Fairness(0.02, model, rows.design, *sides, clock, step, fair == "mixture")
     scale = np.full(p, 0.3)
     return Problem(rows, scale, model, depth, 0.1, 0.2, l1, fairness, pooling, balance)
 

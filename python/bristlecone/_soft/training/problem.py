@@ -216,12 +216,10 @@ class Problem:
             penalty += self.balance * uneven
             slope += self.balance * by_logit
         if self.fairness is not None:
-            unfair, by_logit, more_linear, more_shape = self.fairness.of_mixture(
-                self.model, rows.design, logit, linear, shape
-            )
+            unfair, by_logit, *more = self.fairness.of_mixture(logit, linear, shape)
             penalty += unfair
             slope += by_logit
-            by_members += self.pack(more_linear, more_shape)
+            by_members += self.pack(*more)
         by_leaves += by_members
         by_splits += (slope @ rows.design.T).ravel()
         return float(rows.weight @ value) + penalty, np.concatenate([by_splits, by_leaves])
@@ -237,12 +235,9 @@ class Problem:
         penalty, by_penalty = self.penalty(vector)
         value, slope = value + penalty, slope + by_penalty
         if self.fairness is not None:
-            linear, shape = self.unpack(vector)
-            unfair, by_linear, by_shape = self.fairness.of_paths(
-                self.model, self.rows.design, path, linear, shape
-            )
+            unfair, *more = self.fairness.of_paths(path, *self.unpack(vector))
             value += unfair
-            slope += self.pack(by_linear, by_shape)
+            slope += self.pack(*more)
         return value, slope
 
     def vector(self, at: Parameters) -> Floats:
@@ -265,12 +260,11 @@ class Problem:
         if self.balance > 0:
             penalty += self.balance * imbalance(logit, self.rows.weight)[0]
         if self.fairness is not None:
-            about = self.model, self.rows.design
             if self.fairness.mixture:
-                penalty += self.fairness.of_mixture(*about, logit, at.linear, at.shape)[0]
+                penalty += self.fairness.of_mixture(logit, at.linear, at.shape)[0]
             else:
                 path = routing.hard_leaf(logit)
-                penalty += self.fairness.of_paths(*about, path, at.linear, at.shape)[0]
+                penalty += self.fairness.of_paths(path, at.linear, at.shape)[0]
         lasso = float(self.lasso(len(at.splits)) @ np.abs(at.splits.ravel()))
         return float(self.rows.weight @ value) + penalty + lasso
 

@@ -179,6 +179,8 @@ def _scaled(rows: TrainingRows, settings: SoftSettings) -> _Scaled:
         at, step = quadrature(float(times.min()), float(times.max()))
         fairness = Fairness(
             rho=float(settings.fairness_penalty),
+            model=model,
+            design=matrix,
             inside=total * rows.group[chosen],
             outside=total * ~rows.group[chosen],
             clock=model.clock(np.log(at) - log_unit),
