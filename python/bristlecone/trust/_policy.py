@@ -31,13 +31,13 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     parameters = tree.certificate_.parameters
     codes, horizon = codes[kept], parameters["horizon"]
     taken = np.arange(len(codes)), codes
-    event = None
+    event: Any = None
     if horizon is None:
         outcome = np.ravel(as_array(y, "y")).astype(np.float64)
     else:
         event, outcome, _ = check_survival(y)
-        event = event[kept]
-    outcome = outcome[kept_rows(table, weight, len(outcome))]
+    kept = kept_rows(table, weight, len(outcome))
+    outcome, event = outcome[kept], None if event is None else event[kept]
     reward = parameters["reward"]
     given = more.get("propensity") if reward != "direct" else None
     predicted = more.get("predicted_outcomes") if reward != "inverse-propensity" else None

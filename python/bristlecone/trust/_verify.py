@@ -19,7 +19,7 @@ from bristlecone._tree import Tree
 from bristlecone._view.fitted import check_tree
 from bristlecone.trust._columns import midpoint
 from bristlecone.trust._compare import Checks, close
-from bristlecone.trust._kinds import kind_of, read_rows, statement_of
+from bristlecone.trust._kinds import kind_of, read_rows
 from bristlecone.trust._proof import (
     Value,
     check_improvements,
@@ -27,11 +27,11 @@ from bristlecone.trust._proof import (
     check_objective,
     check_proof,
     check_training_loss,
+    value_of,
 )
 from bristlecone.trust._rows import Rows, down, fingerprint, reached_nodes, unordered_fingerprint
-from bristlecone.trust._statement import Statement
 from bristlecone.trust._survival import lifetimes, row_hazards
-from bristlecone.trust._teacher import check_teacher, drift_of, with_smoothed
+from bristlecone.trust._teacher import check_teacher
 from bristlecone.trust._verification import Verification
 
 MOST_WORK = 5e8
@@ -174,24 +174,24 @@ def _check_all(
         expected = _without_value(tree, rows, reached)
         if expected.any() or nodes.n_missing.any():
             checks.same("missing values", "of every node", [("of node", expected, nodes.n_missing)])
-    statement = statement_of(tree, rows)
     kind_of(tree).check_leaves(tree, rows, reached, checks)
-    if soft or statement is None:
+    if soft:
         value = f"{found.objective_value:.10g}"
         checks.skip("objective value", value, "trained by optimisation from random starts")
         checks.skip("lower bound", "none", f"{with_article(found.status)} tree has no lower bound")
         return
-    real = Value(tree, statement, reached)
-    sought: tuple[Statement, Value] | None = statement, real
+    real = value_of(tree, rows, reached)
+    sought: Value | None = real
     if found.is_taught:
-        sought = _taught(tree, rows, reached, smoothed())
+        outcomes = smoothed()
+        sought = None if outcomes is None else value_of(tree, rows, reached, outcomes)
     if sought is not None:
-        check_objective(tree, sought[1], checks)
+        check_objective(tree, sought, checks)
     if found.is_taught:
         check_training_loss(tree, real, checks)
-    check_labels(tree, statement, real, checks)
+    check_labels(tree, real, checks)
     if sought is not None:
-        check_improvements(tree, *sought, checks)
+        check_improvements(tree, sought, checks)
     if found.status == "reestimated":
         checks.skip("limits", "", "they were kept on the rows that the splits were found on")
     else:
@@ -200,7 +200,7 @@ def _check_all(
         mean = float(np.average(rows.facts["reference_loss"], weights=rows.weight))
         checks.same("reference loss", f"{mean:.10g}", [("mean", mean, found.reference_loss)])
     if sought is not None:
-        check_proof(tree, rows, *sought, checks, most_work)
+        check_proof(tree, rows, sought, checks, most_work)
         return
     why = "needs the smoothed outcomes of the fit, see the check of the teacher"
     for name, value in (
@@ -209,17 +209,6 @@ def _check_all(
         ("lower bound", f"{found.lower_bound:.10g}" if found.is_searched else "none"),
     ):
         checks.skip(name, value, why)
-
-
-def _taught(
-    tree: Any, rows: Rows, reached: NDArray[np.bool_], smoothed: Any
-) -> tuple[Statement, Value] | None:
-    """The objective over smoothed outcomes, and its value of the tree; None without them."""
-    if smoothed is None:
-        return None
-    statement = statement_of(tree, with_smoothed(rows, smoothed))
-    assert statement is not None
-    return statement, Value(tree, statement, reached, drift_of(tree, rows, smoothed))
 
 
 def _without_value(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> NDArray[np.int64]:
