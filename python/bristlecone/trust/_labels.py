@@ -87,19 +87,14 @@ class _Classes(Statement):
         if "smoothed" in rows.facts:
             weight = Column.of(rows.weight)
             self.columns = [weight * Column.of(share) for share in rows.facts["smoothed"].T]
-        self.unit: list[Fraction] | None = None
+        self.unit = [Fraction(1)] * len(real)
         self.total = sum((column.sum() for column in real), Fraction(0))
         if name == "balanced-accuracy":
             self.unit = [1 / column.sum() for column in real]
             self.total = Fraction(len(real))
 
-    def _shares(self, sums: Any) -> Any:
-        if self.unit is None:
-            return sums
-        return sums * np.array(self.unit, dtype=sums.dtype)
-
     def candidates(self, sums: Any) -> Any:
-        sums = self._shares(sums)
+        sums = sums * np.array(self.unit, dtype=sums.dtype)
         size = sums.sum(axis=1, keepdims=True)
         if self.name in ("accuracy", "balanced-accuracy"):
             return (size - sums)[:, :, None]
@@ -113,13 +108,8 @@ class _Classes(Statement):
 
     def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:
         # More weight of any class never costs less.
-        units = [1.0] * len(sums) if self.unit is None else list(map(float, self.unit))
-        low = np.array(
-            [
-                np.maximum(one - error, 0.0) * unit
-                for one, error, unit in zip(sums, errors, units, strict=True)
-            ]
-        )
+        terms = zip(sums, errors, map(float, self.unit), strict=True)
+        low = np.array([np.maximum(one - error, 0.0) * unit for one, error, unit in terms])
         # Without subtracting nearly equal sums.
         others = np.array([np.delete(low, k, axis=0).sum(axis=0) for k in range(len(low))])
         some = low > 0

@@ -52,14 +52,14 @@ class Index(NamedTuple):
     """z, log z', and their derivatives by linear predictor (z only) and shape.
 
     ``z`` (k, n); ``log_slope`` and ``by_linear`` broadcast to it; ``by_shape`` and
-    ``log_slope_by_shape`` are lists of q arrays that do.
+    ``log_slope_by_shape`` broadcast to (q, k, n).
     """
 
     z: Floats
     log_slope: Floats
     by_linear: Floats
-    by_shape: list[Floats]
-    log_slope_by_shape: list[Floats]
+    by_shape: Floats
+    log_slope_by_shape: Floats
 
 
 class HazardLink:
@@ -162,9 +162,7 @@ class LeafModel(ABC):
         at = self.index(linear, shape, clock)
         value, slope = self.link.loss(at.z, event)
         value = value - event * (at.log_slope - clock[0])
-        by_shape = np.empty((self.n_shape, *value.shape))
-        for j, (z, log_slope) in enumerate(zip(at.by_shape, at.log_slope_by_shape, strict=True)):
-            by_shape[j] = slope * z - event * log_slope
+        by_shape = slope * at.by_shape - event * at.log_slope_by_shape
         return Slopes(value, slope * at.by_linear, by_shape)
 
     def survival(self, linear: Floats, shape: Floats, clock: Floats) -> Slopes:
@@ -173,10 +171,7 @@ class LeafModel(ABC):
         value = np.exp(-self.link.cumulative_hazard(at.z))
         # −S dH/dz, with the exponents added first: a product of 0 and inf has no value
         slope = -np.exp(self.link.log_hazard_slope(at.z) - self.link.cumulative_hazard(at.z))
-        by_shape = np.empty((self.n_shape, *value.shape))
-        for j, z in enumerate(at.by_shape):
-            by_shape[j] = slope * z
-        return Slopes(value, slope * at.by_linear, by_shape)
+        return Slopes(value, slope * at.by_linear, slope * at.by_shape)
 
     def cumulative_hazard(self, linear: Floats, shape: Floats, clock: Floats) -> Floats:
         """H, shape (k, n); finite."""

@@ -21,7 +21,8 @@ class Exponential(LeafModel):
 
     def index(self, linear: Floats, shape: Floats, clock: Floats) -> Index:
         """Z = y + u."""
-        return Index(clock[0] + linear, np.zeros((1, 1)), np.ones((1, 1)), [], [])
+        none = np.empty((0, 1, 1))
+        return Index(clock[0] + linear, np.zeros((1, 1)), np.ones((1, 1)), none, none)
 
     def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
         """Y = z − u."""

@@ -33,9 +33,8 @@ class ScaleModel(LeafModel):
     def index(self, linear: Floats, shape: Floats, clock: Floats) -> Index:
         """Z = α(y − u), z' = α."""
         alpha = np.exp(shape[:, :1])
-        one = np.ones((1, 1))
         z = alpha * (clock[0] - linear)
-        return Index(z, shape[:, :1], -alpha, [z], [one])
+        return Index(z, shape[:, :1], -alpha, z[np.newaxis], np.ones((1, 1, 1)))
 
     def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
         """Y = u + z / α."""

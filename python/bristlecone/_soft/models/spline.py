@@ -116,17 +116,12 @@ class SplineModel(LeafModel):
         """Z = u + Σ c_j ∫N_j, z' = Σ c_j N_j."""
         c = np.exp(shape)
         q = self.n_shape
-        area = [c[:, j : j + 1] * clock[1 + j] for j in range(q)]
-        basis = [c[:, j : j + 1] * clock[1 + q + j] for j in range(q)]
+        area = np.array([c[:, j : j + 1] * clock[1 + j] for j in range(q)])
+        basis = np.array([c[:, j : j + 1] * clock[1 + q + j] for j in range(q)])
         # Sums in a fixed order, so that a row's curve does not depend on the other rows.
         slope = sum(basis[1:], basis[0])
-        return Index(
-            linear + sum(area[1:], area[0]),
-            np.log(slope),
-            np.ones((1, 1)),
-            area,
-            [part / slope for part in basis],
-        )
+        z = linear + sum(area[1:], area[0])
+        return Index(z, np.log(slope), np.ones((1, 1)), area, basis / slope)
 
     def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
         """By bisection between the boundary knots, on the straight line outside of them."""
