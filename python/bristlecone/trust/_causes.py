@@ -68,7 +68,7 @@ class _CompetingRisks(Statement):
         return found
 
     def candidates(self, sums: Any) -> Any:
-        return self._summed(sums, lambda part, own: part.candidates(own))
+        return self._summed(sums, Likelihood.candidates)
 
     def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
         return self._summed(sums, lambda part, own: part.magnitudes(own, members))

@@ -18,7 +18,7 @@ from bristlecone._encoder.features import OneOf, subset_text
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import check_tree
 from bristlecone.trust._columns import midpoint
-from bristlecone.trust._compare import Checks, close
+from bristlecone.trust._compare import Checks, Pairs, close
 from bristlecone.trust._kinds import kind_of, read_rows
 from bristlecone.trust._proof import (
     Value,
@@ -233,7 +233,7 @@ def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Ch
     if tree.certificate_.status == "reestimated":
         checks.skip("thresholds", "", "they were computed from other rows")
         return
-    pairs: list[tuple[str, Any, Any]] = []
+    pairs: Pairs = []
     for schema, column in zip(encoder.columns_, rows.columns, strict=True):
         missing = column.missing
         pairs.append((f"missing in {schema.name}", int(missing.sum()), schema.n_missing))
@@ -252,9 +252,8 @@ def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Ch
                 tied = close(float(true), float(false), float(true + false))
                 fill = schema.fill if tied else bool(true > false)
             if schema.fill is not None:
-                scale = float(np.abs(values).max())
-                same = close(fill, schema.fill, scale)
-                pairs.append((f"mean of {schema.name}", fill, fill if same else schema.fill))
+                size = float(np.abs(values).max())
+                pairs.append((f"mean of {schema.name}", fill, schema.fill, size))
     checks.same("columns", f"{len(encoder.columns_)} columns", pairs)
     checks.same("thresholds", "each between neighbouring values", _thresholds(tree, rows, reached))
 
