@@ -58,7 +58,8 @@ def test_hazard_density_and_survival_belong_together(leaf):
     model, _sample, linear, shape = prepared(leaf)
     y = np.linspace(-3, 3, 41)
     clock = model.clock(y)
-    hazard = model.hazard(linear, shape, clock)
+    died, alive = (model.loss(linear, shape, clock, np.full(41, c)).value for c in (1.0, 0.0))
+    hazard = np.exp(alive - died)
     step = 1e-5
     by_log_time = (
         model.cumulative_hazard(linear, shape, model.clock(y + step))
@@ -69,9 +70,7 @@ def test_hazard_density_and_survival_belong_together(leaf):
     survival = model.survival(linear, shape, clock).value
     np.testing.assert_allclose(survival, np.exp(-cumulative), rtol=1e-12)
     assert (np.diff(survival, axis=1) < 0).all()
-    died, alive = (model.loss(linear, shape, clock, np.full(41, c)).value for c in (1.0, 0.0))
     np.testing.assert_allclose(alive, cumulative, rtol=1e-12)
-    np.testing.assert_allclose(died, cumulative - np.log(hazard), rtol=1e-9)
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
@@ -99,7 +98,6 @@ def test_nothing_overflows(leaf):
             for part in model.survival(*at):
                 assert np.isfinite(part).all()
             assert np.isfinite(model.cumulative_hazard(*at)).all()
-            assert np.isfinite(model.hazard(*at)).all()
 
 
 @pytest.mark.parametrize("leaf", ["spline-ph", "spline-po"])

@@ -1,5 +1,6 @@
 """Training of soft trees: gradients, descent, and shares of leaves."""
 
+import copy
 import dataclasses
 import itertools
 
@@ -13,7 +14,7 @@ from bristlecone._soft.training.balance import imbalance, leaf_shares
 from bristlecone._soft.training.fairness import Fairness, gini_mix, pair_distance, quadrature
 from bristlecone._soft.training.initialise import initial
 from bristlecone._soft.training.joint import Trained
-from bristlecone._soft.training.nodec import _half, _step, fit_nodec
+from bristlecone._soft.training.nodec import _step, fit_nodec
 from bristlecone._soft.training.problem import Parameters, Problem, Rows
 from bristlecone._soft.training.train import chosen
 
@@ -37,9 +38,8 @@ def problem(leaf, *, depth=2, fair=None, n=50, p=3, seed=0, l1=0.0, pooling=3.0,
     if fair:
         at, step = quadrature(0.1, 4.0)
         group = random.random(n) < 0.4
-        fairness = Fairness(
-            0.02, 1.0 * group, 1.0 * ~group, model.clock(np.log(at)), step, fair == "mixture"
-        )
+        sides, clock = (1.0 * group, 1.0 * ~group), model.clock(np.log(at))
+        fairness = Fairness(0.02, model, rows.design, *sides, clock, step, fair == "mixture")
     scale = np.full(p, 0.3)
     return Problem(rows, scale, model, depth, 0.1, 0.2, l1, fairness, pooling, balance)
 
@@ -89,7 +89,7 @@ def test_gradient_of_the_splits_of_a_subtree():
     of = problem("weibull", depth=3)
     at = anywhere(of)
     below, leaves = routing.subtree(3, 2)
-    losses = of.losses(at.linear[leaves], at.shape[leaves], of.rows)
+    losses = of.loss(at.linear[leaves], at.shape[leaves], of.rows).value
     assert below.tolist() == [2, 5, 6] and leaves.tolist() == [4, 5, 6, 7]
     assert_gradient(
         lambda x: of.split_objective(x, of.rows, losses, 0.7, 0.5), at.splits[below].ravel()
@@ -198,11 +198,11 @@ def test_rows_are_reassigned_where_a_split_is_unbalanced(share, flips):
     at.splits[0, -1] = -np.quantile(along, share) + (1e-9 if share else 1.0)
     before = routing.hard_leaf(at.splits @ of.rows.design)
     assert (before == 1).mean() == pytest.approx(share, abs=0.01)
-    after = routing.hard_leaf(_step(of, at, 0, 0.3, 0.1, 0.4).splits @ of.rows.design)
+    after = routing.hard_leaf(_step(of, at, 0, np.array([0.3, 0.1, 0.4])).splits @ of.rows.design)
     if flips:
         # All rows were in one leaf; those with the largest errors had to move.
         assert 0.05 < (after == 1).mean() < 0.95
-        loss = of.losses(at.linear, at.shape, of.rows)[0]
+        loss = of.loss(at.linear, at.shape, of.rows).value[0]
         assert loss[after == 1].mean() > loss[after == 0].mean()
     else:
         # With even weights the smaller side keeps its rows.
@@ -210,17 +210,16 @@ def test_rows_are_reassigned_where_a_split_is_unbalanced(share, flips):
 
 
 def test_halves_of_a_tree_are_the_subtrees_of_the_root():
-    under = np.arange(1, 7)
-    level = np.array([2, 2, 3, 3, 3, 3])
-    assert [_half(under, level, side).tolist() for side in (0, 1)] == [[1, 3, 4], [2, 5, 6]]
+    halves = [routing.subtree(3, child)[0] for child in (1, 2)]
+    assert [half.tolist() for half in halves] == [[1, 3, 4], [2, 5, 6]]
     of = problem("weibull", depth=3)
     at = anywhere(of)
-    losses = of.losses(at.linear, at.shape, of.rows)
+    losses = of.loss(at.linear, at.shape, of.rows).value
     logit = at.splits @ of.rows.design
     whole, _ = routing.expected(logit, losses)
     sides = [
-        routing.expected(logit[_half(under, level, side)], losses[4 * side : 4 * side + 4])[0]
-        for side in (0, 1)
+        routing.expected(logit[half], losses[4 * side : 4 * side + 4])[0]
+        for side, half in enumerate(halves)
     ]
     above, _ = routing.expected(logit[:1], np.stack(sides))
     np.testing.assert_allclose(above, whole, rtol=1e-12)
@@ -232,7 +231,7 @@ def test_halves_of_a_tree_are_the_subtrees_of_the_root():
 def test_restarts_that_hold_the_share_come_before_better_ones_that_do_not():
     of = problem("weibull", depth=1)
     at = anywhere(of)
-    even, empty = at.copy(), at.copy()
+    even, empty = copy.deepcopy(at), copy.deepcopy(at)
     even.splits[0, -1] -= np.median(even.splits[0] @ of.rows.design)
     empty.splits[0, -1] = 100.0
     worse, better = Trained(even, 2.0, [2.0], True), Trained(empty, 1.0, [1.0], True)

@@ -339,6 +339,11 @@ def test_wrong_arguments_are_named(study, tree):
         verify(tree, X, y, treatment=np.ones(len(y)))
     with pytest.raises(ValueError, match="686 rows but y has 685"):
         verify(tree, X, y[1:])
+    policy = PolicyTree(horizon=1000.0, max_depth=1, reward="inverse-propensity")
+    given = {"treatment": np.arange(686) % 2, "propensity": 0.5}
+    policy.fit(X, y, **given)
+    with pytest.raises(ValueError, match="686 rows but y has 685"):
+        verify(policy, X, y[1:], **given)
 
 
 def test_nothing_is_shared_with_the_fit():

@@ -393,3 +393,21 @@ def test_trees_whose_rounding_decides_are_summed_in_fractions():
     tree = OptimalTreeRegressor(max_depth=2).fit(columns, np.where(y > 1e8, 0, y))
     found = verify(claimed_optimal(tree, columns, y), columns, y)
     assert found["lower bound"].result == "failed"
+
+
+def test_sums_over_many_distinct_rows_are_exact():
+    # So many rows that sums of the digits of their weights do not fit into float64.
+    n = 2**16
+    answers = (np.arange(n)[:, None] >> np.arange(16)) % 2 == 1
+    rng = np.random.default_rng(3)
+    facts = {"labels": rng.integers(0, 2, n), "classes": np.arange(2)}
+    rows = Rows(answers, rng.uniform(0.5, 1.0, n), [], (), facts)
+    certificate = SimpleNamespace(parameters={"objective": "f1"})
+    stub = type("OptimalTreeClassifier", (), {"certificate_": certificate})()
+    statement = statement_of(stub, rows)
+    whole = statement.candidates(statement.sums(np.ones((1, n), dtype=bool)))[0]
+    best = min(statement.value(whole, 0.0).tolist())
+    limits = Limits(0, 1, 1, 0, 0.0)
+    assert better_tree(statement, answers, None, limits, best, 0.0) is None
+    found = better_tree(statement, answers, None, limits, best * (1 + Fraction(1, 2**100)), 0.0)
+    assert found == float(best)

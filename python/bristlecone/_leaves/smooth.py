@@ -154,12 +154,7 @@ class SmoothLeaves(SurvivalLeaves):
         functions = np.empty(len(rows.leaf), dtype=object)
         functions[:] = [
             SmoothCurve(
-                self.unique_times,
-                self.model,
-                predictor,
-                self.shape[k],
-                self.log_unit,
-                survival=survival,
+                self.unique_times, self.model, predictor, self.shape[k], self.log_unit, survival
             )
             for k, predictor in zip(rows.leaf, rows.linear.tolist(), strict=True)
         ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -25,6 +28,7 @@ def cumulative_hazard(
     return np.where(started, hazard, 0.0)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class SmoothCurve:
     """Smooth function of time with the attributes of scikit-survival's step functions.
 
@@ -37,24 +41,14 @@ class SmoothCurve:
         Times at which it may be called: from 0, without end.
     """
 
-    domain = (0.0, np.inf)
+    x: Floats
+    _model: LeafModel
+    _linear: float
+    _shape: Floats
+    _log_unit: float
+    _survival: bool
 
-    def __init__(
-        self,
-        x: Floats,
-        model: LeafModel,
-        linear: float,
-        shape: Floats,
-        log_unit: float,
-        *,
-        survival: bool,
-    ) -> None:
-        self.x = x
-        self._model = model
-        self._linear = linear
-        self._shape = shape
-        self._log_unit = log_unit
-        self._survival = survival
+    domain: ClassVar = (0.0, np.inf)
 
     @property
     def y(self) -> Floats:

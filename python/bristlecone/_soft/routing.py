@@ -54,16 +54,18 @@ def _branches(logit: Floats) -> tuple[Floats, Floats]:
 
 def leaf_probabilities(logit: Floats) -> Floats:
     """Probability of every leaf, shape (n_leaves, n), from the splits' logits (n_splits, n)."""
-    n_rows = logit.shape[1]
-    reach = np.ones((1, n_rows))
-    first = 0
-    left, right = _branches(logit)
-    while first < len(logit):
-        splits = slice(first, first + len(reach))
-        children = np.empty((2 * len(reach), n_rows))
-        children[0::2] = reach * left[splits]
-        children[1::2] = reach * right[splits]
-        first, reach = first + len(reach), children
+    return _reached(*_branches(logit))[len(logit) :]
+
+
+def _reached(left: Floats, right: Floats) -> Floats:
+    """Probability to reach every node, level by level, shape (n_splits + n_leaves, n)."""
+    reach = np.ones((2 * len(left) + 1, left.shape[1]))
+    first, width = 0, 1
+    while first < len(left):
+        splits = slice(first, first + width)
+        first, width = first + width, 2 * width
+        reach[first : first + width : 2] = reach[splits] * left[splits]
+        reach[first + 1 : first + width : 2] = reach[splits] * right[splits]
     return reach
 
 
@@ -84,15 +86,7 @@ def expected(logit: Floats, loss: Floats) -> tuple[Floats, Floats]:
         value = left[splits] * from_left + right[splits] * from_right
         slope[splits] = left[splits] * right[splits] * (from_left - from_right)
     # Until now by the subtree's own value; times the probability to reach it.
-    reach = np.ones((1, logit.shape[1]))
-    first = 0
-    while first < len(logit):
-        splits = slice(first, first + len(reach))
-        slope[splits] *= reach
-        children = np.empty((2 * len(reach), logit.shape[1]))
-        children[0::2] = reach * left[splits]
-        children[1::2] = reach * right[splits]
-        first, reach = first + len(reach), children
+    slope *= _reached(left, right)[: len(logit)]
     return value[0], slope
 
 

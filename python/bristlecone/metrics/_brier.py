@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -232,7 +231,19 @@ def _prepared(
         inside = (curves.x >= first) & (curves.x < beyond)
         curves = Curves(curves.index, curves.x[inside], curves.y[:, inside])
     censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
-    return curves, partial(_integrated, rows, censoring, method, limits, ties)
+
+    def integral(curves: Curves) -> float:
+        if method == "step":
+            within = limits or (0.0, float(rows.time.max()))
+            return _step_integral(rows, curves, censoring, within)
+        x = curves.x
+        if x.size < 2:
+            raise ValueError("the trapezoid rule needs at least two times within the follow-up")
+        _check_follow_up(x, rows.time, ties)
+        scores = _scores(rows, curves, censoring)
+        return float(np.diff(x) @ (scores[1:] + scores[:-1]) / 2 / (x[-1] - x[0]))
+
+    return curves, integral
 
 
 def _check_method(method: str, limits: tuple[float, float] | None) -> None:
@@ -261,25 +272,6 @@ def _check_follow_up(times: NDArray[np.float64], test_time: NDArray[np.float64],
     if ties == "sksurv":
         raise ValueError(f"times must lie within [{first:g}, {last:g}), the follow-up of the test")
     raise ValueError(f"times must not exceed the last test time {last:g}")
-
-
-def _integrated(
-    rows: ScoredRows,
-    censoring: StepFunction,
-    method: str,
-    limits: tuple[float, float] | None,
-    ties: str,
-    curves: Curves,
-) -> float:
-    if method == "step":
-        limits = limits or (0.0, float(rows.time.max()))
-        return _step_integral(rows, curves, censoring, limits)
-    x = curves.x
-    if x.size < 2:
-        raise ValueError("the trapezoid rule needs at least two times within the follow-up")
-    _check_follow_up(x, rows.time, ties)
-    scores = _scores(rows, curves, censoring)
-    return float(np.diff(x) @ (scores[1:] + scores[:-1]) / 2 / (x[-1] - x[0]))
 
 
 def _event_weight(rows: ScoredRows, last: float, censoring: StepFunction) -> NDArray[np.float64]:

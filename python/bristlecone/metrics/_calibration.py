@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc
 
+from bristlecone._data.checks import check_integer
 from bristlecone.curves import kaplan_meier
 from bristlecone.metrics._inputs import as_curves, of_outcome, row_values
 
@@ -108,7 +109,7 @@ def d_calibration(
     >>> d_calibration(y, survival, times=[1.0, 3.0], n_bins=2).bins.tolist()
     [2.625, 1.375]
     """
-    _check_count(n_bins, "n_bins")
+    check_integer("n_bins", n_bins, 2)
     reached = as_curves(survival, times, time.size, "survival").at_own_time(time).clip(0, 1)
     edges = np.linspace(0, 1, n_bins + 1)
     own = np.minimum(np.searchsorted(edges, reached, side="right") - 1, n_bins - 1)
@@ -186,7 +187,7 @@ def one_time_calibration(
         raise ValueError("survival_at must lie within [0, 1]")
     if not 0 <= at < np.inf:
         raise ValueError(f"at must be finite and non-negative, got {at}")
-    _check_count(n_groups, "n_groups")
+    check_integer("n_groups", n_groups, 2)
     group = prediction_groups(predictions, n_groups)
     n_rows = np.bincount(group)
     if n_rows.size < 2:
@@ -214,8 +215,3 @@ def prediction_groups(predictions: NDArray[np.float64], n_groups: int) -> NDArra
     """Group of every prediction, lowest first: divided at quantiles, with equal values together."""
     bounds = np.quantile(predictions, np.arange(1, n_groups) / n_groups)
     return np.unique(np.searchsorted(bounds, predictions, side="left"), return_inverse=True)[1]
-
-
-def _check_count(count: int, name: str) -> None:
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 2:
-        raise ValueError(f"{name} must be an integer of at least 2, got {count!r}")

@@ -11,13 +11,14 @@ from bristlecone._data.checks import check_integer, check_real, check_times
 from bristlecone._data.outcomes import Outcome, Survival, read_causes
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone.curves import censoring_survival
-from bristlecone.metrics._concordance import amount_from, count_below
+from bristlecone.metrics._concordance import count_pairs
 from bristlecone.metrics._inputs import (
     Curves,
     censoring_at,
     check_positive_censoring,
     positive_censoring_at,
     row_values,
+    times_followed,
 )
 
 Floats = NDArray[np.float64]
@@ -90,13 +91,8 @@ def concordance_index_cause(
 
     def pairs(order: NDArray[np.intp], start: NDArray[np.intp], amount: Floats) -> Floats:
         """Concordant and all pairs of every event with ``order[start:]``, by their weights."""
-        values, code = np.unique(risk[order], return_inverse=True)
-        lower = np.searchsorted(values, risk[at] - tied_tol, side="left")
-        upper = np.searchsorted(values, risk[at] + tied_tol, side="right")
-        own = amount[order]
-        below = count_below(code, start, lower, own)
-        tied = count_below(code, start, upper, own) - below
-        return np.stack([below + 0.5 * tied, amount_from(start, order.size, own)])
+        below, tied, later = count_pairs(risk[order], start, risk[at], tied_tol, amount[order])
+        return np.stack([below + 0.5 * tied, later])
 
     # At the same time, a censored row counts as at risk after the event.
     key = 2 * np.unique(rows.time, return_inverse=True)[1] + (rows.cause == 0)
@@ -218,12 +214,7 @@ def brier_score_of_tree(
         return _brier_scores(train, test, curves, cause)
 
     if times is not None:
-        at = check_times(np.atleast_1d(np.asarray(times)), ascending=True)
-        at = at[(at >= test.time.min()) & (at < min(end, train.end_of_weights()))]
-        if at.size < 2:
-            raise ValueError(
-                "fewer than two of times are within the follow-up of test and training rows"
-            )
+        at = times_followed(times, test.time, train.censoring)
         found = scores(at)
         return float((found[1:] + found[:-1]) / 2 @ np.diff(at) / (at[-1] - at[0]))
     end = min(end, train.time.max())
@@ -275,20 +266,14 @@ class _Scored:
         self.weight = np.ones(self.time.size) if weight is None else weight[self.kept]
         entry = None if outcomes.entry is None else outcomes.entry[self.kept]
         happened = Survival(self.cause > 0, self.time, entry)
-        self._censoring = censoring_survival(happened, None if weight is None else self.weight)
-
-    def end_of_weights(self) -> float:
-        """First time at which 1/G is undefined: G is 0, or every row has left."""
-        zero = self._censoring.x[self._censoring.y <= 0]
-        last = self._censoring.x[-1]
-        return float(zero[0] if zero.size else np.nextafter(last, np.inf))
+        self.censoring = censoring_survival(happened, None if weight is None else self.weight)
 
     def uncensored(self, times: Floats, before: bool = False) -> Floats:
         """G at times, or just before them."""
         if not before:
-            return positive_censoring_at(self._censoring, times, "time")
-        censoring_at(self._censoring, times, "time")  # an error where G is not known
-        at, values = self._censoring.x, self._censoring.y
+            return positive_censoring_at(self.censoring, times, "time")
+        censoring_at(self.censoring, times, "time")  # an error where G is not known
+        at, values = self.censoring.x, self.censoring.y
         found = np.append(1.0, values)[np.searchsorted(at, times, side="left")]
         check_positive_censoring(found, times, "time just before")
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,12 +15,16 @@ from bristlecone.curves import censoring_survival
 from bristlecone.metrics._inputs import (
     BLOCK_CELLS,
     Curves,
+    ScoredRows,
     as_curves,
     check_test_rows,
     of_outcome,
     positive_censoring_at,
     row_values,
 )
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 # Fixed cost of a step in _pairs_by_step, in units of the cost of a row.
 _STEP_COST = 4096
@@ -108,14 +112,8 @@ def concordance_index_censored(
     0.875
     """
     estimate = row_values(estimate, "estimate", time.size)
-    late = None if entry is None else np.asarray(entry)
-    own = check_sample_weight(sample_weight, time.size)
-    if own is None:
-        return _concordance(event, time, estimate, np.ones(time.size), tied_tol, ties, late)
-    kept = own > 0
-    late = late if late is None else late[kept]
-    rows = event[kept], time[kept], estimate[kept], own[kept]
-    return _concordance(*rows, tied_tol, ties, late, own[kept])
+    rows, kept = _weighted(event, time, entry, sample_weight)
+    return _concordance(rows, _by_risk(rows, estimate[kept], tied_tol), ties)
 
 
 def concordance_index_ipcw(
@@ -176,11 +174,10 @@ def concordance_index_ipcw(
     >>> round(concordance_index_ipcw(y, y, [3.0, 2.0, 4.0, 1.0]).cindex, 3)
     0.81
     """
-    event, time, own, kept = check_test_rows(survival_test, sample_weight, estimate=estimate)
-    estimate = row_values(estimate, "estimate", kept.size)[kept]
-    weight = own * _uno_weight(survival_train, event, time, tau, ties)
-    amount = None if sample_weight is None else own
-    return _concordance(event, time, estimate, weight, tied_tol, ties, None, amount)
+    scored = check_test_rows(survival_test, sample_weight, estimate=estimate)
+    estimate = row_values(estimate, "estimate", scored.kept.size)[scored.kept]
+    rows = _with_censoring(scored, sample_weight is not None, survival_train, tau, ties)
+    return _concordance(rows, _by_risk(rows, estimate, tied_tol), ties)
 
 
 @of_outcome("survival", "sample_weight")
@@ -241,14 +238,8 @@ def concordance_index_td(
     1.0
     """
     curves = as_curves(survival, times, time.size, "survival")
-    late = None if entry is None else np.asarray(entry)
-    own = check_sample_weight(sample_weight, time.size)
-    if own is None:
-        return _concordance_td(event, time, curves, np.ones(time.size), tied_tol, ties, late)
-    kept = own > 0
-    late = late if late is None else late[kept]
-    rows = event[kept], time[kept], curves.of_rows(kept), own[kept]
-    return _concordance_td(*rows, tied_tol, ties, late, own[kept])
+    rows, kept = _weighted(event, time, entry, sample_weight)
+    return _concordance(rows, _by_curves(rows, curves.of_rows(kept), tied_tol), ties)
 
 
 def concordance_index_td_ipcw(
@@ -295,62 +286,58 @@ def concordance_index_td_ipcw(
     >>> concordance_index_td_ipcw(y, y, survival, times=[1.0, 3.0]).cindex
     1.0
     """
-    event, time, own, kept = check_test_rows(survival_test, sample_weight, survival=survival)
-    curves = as_curves(survival, times, kept.size, "survival").of_rows(kept)
-    weight = own * _uno_weight(survival_train, event, time, tau, ties)
-    amount = None if sample_weight is None else own
-    return _concordance_td(event, time, curves, weight, tied_tol, ties, None, amount)
+    scored = check_test_rows(survival_test, sample_weight, survival=survival)
+    curves = as_curves(survival, times, scored.kept.size, "survival").of_rows(scored.kept)
+    rows = _with_censoring(scored, sample_weight is not None, survival_train, tau, ties)
+    return _concordance(rows, _by_curves(rows, curves, tied_tol), ties)
 
 
-def _uno_weight(
-    survival_train: Outcome,
-    event: NDArray[np.bool_],
-    time: NDArray[np.float64],
-    tau: float | None,
-    ties: str,
-) -> NDArray[np.float64]:
-    """1/G(t_i)² at the events before tau, 0 elsewhere."""
+class _Rows(NamedTuple):
+    """Rows to compare, all of positive weight.
+
+    ``weight`` is that of an event's pairs. ``own`` is the weight of the other row of a pair; None
+    counts the pairs.
+    """
+
+    event: NDArray[np.bool_]
+    time: Floats
+    entry: Floats | None
+    weight: Floats
+    own: Floats | None
+
+
+def _weighted(
+    event: NDArray[np.bool_], time: Floats, entry: Any, sample_weight: Any
+) -> tuple[_Rows, NDArray[np.bool_]]:
+    """Rows without censoring weights, and which of the given ones they are."""
+    own = check_sample_weight(sample_weight, time.size)
+    if own is None:
+        return _Rows(event, time, entry, np.ones(time.size), None), np.ones(time.size, dtype=bool)
+    kept = own > 0
+    late = None if entry is None else entry[kept]
+    return _Rows(event[kept], time[kept], late, own[kept], own[kept]), kept
+
+
+def _with_censoring(
+    scored: ScoredRows, is_weighted: bool, survival_train: Outcome, tau: float | None, ties: str
+) -> _Rows:
+    """Rows whose events before tau are weighted by 1/G(t_i)², the others by 0."""
+    event, time, own, _ = scored
     counted = event if tau is None else event & (time < tau)
     censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
     weight = np.zeros(time.size)
     weight[counted] = positive_censoring_at(censoring, time[counted], "test event time") ** -2.0
-    return weight
+    return _Rows(event, time, None, own * weight, own if is_weighted else None)
 
 
-def _times_in_order(
-    event: NDArray[np.bool_], time: NDArray[np.float64], ties: str
-) -> NDArray[np.intp]:
+def _times_in_order(event: NDArray[np.bool_], time: Floats, ties: str) -> Places:
     """Integer keys: j is comparable with the event i when ``key[j] > key[i]``."""
     rank = 2 * np.unique(time, return_inverse=True)[1]
     check_choice("ties", ties, ("sksurv", "paper"))
     return rank + ~event if ties == "sksurv" else rank
 
 
-def _summary(
-    key: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    weight: NDArray[np.float64],
-    counts: _Pairs,
-    weighted: _Pairs | None = None,
-) -> Concordance:
-    """Sums over the events ``rows``, weighted, of their pairs or of the weights of the pairs."""
-    concordant, tied, later = counts if weighted is None else weighted
-    pairs = weight[rows] @ later
-    if not pairs > 0:
-        raise ValueError("no pair is comparable: the concordance index is not defined")
-    ordered = np.sort(key)
-    # Keys of one time are consecutive: the even one, and the odd one for its censorings.
-    ends = [np.searchsorted(ordered, key[rows] + k, side="right") for k in (0, 1)]
-    return Concordance(
-        cindex=float(weight[rows] @ (concordant + 0.5 * tied) / pairs),
-        concordant=int(counts.concordant.sum()),
-        discordant=int((counts.later - counts.concordant - counts.tied).sum()),
-        tied_risk=int(counts.tied.sum()),
-        tied_time=int((ends[1] - ends[0]).sum()),
-    )
-
-
-class _Pairs(NamedTuple):
+class Pairs(NamedTuple):
     """Later rows per event, as counts or sums: the concordant ones, the tied ones, and all."""
 
     concordant: NDArray[Any]
@@ -358,48 +345,71 @@ class _Pairs(NamedTuple):
     later: NDArray[Any]
 
 
-def _concordance(
-    event: NDArray[np.bool_],
-    time: NDArray[np.float64],
-    estimate: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    tied_tol: float,
-    ties: str,
-    entry: NDArray[np.float64] | None = None,
-    sample_weight: NDArray[np.float64] | None = None,
-) -> Concordance:
-    check_real("tied_tol", tied_tol, 0.0)
-    key = _times_in_order(event, time, ties)
-    rows = np.flatnonzero(event)
-    values, code = np.unique(estimate, return_inverse=True)
-    lower = np.searchsorted(values, estimate[rows] - tied_tol, side="left")
-    upper = np.searchsorted(values, estimate[rows] + tied_tol, side="right")
+# Counts the pairs of every event with the rows of a greater key. It takes the keys of all rows,
+# those of the events in the order of the rows, weights of the rows or None, and whether the keys
+# are entries instead of times.
+_Counter: TypeAlias = Callable[[Places, Places, Floats | None, bool], Pairs]
 
-    def pairs(order: NDArray[np.intp], start: NDArray[np.intp], own: Any) -> _Pairs:
-        """Pairs of every event with ``order[start:]``."""
-        ordered = code[order]
-        amount = None if own is None else own[order]
-        concordant = count_below(ordered, start, lower, amount)
-        tied = count_below(ordered, start, upper, amount) - concordant
-        return _Pairs(concordant, tied, amount_from(start, order.size, amount))
 
-    def compared(own: Any) -> _Pairs:
-        order = np.argsort(key, kind="stable")
-        found = pairs(order, np.searchsorted(key[order], key[rows], side="right"), own)
-        if entry is None:
+def _concordance(rows: _Rows, pairs: _Counter, ties: str) -> Concordance:
+    """Sums over the events, weighted, of their pairs or of the weights of the pairs."""
+    key = _times_in_order(rows.event, rows.time, ties)
+    at = np.flatnonzero(rows.event)
+
+    def compared(own: Floats | None) -> Pairs:
+        found = pairs(key, key[at], own, False)
+        if rows.entry is None:
             return found
         # Rows that enter at or after an event are all among the rows after it.
-        order = np.argsort(entry, kind="stable")
-        waiting = pairs(order, np.searchsorted(entry[order], time[rows], side="left"), own)
-        return _Pairs(*(every - late for every, late in zip(found, waiting, strict=True)))
+        rank = np.unique(np.concatenate([rows.time[at], rows.entry]), return_inverse=True)[1]
+        waiting = pairs(2 * rank[at.size :] + 1, 2 * rank[: at.size], own, True)
+        return Pairs(*(every - late for every, late in zip(found, waiting, strict=True)))
 
-    weighted = None if sample_weight is None else compared(sample_weight)
-    return _summary(key, rows, weight, compared(None), weighted)
+    counts = compared(None)
+    concordant, tied, later = counts if rows.own is None else compared(rows.own)
+    weight = rows.weight[at]
+    total = weight @ later
+    if not total > 0:
+        raise ValueError("no pair is comparable: the concordance index is not defined")
+    ordered = np.sort(key)
+    # Keys of one time are consecutive: the even one, and the odd one for its censorings.
+    ends = [np.searchsorted(ordered, key[at] + k, side="right") for k in (0, 1)]
+    return Concordance(
+        cindex=float(weight @ (concordant + 0.5 * tied) / total),
+        concordant=int(counts.concordant.sum()),
+        discordant=int((counts.later - counts.concordant - counts.tied).sum()),
+        tied_risk=int(counts.tied.sum()),
+        tied_time=int((ends[1] - ends[0]).sum()),
+    )
 
 
-def amount_from(
-    start: NDArray[np.intp], n: int, amount: NDArray[np.float64] | None
-) -> NDArray[Any]:
+def _by_risk(rows: _Rows, estimate: Floats, tied_tol: float) -> _Counter:
+    """Pairs by risk scores."""
+    check_real("tied_tol", tied_tol, 0.0)
+    of_events = estimate[rows.event]
+
+    def pairs(keys: Places, events: Places, own: Floats | None, late: bool) -> Pairs:
+        order = np.argsort(keys, kind="stable")
+        start = np.searchsorted(keys[order], events, side="right")
+        amount = None if own is None else own[order]
+        return count_pairs(estimate[order], start, of_events, tied_tol, amount)
+
+    return pairs
+
+
+def count_pairs(
+    estimate: Floats, start: Places, of_events: Floats, tied_tol: float, amount: Floats | None
+) -> Pairs:
+    """Pairs of every event with ``estimate[start:]``, by their number or amount."""
+    values, code = np.unique(estimate, return_inverse=True)
+    lower = np.searchsorted(values, of_events - tied_tol, side="left")
+    upper = np.searchsorted(values, of_events + tied_tol, side="right")
+    concordant = count_below(code, start, lower, amount)
+    tied = count_below(code, start, upper, amount) - concordant
+    return Pairs(concordant, tied, amount_from(start, code.size, amount))
+
+
+def amount_from(start: Places, n: int, amount: Floats | None) -> NDArray[Any]:
     """Number, or sum of the amounts, of the rows from every start on."""
     if amount is None:
         return n - start
@@ -407,10 +417,7 @@ def amount_from(
 
 
 def count_below(
-    values: NDArray[np.intp],
-    start: NDArray[np.intp],
-    bound: NDArray[np.intp],
-    amount: NDArray[np.float64] | None = None,
+    values: Places, start: Places, bound: Places, amount: Floats | None = None
 ) -> NDArray[Any]:
     """For every query, the number (or amount) of k >= start with values[k] < bound.
 
@@ -434,59 +441,40 @@ def count_below(
     return count
 
 
-def _concordance_td(
-    event: NDArray[np.bool_],
-    time: NDArray[np.float64],
-    curves: Curves,
-    weight: NDArray[np.float64],
-    tied_tol: float,
-    ties: str,
-    entry: NDArray[np.float64] | None = None,
-    sample_weight: NDArray[np.float64] | None = None,
-) -> Concordance:
+def _by_curves(rows: _Rows, curves: Curves, tied_tol: float) -> _Counter:
+    """Pairs by predicted curves."""
     check_real("tied_tol", tied_tol, 0.0)
     curves = curves.merged()
     n_curves = len(curves.y)
-    key = _times_in_order(event, time, ties)
-    rows = np.flatnonzero(event)
-    # Events with the same time and curve have the same pairs: one cell, in the order of time.
-    _, first, cell = np.unique(
-        key[rows] * n_curves + curves.index[rows], return_index=True, return_inverse=True
-    )
-    step = np.searchsorted(curves.x, time, side="right")
-    n_steps = np.unique(step[rows]).size
-    few_steps = n_steps * (time.size + _STEP_COST) < first.size * n_curves
+    at = np.flatnonzero(rows.event)
+    step = np.searchsorted(curves.x, rows.time, side="right")
+    n_steps = np.unique(step[at]).size
 
-    def pairs(count: Any, keys: NDArray[np.intp], events: NDArray[np.intp], own: Any) -> _Pairs:
-        """Pairs of every event with the rows of a greater key."""
-        concordant, tied = count(keys, events[first], rows[first], step, curves, tied_tol, own)
+    def pairs(keys: Places, events: Places, own: Floats | None, late: bool) -> Pairs:
+        # Events with the same time and curve have the same pairs: one cell, in the order of time.
+        _, first, cell = np.unique(
+            events * n_curves + curves.index[at], return_index=True, return_inverse=True
+        )
+        few_steps = n_steps * (step.size + _STEP_COST) < first.size * n_curves
+        # Steps are in the order of times, but not of entries.
+        count = _pairs_by_step if few_steps and not late else _pairs_by_curve
+        concordant, tied = count(keys, events[first], at[first], step, curves, tied_tol, own)
         order = np.argsort(keys, kind="stable")
         start = np.searchsorted(keys[order], events, side="right")
         amount = None if own is None else own[order]
-        return _Pairs(concordant[cell], tied[cell], amount_from(start, keys.size, amount))
+        return Pairs(concordant[cell], tied[cell], amount_from(start, keys.size, amount))
 
-    def compared(own: Any) -> _Pairs:
-        found = pairs(_pairs_by_step if few_steps else _pairs_by_curve, key, key[rows], own)
-        if entry is None:
-            return found
-        # Rows that enter at or after an event are all among the rows after it.
-        rank = np.unique(np.concatenate([time[rows], entry]), return_inverse=True)[1]
-        events, entries = 2 * rank[: rows.size], 2 * rank[rows.size :] + 1
-        waiting = pairs(_pairs_by_curve, entries, events, own)
-        return _Pairs(*(every - late for every, late in zip(found, waiting, strict=True)))
-
-    weighted = None if sample_weight is None else compared(sample_weight)
-    return _summary(key, rows, weight, compared(None), weighted)
+    return pairs
 
 
 def _pairs_by_curve(
-    key: NDArray[np.intp],
-    event_key: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    step: NDArray[np.intp],
+    key: Places,
+    event_key: Places,
+    rows: Places,
+    step: Places,
     curves: Curves,
     tied_tol: float,
-    own: NDArray[np.float64] | None,
+    own: Floats | None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Concordant and tied pairs of the events ``rows``, in the order of ``event_key``.
 
@@ -521,13 +509,13 @@ def _pairs_by_curve(
 
 
 def _pairs_by_step(
-    key: NDArray[np.intp],
-    event_key: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    step: NDArray[np.intp],
+    key: Places,
+    event_key: Places,
+    rows: Places,
+    step: Places,
     curves: Curves,
     tied_tol: float,
-    own: NDArray[np.float64] | None,
+    own: Floats | None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """As :func:`_pairs_by_curve`; O(steps · n log n).
 

@@ -271,6 +271,25 @@ def inverse_censoring_at(
     return inverse_or_zero(values)
 
 
+def end_of_weights(censoring: StepFunction) -> float:
+    """First time at which 1/G is not defined: G is 0, or every training row has left."""
+    zero = censoring.x[censoring.y <= 0]
+    return float(zero[0] if zero.size else np.nextafter(censoring.x[-1], np.inf))
+
+
+def times_followed(
+    times: ArrayLike, test_time: NDArray[np.float64], censoring: StepFunction
+) -> NDArray[np.float64]:
+    """Those of ``times`` within the follow-up of both test and training rows, two at least."""
+    at = check_times(np.atleast_1d(times), ascending=True)
+    at = at[(at >= test_time.min()) & (at < min(test_time.max(), end_of_weights(censoring)))]
+    if at.size < 2:
+        raise ValueError(
+            "fewer than two of times are within the follow-up of test and training rows"
+        )
+    return at
+
+
 def inverse_or_zero(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """1/G, and 0 where G is 0."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)

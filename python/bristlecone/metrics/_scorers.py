@@ -33,7 +33,12 @@ from bristlecone.metrics._brier import integrated_brier_score
 from bristlecone.metrics._causes import brier_score_of_tree
 from bristlecone.metrics._concordance import concordance_index_censored, concordance_index_ipcw
 from bristlecone.metrics._foreign_likelihood import log_likelihood
-from bristlecone.metrics._inputs import ScoredRows, check_test_rows
+from bristlecone.metrics._inputs import (
+    ScoredRows,
+    check_test_rows,
+    end_of_weights,
+    times_followed,
+)
 from bristlecone.metrics._scored_models import (
     cause_of,
     event_times,
@@ -225,7 +230,7 @@ def uno_scorer(
     """
     model, X, train = trained(estimator, X, "uno_scorer", survival_train)
     check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
-    end = _end_of_weights(train)
+    end = end_of_weights(censoring_survival(train))
     end = end if tau is None else min(tau, end)
     risk = predicted_risk(model, X, train, "uno_scorer")
     return concordance_index_ipcw(train, y, risk, end, sample_weight=sample_weight).cindex
@@ -304,12 +309,7 @@ def ibs_scorer(
     rows = check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
     more: dict[str, Any] = {"sample_weight": sample_weight}
     if times is not None:
-        at = check_times(np.atleast_1d(np.asarray(times)), ascending=True)
-        at = at[(at >= rows.time.min()) & (at < min(rows.time.max(), _end_of_weights(train)))]
-        if at.size < 2:
-            raise ValueError(
-                "fewer than two of times are within the follow-up of test and training rows"
-            )
+        at = times_followed(times, rows.time, censoring_survival(train))
         survival = predicted_survival(model, X, train, "ibs_scorer", at)
         return -integrated_brier_score(train, y, survival, at, **more)
     end = float(min(rows.time.max(), train.time.max()))
@@ -385,7 +385,7 @@ def auc_scorer(
     """
     model, X, train = trained(estimator, X, "auc_scorer", survival_train)
     rows = check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
-    at = _auc_times(rows, _end_of_weights(train), times)
+    at = _auc_times(rows, end_of_weights(censoring_survival(train)), times)
     risk = predicted_risk(model, X, train, "auc_scorer")
     return cumulative_dynamic_auc(train, y, risk, at, sample_weight=sample_weight)[1]
 
@@ -566,13 +566,6 @@ SCORERS = {
     "calibration": calibration_scorer,
 }
 """The scorers, by their names in ``TreeSizeCV``, ``evaluate`` and the command line."""
-
-
-def _end_of_weights(train: Survival) -> float:
-    """First time at which 1/G is not defined: G is 0, or every training row has left."""
-    censoring = censoring_survival(train)
-    zero = censoring.x[censoring.y <= 0]
-    return float(zero[0] if zero.size else np.nextafter(censoring.x[-1], np.inf))
 
 
 def _auc_times(rows: ScoredRows, end: float, times: ArrayLike | None) -> Floats:

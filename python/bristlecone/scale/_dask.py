@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,12 +90,7 @@ class DaskOptimalSurvivalTree(OptimalSurvivalTree):
         roles = ["event", "time"]
         if any(role_of(name) == "entry" for name in getattr(y, "columns", [])):
             roles.append("entry")
-        joined = _Joined(X, y, sample_weight, roles)
-        local = self.to_local(fitted=False)
-        named: dict[str, Any] = {role: joined.names[role] for role in roles}
-        weight = joined.names.get("sample_weight")
-        fit_partitions(local, joined, **named, weight=weight, client=self.client, callback=callback)
-        return _take(self, local)
+        return _fitted(self, X, y, sample_weight, roles, callback)
 
     def to_local(self, *, fitted: bool = True) -> OptimalSurvivalTree:
         """The same estimator without Dask.
@@ -174,13 +170,7 @@ class DaskOptimalTreeClassifier(OptimalTreeClassifier):
             As :func:`fit_partitions`, and if the partitions of ``X``, ``y`` and ``sample_weight``
             differ in number or length.
         """
-        joined = _Joined(X, y, sample_weight, ["target"])
-        local = self.to_local(fitted=False)
-        target, weight = joined.names["target"], joined.names.get("sample_weight")
-        fit_partitions(
-            local, joined, target=target, weight=weight, client=self.client, callback=callback
-        )
-        return _take(self, local)
+        return _fitted(self, X, y, sample_weight, ["target"], callback)
 
     def to_local(self, *, fitted: bool = True) -> OptimalTreeClassifier:
         """The same estimator without Dask.
@@ -207,7 +197,15 @@ def _local(estimator: Any, kind: type, fitted: bool) -> Any:
     return local
 
 
-def _take(estimator: Any, local: Any) -> Any:
+def _fitted(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, roles: Sequence[str], callback: Any
+) -> Any:
+    """The estimator, fitted to columns of an outcome with these roles."""
+    joined = _Joined(X, y, sample_weight, roles)
+    local = estimator.to_local(fitted=False)
+    columns: dict[str, Any] = {role: joined.names[role] for role in roles}
+    columns["weight"] = joined.names.get("sample_weight")
+    fit_partitions(local, joined, **columns, client=estimator.client, callback=callback)
     estimator.__dict__.update({k: v for k, v in vars(local).items() if k in _FITTED})
     return estimator
 
@@ -235,22 +233,20 @@ class _Joined:
     """
 
     def __init__(self, X: Any, y: Any, weight: Any, roles: Sequence[str]) -> None:
-        for values, name in ((X, "X"), (y, "y"), (weight, "sample_weight")):
-            if not (values is None and name == "sample_weight"):
-                _check_is_dask(values, name)
-        own = _delayed(X)
-        others = [(_delayed(y), "y")]
-        others += [] if weight is None else [(_delayed(weight), "sample_weight")]
-        for parts, name in others:
-            if len(parts) != len(own):
+        weights = {} if weight is None else {"sample_weight": weight}
+        parts: dict[str, list[Any]] = {}
+        for name, values in {"X": X, "y": y, **weights}.items():
+            _check_is_dask(values, name)
+            parts[name] = _delayed(values)
+            if len(parts[name]) != len(parts["X"]):
                 raise ValueError(
-                    f"X has {len(own)} partitions and {name} has {len(parts)}; they must have the "
-                    "same rows in the same partitions"
+                    f"X has {len(parts['X'])} partitions and {name} has {len(parts[name])}; they "
+                    "must have the same rows in the same partitions"
                 )
-        self._parts = list(zip(own, *(parts for parts, _ in others), strict=True))
+        self._parts = list(zip(*parts.values(), strict=True))
         features = [str(name) for name in X.columns]
         self.names: dict[str, str] = {}
-        for role in [*roles, *(["sample_weight"] if weight is not None else [])]:
+        for role in [*roles, *weights]:
             name = role
             while name in features:
                 name += "'"
@@ -258,32 +254,20 @@ class _Joined:
         self.columns = [*features, *self.names.values()]
         self.npartitions = len(self._parts)
 
-    def __getitem__(self, columns: Sequence[str]) -> _Selected:
-        return _Selected(self, columns)
+    def __getitem__(self, columns: Sequence[str]) -> _Joined:
+        some = copy(self)
+        some.columns = list(columns)
+        return some
 
-    def delayed(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The partitions with these columns."""
+    def to_delayed(self) -> list[Any]:
+        """The partitions."""
         from dask import delayed
 
         join = delayed(_join, pure=True)
-        for X, y, *weight in self._parts:
-            yield join(X, y, weight[0] if weight else None, self.names, columns)
-
-    def to_delayed(self) -> list[Any]:
-        """The partitions."""
-        return list(self.delayed(self.columns))
-
-
-@dataclass
-class _Selected:
-    """Some columns of the above."""
-
-    joined: _Joined
-    columns: Sequence[str]
-
-    def to_delayed(self) -> list[Any]:
-        """The partitions."""
-        return list(self.joined.delayed(self.columns))
+        return [
+            join(X, y, weight[0] if weight else None, self.names, self.columns)
+            for X, y, *weight in self._parts
+        ]
 
 
 def _check_is_dask(values: Any, name: str) -> None:

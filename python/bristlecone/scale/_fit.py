@@ -238,9 +238,14 @@ class _Fit:
         shape = n_rows, n_features
         unread = np.broadcast_to(np.zeros(1, dtype=np.uint8), shape)
         problem: Problem = Problem(data, encoder, unread, {"min_samples_leaf": 1}, 0.0, {})
-        _check_depth(limits.depth(shape))
+        depth = limits.depth(shape)
+        if depth > MOST_DEPTH:
+            raise InvalidParameterError(
+                f"a tree may have depth {depth} here, and sums over partitions go to depth "
+                f"{MOST_DEPTH}; pass max_depth={MOST_DEPTH} or less"
+            )
         objective: Any = self.search.objective
-        settings = limits.settings(problem, max_depth=max(1, limits.depth(shape)), time_limit=None)
+        settings = limits.settings(problem, max_depth=max(1, depth), time_limit=None)
         make = partial(Sums, objective.task_of(problem), count, 2 * holds > n_rows, settings)
         event = data.event if isinstance(data, TrainingData) else None
         sums: SumState = self.runner.run(
@@ -315,12 +320,3 @@ class _Fit:
             return product_sum(hazard, own if answer else count - own)
 
         return data._replace(event_free=worst_side(encoder, answers, sides, expected))
-
-
-def _check_depth(depth: int) -> None:
-    """Raise InvalidParameterError for a depth that sums do not support."""
-    if depth > MOST_DEPTH:
-        raise InvalidParameterError(
-            f"a tree may have depth {depth} here, and sums over partitions go to depth "
-            f"{MOST_DEPTH}; pass max_depth={MOST_DEPTH} or less"
-        )

@@ -248,12 +248,8 @@ def _codes(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Distinct values in sorted order, and the position of each value among them."""
     from pandas import factorize
 
-    codes, found = factorize(values)
-    found = np.asarray(found)
-    order = np.argsort(found, kind="stable")
-    place = np.empty(len(found), dtype=np.int64)
-    place[order] = np.arange(len(found))
-    return found[order], place[codes]
+    codes, found = factorize(values, sort=True)
+    return np.asarray(found), codes
 
 
 def _grouped(columns: Arrays, count: NDArray[np.int64] | None) -> tuple[Arrays, NDArray[np.int64]]:
@@ -267,14 +263,9 @@ def _grouped(columns: Arrays, count: NDArray[np.int64] | None) -> tuple[Arrays, 
     size = int(key.max(initial=-1)) + 1
     first = np.zeros(size, dtype=np.int64)
     first[key[::-1]] = np.arange(len(key))[::-1]
-    rows = np.bincount(key, minlength=size) if count is None else _sums(key, count, size)
-    return {name: values[first] for name, values in columns.items()}, rows.astype(np.int64)
-
-
-def _sums(key: NDArray[np.int64], count: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    total = np.zeros(size, dtype=np.int64)
-    np.add.at(total, key, count)
-    return total
+    # Sums of fewer than 2^53 rows are exact in float64.
+    rows = np.bincount(key, count, minlength=size).astype(np.int64)
+    return {name: values[first] for name, values in columns.items()}, rows
 
 
 class _Index:

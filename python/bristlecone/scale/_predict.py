@@ -85,7 +85,6 @@ def _one_by_one(
     # A tree without splits still needs the number of rows.
     columns = list(used) or source.columns[:1]
     for part in source.parts(columns):
-        assert part.load is not None
         try:
             predictions = getattr(tree, method)(part.load(), **options)
         except Exception as error:

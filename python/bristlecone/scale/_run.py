@@ -16,7 +16,14 @@ from joblib.parallel import get_active_backend
 
 from bristlecone._log import log
 from bristlecone._search.progress import readable_seconds
-from bristlecone.scale._sources import Part, Source, check_same_columns, n_rows_of, schema_of
+from bristlecone.scale._sources import (
+    Part,
+    Source,
+    check_same_columns,
+    itself,
+    n_rows_of,
+    schema_of,
+)
 
 # Seconds between two messages about the progress of a pass.
 _BETWEEN = 5.0
@@ -97,14 +104,6 @@ class PassProgress:
         return self.seconds / self.n_parts * (self.n_parts_total - self.n_parts)
 
 
-class Facts(NamedTuple):
-    """Facts about a partition that must be the same in every pass."""
-
-    name: str
-    n_rows: int
-    checks: dict[str, int]
-
-
 @dataclass
 class Runner:
     """Runs passes over a source, and checks that its partitions do not change.
@@ -129,7 +128,8 @@ class Runner:
     verbose: int = 0
     # Seconds and rows of every pass.
     passes: list[PassProgress] = field(default_factory=list)
-    _facts: dict[int, Facts] = field(default_factory=dict)
+    # What must be the same in every pass, by the number of the partition.
+    _known: dict[int, _Done] = field(default_factory=dict)
     _first: tuple[str, dict[str, Any]] | None = None
 
     def run(self, step: Step) -> Any:
@@ -157,13 +157,13 @@ class Runner:
                 state.merge(found.state)
             else:
                 self._check(found)
-                watch.count(found.facts.n_rows)
+                watch.count(found.n_rows)
         self._check_number(watch.n_parts, step.name)
         watch.end()
         return state
 
     def _check(self, found: _Done) -> None:
-        index, name = found.number, found.facts.name
+        name = found.name
         if found.schema:
             if self._first is None:
                 self._first = name, {}
@@ -172,27 +172,24 @@ class Runner:
             except ValueError as error:
                 raise named(error, name) from None
             self._first[1].update(found.schema)
-        known_facts = self._facts.get(index)
-        if known_facts is None:
-            self._facts[index] = found.facts
-            return
-        if known_facts.n_rows != found.facts.n_rows:
+        known = self._known.setdefault(found.number, found._replace(schema={}))
+        if known.n_rows != found.n_rows:
             raise ValueError(
-                f"{name} had {known_facts.n_rows} rows in an earlier pass and {found.facts.n_rows} "
+                f"{name} had {known.n_rows} rows in an earlier pass and {found.n_rows} "
                 "now: partitions must not change during a fit"
             )
-        for column, check in found.facts.checks.items():
-            if known_facts.checks.setdefault(column, check) != check:
+        for column, check in found.checks.items():
+            if known.checks.setdefault(column, check) != check:
                 raise ValueError(
                     f"{name}: column {column!r} has other values than in an earlier pass: "
                     "partitions must not change during a fit"
                 )
 
     def _check_number(self, n_parts: int, name: str) -> None:
-        if n_parts < len(self._facts):
+        if n_parts < len(self._known):
             raise ValueError(
                 f"the pass for {name} found {n_parts} partitions, and an earlier one "
-                f"{len(self._facts)}: partitions must not change during a fit"
+                f"{len(self._known)}: partitions must not change during a fit"
             )
 
 
@@ -240,10 +237,12 @@ class _Watch:
 
 
 class _Done(NamedTuple):
-    """A partition that was added to a state."""
+    """A partition that was added to a state: its rows, checksums and types of columns."""
 
     number: int
-    facts: Facts
+    name: str
+    n_rows: int
+    checks: dict[str, int]
     schema: dict[str, Any]
 
 
@@ -253,19 +252,18 @@ class _Merged(NamedTuple):
     state: Any
 
 
-def _add(step: Step, state: Any, part: Part, frame: Any, first: Any) -> _Done:
+def _add(step: Step, state: Any, part: Part, first: Any) -> _Done:
     """Add a partition to a state; errors get the name of the partition."""
     try:
-        if part.load is not None:
-            frame = part.load()
+        frame = part.load()
         n_rows = n_rows_of(frame)
         # Partitions without rows add nothing, and their types are often wrong.
         if not n_rows:
-            return _Done(part.number, Facts(part.name, 0, {}), {})
+            return _Done(part.number, part.name, 0, {}, {})
         schema = schema_of(frame)
         _compare(schema, first)
         checks = step.add(state, part.number, frame)
-        return _Done(part.number, Facts(part.name, n_rows, checks), schema)
+        return _Done(part.number, part.name, n_rows, checks, schema)
     except Exception as error:
         raise named(error, part.name) from error
 
@@ -295,15 +293,7 @@ Found = Iterator[_Done | _Merged]
 
 def _here(step: Step, parts: Iterator[Part], first: Any, state: Any) -> Found:
     for part in parts:
-        frame = None if part.delayed is None else _computed(part)
-        yield _add(step, state, part, frame, first)
-
-
-def _computed(part: Part) -> Any:
-    try:
-        return part.delayed.compute(scheduler="synchronous")
-    except Exception as error:
-        raise named(error, part.name) from error
+        yield _add(step, state, part, first)
 
 
 def _in_threads(step: Step, parts: Iterator[Part], n_threads: int, first: Any) -> Found:
@@ -315,8 +305,7 @@ def _in_threads(step: Step, parts: Iterator[Part], n_threads: int, first: Any) -
         if not hasattr(local, "state"):
             local.state = step.start()
             states.append(local.state)
-        frame = None if part.delayed is None else _computed(part)
-        return _add(step, local.state, part, frame, first)
+        return _add(step, local.state, part, first)
 
     pool = ThreadPoolExecutor(n_threads)
     waiting: set[Future[_Done]] = set()
@@ -344,30 +333,37 @@ def _by_joblib(step: Step, parts: Iterator[Part], first: Any) -> Found:
     most = max(1, effective_n_jobs(-1 if parallel.n_jobs is None else parallel.n_jobs))
     at_once = most * _PER_WORKER
     while chunk := list(itertools.islice(parts, at_once)):
-        frames = [None if part.delayed is None else _computed(part) for part in chunk]
-        tasks = (
-            delayed(_task)(step, part._replace(delayed=None), frame, first)
-            for part, frame in zip(chunk, frames, strict=True)
-        )
-        for done, state in parallel(tasks):
-            yield done
+        here = [part if part.delayed is None else _computed(part) for part in chunk]
+        for done, state in parallel(delayed(_task)(step, part, None, first) for part in here):
+            yield from done
             yield _Merged(state)
 
 
-def _task(step: Step, part: Part, frame: Any, first: Any) -> tuple[_Done, Any]:
-    """One partition on a worker of Dask."""
+def _computed(part: Part) -> Part:
+    """The same partition of Dask, with its rows."""
+    try:
+        return _of_frame(part, part.load())
+    except Exception as error:
+        raise named(error, part.name) from error
+
+
+def _of_frame(part: Part, frame: Any) -> Part:
+    return part._replace(load=partial(itself, frame), delayed=None)
+
+
+def _task(step: Step, part: Part, frame: Any, first: Any) -> tuple[list[_Done], Any]:
+    """One partition in another process; ``frame`` is what Dask computed for it."""
     state = step.start()
-    return _add(step, state, part, frame, first), state
+    part = part if frame is None else _of_frame(part, frame)
+    return [_add(step, state, part, first)], state
 
 
-def _merge(
-    step: Step, groups: list[tuple[Any, Any]], *, are_parts: bool = False
-) -> tuple[list[_Done], Any]:
+def _merge(step: Step, groups: list[tuple[list[_Done], Any]]) -> tuple[list[_Done], Any]:
     """Merge the states of workers into a new one, because Dask may need the parts again."""
     state = step.start()
     done: list[_Done] = []
     for found, other in groups:
-        done += [found] if are_parts else found
+        done += found
         state.merge(other)
     return done, state
 
@@ -381,10 +377,6 @@ def _dones(merged: tuple[list[_Done], Any]) -> list[_Done]:
     return merged[0]
 
 
-def _itself(step: Step) -> Step:
-    return step
-
-
 def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Found:
     """A task per partition, and a tree of tasks that merge their states.
 
@@ -393,7 +385,7 @@ def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Foun
     """
     from distributed import as_completed
 
-    sent = client.submit(_itself, step, pure=False)
+    sent = client.submit(itself, step, pure=False)
     tasks = []
     # Partitions that Dask could not compute, by the message of the error.
     failed: dict[str, str] = {}
@@ -404,24 +396,24 @@ def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Foun
             frame = client.compute(part.delayed)
             frame.add_done_callback(partial(_note_failure, failed, part.name))
             names = (*names, f"{part.name}: ")
-        bare = part._replace(delayed=None)
+        # Dask computes the frame when it is an argument of its own.
+        bare = part if frame is None else _of_frame(part, None)
         tasks.append(client.submit(_task, sent, bare, frame, first, pure=False))
     if not tasks:
         return
-    level = [
-        client.submit(
-            _merge, sent, tasks[start : start + _MERGED_AT_ONCE], are_parts=True, pure=False
-        )
-        for start in range(0, len(tasks), _MERGED_AT_ONCE)
-    ]
+
+    def merged(some: list[Any]) -> list[Any]:
+        """Tasks that merge a few others each."""
+        starts = range(0, len(some), _MERGED_AT_ONCE)
+        groups = (some[start : start + _MERGED_AT_ONCE] for start in starts)
+        return [client.submit(_merge, sent, group, pure=False) for group in groups]
+
+    level = merged(tasks)
     # Dask forgets the state of a partition as soon as nothing refers to it.
     del tasks
-    reports = [client.submit(_dones, merged, pure=False) for merged in level]
+    reports = [client.submit(_dones, one, pure=False) for one in level]
     while len(level) > 1:
-        level = [
-            client.submit(_merge, sent, level[start : start + _MERGED_AT_ONCE], pure=False)
-            for start in range(0, len(level), _MERGED_AT_ONCE)
-        ]
+        level = merged(level)
     try:
         for report in as_completed(reports):
             yield from report.result()

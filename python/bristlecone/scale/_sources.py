@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import narwhals as nw
-import numpy as np
 
 from bristlecone._data.arrays import check_names, listed, type_name
 from bristlecone.exceptions import InvalidParameterError
@@ -33,15 +32,15 @@ class Part(NamedTuple):
         It is, the same in every pass.
     name : str
         What messages call it.
-    load : callable or None
-        Returns its rows as a frame. It can be sent to another process.
+    load : callable
+        Returns its rows as a frame. It can be sent to another process, except with ``delayed``.
     delayed : object
-        A frame of Dask that has yet to be computed, in place of ``load``.
+        The frame of Dask that ``load`` computes here, if it is one.
     """
 
     number: int
     name: str
-    load: Callable[[], Any] | None
+    load: Callable[[], Any]
     delayed: Any = None
 
 
@@ -111,13 +110,10 @@ def open_source(partitions: Any) -> Source:
             "partitions is an iterator, which can be read only once; a fit reads the rows several "
             "times: pass the function that makes it"
         )
+    is_empty = hasattr(partitions, "__len__") and not len(partitions)
     raise InvalidParameterError(
         f"partitions must be {_FORMS}; got {type(partitions).__name__}"
-        + (
-            ""
-            if partitions is None or not hasattr(partitions, "__len__") or len(partitions)
-            else " without elements"
-        )
+        + (" without elements" if is_empty else "")
     )
 
 
@@ -204,17 +200,16 @@ def listed_plainly(texts: Sequence[str], most: int = 5) -> str:
 
 
 def _of_dataset(data: Any) -> Source:
-    def parts(columns: Sequence[str]) -> Iterator[Part]:
-        index = 0
+    def pieces() -> Iterator[tuple[str, Any]]:
         for fragment in data.get_fragments():
-            for name, piece in _pieces(fragment):
-                load = partial(_read_piece, piece, data.schema, list(columns))
-                yield Part(index, name, load)
-                index += 1
+            yield from _pieces(fragment)
+
+    def parts(columns: Sequence[str]) -> Iterator[Part]:
+        for index, (name, piece) in enumerate(pieces()):
+            yield Part(index, name, partial(_read_piece, piece, data.schema, list(columns)))
 
     names = [str(name) for name in data.schema.names]
-    known = [sum(1 for _ in _pieces(fragment)) for fragment in data.get_fragments()]
-    n_parts = sum(known)
+    n_parts = sum(1 for _ in pieces())
     if not n_parts:
         raise InvalidParameterError("partitions has no rows: the data set has no files")
     return Source(names, parts, n_parts, int(data.count_rows()))
@@ -238,7 +233,8 @@ def _read_piece(piece: Any, schema: Any, columns: list[str]) -> Any:
 def _of_dask(frame: Any) -> Source:
     def parts(columns: Sequence[str]) -> Iterator[Part]:
         for index, one in enumerate(frame[list(columns)].to_delayed()):
-            yield Part(index, f"Dask partition {index}", None, one)
+            load = partial(one.compute, scheduler="synchronous")
+            yield Part(index, f"Dask partition {index}", load, one)
 
     return Source(
         [str(name) for name in frame.columns], parts, int(frame.npartitions), is_dask=True
@@ -253,7 +249,7 @@ def _of_frame(frame: Any) -> Source:
     def parts(columns: Sequence[str]) -> Iterator[Part]:
         for index, start in enumerate(starts):
             own = table.select(list(columns))[start : start + _ROWS].to_native()
-            yield Part(index, f"rows from {start} on", partial(_same, own))
+            yield Part(index, f"rows from {start} on", partial(itself, own))
 
     return Source(_names(frame), parts, len(starts), table.shape[0])
 
@@ -297,8 +293,6 @@ def _frame(values: Any) -> Any:
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
         import pyarrow
 
-        if hasattr(values, "to_batches"):
-            return values
         if hasattr(values, "__arrow_c_array__"):
             return pyarrow.Table.from_batches([pyarrow.record_batch(values)])
         return pyarrow.table(values)
@@ -312,8 +306,9 @@ def _batches(stream: Any) -> Iterator[Any]:
         yield pyarrow.Table.from_batches([batch])
 
 
-def _same(frame: Any) -> Any:
-    return frame
+def itself(value: Any) -> Any:
+    """The value; as a function it can be sent to another process."""
+    return value
 
 
 def schema_of(frame: Any) -> dict[str, Any]:
@@ -326,4 +321,4 @@ def schema_of(frame: Any) -> dict[str, Any]:
 
 def n_rows_of(frame: Any) -> int:
     """Number of rows of a frame."""
-    return int(np.int64(nw.from_native(frame, eager_only=True).shape[0]))
+    return int(nw.from_native(frame, eager_only=True).shape[0])

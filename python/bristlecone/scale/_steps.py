@@ -70,6 +70,11 @@ class _WithOutcomes:
         """Whether there are rows without weight."""
         return self.outcomes.n_left_out > 0 or bool((self.place < 0).any())
 
+    def columns_of(self, features: Sequence[Feature], with_outcome: bool = True) -> list[str]:
+        """Columns of some features and of the outcome, without repetition."""
+        asked = [feature.column for feature in features]
+        return list(dict.fromkeys([*asked, *(self.roles.names if with_outcome else ())]))
+
     def places(self, frame: Any) -> tuple[Integers, dict[str, int]]:
         """Training row of every row of a partition, -1 if it is left out, and their checksum."""
         found = self.outcomes.index(read_outcomes(self.roles, frame))
@@ -122,8 +127,7 @@ class RepeatStep(_WithOutcomes):
     @property
     def columns(self) -> Sequence[str]:
         """Columns of the features, and of the outcome if rows are left out."""
-        asked = dict.fromkeys(feature.column for feature in self.features)
-        return list(asked | dict.fromkeys(self.roles.names if self.leaves_out else ()))
+        return self.columns_of(self.features, self.leaves_out)
 
     def start(self) -> RowsDivided:
         """No rows."""
@@ -178,8 +182,7 @@ class SumStep(_WithOutcomes):
     @property
     def columns(self) -> Sequence[str]:
         """Columns of the features and of the outcome."""
-        asked = dict.fromkeys(feature.column for feature in self.encoder.features_)
-        return list(asked | dict.fromkeys(self.roles.names))
+        return self.columns_of(self.encoder.features_)
 
     def start(self) -> SumState:
         """No rows."""
@@ -234,8 +237,11 @@ class SideStep(_WithOutcomes):
     @property
     def columns(self) -> Sequence[str]:
         """Columns of the features and of the outcome."""
-        asked = dict.fromkeys(self.encoder.features_[k].column for k in self.asked)
-        return list(asked | dict.fromkeys(self.roles.names))
+        return self.columns_of(self._features)
+
+    @property
+    def _features(self) -> list[Feature]:
+        return [self.encoder.features_[k] for k in self.asked]
 
     def start(self) -> Counts:
         """No rows."""
@@ -244,8 +250,7 @@ class SideStep(_WithOutcomes):
     def add(self, state: Counts, part: int, frame: Any) -> dict[str, int]:
         """Add a partition."""
         place, own = self.places(frame)
-        features = [self.encoder.features_[k] for k in self.asked]
-        answers, checks = part_answers(self.encoder, frame, features)
+        answers, checks = part_answers(self.encoder, frame, self._features)
         for k, answer in enumerate(answers):
             shown = place[answer & (place >= 0)]
             state.add(np.full(len(shown), k), shown)
@@ -264,8 +269,7 @@ class LeafStep(_WithOutcomes):
     @property
     def columns(self) -> Sequence[str]:
         """Columns of the tree's features and of the outcome."""
-        asked = dict.fromkeys(self.encoder.features_[k].column for k in self._asked)
-        return list(asked | dict.fromkeys(self.roles.names))
+        return self.columns_of([self.encoder.features_[k] for k in self._asked])
 
     @property
     def _asked(self) -> list[int]:

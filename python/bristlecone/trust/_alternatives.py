@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -96,23 +97,14 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     features = np.asarray(problem.features)
     names = tree.certificate_.binary_features
     own, splits = tree.objective_value_, tree.splits_
-    off = slack_of(
-        tree, X, y, getattr(problem.data, "smoothed", None), sample_weight=sample_weight, **data
-    )
+    off = slack_of(tree, X, y, problem, sample_weight=sample_weight, **data)
     for at in np.unique(node).tolist():
         here = node == at
         members = reaches.indices[slice(*reaches.indptr[at : at + 2])]
         of_node = features[members]
-        totals = objective[here].tolist()
-        value = dict(
-            zip(
-                feature[here].tolist(),
-                zip(totals, n_leaves[here].tolist(), strict=True),
-                strict=True,
-            )
-        )
-        for column, first in representatives(of_node, list(value)).items():
-            total, leaves = value[first]
+        entry = dict(zip(feature[here].tolist(), np.flatnonzero(here).tolist(), strict=True))
+        for column, first in representatives(of_node, list(entry)).items():
+            total, leaves = float(objective[entry[first]]), int(n_leaves[entry[first]])
             chosen = key(of_node[:, column]) == key(of_node[:, nodes.feature[at]])
             which = f"the tree with the split {names[column]!r} at node {at}"
             assert_not_below(tree, total, off, which)
@@ -125,11 +117,14 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
             rows.append((at, splits[at], names[column], total, difference, leaves, chosen))
     rows.sort(key=lambda row: (row[0], row[3], not row[6]))
     columns = "node", "split", "alternative", "objective", "difference", "n_leaves", "is_chosen"
+    return table_of(columns, rows, tree._frame_kind)
+
+
+def table_of(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], frame_kind: Any) -> Any:
+    """Rows as a data frame of this kind."""
     values = zip(*rows, strict=True) if rows else ([] for _ in columns)
-    return native_frame(
-        [(name, np.array(list(column))) for name, column in zip(columns, values, strict=True)],
-        tree._frame_kind,
-    )
+    named = [(name, np.array(column)) for name, column in zip(columns, values, strict=True)]
+    return native_frame(named, frame_kind)
 
 
 def search_again(

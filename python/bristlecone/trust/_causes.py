@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,7 @@ class _CompetingRisks(Statement):
         return found
 
     def candidates(self, sums: Any) -> Any:
-        return self._summed(sums, lambda part, own: part.candidates(own))
+        return self._summed(sums, Likelihood.candidates)
 
     def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
         return self._summed(sums, lambda part, own: part.magnitudes(own, members))
@@ -90,18 +89,9 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
         parts.append((_of_cause(rows, k), one, "proportional", found["shrinkage"], f"cause {k}"))
     for own, part, curve, shrinkage, which in parts:
         parameters = {"leaf_curve": curve, "shrinkage": shrinkage, "prior": found["prior"]}
-        certificate = SimpleNamespace(
-            parameters=parameters,
-            facts=tree.certificate_.facts,
-            remarks=tree.certificate_.remarks,
-            groups=None,
-        )
-        alone = SimpleNamespace(tree_=tree.tree_, leaves_=part, certificate_=certificate)
-        first = len(checks.made)
-        _survival_leaves.check_leaves(alone, own, reached, checks)
-        checks.made[first:] = [
-            replace(check, name=f"{check.name}, {which}") for check in checks.made[first:]
-        ]
+        alone = Checks()
+        _survival_leaves.check_one_cause(tree, part, parameters, own, reached, alone)
+        checks.made += [replace(check, name=f"{check.name}, {which}") for check in alone.made]
     if CURVE_ERROR in tree.certificate_.facts:
         why = "the file keeps thinned curves: " + dict(tree.certificate_.remarks)["curves"]
         checks.skip("incidences", "", why)

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import math
 import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -55,35 +57,80 @@ class _Parts:
         self.error = float(column.unit * ((1 << shift) >> 1))
 
 
-class Cells:
-    """The least costs of trees over some rows.
+class Search(ABC):
+    """A search of every tree over some rows, which remembers the results for sets of rows.
 
     Parameters
     ----------
     statement : Statement
-        Its costs are concave in the sums.
     answers : array of bool, shape (m, n_features)
         Distinct rows.
-    columns : list of Column
-        The statistics of the distinct rows.
     counts : array of float, shape (m, 2)
         Rows and events of the distinct rows.
     limits : Limits
     """
 
+    def __init__(self, statement: Statement, answers: Bools, counts: Floats, limits: Any) -> None:
+        self.statement, self.limits = statement, limits
+        self.answers, self.counts = answers, counts
+        self.n_features = answers.shape[1]
+        self.prices = getattr(statement, "prices", None)
+        self.known: dict[Any, Any] = {}
+
+    def all(self) -> Any:
+        """Costs of the trees on all rows."""
+        every = np.ones(len(self.answers), dtype=bool)
+        return self.of(every, min(self.limits.depth, self.n_features), ())
+
+    def of(self, rows: Bools, depth: int, asked: tuple[int, ...]) -> Any:
+        """Costs of the trees of this depth on these rows, below the splits ``asked``."""
+        own = np.packbits(rows).tobytes(), depth, frozenset(asked) if self.prices else None
+        if own not in self.known:
+            self.known[own] = self.found(rows, depth, asked)
+        return self.known[own]
+
+    @abstractmethod
+    def found(self, rows: Bools, depth: int, asked: tuple[int, ...]) -> Any:
+        """The same without the memo."""
+
+    def divided(self, rows: Bools) -> Iterator[tuple[int, Bools, Bools]]:
+        """Features that divide the rows, with the rows of either side."""
+        for feature in range(self.n_features):
+            yes = rows & self.answers[:, feature]
+            if yes.any() and (yes != rows).any():
+                yield feature, yes, rows & ~yes
+
+    def split(
+        self, least: Floats, rows: Bools, depth: int, asked: tuple[int, ...], price: Floats
+    ) -> None:
+        """Lower the least costs by the number of leaves to those of trees with a split."""
+        most = len(least) - 1
+        for feature, yes, no in self.divided(rows):
+            below = (*asked, feature)
+            left, right = self.of(yes, depth - 1, below), self.of(no, depth - 1, below)
+            for n_leaves in range(1, min(len(left), most)):
+                end = min(most - n_leaves, len(right) - 1)
+                place = slice(n_leaves + 1, n_leaves + 1 + end)
+                both = left[n_leaves] + right[1 : end + 1] + price[feature]
+                least[place] = np.minimum(least[place], both)
+
+
+class Cells(Search):
+    """The least costs of trees over some rows, for costs that are concave in the sums.
+
+    ``columns`` are the statistics of the distinct rows.
+    """
+
     def __init__(
         self,
         statement: Statement,
-        answers: Bools,
         columns: list[Column],
+        answers: Bools,
         counts: Floats,
         limits: Any,
     ) -> None:
-        self.statement, self.columns, self.limits = statement, columns, limits
-        self.answers, self.counts = answers, counts
-        self.yes = answers.astype(np.float64)
-        self.n_features = answers.shape[1]
-        self.prices = getattr(statement, "prices", None)
+        super().__init__(statement, answers, counts, limits)
+        self.columns, self.yes = columns, answers.astype(np.float64)
         self.fee = Fraction(limits.penalty) * statement.total / statement.factor
         self.n_exact = 0
         self.leaves: dict[bytes, Any] = {}
@@ -96,31 +143,28 @@ class Cells:
         self.fewest = [(k, least) for k, least in enumerate(fewest) if least > 0]
         channels = [part for parts in self.parts for part in parts.parts]
         self.channels = np.array(channels + [self.counts[:, k] for k, _ in self.fewest])
-        self.known: dict[Any, Floats] = {}
+        self.known.clear()
 
     @property
     def is_rounded(self) -> bool:
         """Whether more parts would be more precise."""
         return any(part.error > 0 for part in self.parts)
 
-    def least(self) -> Floats:
-        """Lower bound on the cost of any tree, by leaves (most + 1,); infinite if there is none."""
-        every = np.ones(len(self.answers), dtype=bool)
-        return self.of(every, min(self.limits.depth, self.n_features), ())
-
     def prove(self, value: Fraction) -> Fraction | None:
         """Cost of the best tree below ``value``, including penalties; None if there is none."""
-        for most in (1, _MOST_PARTS):
-            if most > 1:
-                if not self.is_rounded:
-                    break
-                self.cut(most)
-            low = self.with_fees(self.least())
-            if not any(one < value for one in low.tolist()):
+        if not self.may_be_below(value):
+            return None
+        if self.is_rounded:
+            self.cut(_MOST_PARTS)
+            if not self.may_be_below(value):
                 return None
         every = np.ones(len(self.answers), dtype=bool)
         depth = min(self.limits.depth, self.n_features)
         return self.below(every, depth, (), self.limits.leaves, value)
+
+    def may_be_below(self, value: Fraction) -> bool:
+        """Whether the bounds allow a tree whose cost with penalties is below a value."""
+        return any(one < value for one in self.with_fees(self.all()).tolist())
 
     def with_fees(self, least: Floats) -> Floats:
         """Bounds by the number of leaves, with the penalty of each leaf."""
@@ -130,33 +174,14 @@ class Cells:
         rounding = ROUNDING * (np.abs(least, where=known, out=np.zeros(len(least))) + fees)
         return np.asarray(least + fees - rounding)
 
-    def of(self, rows: Bools, depth: int, asked: tuple[int, ...]) -> Floats:
-        """Least costs by the number of leaves of trees of this depth on these rows."""
-        own = np.packbits(rows).tobytes(), depth, frozenset(asked) if self.prices else None
-        if own not in self.known:
-            self.known[own] = self.found(rows, depth, asked)
-        return self.known[own]
-
     def found(self, rows: Bools, depth: int, asked: tuple[int, ...]) -> Floats:
-        """The same without the memo."""
+        """Lower bounds on the costs, by the number of leaves; infinite if there is no tree."""
         most = min(self.limits.leaves, 2 ** min(depth, 30), max(1, int(rows.sum())))
         if depth <= 2 or most == 1:
             return self.pairs(rows, depth, asked, most)
         least = np.full(most + 1, math.inf)
         least[1] = self.pairs(rows, 0, asked, 1)[1]
-        price = self.price(rows, asked)
-        for feature in range(self.n_features):
-            yes = rows & self.answers[:, feature]
-            no = rows & ~yes
-            if not yes.any() or not no.any():
-                continue
-            below = (*asked, feature)
-            left, right = self.of(yes, depth - 1, below), self.of(no, depth - 1, below)
-            for n_leaves in range(1, min(len(left), most)):
-                end = min(most - n_leaves, len(right) - 1)
-                place = slice(n_leaves + 1, n_leaves + 1 + end)
-                both = left[n_leaves] + right[1 : end + 1] + price[feature]
-                least[place] = np.minimum(least[place], both)
+        self.split(least, rows, depth, asked, self.price(rows, asked))
         return least
 
     def pairs(self, rows: Bools, depth: int, asked: tuple[int, ...], most: int) -> Floats:
@@ -211,8 +236,7 @@ class Cells:
         """Lower bound on the cost of each feature for these rows, below other splits."""
         if self.prices is None:
             return np.zeros(self.n_features)
-        size = sum((column.sum(rows) for column in self.columns[-1:]), Fraction(0))
-        sums = np.array([float(size)])
+        sums = np.array([float(self.columns[-1].sum(rows))])
         return self.statement.split_costs(sums, asked, self.n_features) * (1 - ROUNDING)
 
     def leaf(self, rows: Bools) -> Any:
@@ -241,17 +265,13 @@ class Cells:
         return best if best < value else None
 
     def _split(self, rows: Bools, depth: int, asked: tuple[int, ...], most: int, best: Any) -> Any:
-        sums = np.array([sum((self.columns[-1].sum(rows),), Fraction(0))], dtype=object)
+        sums = np.array([self.columns[-1].sum(rows)], dtype=object)
         prices = fractions(self.statement.split_costs(sums, asked, self.n_features))
         todo = []
-        for feature in range(self.n_features):
-            yes = rows & self.answers[:, feature]
-            if not yes.any() or (yes == rows).all():
-                continue
-            below = (*asked, feature)
+        for feature, *sides in self.divided(rows):
             lows = []
-            for side in (yes, rows & ~yes):
-                least = self.of(side, depth - 1, below)
+            for side in sides:
+                least = self.of(side, depth - 1, (*asked, feature))
                 # Bounds for at most this many leaves.
                 lows.append(np.minimum.accumulate(self.with_fees(least)))
             low = lows[0][-1] + lows[1][-1]

@@ -77,23 +77,17 @@ class Table:
 
 def _values(column: Any) -> Values:
     """A column as numbers if all its values are numbers, and as objects."""
+    from pandas import isna
+
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         numbers = column.astype(np.float64)
         return Values(numbers, [])
     listed = column.tolist() if isinstance(column, np.ndarray) else column
-    objects = [None if _absent(value) else value for value in listed]
+    objects = [None if isna(value) else value for value in listed]
     if any(isinstance(value, str) for value in objects):
         return Values(None, objects)
     numbers = np.array([np.nan if value is None else float(value) for value in objects])
     return Values(numbers, objects)
-
-
-def _absent(value: Any) -> bool:
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (not isinstance(value, str) and bool(value != value))
-    )
 
 
 def _answer(decision: Decision, column: Values) -> NDArray[np.bool_]:
@@ -117,40 +111,38 @@ def _answer(decision: Decision, column: Values) -> NDArray[np.bool_]:
     return np.where(missing, decision.missing, answer)
 
 
+def _numbers(column: Values) -> Floats:
+    if column.numbers is None:
+        raise ValueError("X holds text; the tree was fitted to numbers")
+    return column.numbers
+
+
 def answers_of(tree: Any, table: Table) -> tuple[NDArray[Any], list[Values]]:
     """Rows in the form of the tree, and the columns."""
     encoder = tree.encoder_
-    if isinstance(encoder, NumericColumns):
-        anew = tree.certificate_.status == "reestimated"
-        used = set(tree.tree_.feature[~tree.tree_.is_leaf].tolist())
-        columns = table.columns(used if anew else set(range(encoder.n_features_in_)))
-        answers = np.zeros((table.n_rows, len(columns)))
-        for place, column in enumerate(columns):
-            if column.numbers is None:
-                raise ValueError("X holds text; the tree was fitted to numbers")
-            if not anew or place in used:
-                answers[:, place] = column.numbers
-        return answers, columns
     if isinstance(encoder, DesignEncoder):
         # The design defines what the splits of a soft tree weight.
         return np.asarray(encoder.transform(table.X), dtype=np.float64), []
-    if not isinstance(encoder, BinaryEncoder):
+    if not isinstance(encoder, (BinaryEncoder, NumericColumns)):
         # Only a custom encoder itself defines its features.
         features = encoder.transform(table.X)
         features = np.asarray(features.toarray() if issparse(features) else features)
         return features.astype(bool), []
-    decisions = feature_decisions(encoder)
-    used = set(range(len(decisions)))
     places = set(range(encoder.n_features_in_))
+    decisions = feature_decisions(encoder) if isinstance(encoder, BinaryEncoder) else None
+    of_feature = sorted(places) if decisions is None else [one.place for one in decisions]
+    used = set(range(len(of_feature)))
     if tree.certificate_.status == "reestimated":
         # Features that the tree does not use were not computed for these rows.
         used = set(tree.tree_.feature[~tree.tree_.is_leaf].tolist())
-        places = {decisions[feature].place for feature in used}
+        places = {of_feature[feature] for feature in used}
     columns = table.columns(places)
-    answers = np.zeros((table.n_rows, len(decisions)), dtype=bool)
+    answers = np.zeros((table.n_rows, len(of_feature)), dtype=float if decisions is None else bool)
     for feature in used:
-        decision = decisions[feature]
-        answers[:, feature] = _answer(decision, columns[decision.place])
+        column = columns[of_feature[feature]]
+        answers[:, feature] = (
+            _numbers(column) if decisions is None else _answer(decisions[feature], column)
+        )
     return answers, columns
 
 

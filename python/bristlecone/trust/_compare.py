@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bristlecone.trust._optimality import RELATIVE
 from bristlecone.trust._verification import Check
@@ -59,19 +60,18 @@ class Checks:
 def close(expected: Any, found: Any, scale: Any = 0.0) -> bool:
     """Whether two values are the same; numbers may differ by a factor of 1e-9."""
     one, other = np.asarray(expected), np.asarray(found)
-    if one.shape != other.shape:
-        return False
+    return one.shape == other.shape and bool(_alike(one, other, scale).all())
+
+
+def _alike(one: NDArray[Any], other: NDArray[Any], scale: Any) -> NDArray[np.bool_]:
+    """Whether the values of two arrays of one shape are the same, each."""
     if one.dtype.kind not in "fc" and other.dtype.kind not in "fc":
-        return bool((one == other).all())
-    return bool(_alike(one, other, scale).all())
-
-
-def _alike(one: Any, other: Any, scale: Any) -> Any:
+        return np.asarray(one == other)
     # `rtol` of isclose is relative to the second number. Numbers below the normal range have fewer
     # digits than it requires, and each term of a sum may have lost one; they count as the smallest
     # normal number.
     atol = OF_TERMS * np.asarray(scale, dtype=np.float64) + RELATIVE * np.finfo(np.float64).tiny
-    return np.isclose(other, one, rtol=RELATIVE, atol=atol, equal_nan=True)
+    return np.asarray(np.isclose(other, one, rtol=RELATIVE, atol=atol, equal_nan=True))
 
 
 def _difference(expected: Any, found: Any, scale: Any) -> tuple[str, str]:
@@ -79,16 +79,13 @@ def _difference(expected: Any, found: Any, scale: Any) -> tuple[str, str]:
     one, other = np.asarray(expected), np.asarray(found)
     if one.shape != other.shape:
         return f"of shape {one.shape}", f"of shape {other.shape}"
-    numbers = one.dtype.kind in "fc" or other.dtype.kind in "fc"
-    same = _alike(one, other, scale) if numbers else one == other
-    place = tuple(int(k) for k in np.argwhere(~same)[0])
+    place = tuple(int(k) for k in np.argwhere(~_alike(one, other, scale))[0])
     at = f"[{', '.join(map(str, place))}] " if place else ""
     return f"{at}{shown(one[place])}", f"{at}{shown(other[place])}"
 
 
 def shown(value: Any) -> str:
     """A value as text."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, np.ndarray) and value.ndim == 0:
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         value = value.item()
     return f"{value:.10g}" if isinstance(value, float) else str(value)

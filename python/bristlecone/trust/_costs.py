@@ -20,7 +20,7 @@ Prices = list[tuple[float, float, Any, Any]]
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Labels, with the cost of each in every row."""
-    classes, codes, kept = labelled(y, weight, table.n_rows)
+    classes, codes, kept = labelled(y, weight, table)
     codes, matrix = codes[kept], costs_by_class(tree.certificate_.parameters["cost_matrix"])
     if "costs" in more:
         costs = columns_by_name(more["costs"], classes.tolist(), "costs")

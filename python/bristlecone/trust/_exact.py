@@ -128,14 +128,10 @@ def _log(above: Fraction, below: Fraction) -> float:
     if abs(off) < Fraction(1, 2):
         return math.log1p(off)
     ratio = above / below
-    return (
-        math.log(ratio.numerator) - math.log(ratio.denominator) if _far(ratio) else math.log(ratio)
-    )
-
-
-def _far(ratio: Fraction) -> bool:
-    """Whether float64 cannot represent the number."""
-    return not -1000 < ratio.numerator.bit_length() - ratio.denominator.bit_length() < 1000
+    if abs(ratio.numerator.bit_length() - ratio.denominator.bit_length()) < 1000:
+        return math.log(ratio)
+    # Float64 cannot represent the ratio.
+    return math.log(ratio.numerator) - math.log(ratio.denominator)
 
 
 def of_size_one(column: Column) -> tuple[Column, Fraction]:

@@ -7,7 +7,6 @@ that do not divide the rows are left out; results for sets of rows are stored.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from bristlecone.trust._cells import Cells
+from bristlecone.trust._cells import Cells, Search
 from bristlecone.trust._exact import Column, Floats
 from bristlecone.trust._statement import Statement
 
@@ -100,6 +99,7 @@ def estimated_work(statement: Statement, n_features: int, n_rows: int, limits: L
     return work
 
 
+@np.errstate(all="ignore")
 def better_tree(
     statement: Statement,
     answers: NDArray[np.bool_],
@@ -120,57 +120,35 @@ def better_tree(
     _, first, place = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     place, n = place.ravel(), len(first)
     merge = csr_matrix((np.ones(len(answers)), (place, np.arange(len(answers)))), (n, len(answers)))
-    kept, merged = answers[first], merge @ counts
-    with np.errstate(all="ignore"):
-        return _searched(statement, kept, merged, merge, place, limits, value, allowed)
-
-
-def _searched(
-    statement: Statement,
-    kept: NDArray[np.bool_],
-    merged: Floats,
-    merge: Any,
-    place: NDArray[np.int64],
-    limits: Limits,
-    value: Fraction,
-    allowed: float,
-) -> float | None:
-    """The same over distinct rows; ``place`` is the position of each row among them."""
-    n, n_features = kept.shape
-    if statement.is_concave:
+    distinct = answers[first], merge @ counts, limits
+    if statement.is_concave or statement.is_linear:
         columns = [column.by_group(place, n) for column in statement.columns]
-        cells = Cells(statement, kept, columns, merged, limits)
+        if not statement.is_concave:
+            exact = _Exact(statement, columns, *distinct)
+            return exact.below(exact.all(), value, allowed)
+        cells = Cells(statement, columns, *distinct)
         found = cells.prove(value * statement.total / statement.factor)
         return None if found is None else float(found * statement.factor / statement.total)
-    sides = np.concatenate([kept, ~kept], axis=1).T.astype(np.float64)
-    every = np.ones(n, dtype=bool)
-    depth = min(limits.depth, n_features)
-    if statement.is_linear:
-        columns = [column.by_group(place, n) for column in statement.columns]
-        exact = _Exact(statement, columns, sides, merged, limits)
-        return exact.below(exact.of(every, depth, ()), value, allowed)
     search: type[Any] = _Sums if statement.is_scalar else _Vectors
-    found = search(statement, merge @ statement.statistics, sides, merged, limits)
-    values = found.values(found.of(every, depth, ()), allowed)
+    trees = search(statement, merge @ statement.statistics, *distinct)
+    values = trees.values(trees.all(), allowed)
     least = float(values.min(initial=math.inf))
     return least if least - statement.rounding * abs(least) < value else None
 
 
-class _Search(ABC):
-    """The common part of both searches: sums of the sides of all features at a node."""
+class _Search(Search):
+    """The common part of both searches: sums of groups of the rows at a node."""
 
     def __init__(
         self,
         statement: Statement,
         statistics: Any,
-        sides: Floats,
+        answers: NDArray[np.bool_],
         counts: Floats,
         limits: Limits,
     ) -> None:
-        self.statement, self.statistics = statement, statistics
-        self.sides, self.counts, self.limits = sides, counts, limits
-        self.n_features = len(sides) // 2
-        self.known: dict[Any, Any] = {}
+        super().__init__(statement, answers, counts, limits)
+        self.statistics = statistics
 
     def leaf_sums(self, rows: NDArray[np.bool_], members: Floats) -> tuple[Floats, Any]:
         """Sums of groups of the rows, and which groups are large enough for a leaf."""
@@ -179,28 +157,6 @@ class _Search(ABC):
         counts = members @ self.counts[places]
         large = (counts[:, 0] >= max(1, self.limits.rows)) & (counts[:, 1] >= self.limits.events)
         return sums, large
-
-    def key(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> Any:
-        prices = getattr(self.statement, "prices", None)
-        return np.packbits(rows).tobytes(), depth, frozenset(asked) if prices is not None else None
-
-    def of(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> Any:
-        """Costs of the trees of this depth on these rows."""
-        key = self.key(rows, depth, asked)
-        if key not in self.known:
-            self.known[key] = self.found(rows, depth, asked)
-        return self.known[key]
-
-    @abstractmethod
-    def found(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> Any:
-        """The same, not remembered."""
-
-    def parts(self, rows: NDArray[np.bool_]) -> Any:
-        """Features that divide the rows, with the rows of either side."""
-        for feature in range(self.n_features):
-            yes = rows & (self.sides[feature] > 0)
-            if yes.any() and (yes != rows).any():
-                yield feature, yes, rows & ~yes
 
 
 class _Sums(_Search):
@@ -217,7 +173,8 @@ class _Sums(_Search):
             return least
         prices = self.statement.split_costs(sums[0], asked, self.n_features)
         if depth == 1:
-            members = self.sides[:, rows]
+            yes = self.answers[rows].T
+            members = np.concatenate([yes, ~yes]).astype(np.float64)
             parts, large = self.leaf_sums(rows, members)
             costs = np.full(len(members), math.inf)
             if large.any():
@@ -225,14 +182,7 @@ class _Sums(_Search):
             both = costs[: self.n_features] + costs[self.n_features :] + prices
             least[2] = both.min(initial=math.inf)
             return least
-        for feature, yes, no in self.parts(rows):
-            below = (*asked, feature)
-            left, right = self.of(yes, depth - 1, below), self.of(no, depth - 1, below)
-            for n_leaves in range(1, min(len(left), most)):
-                end = min(most - n_leaves, len(right) - 1)
-                sums_of = left[n_leaves] + right[1 : end + 1] + prices[feature]
-                place = slice(n_leaves + 1, n_leaves + 1 + end)
-                least[place] = np.minimum(least[place], sums_of)
+        self.split(least, rows, depth, asked, prices)
         return least
 
     def values(self, least: Floats, allowed: float) -> Floats:
@@ -248,7 +198,7 @@ class _Vectors(_Search):
 
     def alone(self, rows: NDArray[np.bool_]) -> NDArray[Any]:
         """Vectors of these rows as one leaf, by its labels."""
-        sums, large = self.leaf_sums(rows, np.ones((1, int(rows.sum()))))
+        sums, large = self.leaf_sums(rows, np.ones((1, int(rows.sum())), self.statistics.dtype))
         candidates = self.leaf_vectors(sums)
         found = np.column_stack([np.ones(len(candidates), candidates.dtype), candidates])
         return found if large[0] else found[:0]
@@ -261,9 +211,8 @@ class _Vectors(_Search):
     def found(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> NDArray[Any]:
         found = [self.alone(rows)]
         if depth > 0 and self.limits.leaves > 1:
-            for feature, yes, no in self.parts(rows):
-                below = (*asked, feature)
-                left, right = self.of(yes, depth - 1, below), self.of(no, depth - 1, below)
+            for _, yes, no in self.divided(rows):
+                left, right = self.of(yes, depth - 1, asked), self.of(no, depth - 1, asked)
                 both = (left[:, None, :] + right[None, :, :]).reshape(-1, found[0].shape[1])
                 found.append(self.distinct(both[both[:, 0] <= self.limits.leaves]))
         return self.distinct(np.concatenate(found))
@@ -294,7 +243,7 @@ class _Exact(_Vectors):
         self,
         statement: Statement,
         columns: list[Column],
-        sides: Floats,
+        answers: NDArray[np.bool_],
         counts: Floats,
         limits: Limits,
     ) -> None:
@@ -310,16 +259,14 @@ class _Exact(_Vectors):
         # Sums of digits over so many rows stay below 2^53; otherwise 64 bits hold them.
         if len(statistics) < 2 ** (52 - _DIGIT):
             statistics = statistics.astype(np.float64)
-        else:
-            sides = sides.astype(np.int64)
-        super().__init__(statement, statistics, sides, counts, limits)
+        super().__init__(statement, statistics, answers, counts, limits)
 
     def _digit(self, number: int, k: int) -> int:
         number >>= _DIGIT * k
         return number if k == self.n_digits - 1 else number & _MASK
 
     def leaf_vectors(self, sums: Floats) -> NDArray[Any]:
-        whole = np.rint(sums).astype(np.int64).reshape(self.n_digits, -1)
+        whole = sums.astype(np.int64).reshape(self.n_digits, -1)
         labels = self.statement.candidates(whole).transpose(1, 0, 2)
         return np.asarray(labels.reshape(len(labels), -1))
 

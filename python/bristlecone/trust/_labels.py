@@ -19,7 +19,7 @@ from bristlecone.trust._statement import ROUNDING, Statement, differences, like,
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Labels, with weights by class if the tree has any."""
-    classes, codes, kept = labelled(y, weight, table.n_rows)
+    classes, codes, kept = labelled(y, weight, table)
     asked = tree.certificate_.parameters["class_weight"]
     if asked is not None:
         weight = _weighted_by_class(asked, classes, codes, kept, weight)
@@ -45,7 +45,7 @@ def _weighted_by_class(
 
 def read_fair_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Labels, with the group of each row."""
-    classes, codes, kept = labelled(y, weight, table.n_rows)
+    classes, codes, kept = labelled(y, weight, table)
     column = tree.certificate_.parameters["fairness"].sensitive_feature
     groups, group = groups_of(table, more, column, kept)
     in_groups = np.ones(int(kept.sum())) if weight is None else weight[kept]
@@ -87,19 +87,14 @@ class _Classes(Statement):
         if "smoothed" in rows.facts:
             weight = Column.of(rows.weight)
             self.columns = [weight * Column.of(share) for share in rows.facts["smoothed"].T]
-        self.unit: list[Fraction] | None = None
+        self.unit = [Fraction(1)] * len(real)
         self.total = sum((column.sum() for column in real), Fraction(0))
         if name == "balanced-accuracy":
             self.unit = [1 / column.sum() for column in real]
             self.total = Fraction(len(real))
 
-    def _shares(self, sums: Any) -> Any:
-        if self.unit is None:
-            return sums
-        return sums * np.array(self.unit, dtype=sums.dtype)
-
     def candidates(self, sums: Any) -> Any:
-        sums = self._shares(sums)
+        sums = sums * np.array(self.unit, dtype=sums.dtype)
         size = sums.sum(axis=1, keepdims=True)
         if self.name in ("accuracy", "balanced-accuracy"):
             return (size - sums)[:, :, None]
@@ -113,13 +108,8 @@ class _Classes(Statement):
 
     def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:
         # More weight of any class never costs less.
-        units = [1.0] * len(sums) if self.unit is None else list(map(float, self.unit))
-        low = np.array(
-            [
-                np.maximum(one - error, 0.0) * unit
-                for one, error, unit in zip(sums, errors, units, strict=True)
-            ]
-        )
+        terms = zip(sums, errors, map(float, self.unit), strict=True)
+        low = np.array([np.maximum(one - error, 0.0) * unit for one, error, unit in terms])
         # Without subtracting nearly equal sums.
         others = np.array([np.delete(low, k, axis=0).sum(axis=0) for k in range(len(low))])
         some = low > 0
@@ -269,13 +259,8 @@ def check_leaves(
         compared = _compared(fair_limit(parameters)[0], codes)
         check_groups(rows, predicted, compared, groups, checks)
         if groups.confusion is not None:
-            group, weight = rows.facts["group"], rows.facts["group weight"]
-            counts = [
-                [[weight[own & (predicted == said)].sum() for said in (0, 1)] for own in of_group]
-                for of_group in (
-                    [(group == k) & (codes == label) for label in (0, 1)]
-                    for k in range(len(rows.facts["groups"]))
-                )
-            ]
-            pair = ("weight of [group, class, prediction]", np.array(counts), groups.confusion)
+            counts = np.zeros((len(rows.facts["groups"]), 2, 2))
+            cells = rows.facts["group"], codes, predicted.astype(np.int64)
+            np.add.at(counts, cells, rows.facts["group weight"])
+            pair = ("weight of [group, class, prediction]", counts, groups.confusion)
             checks.same("confusion by group", f"{len(counts)} groups", [pair])

@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.checks import check_integer, check_real
-from bristlecone._data.frame import native_frame
 from bristlecone._log import warn
 from bristlecone.exceptions import CertificateError, SearchLimitWarning
-from bristlecone.trust._alternatives import refusal, search_again
+from bristlecone.trust._alternatives import refusal, search_again, table_of
 from bristlecone.trust._optimality import assert_not_below
 from bristlecone.trust._proof import slack_of
 
@@ -83,16 +82,8 @@ class NearOptimalTrees(Sequence[Any]):
             without = float(values[~asks].min()) if not asks.all() else np.nan
             rows.append((name, int(asks.sum()), float(asks.mean()), without))
         rows.sort(key=lambda row: -row[1])
-        titles = "column", "n_trees", "share", "best_objective_without"
-        columns = zip(*rows, strict=True) if rows else ([] for _ in titles)
-        named = [(title, np.array(column)) for title, column in zip(titles, columns, strict=True)]
-        return native_frame(named, self._frame_kind)
-
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Any]: ...
+        columns = "column", "n_trees", "share", "best_objective_without"
+        return table_of(columns, rows, self._frame_kind)
 
     def __getitem__(self, index: int | slice) -> Any:
         return self._trees[index]
@@ -190,9 +181,7 @@ def near_optimal_trees(
         raise TypeError(refusal(tree, "near_optimal_trees"))
     settings = search.limits.settings(problem, slack=float(epsilon), limit=limit)
     found, complete = near_optimal(**settings)
-    off = slack_of(
-        tree, X, y, getattr(problem.data, "smoothed", None), sample_weight=sample_weight, **data
-    )
+    off = slack_of(tree, X, y, problem, sample_weight=sample_weight, **data)
     trees = [search_data.tree(solution, problem, start) for solution in found]
     for one in trees:
         which = f"a tree of {one.n_leaves_} leaves that the search found"

@@ -20,9 +20,7 @@ from bristlecone.trust._survival import Counted
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Numbers, or counts with their exposures."""
     target = np.ravel(as_array(y, "y")).astype(np.float64)
-    if len(target) != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but y has {len(target)}")
-    kept = kept_rows(weight, len(target))
+    kept = kept_rows(table, weight, len(target))
     own, target = None if weight is None else weight[kept], target[kept]
     outcomes: tuple[Any, ...] = target, own, kept
     facts = {"target": target}

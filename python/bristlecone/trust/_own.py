@@ -21,7 +21,7 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     statistics = np.array(task.statistics(table.X, y), dtype=np.float64)
     if len(statistics) != table.n_rows:
         raise ValueError(f"X has {table.n_rows} rows, the statistics have {len(statistics)}")
-    kept = kept_rows(weight, len(statistics))
+    kept = kept_rows(table, weight, len(statistics))
     statistics, own = statistics[kept], None
     if weight is not None:
         own = weight[kept]
@@ -72,10 +72,12 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     statistics = rows.facts["statistics"]
     sums = np.asfortranarray(reached[:, tree.tree_.leaves].T @ statistics)
     cost = np.asarray(task.leaf_cost(sums), dtype=np.float64)
-    pairs: Pairs = [("sum of [leaf, statistic]", sums, leaves.sums), ("cost", cost, leaves.cost)]
-    if leaves.value is not None:
-        pairs.append(("value of leaf", np.asarray(task.leaf_value(sums)), leaves.value))
     # Custom code may amplify the rounding of its sums.
     scale = np.abs(statistics).sum(axis=0)
-    pairs[0] = (*pairs[0], scale)
+    pairs: Pairs = [
+        ("sum of [leaf, statistic]", sums, leaves.sums, scale),
+        ("cost", cost, leaves.cost),
+    ]
+    if leaves.value is not None:
+        pairs.append(("value of leaf", np.asarray(task.leaf_value(sums)), leaves.value))
     checks.same("leaves of the task", f"{len(cost)} leaves", pairs, scale=float(scale.max()))

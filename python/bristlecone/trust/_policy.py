@@ -15,7 +15,7 @@ from bristlecone._data.outcomes import check_survival
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
 from bristlecone.trust._exact import Bools, Column, Floats, exact_means, weighted
-from bristlecone.trust._rows import Rows, labelled, rows_of
+from bristlecone.trust._rows import Rows, kept_rows, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement, like, sums_of, within
 from bristlecone.trust._teacher import estimated_again
 
@@ -28,25 +28,21 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     """
     if "treatment" not in more:
         raise TypeError("verify needs treatment for a PolicyTree")
-    treatments, codes, kept = labelled(more["treatment"], weight, table.n_rows, "treatment")
+    treatments, codes, kept = labelled(more["treatment"], weight, table, "treatment")
     parameters = tree.certificate_.parameters
     codes, horizon = codes[kept], parameters["horizon"]
     taken = np.arange(len(codes)), codes
-    event = None
+    event: Any = None
     if horizon is None:
         outcome = np.ravel(as_array(y, "y")).astype(np.float64)
     else:
         event, outcome, _ = check_survival(y)
-        event = event[kept]
-    if len(outcome) != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but y has {len(outcome)}")
-    outcome = outcome[kept]
+    kept = kept_rows(table, weight, len(outcome))
+    outcome, event = outcome[kept], None if event is None else event[kept]
     reward = parameters["reward"]
     given = more.get("propensity") if reward != "direct" else None
     predicted = more.get("predicted_outcomes") if reward != "inverse-propensity" else None
     share = None if given is None else _propensity(given, codes, treatments, kept)
-    if share is not None and share.ndim == 2:
-        share = share[taken]
     known = None
     if predicted is not None:
         predicted = columns_by_name(predicted, treatments.tolist(), "predicted_outcomes")
@@ -78,15 +74,15 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
 def _propensity(
     given: Any, codes: NDArray[np.int64], treatments: NDArray[Any], kept: NDArray[np.bool_]
 ) -> Floats:
-    """Probability of every treatment in each row, or of the one that it had."""
-    names = treatments.tolist()
-    if isinstance(given, (Mapping, Real)):
-        shares = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
-        return np.tile(
-            np.array([shares[name] for name in names], dtype=np.float64), (len(codes), 1)
-        )
-    given = columns_by_name(given, names, "propensity")
-    return np.array(given, dtype=np.float64)[kept]
+    """Probability of the treatment that each row had."""
+    if isinstance(given, Real):
+        return np.full(len(codes), float(given))
+    if isinstance(given, Mapping):
+        by_treatment = [given[name] for name in treatments.tolist()]
+        return np.array(by_treatment, dtype=np.float64)[codes]
+    given = columns_by_name(given, treatments.tolist(), "propensity")
+    share = np.array(given, dtype=np.float64)[kept]
+    return share if share.ndim == 1 else share[np.arange(len(codes)), codes]
 
 
 class Rewards(Statement):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,12 +15,13 @@ from bristlecone._encoder.decisions import feature_decisions
 from bristlecone.trust._cells import TooManyTies
 from bristlecone.trust._columns import midpoint
 from bristlecone.trust._compare import OF_TERMS, Checks
+from bristlecone.trust._exact import Floats
 from bristlecone.trust._exhaustive import Limits, better_tree, distinct_features, estimated_work
 from bristlecone.trust._kinds import read_rows, statement_of
 from bristlecone.trust._optimality import is_optimal, tolerance
 from bristlecone.trust._rows import Rows, reached_nodes
 from bristlecone.trust._statement import Statement, like
-from bristlecone.trust._teacher import drift_of, with_smoothed
+from bristlecone.trust._teacher import drift_of
 
 
 class Value:
@@ -29,6 +31,7 @@ class Value:
     ----------
     tree : fitted tree
     statement : Statement
+        The objective.
     reached : array of bool, shape (n, n_nodes)
         Rows of every node.
     drift : float, optional
@@ -56,6 +59,7 @@ class Value:
         drift: float | None = None,
     ) -> None:
         nodes = tree.tree_
+        self.statement = statement
         self.sums = statement.sums(reached.T)
         self.candidates = statement.candidates(self.sums)
         self.label = _labels(tree, self.candidates)
@@ -67,7 +71,7 @@ class Value:
         self.costs[0] += asked
         penalty = Fraction(float(tree.certificate_.parameters.get("leaf_penalty", 0.0)))
         self.penalty = penalty * nodes.n_leaves
-        self.objective = self.value(statement, math.inf)
+        self.objective = self.value(math.inf)
         self.sizes = statement.magnitudes(self.sums, reached.T)
         if statement.is_sum:
             size = self.sizes[leaf].sum() + asked
@@ -78,27 +82,35 @@ class Value:
         self.doubt = statement.doubt(self.sums[nodes.leaves]) / float(statement.total)
         self.doubt += (drift or 0.0) * abs(self.terms)
 
-    def value(self, statement: Statement, allowed: float) -> Any:
+    def value(self, allowed: float) -> Any:
         """Objective; infinite if a limit is exceeded by more than ``allowed``."""
-        own = statement.value(self.costs[None, :], allowed)[0]
+        own = self.statement.value(self.costs[None, :], allowed)[0]
         return own + (self.penalty if isinstance(own, Fraction) else float(self.penalty))
 
 
-def slack_of(
-    tree: Any, X: Any, y: Any, smoothed: NDArray[np.float64] | None = None, **given: Any
-) -> float:
-    """Largest difference between objectives of a fitted tree's problem that is ignored.
-
-    ``smoothed`` are the outcomes that the search used, if a teacher has smoothed them.
-    """
-    rows, drift = read_rows(tree, X, y, given), None
+def value_of(
+    tree: Any, rows: Rows, reached: NDArray[np.bool_], smoothed: Floats | None = None
+) -> Value:
+    """Value of a tree by its rows, with outcomes that a teacher smoothed, if any."""
+    drift = None
     if smoothed is not None:
         drift = drift_of(tree, rows, smoothed)
-        rows = with_smoothed(rows, smoothed)
+        # Leaves keep the real outcomes.
+        rows = replace(rows, facts={**rows.facts, "smoothed": smoothed})
     statement = statement_of(tree, rows)
     assert statement is not None
+    return Value(tree, statement, reached, drift)
+
+
+def slack_of(tree: Any, X: Any, y: Any, problem: Any = None, **given: Any) -> float:
+    """Largest difference between objectives of a fitted tree's problem that is ignored.
+
+    ``problem`` is that of the search; its outcomes may be smoothed by a teacher.
+    """
+    rows = read_rows(tree, X, y, given)
+    smoothed = None if problem is None else getattr(problem.data, "smoothed", None)
     with np.errstate(all="ignore"):
-        own = Value(tree, statement, reached_nodes(tree, rows.answers), drift)
+        own = value_of(tree, rows, reached_nodes(tree, rows.answers), smoothed)
     return tolerance(own.terms) + own.doubt
 
 
@@ -118,38 +130,33 @@ def check_training_loss(tree: Any, real: Value, checks: Checks) -> None:
     checks.holds("training loss", same, float(loss), stated)
 
 
-def check_labels(tree: Any, statement: Statement, own: Value, checks: Checks) -> None:
+def check_labels(tree: Any, own: Value, checks: Checks) -> None:
     """Labels of the leaves, and the limits on labels or curves."""
     nodes, found, candidates = tree.tree_, tree.certificate_, own.candidates
+    statement = own.statement
     # Labels under a limit on groups stay those of the search.
     if statement.is_scalar and candidates.shape[1] > 1:
         given = candidates[nodes.leaves, own.label, 0]
         least = candidates[nodes.leaves, :, 0].min(axis=1)
         sizes = np.max(own.sizes[nodes.leaves], axis=1)
-        best = [
-            float(cost - low) <= tolerance(size)
-            for cost, low, size in zip(given, least, sizes, strict=True)
-        ]
-        wrong = [node for node, holds in zip(nodes.leaves.tolist(), best, strict=True) if not holds]
+        places = zip(nodes.leaves.tolist(), given - least, sizes, strict=True)
+        wrong = [node for node, off, size in places if not float(off) <= tolerance(size)]
         shown = f"not the best of leaf {wrong[0]}" if wrong else f"of {nodes.n_leaves} leaves"
         checks.holds("labels", not wrong, "the best of each leaf", shown)
     if statement.is_limited and found.status != "reestimated":
-        kept = math.isfinite(own.value(statement, statement.room[0]))
+        kept = math.isfinite(own.value(statement.room[0]))
         totals = ", ".join(f"{float(cost):.6g}" for cost in own.costs[1:].tolist())
         checks.holds("limits of the objective", kept, "kept", f"totals {totals}")
 
 
-def check_improvements(tree: Any, statement: Statement, own: Value, checks: Checks) -> None:
+def check_improvements(tree: Any, own: Value, checks: Checks) -> None:
     """By how much each split reduces the loss of its node."""
-    nodes = tree.tree_
+    nodes, statement = tree.tree_, own.statement
     if nodes.n_leaves == 1:
         return
     expected, terms = np.zeros(nodes.node_count), np.zeros(nodes.node_count)
-    losses = own.candidates[:, :, 0].min(axis=1) * (
-        float(statement.factor / statement.total)
-        if own.candidates.dtype != object
-        else statement.factor / statement.total
-    )
+    share = statement.factor / statement.total
+    losses = own.candidates[:, :, 0].min(axis=1) * like(share, own.candidates)
     if not statement.is_sum or not all(map(math.isfinite, losses.tolist())):
         expected[:] = math.nan
     else:
@@ -157,7 +164,7 @@ def check_improvements(tree: Any, statement: Statement, own: Value, checks: Chec
         left, right = nodes.children_left[split], nodes.children_right[split]
         expected[split] = (losses[split] - losses[left] - losses[right]).astype(np.float64)
         sizes = own.sizes.max(axis=1)
-        sizes = (sizes * like(statement.factor / statement.total, sizes)).astype(np.float64)
+        sizes = (sizes * like(share, sizes)).astype(np.float64)
         doubts = [
             statement.doubt(own.sums[[at]]) / float(statement.total) for at in range(len(split))
         ]
@@ -165,11 +172,9 @@ def check_improvements(tree: Any, statement: Statement, own: Value, checks: Chec
     checks.same("improvements", "of every split", [("of node", expected, nodes.improvement, terms)])
 
 
-def check_proof(
-    tree: Any, rows: Rows, statement: Statement, own: Value, checks: Checks, most_work: float
-) -> None:
+def check_proof(tree: Any, rows: Rows, own: Value, checks: Checks, most_work: float) -> None:
     """The lower bound, by a search of every tree if that is small enough."""
-    found = tree.certificate_
+    found, statement = tree.certificate_, own.statement
     if not found.is_searched:
         checks.skip("lower bound", "none", f"{with_article(found.status)} tree has no lower bound")
         return

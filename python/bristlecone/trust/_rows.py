@@ -173,8 +173,10 @@ def _taken(columns: list[Values], kept: NDArray[np.bool_]) -> list[Values]:
     ]
 
 
-def kept_rows(weight: Floats | None, n: int) -> NDArray[np.bool_]:
-    """Whether each given row has a positive weight."""
+def kept_rows(table: Table, weight: Floats | None, n: int, name: str = "y") -> NDArray[np.bool_]:
+    """Whether each row has a positive weight; ValueError unless there are ``n`` of them."""
+    if n != table.n_rows:
+        raise ValueError(f"X has {table.n_rows} rows but {name} has {n}")
     return np.ones(n, dtype=bool) if weight is None else weight > 0
 
 
@@ -191,17 +193,15 @@ def groups_of(
 
 
 def labelled(
-    values: Any, weight: Floats | None, n: int, name: str = "y"
+    values: Any, weight: Floats | None, table: Table, name: str = "y"
 ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]:
     """Classes among the rows of positive weight, codes of all rows, and which are kept."""
     array = np.ravel(as_array(values, name))
     if array.dtype.kind == "T":
         array = np.array(array.tolist())
-    if len(array) != n:
-        raise ValueError(f"X has {n} rows but {name} has {len(array)}")
-    kept = kept_rows(weight, n)
+    kept = kept_rows(table, weight, len(array), name)
     classes = np.unique(array[kept])
-    codes = np.zeros(n, dtype=np.int64)
+    codes = np.zeros(len(array), dtype=np.int64)
     codes[kept] = np.searchsorted(classes, array[kept])
     return classes, codes, kept
 

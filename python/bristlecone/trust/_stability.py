@@ -199,14 +199,9 @@ class _Tally:
         self.reached, self.split, self.column = (np.zeros(nodes, np.int64) for _ in range(3))
         self.rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_PAIRED)).round().astype(np.int64))
         self.together = np.zeros((self.rows.size, self.rows.size))
-        self.predicted = _predictions(tree, self.leaf, self.leaf, self.tau)
+        self.predicted = self._predictions(tree.leaves_, self.leaf)
         self.left_out, self.times_left_out = np.zeros(n), np.zeros(n)
         self.optimisms: list[float] = []
-
-    @property
-    def tau(self) -> float:
-        leaves = self.tree.leaves_
-        return leaves.common_follow_up if leaves.compared == "survival" else np.nan
 
     def add(self, other: Any, drawn: NDArray[np.int64]) -> None:
         """Count a tree of these rows."""
@@ -215,7 +210,7 @@ class _Tally:
         used = structure.column[~structure.is_leaf]
         used = used[used >= 0]
         self.anywhere[np.unique(used)] += 1
-        if used.size and structure.column[0] >= 0:
+        if structure.column[0] >= 0:
             self.root[structure.column[0]] += 1
         self._compare(0, 0, structure, features)
         leaf = structure.leaf_index(features)
@@ -223,13 +218,11 @@ class _Tally:
         self.together += of_rows[:, np.newaxis] == of_rows
         out = np.ones(len(features), dtype=bool)
         out[drawn] = False
-        predicted = _predictions(other, leaf, self.leaf, self.tau, like=self.tree)
+        predicted = self._predictions(other.leaves_, leaf)
         self.left_out[out] += predicted[out]
         self.times_left_out += out
         data = self.problem.data
-        every = np.arange(len(features))
-        apparent = _score(other, leaf, data, drawn)
-        self.optimisms.append(apparent - _score(other, leaf, data, every))
+        self.optimisms.append(_score(other, leaf, data, drawn) - _score(other, leaf, data))
 
     def _compare(self, mine: int, other: int, structure: Any, features: BinaryMatrix) -> None:
         """Compare splits from the root down, as long as they divide the rows in the same way."""
@@ -245,13 +238,24 @@ class _Tally:
         if key(one) != key(two):
             return
         self.split[mine] += 1
-        sides = [(own.children_left, structure.children_left)]
-        sides.append((own.children_right, structure.children_right))
-        flipped = bool(one[0] != two[0])
-        for (mine_of, _), (_, other_of) in zip(
-            sides, sides[::-1] if flipped else sides, strict=True
-        ):
-            self._compare(int(mine_of[mine]), int(other_of[other]), structure, features)
+        sides = structure.children_left, structure.children_right
+        # The other split may send the same rows to the other side.
+        left, right = sides if one[0] == two[0] else sides[::-1]
+        self._compare(int(own.children_left[mine]), int(left[other]), structure, features)
+        self._compare(int(own.children_right[mine]), int(right[other]), structure, features)
+
+    def _predictions(self, leaves: Any, leaf: NDArray[np.int64]) -> Floats:
+        """Predictions of a tree; for classifiers the share of the label that the own tree gives."""
+        own = self.tree.leaves_
+        if own.compared == "survival":
+            return leaves.rmst(leaf, own.common_follow_up)
+        if own.compared == "shares":
+            return leaves.shares[leaf, own.label[self.leaf]]
+        if own.compared == "means":
+            return leaves.predicted[leaf]
+        if own.has_labels:
+            return leaves.values[leaf, leaves.label[leaf]]
+        return np.full(len(leaf), np.nan)
 
     def result(self) -> Stability:
         """The tables."""
@@ -279,12 +283,8 @@ class _Tally:
         seen = self.times_left_out > 0
         means = np.full(len(self.leaf), np.nan)
         np.divide(self.left_out, self.times_left_out, out=means, where=seen)
-        expected = [
-            float(np.mean(means[seen & (self.leaf == k)]))
-            if (seen & (self.leaf == k)).any()
-            else np.nan
-            for k in range(structure.n_leaves)
-        ]
+        left_out = [means[seen & (self.leaf == k)] for k in range(structure.n_leaves)]
+        expected = [float(np.mean(of)) if of.size else np.nan for of in left_out]
         first = [int(np.argmax(self.leaf == k)) for k in range(structure.n_leaves)]
         leaves = [
             ("leaf", structure.leaves),
@@ -292,8 +292,7 @@ class _Tally:
             ("predicted", self.predicted[first]),
             ("expected", np.array(expected)),
         ]
-        data = self.problem.data
-        score = _score(tree, self.leaf, data, np.arange(len(self.leaf)))
+        score = _score(tree, self.leaf, self.problem.data)
         optimism = float(np.mean(self.optimisms)) if self.optimisms else np.nan
         kind = tree._frame_kind
         return Stability(
@@ -309,24 +308,7 @@ class _Tally:
         )
 
 
-def _predictions(
-    tree: Any, leaf: NDArray[np.int64], of: NDArray[np.int64], tau: float, like: Any = None
-) -> Floats:
-    """Prediction for every row; for classifiers the share of the label of the leaf ``of``."""
-    leaves = tree.leaves_
-    if leaves.compared == "survival":
-        return leaves.rmst(leaf, tau)
-    if leaves.compared == "shares":
-        label = (tree if like is None else like).leaves_.label[of]
-        return leaves.shares[leaf, label]
-    if leaves.compared == "means":
-        return leaves.predicted[leaf]
-    if leaves.has_labels:
-        return leaves.values[leaf, leaves.label[leaf]]
-    return np.full(len(leaf), np.nan)
-
-
-def _score(tree: Any, leaf: NDArray[np.int64], data: Any, rows: NDArray[np.int64]) -> float:
+def _score(tree: Any, leaf: NDArray[np.int64], data: Any, rows: Any = slice(None)) -> float:
     """``score`` of a tree on some training rows; NaN if it needs more than X and y."""
     leaves, at = tree.leaves_, leaf[rows]
     weight = None if data.weight is None else data.weight[rows]

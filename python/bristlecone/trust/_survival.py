@@ -103,7 +103,7 @@ class Likelihood(Counted):
         return restricted_mean(self.lives.times, curves, tau)
 
 
-class _Brier(Statement):
+class Brier(Statement):
     """Integrated Brier score (Zhang et al., AISTATS 2024, eqs. 1–2).
 
     Every term is positive, so sums in float64 are off by at most the roundings on the way.
@@ -177,7 +177,7 @@ class _FairSurvival(Statement):
     @cached_property
     def statistics(self) -> Any:
         both = [self.inner.statistics, self.differ.floats()[:, None]]
-        return hstack(both).tocsr() if isinstance(self.inner, _Brier) else np.hstack(both)
+        return hstack(both).tocsr() if isinstance(self.inner, Brier) else np.hstack(both)
 
     def sums(self, members: NDArray[np.bool_]) -> NDArray[Any]:
         differ = sums_of([self.differ], members)
@@ -265,7 +265,7 @@ def objective(tree: Any, rows: Rows) -> Statement:
     if likelihood:
         inner: Statement = Likelihood(rows, prior_of(parameters["prior"]))
     else:
-        inner = _Brier(lives, "kaplan-meier" if curve == "auto" else curve)
+        inner = Brier(lives, "kaplan-meier" if curve == "auto" else curve)
     fairness = parameters["fairness"]
     if fairness is None:
         return inner

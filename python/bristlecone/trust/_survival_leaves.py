@@ -18,7 +18,7 @@ from bristlecone.trust._compare import Checks, Pairs
 from bristlecone.trust._exact import Bools, Floats
 from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows, check_groups, down, groups_of, kept_rows, rows_of
-from bristlecone.trust._survival import brier_terms, lifetimes, prior_of, row_hazards
+from bristlecone.trust._survival import Brier, brier_terms, lifetimes, prior_of, row_hazards
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
@@ -39,9 +39,7 @@ def read_lifetimes(
     """Event, time and entry of each row, and its group if a limit on groups is given."""
     event, time, entry = check_survival(y)
     parameters = tree.certificate_.parameters
-    if len(time) != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but y has {len(time)}")
-    kept = kept_rows(weight, len(time))
+    kept = kept_rows(table, weight, len(time))
     some = None if kept.all() else kept
     event, time = event[kept], time[kept]
     entry = None if entry is None or not entry[kept].any() else entry[kept]
@@ -74,7 +72,19 @@ def read_soft_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[s
 
 def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     """Counts, relative hazards, curves, follow-up, and predictions from these."""
-    leaves, lives = tree.leaves_, lifetimes(rows)
+    check_one_cause(tree, tree.leaves_, tree.certificate_.parameters, rows, reached, checks)
+
+
+def check_one_cause(
+    tree: Any,
+    leaves: Any,
+    parameters: Mapping[str, Any],
+    rows: Rows,
+    reached: Bools,
+    checks: Checks,
+) -> None:
+    """The same for leaves of one cause, or of any, with these parameters."""
+    lives = lifetimes(rows)
     thinned = CURVE_ERROR in tree.certificate_.facts
     hazard = rows.weight * row_hazards(lives)
     prior = getattr(leaves, "prior", 0.0)
@@ -133,7 +143,7 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
         )
         checks.same("follow-up", "events and censorings at all times", follow_up)
     if isinstance(leaves, StepLeaves):
-        _check_predictions(tree, rows, lives, hazard, reached, checks, thinned)
+        _check_predictions(tree, leaves, parameters, rows, hazard, reached, checks)
     else:
         checks.skip("predictions", "", "models of the leaves were trained by optimisation")
 
@@ -148,15 +158,15 @@ def _theta(events: float, hazard: float, prior: float) -> float:
 
 def _check_predictions(
     tree: Any,
+    leaves: Any,
+    parameters: Mapping[str, Any],
     rows: Rows,
-    lives: Lifetimes,
     hazard: Floats,
     reached: Bools,
     checks: Checks,
-    thinned: bool,
 ) -> None:
     """Predicted curves at all training times, and the values that compare groups."""
-    leaves, parameters = tree.leaves_, tree.certificate_.parameters
+    lives = lifetimes(rows)
     brier = parameters.get("objective") == "brier"
     curve = parameters["leaf_curve"]
     if curve == "auto":
@@ -174,7 +184,7 @@ def _check_predictions(
     theta = _thetas(tree, rows, hazard, reached, 0.0 if brier else float(shrinkage), prior)
     pairs.append(("theta", theta, leaves.theta))
     survival, lasting = None, np.ones(lives.times.size, dtype=bool)
-    if not thinned:
+    if CURVE_ERROR not in tree.certificate_.facts:
         if curve == "proportional":
             survival = np.exp(-np.outer(theta, lives.nelson_aalen))
         elif curve == "kaplan-meier":
@@ -239,16 +249,12 @@ def _kaplan_meier(tree: Any, lives: Lifetimes, reached: Bools, shrinkage: float)
 
 def _brier_optimal(tree: Any, lives: Lifetimes, reached: Bools, shrinkage: float) -> Floats:
     """Curves of least Brier score, shrunk by λ times the squared distance to the parent's."""
-    share, inverse = brier_terms(lives)
-
-    def terms(node: int) -> tuple[Floats, Floats]:
-        weight = lives.weight * reached[:, node]
-        at_risk = lives.at_risk(weight)
-        dead = (lives.left(weight * lives.event) * inverse).cumsum()
-        return dead, np.append(at_risk[1:], 0.0) * inverse
+    score = Brier(lives, "brier-optimal")
+    every_dead, every_alive = score.terms(score.sums(reached.T))
 
     def value(node: int, parent: Floats) -> Floats:
-        dead, alive = terms(node)
-        return antitonic_curve(dead + shrinkage * (1 - parent), alive + shrinkage * parent, share)
+        dead = every_dead[node] + shrinkage * (1 - parent)
+        return antitonic_curve(dead, every_alive[node] + shrinkage * parent, score.share)
 
-    return np.array(down(tree, antitonic_curve(*terms(0), share), value))
+    root = antitonic_curve(every_dead[0], every_alive[0], score.share)
+    return np.array(down(tree, root, value))

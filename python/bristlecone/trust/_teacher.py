@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -19,11 +18,6 @@ from bristlecone.trust._rows import Rows
 
 # An objective may differ by this many times the difference of its outcomes' moments.
 _PER_DRIFT = 10.0
-
-
-def with_smoothed(rows: Rows, smoothed: Floats) -> Rows:
-    """The rows with smoothed outcomes for the objective; leaves keep the real ones."""
-    return replace(rows, facts={**rows.facts, "smoothed": smoothed})
 
 
 def drift_of(tree: Any, rows: Rows, smoothed: Floats) -> float:

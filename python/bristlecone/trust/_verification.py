@@ -110,12 +110,11 @@ class Verification:
         width = max(len(check.name) for check in self.checks)
         lines = []
         for check in self.checks:
-            text = check._words
             start = f"{check.name:{width}}  {check.result:11}  "
-            filled = textwrap.wrap(text, max(_WIDTH - len(start), 20)) or [""]
-            lines.append(start + filled[0])
-            lines += [" " * len(start) + line for line in filled[1:]]
-        table = "\n".join(line.rstrip() for line in lines)
+            below = "\n" + " " * len(start)
+            filled = textwrap.wrap(check._words, max(_WIDTH - len(start), 20))
+            lines.append((start + below.join(filled)).rstrip())
+        table = "\n".join(lines)
         return f"{self.subject}\n\n{table}\n\n{self._counts}"
 
     @property

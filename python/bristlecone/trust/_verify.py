@@ -18,8 +18,8 @@ from bristlecone._encoder.features import OneOf, subset_text
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import check_tree
 from bristlecone.trust._columns import midpoint
-from bristlecone.trust._compare import Checks, close
-from bristlecone.trust._kinds import kind_of, read_rows, statement_of
+from bristlecone.trust._compare import Checks, Pairs, close
+from bristlecone.trust._kinds import kind_of, read_rows
 from bristlecone.trust._proof import (
     Value,
     check_improvements,
@@ -27,11 +27,11 @@ from bristlecone.trust._proof import (
     check_objective,
     check_proof,
     check_training_loss,
+    value_of,
 )
-from bristlecone.trust._rows import Rows, fingerprint, reached_nodes, unordered_fingerprint
-from bristlecone.trust._statement import Statement
+from bristlecone.trust._rows import Rows, down, fingerprint, reached_nodes, unordered_fingerprint
 from bristlecone.trust._survival import lifetimes, row_hazards
-from bristlecone.trust._teacher import check_teacher, drift_of, with_smoothed
+from bristlecone.trust._teacher import check_teacher
 from bristlecone.trust._verification import Verification
 
 MOST_WORK = 5e8
@@ -174,24 +174,24 @@ def _check_all(
         expected = _without_value(tree, rows, reached)
         if expected.any() or nodes.n_missing.any():
             checks.same("missing values", "of every node", [("of node", expected, nodes.n_missing)])
-    statement = statement_of(tree, rows)
     kind_of(tree).check_leaves(tree, rows, reached, checks)
-    if soft or statement is None:
+    if soft:
         value = f"{found.objective_value:.10g}"
         checks.skip("objective value", value, "trained by optimisation from random starts")
         checks.skip("lower bound", "none", f"{with_article(found.status)} tree has no lower bound")
         return
-    real = Value(tree, statement, reached)
-    sought: tuple[Statement, Value] | None = statement, real
+    real = value_of(tree, rows, reached)
+    sought: Value | None = real
     if found.is_taught:
-        sought = _taught(tree, rows, reached, smoothed())
+        outcomes = smoothed()
+        sought = None if outcomes is None else value_of(tree, rows, reached, outcomes)
     if sought is not None:
-        check_objective(tree, sought[1], checks)
+        check_objective(tree, sought, checks)
     if found.is_taught:
         check_training_loss(tree, real, checks)
-    check_labels(tree, statement, real, checks)
+    check_labels(tree, real, checks)
     if sought is not None:
-        check_improvements(tree, *sought, checks)
+        check_improvements(tree, sought, checks)
     if found.status == "reestimated":
         checks.skip("limits", "", "they were kept on the rows that the splits were found on")
     else:
@@ -200,7 +200,7 @@ def _check_all(
         mean = float(np.average(rows.facts["reference_loss"], weights=rows.weight))
         checks.same("reference loss", f"{mean:.10g}", [("mean", mean, found.reference_loss)])
     if sought is not None:
-        check_proof(tree, rows, *sought, checks, most_work)
+        check_proof(tree, rows, sought, checks, most_work)
         return
     why = "needs the smoothed outcomes of the fit, see the check of the teacher"
     for name, value in (
@@ -209,17 +209,6 @@ def _check_all(
         ("lower bound", f"{found.lower_bound:.10g}" if found.is_searched else "none"),
     ):
         checks.skip(name, value, why)
-
-
-def _taught(
-    tree: Any, rows: Rows, reached: NDArray[np.bool_], smoothed: Any
-) -> tuple[Statement, Value] | None:
-    """The objective over smoothed outcomes, and its value of the tree; None without them."""
-    if smoothed is None:
-        return None
-    statement = statement_of(tree, with_smoothed(rows, smoothed))
-    assert statement is not None
-    return statement, Value(tree, statement, reached, drift_of(tree, rows, smoothed))
 
 
 def _without_value(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -244,7 +233,7 @@ def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Ch
     if tree.certificate_.status == "reestimated":
         checks.skip("thresholds", "", "they were computed from other rows")
         return
-    pairs: list[tuple[str, Any, Any]] = []
+    pairs: Pairs = []
     for schema, column in zip(encoder.columns_, rows.columns, strict=True):
         missing = column.missing
         pairs.append((f"missing in {schema.name}", int(missing.sum()), schema.n_missing))
@@ -263,9 +252,8 @@ def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Ch
                 tied = close(float(true), float(false), float(true + false))
                 fill = schema.fill if tied else bool(true > false)
             if schema.fill is not None:
-                scale = float(np.abs(values).max())
-                same = close(fill, schema.fill, scale)
-                pairs.append((f"mean of {schema.name}", fill, fill if same else schema.fill))
+                size = float(np.abs(values).max())
+                pairs.append((f"mean of {schema.name}", fill, schema.fill, size))
     checks.same("columns", f"{len(encoder.columns_)} columns", pairs)
     checks.same("thresholds", "each between neighbouring values", _thresholds(tree, rows, reached))
 
@@ -273,19 +261,13 @@ def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Ch
 def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple[str, Any, Any]]:
     """Every threshold, the midpoint of its neighbours, and the side of missing values."""
     nodes, encoder = tree.tree_, tree.encoder_
-    if nodes.numeric:
-        return [
-            (
-                f"threshold of node {node}",
-                _middle(
-                    rows.answers[reached[:, node], nodes.feature[node]],
-                    threshold := float(nodes.threshold[node]),
-                ),
-                threshold,
-            )
-            for node in np.flatnonzero(~nodes.is_leaf).tolist()
-        ]
     pairs: list[tuple[str, Any, Any]] = []
+    if nodes.numeric:
+        for node in np.flatnonzero(~nodes.is_leaf).tolist():
+            threshold = float(nodes.threshold[node])
+            values = rows.answers[reached[:, node], nodes.feature[node]]
+            pairs.append((f"threshold of node {node}", _middle(values, threshold), threshold))
+        return pairs
     fills = {schema.name: schema.fill for schema in encoder.columns_}
     features = zip(feature_decisions(encoder), encoder.features_, strict=True)
     for place, (decision, feature) in enumerate(features):
@@ -359,13 +341,9 @@ def _check_limits(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Che
     """Limits on the size of the tree and of its leaves."""
     nodes, found = tree.tree_, tree.certificate_
     parameters = found.parameters
-    below = [0] * nodes.node_count
-    for node in range(nodes.node_count):
-        for child in (int(nodes.children_left[node]), int(nodes.children_right[node])):
-            if child > 0:
-                below[child] = below[node] + 1
+    depths = down(tree, 0, lambda _, above: above + 1)
     for name, limit, size in (
-        ("depth", parameters["max_depth"], max(below)),
+        ("depth", parameters["max_depth"], max(depths)),
         ("number of leaves", parameters["max_leaf_nodes"], nodes.n_leaves),
     ):
         at_most = "any" if limit is None else f"at most {limit}"

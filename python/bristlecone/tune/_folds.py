@@ -7,12 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.model_selection import (
-    KFold,
-    RepeatedKFold,
-    RepeatedStratifiedKFold,
-    StratifiedKFold,
-)
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
 from bristlecone._data.checks import check_integer
 from bristlecone._data.groups import codes_of
@@ -56,12 +51,8 @@ def folds_of(
     check_integer("cv", cv, 2)
     if groups is not None:
         raise InvalidParameterError("groups need a splitter as cv, such as GroupKFold()")
-    if n_repeats == 1:
-        kind: Any = KFold if strata is None else StratifiedKFold
-        splitter = kind(cv, shuffle=True, random_state=random_state)
-    else:
-        kind = RepeatedKFold if strata is None else RepeatedStratifiedKFold
-        splitter = kind(n_splits=cv, n_repeats=n_repeats, random_state=random_state)
+    kind = RepeatedKFold if strata is None else RepeatedStratifiedKFold
+    splitter = kind(n_splits=cv, n_repeats=n_repeats, random_state=random_state)
     return list(splitter.split(np.zeros((rows.n_rows, 1)), strata))
 
 

@@ -94,8 +94,8 @@ def _length(values: Any) -> int | None:
 
 
 def _taken(values: Any, index: NDArray[np.intp]) -> Any:
-    if values is None or isinstance(values, np.ndarray):
-        return values if values is None else values[index]
+    if values is None:
+        return None
     if nw.dependencies.is_into_dataframe(values) or nw.dependencies.is_into_series(values):
         return nw.from_native(values, eager_only=True, allow_series=True)[index].to_native()
     if isinstance(values, (list, tuple)):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -286,7 +287,9 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
             with np.errstate(invalid="ignore"):  # infinite scores have no deviation
                 results[f"std_test_{name}"] = values.std(axis=0)
             results[f"se_test_{name}"] = standard_error(values, folds, n_rows)
-            results[f"rank_test_{name}"] = _ranks(mean)
+            # The greatest mean has rank 1, a mean that is not known the last one.
+            known = np.where(np.isnan(mean), -np.inf, mean)
+            results[f"rank_test_{name}"] = rankdata(-known, method="min").astype(np.int64)
             for fold, split in enumerate(values):
                 results[f"split{fold}_test_{name}"] = split
         mean, error = results[f"mean_test_{chooser}"], results[f"se_test_{chooser}"]
@@ -444,11 +447,8 @@ def _path(estimator: Any, rows: GivenRows) -> list[Any]:
 
 
 def _fold(estimator: Any, known: GivenRows, held: GivenRows, metrics: Metrics) -> dict[str, Floats]:
-    return _scores(_path(estimator, known), held, metrics)
-
-
-def _scores(path: list[Any], rows: GivenRows, metrics: Metrics) -> dict[str, Floats]:
-    """Scores of every tree of a path; NaN if no tree keeps the constraints."""
+    """Scores of the best tree of every size; NaN if no tree keeps the constraints."""
+    path = _path(estimator, known)
     found: dict[str, list[float]] = {name: [] for name in metrics}
     for place, tree in enumerate(path):
         for name, metric in metrics.items():
@@ -457,7 +457,7 @@ def _scores(path: list[Any], rows: GivenRows, metrics: Metrics) -> dict[str, Flo
             elif place and _is_same(tree, path[place - 1]):
                 found[name].append(found[name][-1])
             else:
-                found[name].append(score_of(metric, tree, rows))
+                found[name].append(score_of(metric, tree, held))
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -469,10 +469,3 @@ def _is_same(tree: Any, other: Any) -> bool:
     return np.array_equal(one.feature, two.feature) and np.array_equal(
         one.children_left, two.children_left
     )
-
-
-def _ranks(mean: Floats) -> NDArray[np.int64]:
-    """1 for the greatest, the same for equal ones, NaN last."""
-    order = np.unique(-np.where(np.isnan(mean), -np.inf, mean), return_inverse=True)[1]
-    below = np.concatenate([[0], np.cumsum(np.bincount(order))])
-    return below[order] + 1

@@ -1,12 +1,11 @@
-"""Leaf models of the soft survival tree, one file each."""
+"""Leaf models of the soft survival tree, one file for each kind of index."""
 
-from bristlecone._soft.models.base import LeafModel, Sample
+from bristlecone._soft.models.base import LeafModel, Sample, Slopes
 from bristlecone._soft.models.exponential import Exponential
-from bristlecone._soft.models.log_logistic import LogLogistic
+from bristlecone._soft.models.scale import LogLogistic, Weibull
 from bristlecone._soft.models.spline import SplineHazards, SplineOdds
-from bristlecone._soft.models.weibull import Weibull
 
-__all__ = ["MODELS", "LeafModel", "Sample"]
+__all__ = ["MODELS", "LeafModel", "Sample", "Slopes"]
 
 MODELS: dict[str, type[LeafModel]] = {
     model.name: model for model in (LogLogistic, Exponential, Weibull, SplineHazards, SplineOdds)

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bristlecone._soft.models.base import Floats, LeafModel, Sample
-from bristlecone._soft.models.transformation import (
-    HazardLink,
-    Index,
-    TransformationModel,
-    log_rate,
-)
+from bristlecone._soft.models.base import Floats, HazardLink, Index, LeafModel, Sample, log_rate
 
 
-class Exponential(TransformationModel):
+class Exponential(LeafModel):
     """Constant hazard μ; z = y + u."""
 
     name = "exponential"
@@ -21,22 +15,14 @@ class Exponential(TransformationModel):
     n_shape = 0
     shape_bounds = (0.0, 0.0)
 
-    @classmethod
-    def prepare(cls, sample: Sample, n_knots: int) -> LeafModel:
-        """The model itself, which needs no preparation."""
-        return cls()
-
-    def clock(self, y: Floats) -> Floats:
-        """Only y."""
-        return y[np.newaxis]
-
     def start(self, sample: Sample) -> tuple[float, Floats]:
         """The rate, which is the maximum of the likelihood."""
         return log_rate(sample), np.empty(0)
 
     def index(self, linear: Floats, shape: Floats, clock: Floats) -> Index:
         """Z = y + u."""
-        return Index(clock[0] + linear, np.zeros((1, 1)), np.ones((1, 1)), [], [])
+        none = np.empty((0, 1, 1))
+        return Index(clock[0] + linear, np.zeros((1, 1)), np.ones((1, 1)), none, none)
 
     def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
         """Y = z − u."""

@@ -1,29 +1,30 @@
-"""Leaves with a scale μ and a power α of time: z = α(y − u), log μ = u."""
+"""Leaves with a scale μ and a power α of time: z = α(y − u), log μ = u.
+
+Weibull: S(t) = exp(−(t/μ)^α). Log-logistic: S(t) = 1/(1 + (t/μ)^α).
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bristlecone._soft.models.base import Floats, LeafModel, Sample
-from bristlecone._soft.models.transformation import Index, TransformationModel, log_rate
+from bristlecone._soft.models.base import (
+    Floats,
+    HazardLink,
+    Index,
+    LeafModel,
+    OddsLink,
+    Sample,
+    log_rate,
+)
 
 
-class ScaleModel(TransformationModel):
+class ScaleModel(LeafModel):
     """Weibull or log-logistic by the link; the shape parameter is log α."""
 
     n_shape = 1
     # α from 0.001 to 1000. Beyond, all events are at one time or spread over hundreds of orders of
     # magnitude, and the likelihood has no maximum.
     shape_bounds = (-np.log(1e3), np.log(1e3))
-
-    @classmethod
-    def prepare(cls, sample: Sample, n_knots: int) -> LeafModel:
-        """The model itself, which needs no preparation."""
-        return cls()
-
-    def clock(self, y: Floats) -> Floats:
-        """Only y."""
-        return y[np.newaxis]
 
     def start(self, sample: Sample) -> tuple[float, Floats]:
         """The exponential model: α = 1 and the mean time per event."""
@@ -32,9 +33,8 @@ class ScaleModel(TransformationModel):
     def index(self, linear: Floats, shape: Floats, clock: Floats) -> Index:
         """Z = α(y − u), z' = α."""
         alpha = np.exp(shape[:, :1])
-        one = np.ones((1, 1))
         z = alpha * (clock[0] - linear)
-        return Index(z, shape[:, :1], -alpha, [z], [one])
+        return Index(z, shape[:, :1], -alpha, z[np.newaxis], np.ones((1, 1, 1)))
 
     def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
         """Y = u + z / α."""
@@ -47,3 +47,17 @@ class ScaleModel(TransformationModel):
     def parameters(self, shape: Floats) -> dict[str, Floats]:
         """The power α."""
         return {"alpha": np.exp(shape[:, 0])}
+
+
+class Weibull(ScaleModel):
+    """Hazard (α/μ)(t/μ)^(α−1): rising, constant or falling."""
+
+    name = "weibull"
+    link = HazardLink
+
+
+class LogLogistic(ScaleModel):
+    """Hazard (α/μ)(t/μ)^(α−1)/(1 + (t/μ)^α): falling, or rising and then falling."""
+
+    name = "log-logistic"
+    link = OddsLink

@@ -13,8 +13,7 @@ from scipy.interpolate import BSpline
 from scipy.optimize import nnls
 
 from bristlecone import _core
-from bristlecone._soft.models.base import Floats, LeafModel, Sample
-from bristlecone._soft.models.transformation import HazardLink, Index, OddsLink, TransformationModel
+from bristlecone._soft.models.base import Floats, HazardLink, Index, LeafModel, OddsLink, Sample
 
 _DEGREE = 2
 # Slopes of the start. The least squares line may be flat or fall if there are few events.
@@ -43,7 +42,7 @@ def spline_knots(sample: Sample, n_knots: int) -> Floats:
     return np.array([*knots, high])
 
 
-class SplineModel(TransformationModel):
+class SplineModel(LeafModel):
     """z = s(y) + u, s(0) = 0 at the typical event time.
 
     Parameters
@@ -117,17 +116,12 @@ class SplineModel(TransformationModel):
         """Z = u + Σ c_j ∫N_j, z' = Σ c_j N_j."""
         c = np.exp(shape)
         q = self.n_shape
-        area = [c[:, j : j + 1] * clock[1 + j] for j in range(q)]
-        basis = [c[:, j : j + 1] * clock[1 + q + j] for j in range(q)]
+        area = np.array([c[:, j : j + 1] * clock[1 + j] for j in range(q)])
+        basis = np.array([c[:, j : j + 1] * clock[1 + q + j] for j in range(q)])
         # Sums in a fixed order, so that a row's curve does not depend on the other rows.
         slope = sum(basis[1:], basis[0])
-        return Index(
-            linear + sum(area[1:], area[0]),
-            np.log(slope),
-            np.ones((1, 1)),
-            area,
-            [part / slope for part in basis],
-        )
+        z = linear + sum(area[1:], area[0])
+        return Index(z, np.log(slope), np.ones((1, 1)), area, basis / slope)
 
     def log_time_at(self, z: Floats, linear: Floats, shape: Floats) -> Floats:
         """By bisection between the boundary knots, on the straight line outside of them."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._soft import routing
-from bristlecone._soft.models import LeafModel
+from bristlecone._soft.models import LeafModel, Slopes
 
 Floats = NDArray[np.float64]
 
@@ -74,6 +74,10 @@ class Fairness:
     ----------
     rho : float
         ρ.
+    model : LeafModel
+        Family of the leaves' curves.
+    design : array, shape (p + 1, n)
+        Training rows, one per column, as in ``Rows``.
     inside, outside : array, shape (n,)
         Row weights of the group and of its complement.
     clock : array, shape (c, n_grid)
@@ -85,6 +89,8 @@ class Fairness:
     """
 
     rho: float
+    model: LeafModel
+    design: Floats
     inside: Floats
     outside: Floats
     clock: Floats
@@ -92,12 +98,7 @@ class Fairness:
     mixture: bool
 
     def of_paths(
-        self,
-        model: LeafModel,
-        design: Floats,
-        path: NDArray[np.int64],
-        linear: Floats,
-        shape: Floats,
+        self, path: NDArray[np.int64], linear: Floats, shape: Floats
     ) -> tuple[float, Floats, Floats]:
         """Penalty of one-leaf curves, and its derivatives by ``linear`` and ``shape``."""
         survival = np.empty((len(path), self.step.size))
@@ -105,32 +106,27 @@ class Fairness:
         for leaf in range(len(linear)):
             rows = np.flatnonzero(path == leaf)
             if rows.size:
-                predictor = (linear[leaf] @ design[:, rows])[:, np.newaxis]
-                slopes[leaf] = rows, model.survival(predictor, shape[leaf][np.newaxis], self.clock)
-                survival[rows] = slopes[leaf][1].value
+                own = self._survival(linear[leaf] @ self.design[:, rows], shape[leaf])
+                slopes[leaf], survival[rows] = (rows, own), own.value
         value, by_survival = pair_distance(survival, self.inside, self.outside, self.step)
         by_linear, by_shape = np.zeros_like(linear), np.zeros_like(shape)
         for leaf, (rows, slope) in slopes.items():
             part = by_survival[rows]
-            by_linear[leaf] = design[:, rows] @ (part * slope.linear).sum(axis=1)
+            by_linear[leaf] = self.design[:, rows] @ (part * slope.linear).sum(axis=1)
             by_shape[leaf] = np.einsum("ng,qng->q", part, slope.shape)
         return self.rho * value, self.rho * by_linear, self.rho * by_shape
 
+    def _survival(self, predictor: Floats, shape: Floats) -> Slopes:
+        """Curves of rows with these linear predictors (n,) in a leaf, with their derivatives."""
+        return self.model.survival(predictor[:, np.newaxis], shape[np.newaxis], self.clock)
+
     def of_mixture(
-        self,
-        model: LeafModel,
-        design: Floats,
-        logit: Floats,
-        linear: Floats,
-        shape: Floats,
+        self, logit: Floats, linear: Floats, shape: Floats
     ) -> tuple[float, Floats, Floats, Floats]:
         """Penalty of the soft mixtures, and derivatives by logits, ``linear`` and ``shape``."""
         member = routing.leaf_probabilities(logit)
-        predictor = linear @ design
-        slopes = [
-            model.survival(predictor[k][:, np.newaxis], shape[k][np.newaxis], self.clock)
-            for k in range(len(linear))
-        ]
+        predictor = linear @ self.design
+        slopes = [self._survival(*of_leaf) for of_leaf in zip(predictor, shape, strict=True)]
         survival = sum(p[:, np.newaxis] * s.value for p, s in zip(member, slopes, strict=True))
         value, by_survival = pair_distance(
             np.asarray(survival), self.inside, self.outside, self.step
@@ -140,7 +136,7 @@ class Fairness:
         by_linear, by_shape = np.empty_like(linear), np.empty_like(shape)
         for leaf, slope in enumerate(slopes):
             part = by_survival * member[leaf][:, np.newaxis]
-            by_linear[leaf] = design @ (part * slope.linear).sum(axis=1)
+            by_linear[leaf] = self.design @ (part * slope.linear).sum(axis=1)
             by_shape[leaf] = np.einsum("ng,qng->q", part, slope.shape)
         rho = self.rho
         return rho * value, rho * by_logit, rho * by_linear, rho * by_shape

@@ -33,12 +33,12 @@ def initial(problem: Problem, method: str, random: np.random.RandomState) -> Par
     """
     if method == "kmeans":
         splits = _clustered(problem, random)
+        leaf = routing.hard_leaf(splits @ problem.rows.design)
+        every = np.arange(routing.n_leaves(problem.depth))
+        member = (every[:, np.newaxis] == leaf).astype(np.float64)
     else:
         splits = _random(problem, random)
-    member = routing.leaf_probabilities(splits @ problem.rows.design)
-    if method == "kmeans":
-        hard = routing.hard_leaf(splits @ problem.rows.design)
-        member = (np.arange(len(member))[:, np.newaxis] == hard).astype(np.float64)
+        member = routing.leaf_probabilities(splits @ problem.rows.design)
     linear, shape = fit_leaves(problem, problem.rows, member * problem.rows.weight)
     return Parameters(splits, linear, shape)
 
@@ -89,16 +89,14 @@ def _clustered(problem: Problem, random: np.random.RandomState) -> Floats:
     rows = problem.rows
     # Distances between features scaled to [0, 1].
     points = np.ascontiguousarray((rows.design[:-1] * problem.scale[:, np.newaxis]).T)
-    best: NDArray[np.int64] | None = None
-    least = np.inf
-    for _ in range(_CLUSTERINGS):
-        node = _two_means(points, rows.weight, problem.depth, random)
+
+    def index(node: NDArray[np.int64]) -> float:
         distinct = np.unique(node).size
-        index = davies_bouldin_score(points, node) if 1 < distinct < len(points) else np.inf
-        if best is None or index < least:
-            best, least = node, index
+        return davies_bouldin_score(points, node) if 1 < distinct < len(points) else np.inf
+
+    trials = [_two_means(points, rows.weight, problem.depth, random) for _ in range(_CLUSTERINGS)]
+    best = min(trials, key=index)
     splits = np.zeros((routing.n_splits(problem.depth), problem.width))
-    assert best is not None
     for split in range(len(splits)):
         leaves = routing.subtree(problem.depth, split)[1] + len(splits)
         here = (best >= leaves[0]) & (best <= leaves[-1])

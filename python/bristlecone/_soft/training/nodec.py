@@ -16,8 +16,9 @@ from bristlecone._soft.training.joint import Trained, fit_joint
 from bristlecone._soft.training.optimise import Minimum, minimise
 from bristlecone._soft.training.problem import Floats, Parameters, Problem, Rows
 
-# ε1, ε2 and ε3, and the factor ζ after each macro iteration.
-_IMBALANCED, _STRONGLY, _FLIPPED, _SHRINK = 0.3, 0.1, 0.4, 0.8
+# ε1, ε2 and ε3 (imbalanced, strongly imbalanced, flipped), and the factor ζ after each macro
+# iteration.
+_THRESHOLDS, _SHRINK = np.array([0.3, 0.1, 0.4]), 0.8
 # Steps of the inner minimisations; more would refine what the next step moves again.
 _SPLIT_STEPS, _LEAF_STEPS = 15, 15
 _INNER_TOL = 1e-4
@@ -29,21 +30,19 @@ def fit_nodec(
     problem: Problem, start: Parameters, *, n_macro: int, max_iter: int, tol: float
 ) -> Trained:
     """Decomposition over the splits, then a joint refinement of the best parameters found."""
-    now = start.copy()
-    best, least = start, problem.objective(start)
+    now = best = start
+    least = problem.objective(start)
     trace = [least]
-    imbalanced, strongly, flipped = _IMBALANCED, _STRONGLY, _FLIPPED
+    thresholds = _THRESHOLDS
     for _ in range(n_macro):
         before = least
         for split in range(routing.n_splits(problem.depth)):
-            now = _step(problem, now, split, imbalanced, strongly, flipped)
+            now = _step(problem, now, split, thresholds)
             value = problem.objective(now)
             if value < least:
                 best, least = now, value
                 trace.append(value)
-        imbalanced, strongly, flipped = (
-            _SHRINK * epsilon for epsilon in (imbalanced, strongly, flipped)
-        )
+        thresholds = _SHRINK * thresholds
         if before - least <= _GAIN * max(1.0, abs(least)) and trace[1:]:
             break
     if problem.fairness is None:
@@ -91,14 +90,7 @@ def _fair_leaves(
     )
 
 
-def _step(
-    problem: Problem,
-    now: Parameters,
-    split: int,
-    imbalanced: float,
-    strongly: float,
-    flipped: float,
-) -> Parameters:
+def _step(problem: Problem, now: Parameters, split: int, thresholds: Floats) -> Parameters:
     """Run a branch step and a leaf step at one split."""
     depth = problem.depth
     path = routing.hard_leaf(now.splits @ problem.rows.design)
@@ -108,11 +100,12 @@ def _step(
         return now
     rows = rows._replace(weight=rows.weight / total)
     below, leaves = routing.subtree(depth, split)
-    losses = problem.losses(now.linear[leaves], now.shape[leaves], rows)
+    losses = problem.loss(now.linear[leaves], now.shape[leaves], rows).value
     splits = now.splits.copy()
     goes_left = splits[split] @ rows.design >= 0
     share = float(rows.weight @ goes_left)
     minority = min(share, 1 - share)
+    imbalanced, strongly, flipped = thresholds.tolist()
     if minority <= imbalanced and imbalanced * len(problem.rows.event) >= 1:
         fraction = flipped if minority <= strongly else 0.0
         splits[split] = _rebalanced(problem, splits[below], rows, losses, goes_left, fraction)
@@ -151,14 +144,11 @@ def _branch_step(
     part = len(losses) / routing.n_leaves(problem.depth)
     if len(working) < len(below):
         # Only the root moves, so the expected losses on its two sides are fixed.
-        half = len(losses) // 2
-        under = below[1:]
-        level = np.array([(node + 1).bit_length() for node in under.tolist()])
-        first = np.concatenate([_half(under, level, 0), _half(under, level, 1)]).reshape(2, -1)
+        halves = [splits[routing.subtree(problem.depth, child)[0]] for child in (1, 2)]
         losses = np.stack(
             [
-                routing.expected(splits[first[side]] @ rows.design, part)[0]
-                for side, part in enumerate((losses[:half], losses[half:]))
+                routing.expected(half @ rows.design, own)[0]
+                for half, own in zip(halves, np.split(losses, 2), strict=True)
             ]
         )
     found = minimise(
@@ -169,11 +159,6 @@ def _branch_step(
         l1=problem.lasso(len(working)),
     )
     return found.x.reshape(-1, problem.width)
-
-
-def _half(under: NDArray[np.int64], level: NDArray[np.int64], side: int) -> NDArray[np.int64]:
-    """Nodes in the left or right half of every level, of nodes listed level by level."""
-    return np.concatenate([np.array_split(under[level == k], 2)[side] for k in np.unique(level)])
 
 
 def _leaf_step(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._soft import routing
-from bristlecone._soft.models import LeafModel
+from bristlecone._soft.models import LeafModel, Slopes
 from bristlecone._soft.training.balance import imbalance
 from bristlecone._soft.training.fairness import Fairness
 
@@ -63,10 +63,6 @@ class Parameters(NamedTuple):
     splits: Floats
     linear: Floats
     shape: Floats
-
-    def copy(self) -> Parameters:
-        """A copy with its own arrays."""
-        return Parameters(self.splits.copy(), self.linear.copy(), self.shape.copy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +146,9 @@ class Problem:
         leaves = vector.reshape(-1, self.n_leaf_parameters)
         return leaves[:, : self.width], leaves[:, self.width :]
 
-    def losses(self, linear: Floats, shape: Floats, rows: Rows) -> Floats:
-        """L of every leaf and row, shape (k, n)."""
-        return self.model.loss(linear @ rows.design, shape, rows.clock, rows.event).value
+    def loss(self, linear: Floats, shape: Floats, rows: Rows) -> Slopes:
+        """L of every leaf and row, with its derivatives."""
+        return self.model.loss(linear @ rows.design, shape, rows.clock, rows.event)
 
     def penalty(self, leaves: Floats) -> tuple[float, Floats]:
         """R of the packed leaves of the whole tree, and its gradient."""
@@ -172,11 +168,13 @@ class Problem:
 
     def leaf_loss(self, leaves: Floats, rows: Rows, member: Floats) -> tuple[float, Floats]:
         """Σ member · L of packed leaves with given weights (k, n), and its gradient."""
-        linear, shape = self.unpack(leaves)
-        loss = self.model.loss(linear @ rows.design, shape, rows.clock, rows.event)
+        loss = self.loss(*self.unpack(leaves), rows)
+        return float(np.vdot(member, loss.value)), self._by_leaves(loss, rows, member)
+
+    def _by_leaves(self, loss: Slopes, rows: Rows, member: Floats) -> Floats:
+        """Gradient of Σ member · L by the packed leaves."""
         by_linear = (member * loss.linear) @ rows.design.T
-        by_shape = np.einsum("kn,qkn->kq", member, loss.shape)
-        return float(np.vdot(member, loss.value)), self.pack(by_linear, by_shape)
+        return self.pack(by_linear, np.einsum("kn,qkn->kq", member, loss.shape))
 
     def split_objective(
         self, splits: Floats, rows: Rows, losses: Floats, total: float, part: float
@@ -204,7 +202,7 @@ class Problem:
         rows = self.rows
         cut = routing.n_splits(self.depth) * self.width
         linear, shape = self.unpack(vector[cut:])
-        loss = self.model.loss(linear @ rows.design, shape, rows.clock, rows.event)
+        loss = self.loss(linear, shape, rows)
         logit = vector[:cut].reshape(-1, self.width) @ rows.design
         value, slope = routing.expected(logit, loss.value)
         slope *= rows.weight
@@ -212,21 +210,17 @@ class Problem:
         penalty, by_leaves = self.penalty(vector[cut:])
         split_penalty, by_splits = self.split_penalty(vector[:cut])
         penalty += split_penalty
-        by_linear = (member * loss.linear) @ rows.design.T
-        by_shape = np.einsum("kn,qkn->kq", member, loss.shape)
+        by_members = self._by_leaves(loss, rows, member)
         if self.balance > 0:
             uneven, by_logit = imbalance(logit, rows.weight)
             penalty += self.balance * uneven
             slope += self.balance * by_logit
         if self.fairness is not None:
-            unfair, by_logit, more_linear, more_shape = self.fairness.of_mixture(
-                self.model, rows.design, logit, linear, shape
-            )
+            unfair, by_logit, *more = self.fairness.of_mixture(logit, linear, shape)
             penalty += unfair
             slope += by_logit
-            by_linear += more_linear
-            by_shape += more_shape
-        by_leaves += self.pack(by_linear, by_shape)
+            by_members += self.pack(*more)
+        by_leaves += by_members
         by_splits += (slope @ rows.design.T).ravel()
         return float(rows.weight @ value) + penalty, np.concatenate([by_splits, by_leaves])
 
@@ -241,12 +235,9 @@ class Problem:
         penalty, by_penalty = self.penalty(vector)
         value, slope = value + penalty, slope + by_penalty
         if self.fairness is not None:
-            linear, shape = self.unpack(vector)
-            unfair, by_linear, by_shape = self.fairness.of_paths(
-                self.model, self.rows.design, path, linear, shape
-            )
+            unfair, *more = self.fairness.of_paths(path, *self.unpack(vector))
             value += unfair
-            slope += self.pack(by_linear, by_shape)
+            slope += self.pack(*more)
         return value, slope
 
     def vector(self, at: Parameters) -> Floats:
@@ -261,7 +252,7 @@ class Problem:
 
     def objective(self, at: Parameters) -> float:
         """E, including the l1 penalty."""
-        losses = self.losses(at.linear, at.shape, self.rows)
+        losses = self.loss(at.linear, at.shape, self.rows).value
         logit = at.splits @ self.rows.design
         value = routing.expected(logit, losses)[0]
         penalty = self.penalty(self.pack(at.linear, at.shape))[0]
@@ -269,12 +260,11 @@ class Problem:
         if self.balance > 0:
             penalty += self.balance * imbalance(logit, self.rows.weight)[0]
         if self.fairness is not None:
-            about = self.model, self.rows.design
             if self.fairness.mixture:
-                penalty += self.fairness.of_mixture(*about, logit, at.linear, at.shape)[0]
+                penalty += self.fairness.of_mixture(logit, at.linear, at.shape)[0]
             else:
                 path = routing.hard_leaf(logit)
-                penalty += self.fairness.of_paths(*about, path, at.linear, at.shape)[0]
+                penalty += self.fairness.of_paths(path, at.linear, at.shape)[0]
         lasso = float(self.lasso(len(at.splits)) @ np.abs(at.splits.ravel()))
         return float(self.rows.weight @ value) + penalty + lasso
 

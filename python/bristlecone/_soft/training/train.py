@@ -179,6 +179,8 @@ def _scaled(rows: TrainingRows, settings: SoftSettings) -> _Scaled:
         at, step = quadrature(float(times.min()), float(times.max()))
         fairness = Fairness(
             rho=float(settings.fairness_penalty),
+            model=model,
+            design=matrix,
             inside=total * rows.group[chosen],
             outside=total * ~rows.group[chosen],
             clock=model.clock(np.log(at) - log_unit),
@@ -207,29 +209,16 @@ def _restarts(problem: Problem, settings: SoftSettings) -> list[Trained]:
     seeds = random.randint(np.iinfo(np.int32).max, size=settings.n_restarts)
     if settings.depth == 0 or problem.width == 1:
         seeds = seeds[:1]  # nothing is random
-    return list(
-        Parallel(n_jobs=settings.n_jobs)(
-            delayed(_restart)(
-                problem,
-                settings.init,
-                settings.solver,
-                int(seed),
-                settings.n_macro,
-                settings.max_iter,
-                settings.tol,
-            )
-            for seed in seeds
-        )
-    )
+    parallel = Parallel(n_jobs=settings.n_jobs)
+    return list(parallel(delayed(_restart)(problem, settings, int(seed)) for seed in seeds))
 
 
-def _restart(
-    problem: Problem, init: str, solver: str, seed: int, n_macro: int, max_iter: int, tol: float
-) -> Trained:
+def _restart(problem: Problem, settings: SoftSettings, seed: int) -> Trained:
     """One restart; depends only on its arguments, in any process."""
+    ends: Any = {"max_iter": settings.max_iter, "tol": settings.tol}
     # One thread: the matrices are narrow, and sums are then the same under any load.
     with threadpool_limits(limits=1):
-        start = initial(problem, init, np.random.RandomState(seed))
-        if solver == "joint" or problem.depth == 0:
-            return fit_joint(problem, start, max_iter=max_iter, tol=tol)
-        return fit_nodec(problem, start, n_macro=n_macro, max_iter=max_iter, tol=tol)
+        start = initial(problem, settings.init, np.random.RandomState(seed))
+        if settings.solver == "joint" or problem.depth == 0:
+            return fit_joint(problem, start, **ends)
+        return fit_nodec(problem, start, n_macro=settings.n_macro, **ends)
