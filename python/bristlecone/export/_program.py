@@ -150,10 +150,10 @@ def _outputs(tree: FittedTree, what: str, times: ArrayLike | None) -> list[Outpu
         raise ValueError(
             f"{what}: times needs a tree that predicts survival; got {type_name(tree)}"
         )
-    return [Output(*one) for one in tree.leaves_.outputs(_named_times(times))]
+    return [Output(*one) for one in tree.leaves_.outputs(named_times(times))]
 
 
-def _named_times(times: ArrayLike | None) -> dict[str, float]:
+def named_times(times: ArrayLike | None) -> dict[str, float]:
     """Times with the fewest digits that keep them distinct."""
     named: dict[str, float] = {}
     for time in check_times([] if times is None else times).tolist():
