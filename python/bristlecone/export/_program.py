@@ -36,14 +36,12 @@ class Output:
     values: NDArray[Any]
     keys: tuple[str, ...] = ()
 
-    def columns(self) -> list[tuple[str, list[Value]]]:
-        """Names and plain values, one by leaf, of every single number or label."""
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Names and values, one by leaf, of every single number or label."""
         if self.values.ndim == 1:
-            return [(self.name, self.values.tolist())]
-        return [
-            (f"{self.name}_{key}", column.tolist())
-            for key, column in zip(self.keys, self.values.T, strict=True)
-        ]
+            return {self.name: self.values}
+        names = [f"{self.name}_{key}" for key in self.keys]
+        return dict(zip(names, self.values.T, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +73,12 @@ class Program:
 
     @property
     def columns(self) -> list[tuple[str, list[Value]]]:
-        """Names and values by leaf of all outputs."""
-        return [column for output in self.outputs for column in output.columns()]
+        """Names and plain values by leaf of all outputs."""
+        return [
+            (name, column.tolist())
+            for output in self.outputs
+            for name, column in output.columns().items()
+        ]
 
     @property
     def used(self) -> list[str]:
