@@ -309,15 +309,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         rows = TrainingRows(design, data.event, times, weight, group, names)
         settings = self._settings()
         found = train(rows, settings)
-        leaves = SmoothLeaves.grown(
-            found.tree,
-            found.model,
-            found.linear,
-            found.shape,
-            found.log_unit,
-            SurvivalRows(data._replace(time=times)),
-            design,
-        )
+        survival = SurvivalRows(data._replace(time=times))
+        leaves = SmoothLeaves.grown(*found[:5], survival, design)
         facts: dict[str, Any] = {
             "restart_objectives": found.restart_objectives.tolist(),
             "converged": bool(found.converged),

@@ -80,7 +80,7 @@ class PolicyLeaves(LabelLeaves):
 
     def shown(self, confidence: float, time_label: str) -> Shown:
         plain = super().shown(confidence, time_label)
-        names = [str(name) for name in plain_labels(self.labels)]
+        names = self.names
         difference, error = self.advantages
         reach = ndtri((1 + confidence) / 2) * error
         leaves = []
@@ -103,12 +103,10 @@ class PolicyLeaves(LabelLeaves):
         return Shown(tuple(leaves), plain.span, caption)
 
     def _counts(self, counts: Counts) -> str:
-        names = map(str, plain_labels(self.labels))
-        return _counted(dict(zip(names, counts.tolist(), strict=True)))
+        return _counted(dict(zip(self.names, counts.tolist(), strict=True)))
 
     def facts(self) -> list[dict[str, Any]]:
-        names = [str(name) for name in plain_labels(self.labels)]
-        facts = super().facts()
+        names, facts = self.names, super().facts()
         difference, error = self.advantages
         for k, fact in enumerate(facts):
             fact["rows"] = dict(zip(names, self.treated[k].tolist(), strict=True))
@@ -131,9 +129,8 @@ class PolicyLeaves(LabelLeaves):
         return text
 
     def table(self, times: Sequence[float], confidence: float) -> Columns:
-        names = plain_labels(self.labels)
+        names, errors = self.names, self.errors
         columns = super().table(times, confidence)
-        errors = self.errors
         columns += [(f"value_{name}_error", errors[:, k]) for k, name in enumerate(names)]
         columns += [(f"rows_{name}", self.treated[:, k]) for k, name in enumerate(names)]
         if self.events is not None:
@@ -167,7 +164,7 @@ class PolicyLeaves(LabelLeaves):
         rows = "On the training rows" if own_rows else "On the rows of the leaves"
         text = f"{rows}, the estimated value of the policy is {_with_error(table, 'value', 0)}"
         if len(self.labels) > 1:
-            name = plain_labels(self.labels)[best - 1]
+            name = self.names[best - 1]
             text += (
                 f". That is {_with_error(table, 'gain', best)} more than if everyone had {name}, "
                 f"the best single treatment, and {_with_error(table, 'gain', -1)} more than with "

@@ -200,7 +200,7 @@ def plot_treatment_curves(
         raise ValueError(f"X has {len(leaf)} rows but y has {len(time)}")
     labels = fitted.leaves_.labels
     arm = known_codes("treatment", treatment, labels, len(leaf))
-    names = [str(name) for name in plain_labels(labels)]
+    names = fitted.leaves_.names
     nodes = fitted.tree_.leaves.tolist()
     across = 2 if len(nodes) == 4 else min(len(nodes), _MOST_ACROSS)
     down = -(-len(nodes) // across)
