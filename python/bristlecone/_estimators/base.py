@@ -47,6 +47,8 @@ class BaseTree(BaseEstimator):
     verbose: int
     objective_value_ = view("certificate_", "objective_value", "Value of the objective.")
     fit_time_ = view("certificate_", "seconds", "Seconds that ``fit`` took.")
+    n_features_in_ = view("encoder_", "n_features_in_", "Number of columns of ``X``.")
+    feature_names_in_ = view("encoder_", "feature_names_in_", "Their names, if they had some.")
 
     def set_params(self, **params: Any) -> BaseTree:
         """Set parameters by name; those of the encoder as ``encoder__name``.
@@ -153,20 +155,6 @@ class BaseTree(BaseEstimator):
             with suppress(ImportError):  # without Jinja2
                 return notebook_html(self)
         return str(estimator_html_repr(self))
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns of ``X``."""
-        if not hasattr(self, "encoder_"):
-            check_is_fitted(self)
-        return int(self.encoder_.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the columns of ``X``, if they had names."""
-        if not hasattr(self, "encoder_"):
-            check_is_fitted(self)
-        return self.encoder_.feature_names_in_
 
     @property
     def n_leaves_(self) -> int:

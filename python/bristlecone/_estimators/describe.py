@@ -200,7 +200,7 @@ def _data(estimator: Any) -> str:
     if facts and "n_events" in facts[0]:
         rows += f", {sum(fact['n_events'] for fact in facts)} events"
     columns = estimator.n_features_in_
-    return f"Training data: {rows}, {columns} {'column' if columns == 1 else 'columns'}."
+    return f"Training data: {rows}, {columns} {_plural(columns, 'column')}."
 
 
 def _tree(estimator: Any) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone._data.targets import PolicyData
 from bristlecone._estimators.label_predictions import LabelPredictions
 from bristlecone._estimators.parameters import check_parameters, choice, integer, number
-from bristlecone._estimators.policy_values import PolicyValues
+from bristlecone._estimators.policy_values import PolicyValues, Treated
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
@@ -329,7 +329,9 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         heard: Any = None,
         count: NDArray[np.int64] | None = None,
     ) -> PolicyData:
-        rows = self._checked(X, y, sample_weight, treatment, propensity, predicted_outcomes)
+        rows = self._checked(
+            Treated(X, y, sample_weight, treatment, propensity, predicted_outcomes)
+        )
         self._objective().capacity(rows.classes, 1.0)
         how = self._estimation()
         given = propensity, predicted_outcomes, heard

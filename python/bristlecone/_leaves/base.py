@@ -29,7 +29,7 @@ _SMOOTH_TIMES = 513
 
 
 def view(of: str, name: str, text: str) -> Any:
-    """Attribute of a fitted tree that returns one of its ``leaves_`` or ``certificate_``."""
+    """Attribute of a fitted tree that returns one of its leaves, certificate or encoder."""
 
     def get(tree: Any) -> Any:
         if not hasattr(tree, of):
