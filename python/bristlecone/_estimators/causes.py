@@ -274,7 +274,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             If there is no such cause.
         """
         leaves, rows = self._located(X)
-        return leaves.theta[self._place(cause)][rows]
+        leaves.check_cause(cause)
+        return leaves.theta[cause - 1][rows]
 
     def predict_cumulative_incidence(
         self, X: Any, cause: int = 1, times: ArrayLike | None = None
@@ -303,7 +304,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         """
         leaves, rows = self._located(X)
         at = leaves.unique_times if times is None else check_times(times)
-        return leaves.incidence_at(self._place(cause) + 1, at)[rows]
+        leaves.check_cause(cause)
+        return leaves.incidence_at(cause, at)[rows]
 
     def predict_survival_function(
         self, X: Any, return_array: bool = False, times: ArrayLike | None = None
@@ -373,7 +375,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             raise ValueError(f"X has {len(rows)} rows but y has {len(codes)}")
         counted = range(1, leaves.n_causes + 1)
         if cause is not None:
-            counted = range(cause, self._place(cause) + 2)
+            leaves.check_cause(cause)
+            counted = range(cause, cause + 1)
         elif codes.max() > leaves.n_causes:
             row = int(np.argmax(codes > leaves.n_causes))
             raise ValueError(
@@ -422,11 +425,6 @@ class CompetingRisksTree(Reestimation, SearchedTree):
                 f"y has {found} causes, but the tree was fitted to {known}; reestimate needs rows "
                 "with each"
             )
-
-    def _place(self, cause: int) -> int:
-        """Position of a cause among those of the fit."""
-        self.leaves_.check_cause(cause)
-        return cause - 1
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         data = check_cause_data(X, y, sample_weight, self.n_causes)

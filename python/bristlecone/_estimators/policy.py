@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.targets import PolicyData
 from bristlecone._estimators.label_predictions import LabelPredictions
-from bristlecone._estimators.parameters import check_parameters, choice, integer, number
+from bristlecone._estimators.parameters import Check, check_parameters, choice, integer, number
 from bristlecone._estimators.policy_values import PolicyValues, Treated
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
@@ -306,8 +307,8 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             reward=choice(*REWARD_ESTIMATES),
             outcome_model=_check_model,
             propensity_model=_check_model,
-            min_propensity=_check_share,
-            horizon=_check_horizon,
+            min_propensity=_positive(0.5),
+            horizon=_positive(optional=True),
             estimand=choice(*ESTIMANDS),
             capacities=_check_capacities,
             min_samples_treatment=integer(0),
@@ -389,13 +390,12 @@ def _check_model(name: str, value: Any) -> None:
             )
 
 
-def _check_share(name: str, value: Any) -> None:
-    number(0.0, 0.5)(name, value)
-    if value == 0:
-        raise InvalidParameterError(f"{name} must be greater than 0; got {value!r}")
+def _positive(most: float = math.inf, *, optional: bool = False) -> Check:
+    """Check of a finite number greater than 0 (or None)."""
 
+    def check(name: str, value: Any) -> None:
+        number(0.0, most, optional=optional)(name, value)
+        if value == 0:
+            raise InvalidParameterError(f"{name} must be greater than 0; got {value!r}")
 
-def _check_horizon(name: str, value: Any) -> None:
-    number(0.0, optional=True)(name, value)
-    if value is not None and value == 0:
-        raise InvalidParameterError(f"{name} must be greater than 0; got {value!r}")
+    return check

@@ -137,16 +137,8 @@ class PolicyLeaves(LabelLeaves):
             columns += [(f"events_{name}", self.events[:, k]) for k, name in enumerate(names)]
         if len(names) < 2:
             return columns
-        difference, error = self.advantages
-        reach = ndtri((1 + confidence) / 2) * error
-        return [
-            *columns,
-            ("rival", self.labels[self.rivals]),
-            ("gain", difference),
-            ("gain_error", error),
-            ("gain_lower", difference - reach),
-            ("gain_upper", difference + reach),
-        ]
+        columns.append(("rival", self.labels[self.rivals]))
+        return columns + _with_limits("gain", *self.advantages, confidence)
 
     def heading(self, column: str, time_label: str) -> str:
         start, _, name = column.partition("_")
@@ -242,22 +234,25 @@ def comparison(
         variance = np.einsum("ij,jk,ik->i", weights, covariance, weights)
         return np.sqrt(np.maximum(variance, 0.0) * correction)
 
-    value, value_error = policies @ values, errors(policies)
     gain, gain_error = differences @ values, errors(differences)
     # The policy does not differ from itself.
     gain[0] = gain_error[0] = np.nan
-    reach = ndtri((1 + confidence) / 2)
     return [
         ("policy", np.array(names, dtype=object)),
-        ("value", value),
-        ("value_error", value_error),
-        ("value_lower", value - reach * value_error),
-        ("value_upper", value + reach * value_error),
-        ("gain", gain),
-        ("gain_error", gain_error),
-        ("gain_lower", gain - reach * gain_error),
-        ("gain_upper", gain + reach * gain_error),
+        *_with_limits("value", policies @ values, errors(policies), confidence),
+        *_with_limits("gain", gain, gain_error, confidence),
         ("rows", np.array([rows] * len(names), dtype=object)),
+    ]
+
+
+def _with_limits(name: str, values: Floats, errors: Floats, confidence: float) -> Columns:
+    """Columns of values with their standard errors and confidence limits."""
+    reach = ndtri((1 + confidence) / 2) * errors
+    return [
+        (name, values),
+        (f"{name}_error", errors),
+        (f"{name}_lower", values - reach),
+        (f"{name}_upper", values + reach),
     ]
 
 

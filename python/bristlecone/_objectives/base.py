@@ -117,7 +117,7 @@ class TaskObjective(Objective[RowsT, LeavesT]):
         """Task of the engine whose leaf costs are sums over rows; its greedy tree gives cuts."""
 
     def task_of(self, problem: Problem[RowsT]) -> Task:
-        """Task of a problem, with what follows from its features."""
+        """Task of a problem, with what constrains whole trees or follows from the features."""
         return self.task(problem.data)
 
     def engine(self, problem: Problem[RowsT]) -> Engine:

@@ -14,7 +14,7 @@ from bristlecone._leaves.minimum import prior_events
 from bristlecone._leaves.statistics import LeafStatistics, with_best_curves
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._objectives.survival import SurvivalObjective
-from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
@@ -78,10 +78,9 @@ class Brier(SurvivalObjective):
     def fair_task(self, data: TrainingData) -> Task:
         return Task("fair-brier", data.outcomes)
 
-    def engine(self, problem: Problem[TrainingData]) -> Engine:
+    def task_of(self, problem: Problem[TrainingData]) -> Task:
         name, arrays = self.task(problem.data)
-        reference = {"reference_loss": problem.reference_loss}
-        return engine_of(Task(name, {**arrays, **reference}), problem.features)
+        return Task(name, {**arrays, "reference_loss": problem.reference_loss})
 
     def finished(
         self,

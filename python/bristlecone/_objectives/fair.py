@@ -61,11 +61,8 @@ class FairLabels(ClassObjective[GroupedData]):
     def chooses_labels(self) -> bool:
         return True
 
-    def engine(self, problem: Problem[GroupedData]) -> Engine:
-        return engine_of(self.limited(problem.data), problem.features)
-
-    def limited(self, data: GroupedData) -> Task:
-        """The task of the engine under the limit."""
+    def task_of(self, problem: Problem[GroupedData]) -> Task:
+        data = problem.data
         arrays = {"labels": data.labels, "weight": data.weight, "group": data.group}
         if data.group_weight is not None:
             arrays["group_weight"] = data.group_weight
@@ -96,7 +93,7 @@ class FairLabels(ClassObjective[GroupedData]):
     ) -> ParetoFront:
         """All trees that are not dominated in error and difference, which is called ``name``."""
         data = problem.data
-        task, arrays = self.limited(data)
+        task, arrays = self.task_of(problem)
         own = np.ones(len(data.labels)) if data.weight is None else data.weight
 
         def costs_of(tree: Tree, labels: NDArray[np.int64]) -> tuple[float, float]:

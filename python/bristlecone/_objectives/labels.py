@@ -14,7 +14,7 @@ from bristlecone._data.targets import LabelledData
 from bristlecone._leaves.labels import ClassLeaves, sum_by_leaf
 from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.cuts import SklearnTree
-from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Classes
 from bristlecone._tree import Tree
 
@@ -218,13 +218,11 @@ class Measure(ClassObjective[LabelledData]):
     def chooses_labels(self) -> bool:
         return True
 
-    def engine(self, problem: Problem[LabelledData]) -> Engine:
-        data = problem.data
-        arrays = {"labels": data.labels, "weight": data.weight}
-        task = Task("matthews", arrays)
+    def task_of(self, problem: Problem[LabelledData]) -> Task:
+        arrays = {"labels": problem.data.labels, "weight": problem.data.weight}
         if self.name == "f1":
-            task = Task("f-measure", {**arrays, "beta": 1.0})
-        return engine_of(task, problem.features)
+            return Task("f-measure", {**arrays, "beta": 1.0})
+        return Task("matthews", arrays)
 
     def value(self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves) -> float:
         """1 minus the measure; the correlation is 0 if all leaves have the same label."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bristlecone._data.targets import PolicyData
 from bristlecone._leaves.policies import PolicyLeaves, covariance_of_mean
 from bristlecone._objectives.base import TaskObjective
-from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
 
 
@@ -58,15 +58,14 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
     def chooses_labels(self) -> bool:
         return bool(self.capacities)
 
-    def engine(self, problem: Problem[PolicyData]) -> Engine:
+    def task_of(self, problem: Problem[PolicyData]) -> Task:
         data = problem.data
         task = self.task(data)
         if not self.capacities:
-            return engine_of(task, problem.features)
-        weight = data.weight
-        total = float(len(data.rewards)) if weight is None else math.fsum(weight)
+            return task
+        total = float(len(data.rewards)) if data.weight is None else math.fsum(data.weight)
         limited = {**task.data, "capacity": self.capacity(data.treatments, total)}
-        return engine_of(Task("capacity", limited), problem.features)
+        return Task("capacity", limited)
 
     def _estimated(self, data: PolicyData) -> str:
         """Sentence about the estimates behind the rewards and their models."""
