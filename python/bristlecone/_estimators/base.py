@@ -23,7 +23,7 @@ from bristlecone._encoder.rules import leaf_rules, rule_text, split_questions
 from bristlecone._encoder.use import columns_asked, missing_by_feature, missing_in, rows_for
 from bristlecone._estimators.describe import describe
 from bristlecone._estimators.parameters import check_parameters
-from bristlecone._leaves.base import Leaves, view
+from bristlecone._leaves.base import Columns, Leaves, view
 from bristlecone._model import registry
 from bristlecone._search.certificate import Certificate
 from bristlecone._teacher.lesson import teach_again
@@ -336,21 +336,18 @@ class BaseTree(BaseEstimator):
         check_confidence(confidence)
         at = check_times([] if times is None else times)
         tree = self.tree_
-        rules: list[tuple[str, NDArray[Any]]] = []
-        missing: list[tuple[str, NDArray[Any]]] = []
-        if isinstance(tree, Tree):
+        has_rules = isinstance(tree, Tree)
+        columns: Columns = [("leaf", tree.leaves)]
+        if has_rules:
             texts = [rule_text(conditions) for conditions in leaf_rules(self)]
-            rules.append(("rule", np.array(texts, dtype=object)))
-            if tree.n_missing.any():
-                missing.append(("n_missing", tree.n_missing[tree.leaves]))
-        columns = [
-            ("leaf", tree.leaves),
-            *rules,
+            columns.append(("rule", np.array(texts, dtype=object)))
+        columns += [
             ("n_samples", tree.n_node_samples[tree.leaves]),
             ("weight", tree.weighted_n_node_samples[tree.leaves]),
-            *missing,
-            *self.leaves_.table(np.unique(at).tolist(), confidence),
         ]
+        if has_rules and tree.n_missing.any():
+            columns.append(("n_missing", tree.n_missing[tree.leaves]))
+        columns += self.leaves_.table(np.unique(at).tolist(), confidence)
         return native_frame(columns, self._frame_kind)
 
     def describe(self) -> str:

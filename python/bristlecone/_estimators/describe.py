@@ -197,7 +197,7 @@ def _data(estimator: Any) -> str:
     if tree.is_weighted:
         rows += f" of total weight {tree.weighted_n_node_samples[0]:.6g}"
     facts = estimator.leaves_.facts()
-    if facts and "n_events" in facts[0]:
+    if "n_events" in facts[0]:
         rows += f", {sum(fact['n_events'] for fact in facts)} events"
     columns = estimator.n_features_in_
     return f"Training data: {rows}, {columns} {_plural(columns, 'column')}."
@@ -263,7 +263,7 @@ def _plural(number: int, noun: str) -> str:
     return noun if number == 1 else f"{noun}s"
 
 
-def _encoding(encoder: Any, tree: Any = None, with_cuts: bool = False) -> str:
+def _encoding(encoder: Any, tree: Tree, with_cuts: bool = False) -> str:
     """How columns became binary features, and the treatment of missing values."""
     if not isinstance(encoder, BinaryEncoder):
         return f"{type(encoder).__name__} computed the binary features."
@@ -281,5 +281,5 @@ def _encoding(encoder: Any, tree: Any = None, with_cuts: bool = False) -> str:
     if not missing:
         return f"{cuts}. No value was missing."
     text = f"{cuts}. Values were missing in {', '.join(missing)}: {_MISSING[encoder.missing]}."
-    by_leaf = missing_by_leaf(tree) if isinstance(tree, Tree) else ""
+    by_leaf = missing_by_leaf(tree)
     return f"{text} A split tested a missing value of {by_leaf}." if by_leaf else text

@@ -104,11 +104,7 @@ def choice(*choices: str) -> Check:
 
 def check_encoder(name: str, value: Any) -> None:
     """Check of "auto" or a transformer that names its features."""
-    methods = ("fit", "transform", "get_feature_names_out")
-    automatic = isinstance(value, str) and value == "auto"
-    if not automatic and (
-        isinstance(value, type) or not all(hasattr(value, method) for method in methods)
-    ):
+    if not (is_auto(value) or has_methods(value, "fit", "transform", "get_feature_names_out")):
         raise _invalid(
             f"{name} must be 'auto' or a transformer such as BinaryEncoder(); got {value!r}"
         )
@@ -120,6 +116,16 @@ def check_shrinkage(name: str, value: Any) -> None:
         _checks().check_real(name, value, 0.0)
     elif value != "auto":
         raise _invalid(f"{name} must be 'auto' or a finite number of at least 0; got {value!r}")
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a value is the text "auto"."""
+    return isinstance(value, str) and value == "auto"
+
+
+def has_methods(value: Any, *methods: str) -> bool:
+    """Whether a value is an object with these methods, and not a class."""
+    return not isinstance(value, type) and all(hasattr(value, method) for method in methods)
 
 
 def reader(read: Callable[[str], Any], name: str, **words: Any) -> Callable[[str], Any]:
@@ -170,35 +176,31 @@ def _check_most(name: str, value: Any, most: float) -> None:
 
 
 def _check_count_or_share(name: str, value: Any, more: str = "") -> None:
-    wrong = (
-        f"{name} must be an integer of at least 1, a share between 0 and 1 (exclusive){more}; got "
-        f"{value!r}"
-    )
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise _invalid(wrong)
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        is_right = int(value) >= 1
+    else:
+        is_right = isinstance(value, Real) and 0.0 < float(value) < 1.0
+    if not is_right:
+        raise _invalid(
+            f"{name} must be an integer of at least 1, a share between 0 and 1 (exclusive){more}; "
+            f"got {value!r}"
+        )
     if isinstance(value, Integral):
-        if value < 1:
-            raise _invalid(wrong)
         _checks().check_integer(name, value, 1)
-    elif not 0.0 < float(value) < 1.0:
-        raise _invalid(wrong)
 
 
 def _check_events(name: str, value: Any) -> None:
-    if value is not None and not (isinstance(value, str) and value == "auto"):
+    if value is not None and not is_auto(value):
         _check_count_or_share(name, value, ", 'auto' or None")
 
 
 def _check_prior(name: str, value: Any) -> None:
-    if not (isinstance(value, str) and value == "auto"):
+    if not is_auto(value):
         number(0.0, _MOST_PRIOR)(name, value)
 
 
 def _check_teacher(name: str, value: Any) -> None:
-    automatic = isinstance(value, str) and value == "auto"
-    if value is None or automatic:
-        return
-    if isinstance(value, type) or not hasattr(value, "fit"):
+    if not (value is None or is_auto(value) or has_methods(value, "fit")):
         raise _invalid(f"{name} must be None, 'auto' or an estimator; got {value!r}")
 
 

@@ -12,7 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.targets import PolicyData
 from bristlecone._estimators.label_predictions import LabelPredictions
-from bristlecone._estimators.parameters import Check, check_parameters, choice, integer, number
+from bristlecone._estimators.parameters import (
+    Check,
+    check_parameters,
+    choice,
+    has_methods,
+    integer,
+    is_auto,
+    number,
+)
 from bristlecone._estimators.policy_values import PolicyValues, Treated
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
@@ -380,14 +388,11 @@ def _check_capacities(name: str, value: Any) -> None:
 
 
 def _check_model(name: str, value: Any) -> None:
-    automatic = isinstance(value, str) and value == "auto"
-    if value is not None and not automatic:
-        needed = "predict_proba" if name == "propensity_model" else "fit"
-        is_model = not isinstance(value, type) and hasattr(value, "fit")
-        if not is_model or not hasattr(value, needed):
-            raise InvalidParameterError(
-                f"{name} must be None, 'auto' or an estimator with {needed}; got {value!r}"
-            )
+    needed = "predict_proba" if name == "propensity_model" else "fit"
+    if not (value is None or is_auto(value) or has_methods(value, "fit", needed)):
+        raise InvalidParameterError(
+            f"{name} must be None, 'auto' or an estimator with {needed}; got {value!r}"
+        )
 
 
 def _positive(most: float = math.inf, *, optional: bool = False) -> Check:

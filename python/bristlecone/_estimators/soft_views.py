@@ -130,14 +130,14 @@ class SoftViews:
         the weights per unit.
         """
         self._check_fitted()
-        return {node: self._question(node) for node in self.tree_.splits.tolist()}
+        nodes = self.tree_.splits.tolist()
+        return {node: self._question(place) for place, node in enumerate(nodes)}
 
-    def _question(self, node: int) -> str:
-        row = int(np.flatnonzero(self.tree_.splits == node)[0])
-        weights = self.tree_.weights[row]
+    def _question(self, place: int) -> str:
+        weights = self.tree_.weights[place]
         order = np.argsort(-np.abs(weights), kind="stable")
         shown = [j for j in order[:_TERMS].tolist() if weights[j] != 0]
         terms = " ".join(f"{weights[j]:+.3g} [{self.encoder_.names[j]}]" for j in shown)
         hidden = int((weights != 0).sum()) - len(shown)
         more = f" and {hidden} more" if hidden else ""
-        return f"{self.tree_.intercepts[row]:+.3g} {terms}{more} >= 0"
+        return f"{self.tree_.intercepts[place]:+.3g} {terms}{more} >= 0"
