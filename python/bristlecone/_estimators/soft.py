@@ -18,7 +18,7 @@ from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.features import Other
 from bristlecone._encoder.missing import missing_text
 from bristlecone._estimators.base import BaseTree
-from bristlecone._estimators.soft_parameters import OPTIONS, check_soft_parameters
+from bristlecone._estimators.parameters import Check, check_parameters, choice, integer, number
 from bristlecone._estimators.soft_views import SoftViews
 from bristlecone._leaves.base import view
 from bristlecone._leaves.predictions import SurvivalPredictions
@@ -27,6 +27,7 @@ from bristlecone._leaves.statistics import SurvivalRows
 from bristlecone._log import log, warn
 from bristlecone._objectives.parity import CurveParity, groups_of
 from bristlecone._search.certificate import Certificate, TracePoint, fingerprint
+from bristlecone._soft.models import MODELS
 from bristlecone._soft.training.fairness import gini_mix, pair_distance, quadrature
 from bristlecone._soft.training.rows import positive_times
 from bristlecone._soft.training.train import SoftSettings, TrainedTree, TrainingRows, train
@@ -46,6 +47,16 @@ _AIM = (
     "penalised maximum likelihood (Consolo, Amaldi and Carrizosa, European Journal of Operational "
     "Research 331, 2026)"
 )
+# 2^10 leaves; a larger tree would have hardly any rows per leaf.
+_MOST_DEPTH = 10
+
+# Checks of the options of the solver.
+_OPTIONS: dict[str, Check] = {
+    "init": choice("kmeans", "random"),
+    "n_macro": integer(0),
+    "max_iter": integer(1),
+    "tol": number(0.0),
+}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -458,7 +469,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
 
     def _settings(self) -> SoftSettings:
         penalty = 0.0 if self.fairness is None else float(self.fairness.penalty)
-        names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty", *OPTIONS}
+        names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty", *_OPTIONS}
         own = {name: getattr(self, name) for name in names}
         return SoftSettings(**own, **(self.solver_options or {}), fairness_penalty=penalty)
 
@@ -510,7 +521,43 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         return _compared(self.tree_, self.leaves_, design, inside, weight)
 
     def _check_parameters(self) -> None:
-        check_soft_parameters(self)
+        free = dict.fromkeys(("l2", "split_l2", "l1", "balance", "min_leaf_share"), number(0.0))
+        check_parameters(
+            self,
+            depth=integer(0, _MOST_DEPTH),
+            leaf=choice(*MODELS),
+            n_knots=integer(0),
+            solver=choice("nodec", "joint"),
+            solver_options=_check_options,
+            n_restarts=integer(1),
+            pooling=number(0.0, optional=True),
+            fairness=_check_fairness,
+            max_categories=integer(1, optional=True),
+            handle_unknown=choice("ignore", "error"),
+            **free,
+        )
+
+
+def _check_options(name: str, value: Any) -> None:
+    if value is None:
+        return
+    known = ", ".join(map(repr, _OPTIONS))
+    if not isinstance(value, Mapping):
+        raise InvalidParameterError(
+            f"{name} must be None or a mapping with keys among {known}; got {value!r}"
+        )
+    for key, given in value.items():
+        if key not in _OPTIONS:
+            raise InvalidParameterError(f"{name} has an unknown key {key!r}; known are {known}")
+        _OPTIONS[key](f"{name}[{key!r}]", given)
+
+
+def _check_fairness(name: str, value: Any) -> None:
+    if value is None:
+        return
+    if not isinstance(value, CurveParity):
+        raise InvalidParameterError(f"{name} must be None or CurveParity(penalty); got {value!r}")
+    value._check_parameters()
 
 
 def _warn_of_merged(encoder: DesignEncoder) -> None:

@@ -11,7 +11,7 @@ from scipy.special import xlogy
 
 from bristlecone._data.rows import CheckedRows
 from bristlecone._data.targets import LabelledData
-from bristlecone._leaves.labels import ClassLeaves, sum_by_leaf
+from bristlecone._leaves.labels import ClassLeaves, label_weights, sum_by_leaf
 from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.cuts import SklearnTree
 from bristlecone._search.engine import Problem, Task
@@ -72,7 +72,8 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
     def leaves(self, tree: Tree, problem: Problem[ClassRowsT], solution: Any) -> ClassLeaves:
         data = problem.data
         leaf = problem.leaf_index(tree)
-        values = _class_weights(leaf, tree.n_leaves, data)
+        shape = tree.n_leaves, len(data.classes)
+        values = label_weights(leaf, data.labels, data.weight, shape)
         if self.balanced:
             total = values.sum(axis=0)
             values = values / np.where(total > 0, total, 1.0)
@@ -255,11 +256,3 @@ def _accuracy(data: ClassRows, name: str) -> Task:
         # The engine has no classes of weight zero.
         labels, n_classes = (np.cumsum(present) - 1)[labels], int(present.sum())
     return Task(name, {"labels": labels, "n_classes": n_classes, "weight": data.weight})
-
-
-def _class_weights(leaf: NDArray[np.int64], n_leaves: int, data: ClassRows) -> Floats:
-    """Weight of every class in every leaf, shape (n_leaves, n_classes)."""
-    shape = n_leaves, len(data.classes)
-    cell = leaf * shape[1] + data.labels
-    flat = np.bincount(cell, weights=data.weight, minlength=shape[0] * shape[1])
-    return flat.astype(np.float64).reshape(shape)
