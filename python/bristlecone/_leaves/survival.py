@@ -79,6 +79,8 @@ class StepLeaves(SurvivalLeaves):
         shrinkage: float,
     ) -> StepLeaves:
         """Leaves of a tree; ``leaf`` is the node id of the leaf of every training row."""
+        if curve == "brier-optimal":
+            statistics = with_best_curves(statistics, leaf, rows.data)
         shrunk = None
         if shrinkage > 0 and curve != "proportional":
             shrunk = shrunk_curves(curve, tree, leaf, rows.data, shrinkage)
@@ -98,8 +100,6 @@ class StepLeaves(SurvivalLeaves):
     ) -> StepLeaves:
         """Leaves of a tree over rows of weight one without delayed entry, from their counts."""
         rows, leaf, statistics = statistics_of(tree.leaves, follow_up, prior)
-        if curve == "brier-optimal":
-            statistics = with_best_curves(statistics, leaf, rows.data)
         return cls.grown(
             tree, leaf, rows, statistics, curve=curve, by_theta=by_theta, shrinkage=shrinkage
         )
