@@ -96,10 +96,6 @@ class Objective(ABC, Generic[RowsT, LeavesT]):
         """Remarks on the objective value, as names and texts."""
         return ()
 
-    def doubts(self, problem: Problem[RowsT]) -> tuple[str, ...]:
-        """Warnings for the user, though there is a tree."""
-        return ()
-
     def groups(self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT) -> GroupValues | None:
         """Quantity whose difference between two groups is limited, with its values."""
         return None
