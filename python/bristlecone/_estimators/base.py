@@ -384,6 +384,15 @@ class BaseTree(BaseEstimator):
         return registry.loads(text, cls)
 
 
+def refuse_entry(tree: BaseTree, data: Any) -> None:
+    """Raise ValueError if rows of survival data entered late."""
+    if data.entry is not None:
+        raise ValueError(
+            f"y has delayed entry, which {type(tree).__name__} does not support; use "
+            "OptimalSurvivalTree"
+        )
+
+
 class Taught:
     """A tree that a teacher may help to choose its splits."""
 

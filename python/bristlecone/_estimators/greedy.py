@@ -22,7 +22,7 @@ from bristlecone._encoder.use import (
     split_columns,
     warn_of_constants,
 )
-from bristlecone._estimators.base import Taught
+from bristlecone._estimators.base import Taught, refuse_entry
 from bristlecone._estimators.parameters import (
     check_encoder,
     check_parameters,
@@ -331,11 +331,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         data = check_training_data(X, y, sample_weight)
-        if data.entry is not None:
-            raise ValueError(
-                "y has an 'entry', but GreedySurvivalTree does not support delayed entry; use "
-                "OptimalSurvivalTree"
-            )
+        refuse_entry(self, data)
         return data
 
     def _objective(self) -> Likelihood:

@@ -17,7 +17,7 @@ from bristlecone._data.survival import check_training_data
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.features import Other
 from bristlecone._encoder.missing import missing_text
-from bristlecone._estimators.base import BaseTree
+from bristlecone._estimators.base import BaseTree, refuse_entry
 from bristlecone._estimators.parameters import Check, check_parameters, choice, integer, number
 from bristlecone._estimators.soft_views import SoftViews
 from bristlecone._leaves.base import view
@@ -305,11 +305,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         start = time.perf_counter()
         self._check_parameters()
         data = check_training_data(X, y, sample_weight)
-        if data.entry is not None:
-            raise ValueError(
-                "y has delayed entry, which SoftSurvivalTree does not support; use "
-                "OptimalSurvivalTree"
-            )
+        refuse_entry(self, data)
         group = self._groups(X, sensitive_features, data.kept)
         times, replaced = positive_times(data.time)
         encoder = DesignEncoder(self.max_categories, self.handle_unknown).fit(data.X, data.weight)
