@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy, deepcopy
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -393,16 +393,13 @@ def refuse_entry(tree: BaseTree, data: Any) -> None:
         )
 
 
-class Taught:
+class Taught(BaseTree):
     """A tree that a teacher may help to choose its splits."""
-
-    tree_: Tree
-    certificate_: Certificate
 
     @property
     def training_loss_(self) -> float:
         """Loss on the real outcomes, without ``leaf_penalty``; see ``teacher``."""
-        cast(BaseTree, self)._check_fitted()
+        self._check_fitted()
         found = self.certificate_
         if found.teacher is not None and found.is_taught:
             return found.teacher.training_loss

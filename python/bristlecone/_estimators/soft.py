@@ -17,7 +17,7 @@ from bristlecone._data.survival import check_training_data
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.features import Other
 from bristlecone._encoder.missing import missing_text
-from bristlecone._estimators.base import BaseTree, refuse_entry
+from bristlecone._estimators.base import refuse_entry
 from bristlecone._estimators.parameters import Check, check_parameters, choice, integer, number
 from bristlecone._estimators.soft_views import SoftViews
 from bristlecone._leaves.base import view
@@ -60,7 +60,7 @@ _OPTIONS: dict[str, Check] = {
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
+class SoftSurvivalTree(SurvivalPredictions, SoftViews):
     """Survival tree with soft multivariate splits and a survival model in every leaf.
 
     At each split, a row goes left with a probability that is a logistic function of its features.
@@ -230,11 +230,10 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
-    tree_: SoftTree = field(init=False)  # type: ignore[assignment]
+    tree_: SoftTree = field(init=False)
     leaves_: SmoothLeaves = field(init=False)
 
     baseline_ = view("leaves_", "baseline", "Training times and baseline cumulative hazard.")
-    leaf_shares_ = view("leaves_", "share", "Share of the training weight in every leaf.")
 
     def fit(
         self,
@@ -457,11 +456,6 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     def _missing_text(self) -> str:
         """Missing values of the columns in training; empty if there were none."""
         return missing_text(self.encoder_.columns_)
-
-    def _rows(self, X: Any) -> Floats:
-        self._check_fitted()
-        weighed = (self.tree_.weights != 0).any(axis=0) | self.leaves_.weighed
-        return self.encoder_.transform(X, weighed)
 
     def _settings(self) -> SoftSettings:
         penalty = 0.0 if self.fairness is None else float(self.fairness.penalty)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bristlecone._encoder.design import DesignEncoder
+from bristlecone._estimators.base import BaseTree
+from bristlecone._leaves.base import view
 from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._soft.tree import SoftTree
 
@@ -19,16 +20,19 @@ Floats = NDArray[np.float64]
 _TERMS = 4
 
 
-class SoftViews:
+class SoftViews(BaseTree):
     """Parameters and soft memberships of a fitted soft tree."""
 
-    tree_: SoftTree
+    tree_: SoftTree  # type: ignore[assignment]
     leaves_: SmoothLeaves
     encoder_: DesignEncoder
-    leaf_shares_: Any
-    features_used_: Any
-    _check_fitted: Callable[[], None]
-    _rows: Callable[[Any], Floats]
+
+    leaf_shares_ = view("leaves_", "share", "Share of the training weight in every leaf.")
+
+    def _rows(self, X: Any) -> Floats:
+        self._check_fitted()
+        weighed = (self.tree_.weights != 0).any(axis=0) | self.leaves_.weighed
+        return self.encoder_.transform(X, weighed)
 
     @property
     def n_effective_leaves_(self) -> float:
