@@ -63,23 +63,20 @@ class PartFiles:
         callback: Callable[[Any], None] | None,
     ) -> None:
         """Fit an estimator; options that need all rows at once are rejected."""
-        for option, given in (
-            ("--tune", arguments.tune),
-            ("--estimate", arguments.estimate),
-            ("--na", arguments.na),
-        ):
+        of_single_files = {
+            "--tune": arguments.tune,
+            "--estimate": arguments.estimate,
+            "--na": arguments.na,
+            "--sensitive": columns.roles.get("sensitive"),
+            "--predicted-outcomes": columns.roles.get("predicted_outcomes"),
+        }
+        for option, given in of_single_files.items():
             if given:
                 raise ValueError(f"{option} needs a single file; {self.name} is read in parts")
         roles: dict[str, Any] = {
             name: found if name == "propensity" and found[1:] else found[0]
             for name, found in columns.roles.items()
         }
-        unknown = [name for name in ("sensitive", "predicted_outcomes") if name in roles]
-        if unknown:
-            raise ValueError(
-                f"--{unknown[0].replace('_', '-')} needs a single file; {self.name} is read in "
-                "parts"
-            )
         event_value = getattr(arguments, "event_value", None)
         partitions: Any = self.name
         if event_value is not None or arguments.categorical:

@@ -19,9 +19,8 @@ def tree_text(estimator: Any, source: str) -> str:
 
 def size_text(results: Mapping[str, Any], chosen: int, metric: str) -> str:
     """Scores of trees by their number of leaves, as a table."""
-    names = ("leaves", metric, "standard error")
     columns = (results[name] for name in ("n_leaves", "mean_test_score", "se_test_score"))
-    lines = ["  ".join((f"{names[0]:>6}", f"{names[1]:>11}", f"{names[2]:>14}"))]
+    lines = [f"leaves  {metric:>11}  standard error"]
     for place, (leaves, mean, error) in enumerate(zip(*columns, strict=True)):
         mark = "  chosen" if place == chosen else ""
         lines.append(f"{leaves:>6}  {mean:>{max(11, len(metric))}.4f}  {error:>14.4f}{mark}")

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import as_array
-from bristlecone._data.checks import check_integer, check_times
+from bristlecone._data.checks import check_times
 from bristlecone._data.outcomes import read_causes
 from bristlecone._data.rows import check_row_labels
 from bristlecone._data.survival import TrainingData, check_cause_data
-from bristlecone._estimators.parameters import check_parameters, check_shrinkage, choice
+from bristlecone._estimators.parameters import check_parameters, check_shrinkage, choice, integer
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
@@ -469,8 +469,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             self,
             shrinkage=check_shrinkage,
             leaf_curve=choice("aalen-johansen", "proportional"),
-            cause_weights=lambda name, value: None,
-            n_causes=_check_number,
+            n_causes=integer(1, MOST_CAUSES, optional=True),
         )
         if self.leaf_curve == "aalen-johansen" and self.shrinkage not in (0, "auto"):
             raise InvalidParameterError(
@@ -478,9 +477,3 @@ class CompetingRisksTree(Reestimation, SearchedTree):
                 f"estimate from the rows of the leaf; got {self.shrinkage!r}"
             )
         self._cause_weights()
-
-
-def _check_number(name: str, value: Any) -> None:
-    check_integer(name, value, 1, optional=True)
-    if value is not None and value > MOST_CAUSES:
-        raise InvalidParameterError(f"{name} must be at most {MOST_CAUSES}; got {value}")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.checks import check_times
 from bristlecone._tree import Tree
 from bristlecone.curves import StepFunction, censoring_survival
 from bristlecone.exceptions import InvalidParameterError
@@ -271,16 +272,11 @@ def check_time_grid(time_grid: Any) -> NDArray[np.float64] | None:
     if time_grid is None:
         return None
     try:
-        grid = np.array(time_grid, dtype=np.float64)
+        return check_times(time_grid, ascending=True)
     except (TypeError, ValueError, OverflowError):
-        grid = np.empty(0)
-    if grid.ndim != 1 or not grid.size:
-        raise InvalidParameterError(f"time_grid must be a list of times or None; got {time_grid!r}")
-    if not np.isfinite(grid).all() or grid[0] < 0 or not (np.diff(grid) > 0).all():
         raise InvalidParameterError(
             f"time_grid must hold finite times, not negative, in ascending order; got {time_grid!r}"
-        )
-    return grid
+        ) from None
 
 
 def on_time_grid(
