@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bristlecone import curves
 from bristlecone._data.outcomes import Survival
-from bristlecone._leaves.base import Columns, SurvivalLeaves, median_text, model_median_text
+from bristlecone._leaves.base import Columns, SurvivalLeaves, median_text, time_text
 from bristlecone._leaves.follow_up import FollowUp
 from bristlecone._leaves.shrinkage import LeafCurves, shrunk_curves, shrunk_means
 from bristlecone._leaves.statistics import (
@@ -207,7 +207,7 @@ class StepLeaves(SurvivalLeaves):
             theta += f" (shrunk {facts['shrunk_theta']:.4g})"
         text = f"{events}, {theta}, median={median_text(facts)}"
         if self.shrunk is not None:
-            text += f", model median={model_median_text(facts)}"
+            text += f", model median={time_text(facts['model_median'])}"
         return text
 
     def heading(self, column: str, time_label: str) -> str:

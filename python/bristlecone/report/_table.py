@@ -58,19 +58,12 @@ class Table:
     note: str
 
 
-def leaf_columns(
-    tree: FittedTree, times: Sequence[float], confidence: float
-) -> dict[str, list[Any]]:
-    """The leaf table of a tree as plain values by name, for any frame library."""
-    frame = nw.from_native(tree.leaf_table(times=times, confidence=confidence), eager_only=True)
-    return {name: frame.get_column(name).to_list() for name in frame.columns}
-
-
 def leaf_table(
     tree: FittedTree, times: Sequence[float], confidence: float, time_label: str
 ) -> Table:
     """The table that the page shows: intervals next to their values, without repetitions."""
-    values = leaf_columns(tree, times, confidence)
+    frame = nw.from_native(tree.leaf_table(times=times, confidence=confidence), eager_only=True)
+    values = {name: frame.get_column(name).to_list() for name in frame.columns}
     leaves = values.pop("leaf")
     rules = tuple(map(str, values.pop("rule", [""] * len(leaves))))
     if not tree.tree_.is_weighted:
