@@ -149,7 +149,7 @@ class BaseTree(BaseEstimator):
 
     def _html(self) -> str:
         # Imported here, because Jinja2 loads slowly.
-        from bristlecone.report._notebook import notebook_html
+        from bristlecone.report._page import notebook_html
 
         if "tree_" in self.__dict__:
             with suppress(ImportError):  # without Jinja2
