@@ -13,7 +13,7 @@ from bristlecone._leaves.labels import ClassLeaves
 from bristlecone._leaves.means import MeanLeaves
 from bristlecone._leaves.policies import PolicyLeaves
 from bristlecone._leaves.smooth import SmoothLeaves
-from bristlecone._leaves.statistics import SurvivalRows, with_best_curves
+from bristlecone._leaves.statistics import SurvivalRows
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._model import document
 from bristlecone._search.certificate import Certificate, GroupValues, Teaching
@@ -83,8 +83,6 @@ def step_leaves(tree, features, data, curve, *, prior=0.0, shrinkage=0.0):
     rows = SurvivalRows(data, prior)
     leaf = tree.apply(features)
     statistics = rows.statistics(tree, leaf)
-    if curve == "brier-optimal":
-        statistics = with_best_curves(statistics, leaf, data)
     by_theta = curve == "proportional"
     return StepLeaves.grown(
         tree, leaf, rows, statistics, curve=curve, by_theta=by_theta, shrinkage=shrinkage

@@ -387,9 +387,9 @@ def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(
     ("arguments", "message"),
     [
         (("policy", "--target", "gain", "--treatment", "arm", "--capacity", "3=0.5"),
-         "--capacity: 3 does not occur in column 'arm', which contains 1, 2"),
+         "--capacity: 3 does not occur in column 'arm', which holds 1, 2"),
         (("classifier", "--target", "stage", "--class-weight", "IV=2"),
-         "--class-weight: IV does not occur in column 'stage', which contains"),
+         "--class-weight: IV does not occur in column 'stage', which holds"),
         (("policy", "--target", "gain", "--treatment", "arm", "--outcome-model", "none"),
          "reward='doubly-robust' needs predicted_outcomes, or outcome_model"),
         (("policy", "--target", "gain", "--treatment", "arm", "--horizon", 2),

@@ -78,9 +78,9 @@ def test_every_time_has_a_column_of_its_own(capsys, folder):
         "survival_1234567", "survival_1234568", "survival_0.1", "survival_1000",
     ]  # fmt: skip
     for wrong, message in (
-        (("5", "5.0"), "--times: 5 is given twice"),
-        (("-1",), "--times: -1 is not a finite time"),
-        (("inf",), "--times: inf is not a finite time"),
+        (("5", "5.0"), "times has 5 twice"),
+        (("-1",), "times must be finite and not negative; got -1"),
+        (("inf",), "times must be finite and not negative; got inf"),
     ):
         reported = refused(capsys, folder, "predict", "m.json", "none.csv", "--times", *wrong)
         assert message in reported

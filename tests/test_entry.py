@@ -198,7 +198,9 @@ def test_impossible_entries_name_field_and_row(wrong, message):
 
 def test_a_greedy_tree_refuses_entries_and_scores_with_them():
     X, y = late_sample()
-    with pytest.raises(ValueError, match=r"'entry', but GreedySurvivalTree .*OptimalSurvivalTree"):
+    with pytest.raises(
+        ValueError, match=r"delayed entry, which GreedySurvivalTree .*OptimalSurvivalTree"
+    ):
         GreedySurvivalTree().fit(X, y)
     model = GreedySurvivalTree(max_depth=2).fit(X, y[["dead", "months"]])
     assert model.score(X, y) != model.score(X, y[["dead", "months"]])

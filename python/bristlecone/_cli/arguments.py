@@ -106,10 +106,8 @@ def _refuse(arguments: argparse.Namespace, unknown: list[str]) -> None:
     if arguments.command == "fit":
         others = [name for name in KINDS if option in _fit_parser(name).options]
         if others:
-            message = (
-                f"--estimator {arguments.estimator} has no option {option}; it is an option of "
-            )
-            message += ", ".join(others)
+            message = f"--estimator {arguments.estimator} has no option {option}; it is an option "
+            message += f"of {', '.join(others)}"
     close = get_close_matches(option, parser.options, n=1, cutoff=_ALIKE)
     parser.error(message + (f"; did you mean {close[0]}?" if close else ""))
 
@@ -294,6 +292,14 @@ def _add_missing(group: Any) -> None:
     )
 
 
+def _add_times(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--times",
+        help="times at which to predict survival (default: none)",
+        **{**_LISTED, "metavar": "T", "type": float},
+    )
+
+
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Write a CSV with one line per row of DATA: the leaf and the prediction. A survival tree\n"
@@ -310,11 +316,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="file written by fit --model")
     add("data", metavar="DATA", help=f"{_DATA}; columns that the tree does not use are ignored")
-    add(
-        "--times",
-        help="times at which to predict survival (default: none)",
-        **{**_LISTED, "metavar": "T", "type": float},
-    )
+    _add_times(parser)
     add(
         "--cause",
         metavar="K",
@@ -357,11 +359,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="file written by fit --model")
     add("--to", metavar="FORM", required=True, choices=_FORMS, help=", ".join(_FORMS))
-    add(
-        "--times",
-        help="times at which to predict survival (default: none)",
-        **{**_LISTED, "metavar": "T", "type": float},
-    )
+    _add_times(parser)
     add("--table", metavar="NAME", help="table to select from (default: only the expressions)")
     add(
         "--dialect",

@@ -9,7 +9,7 @@ import bristlecone
 from bristlecone._cli.kinds import Kind, flag
 from bristlecone._cli.options import BY_NAME, MAPPING, Group
 from bristlecone._cli.roles import Columns, Rows
-from bristlecone._cli.tables import check_column, listed, spells
+from bristlecone._cli.tables import absent, check_column, spells
 from bristlecone._estimators.parameters import Parameter
 
 _NEEDS = {
@@ -25,7 +25,7 @@ def build(kind: Kind, given: Mapping[str, Any]) -> Any:
     parameters: dict[str, Any] = {}
     for group in kind.groups:
         values = {
-            option.name.removeprefix(f"{group.made}_"): _value(option, given[option.name])
+            group.argument(option): _value(option, given[option.name])
             for option in group.options
             if option.name in given
         }
@@ -51,10 +51,9 @@ def build(kind: Kind, given: Mapping[str, Any]) -> Any:
 def _by_name(group: Group, values: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Values by name and key, from those by key and name; every name needs the first key."""
     needed, *others = group.options
-    first = needed.name.removeprefix(f"{group.made}_")
-    names = list(values.get(first, {}))
+    names = list(values.get(group.argument(needed), {}))
     for option in others:
-        for name in values.get(option.name.removeprefix(f"{group.made}_"), {}):
+        for name in values.get(group.argument(option), {}):
             if name not in names:
                 raise ValueError(f"{flag(option)}: {name!r} needs {flag(needed)}, too")
     return {
@@ -71,8 +70,7 @@ def _class(group: Group, values: dict[str, Any]) -> str:
     if name not in group.cls:
         raise ValueError(f"{flag(group.made)} must be one of {', '.join(group.cls)}; got {name!r}")
     for option in group.options:
-        part = option.name.removeprefix(f"{group.made}_")
-        if option.name != group.made and part not in values:
+        if option.name != group.made and group.argument(option) not in values:
             raise ValueError(f"{flag(option)} is needed")
     return group.cls[name]
 
@@ -113,10 +111,7 @@ def name_values(kind: Kind, estimator: Any, columns: Columns, rows: Rows) -> Non
         for name, amount in names.items():
             value = next((value for value in found if spells(name, value)), None)
             if value is None:
-                raise ValueError(
-                    f"{option}: {name} does not occur in column {columns.roles[role][0]!r}, "
-                    f"which contains {listed(found)}"
-                )
+                raise absent(option, name, columns.roles[role][0], found)
             named[value] = amount
         estimator.set_params(**{parameter: named})
 

@@ -37,9 +37,9 @@ class CellError(Exception):
         self.row, self.column, self.problem = row, column, problem
 
 
-def _first_row(column: Any, value: Any) -> int:
-    """First row that holds the value."""
-    return int((column == value).to_numpy().argmax())
+def _cell_error(column: Any, value: Any, problem: str) -> CellError:
+    """The error about the first cell with this value."""
+    return CellError(int((column == value).to_numpy().argmax()), str(column.name), problem)
 
 
 def typed(column: Any, kind: str | None, mark: str) -> Any:
@@ -67,7 +67,7 @@ def typed(column: Any, kind: str | None, mark: str) -> Any:
         return moments
     if kind in (NUMBER, TIME):
         odd = next(level for level in levels if not _is_number(level, mark))
-        raise CellError(_first_row(column, odd), str(column.name), not_a_number(str(odd)))
+        raise _cell_error(column, odd, not_a_number(str(odd)))
     _refuse_nearly_numbers(column, levels, mark)
     return column
 
@@ -113,7 +113,7 @@ def dates(column: Any) -> Any:
         odd = next(level for level in levels if level not in found)
         example = next(iter(found))
         problem = f"{odd!r} is not a date, but other cells are, such as {example!r}"
-        raise CellError(_first_row(column, odd), str(column.name), problem)
+        raise _cell_error(column, odd, problem)
     return column.map(found)
 
 
@@ -175,9 +175,9 @@ def _refuse_nearly_numbers(column: Any, levels: list[Any], mark: str) -> None:
         return
     if not odd:
         raise _wrong_mark(column, levels, mark)
-    raise CellError(
-        _first_row(column, odd[0]),
-        str(column.name),
+    raise _cell_error(
+        column,
+        odd[0],
         f"{odd[0]!r} is not a number, but nearly all other cells are; correct it, read it as "
         f"missing (--na {quote(odd[0])}) or {_as_text(column)}",
     )
@@ -186,9 +186,9 @@ def _refuse_nearly_numbers(column: Any, levels: list[Any], mark: str) -> None:
 def _wrong_mark(column: Any, levels: list[Any], mark: str) -> CellError:
     """The error about a column in which some numbers have the other decimal mark."""
     wrong = next(level for level in levels if not _is_number(level, mark))
-    return CellError(
-        _first_row(column, wrong),
-        str(column.name),
+    return _cell_error(
+        column,
+        wrong,
         f"{wrong!r} has a decimal {'comma' if mark == '.' else 'point'}; the numbers of a file "
         "must have points, or commas in all columns if semicolons or tabs separate the cells. "
         f"Write them alike, or {_as_text(column)}",

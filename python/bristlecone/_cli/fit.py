@@ -42,44 +42,30 @@ def run(arguments: argparse.Namespace) -> int:
     if isinstance(table, PartFiles):
         with progress_line(arguments.progress) as callback:
             table.fit(kind, estimator, columns, arguments, callback)
-        return _finish(kind, estimator, estimator, arguments, table.name, columns)
-    rows = read_rows(kind, arguments, table, columns)
-    name_values(kind, estimator, columns, rows)
-    _warn_of_columns(arguments, table, rows)
-    if arguments.estimate:
-        if arguments.tune:
-            raise ValueError("--estimate cannot be used with --tune: it forecasts a single search")
-        print(_forecast(estimator.estimate_cost(rows.X, rows.y, **rows.more)), end="")
-        return 0
-    if arguments.tune:
-        described = search = _tuned(estimator, rows, arguments)
-        estimator = search.best_estimator_
-        print(size_text(search.cv_results_, search.best_index_, arguments.scoring or "score"))
     else:
-        _fit(kind, estimator, rows, progress=arguments.progress)
-        described = estimator
-    return _finish(kind, estimator, described, arguments, table.name, columns)
-
-
-def _finish(
-    kind: Kind,
-    estimator: Any,
-    described: Any,
-    arguments: argparse.Namespace,
-    source: str,
-    columns: Columns,
-) -> int:
-    """Print the tree and write the requested files."""
-    targets = _targets(arguments)
-    _warn_of_constants(estimator)
-    print(tree_text(estimator, source), end="")
+        rows = read_rows(kind, arguments, table, columns)
+        name_values(kind, estimator, columns, rows)
+        _warn_of_columns(arguments, table, rows)
+        if arguments.estimate:
+            if arguments.tune:
+                message = "--estimate cannot be used with --tune: it forecasts a single search"
+                raise ValueError(message)
+            print(_forecast(estimator.estimate_cost(rows.X, rows.y, **rows.more)), end="")
+            return 0
+        if arguments.tune:
+            estimator = _tuned(estimator, rows, arguments)
+        else:
+            _fit(kind, estimator, rows, progress=arguments.progress)
+    tree = estimator.best_estimator_ if arguments.tune else estimator
+    _warn_of_constants(tree)
+    print(tree_text(tree, table.name), end="")
     documents: dict[str | os.PathLike[str], str] = {}
     if "--model" in targets:
-        documents[targets["--model"]] = estimator.to_json()
+        documents[targets["--model"]] = tree.to_json()
     if "--report" in targets:
-        documents[targets["--report"]] = _report(kind, described, arguments, source, columns)
+        documents[targets["--report"]] = _report(kind, estimator, arguments, table.name, columns)
     write_files(documents)
-    return _INTERRUPTED if estimator.certificate_.status == "interrupted" else 0
+    return _INTERRUPTED if tree.certificate_.status == "interrupted" else 0
 
 
 def _fit(kind: Kind, estimator: Any, rows: Rows, *, progress: bool) -> None:
@@ -89,6 +75,7 @@ def _fit(kind: Kind, estimator: Any, rows: Rows, *, progress: bool) -> None:
 
 
 def _tuned(estimator: Any, rows: Rows, arguments: argparse.Namespace) -> Any:
+    """Search for the best size, after which its scores are printed."""
     # Imports much of scikit-learn, which other fits do not need.
     from bristlecone.tune import TreeSizeCV
 
@@ -98,7 +85,9 @@ def _tuned(estimator: Any, rows: Rows, arguments: argparse.Namespace) -> Any:
         estimator, **{name: value for name, value in options.items() if value is not None}
     )
     with searches_line(arguments.progress) as callback:
-        return search.fit(rows.X, rows.y, **rows.more, callback=callback)
+        search.fit(rows.X, rows.y, **rows.more, callback=callback)
+    print(size_text(search.cv_results_, search.best_index_, arguments.scoring or "score"))
+    return search
 
 
 def _warn_of_constants(estimator: Any) -> None:
@@ -128,9 +117,9 @@ def _report(
 def _targets(arguments: argparse.Namespace) -> dict[str, Path]:
     """Files to write by their options."""
     targets = {
-        option: output(option, path, arguments.data)
+        option: target
         for option, path in (("--model", arguments.model), ("--report", arguments.report))
-        if path is not None
+        if (target := output(option, path, arguments.data)) is not None
     }
     if len(set(targets.values())) < len(targets):
         raise ValueError("--model and --report are the same file")
@@ -143,8 +132,9 @@ def _warn_of_columns(arguments: argparse.Namespace, table: DataFile, rows: Rows)
             f"{table.name}: column 1 has no name; it is treated as row names and left out",
             BristleconeWarning,
         )
-    bundled = is_bundled(arguments.data)
-    moments = [] if bundled else [name for name in rows.X.columns if are_dates(rows.X[name])]
+    if is_bundled(arguments.data):
+        return
+    moments = [name for name in rows.X.columns if are_dates(rows.X[name])]
     for name in moments:
         warn(
             f"{table.name}: column {name!r} contains dates, which are treated as categories; "
@@ -152,14 +142,13 @@ def _warn_of_columns(arguments: argparse.Namespace, table: DataFile, rows: Rows)
             f"--drop {quote(name)}",
             BristleconeWarning,
         )
-    for name in [] if bundled else identifiers(rows.X):
-        if name in moments:
-            continue
-        warn(
-            f"{table.name}: column {name!r} has a different value in every row; if it identifies "
-            f"the rows, leave it out with --drop {quote(name)}",
-            BristleconeWarning,
-        )
+    for name in identifiers(rows.X):
+        if name not in moments:
+            warn(
+                f"{table.name}: column {name!r} has a different value in every row; if it "
+                f"identifies the rows, leave it out with --drop {quote(name)}",
+                BristleconeWarning,
+            )
 
 
 def _forecast(cost: SearchCost) -> str:

@@ -9,29 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from bristlecone._cli.options import (
-    BINARY,
-    CAUSES,
-    CLASSIFIER,
-    COSTS,
-    FAIR,
-    FAIR_SOFT,
-    FAIR_SURVIVAL,
-    FAIR_TREE,
-    FEATURE_COSTS,
-    GREEDY,
-    POLICY,
-    REGRESSION,
-    REWARDS,
-    SEARCH,
-    SOFT,
-    SOLVER,
-    SURVIVAL,
-    TEACHER,
-    TRAINING,
-    TREE,
-    Group,
-)
+from bristlecone._cli import options
 from bristlecone._estimators.parameters import Parameter
 
 
@@ -76,7 +54,7 @@ class Kind(NamedTuple):
     example : str
         Arguments of an example.
     roles : tuple of Role
-    groups : tuple of Group
+    groups : tuple of options.Group
     needs : mapping
         Options and the ones that they need.
     keyed : mapping
@@ -89,19 +67,19 @@ class Kind(NamedTuple):
     headline: str
     example: str
     roles: tuple[Role, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[options.Group, ...]
     needs: Mapping[str, str] = MappingProxyType({})
     keyed: Mapping[str, str] = MappingProxyType({})
 
     @property
     def is_searched(self) -> bool:
         """Whether the tree is found by search: with limits, progress and possibly a forecast."""
-        return SEARCH in self.groups
+        return options.SEARCH in self.groups
 
     @property
     def has_sizes(self) -> bool:
         """Whether there is a best tree of every number of leaves."""
-        return SOFT not in self.groups
+        return options.SOFT not in self.groups
 
     @property
     def predicts_survival(self) -> bool:
@@ -173,7 +151,7 @@ KINDS = {
         "Survival tree",
         f"{_STUDY} --event-value dead --drop id",
         (*_TIMES, SENSITIVE, WEIGHT),
-        (SURVIVAL, FAIR_SURVIVAL, TEACHER, SEARCH, BINARY),
+        (options.SURVIVAL, options.FAIR_SURVIVAL, options.TEACHER, options.SEARCH, options.BINARY),
         needs={"sensitive": "fairness_limit", "fairness_limit": "sensitive", **_FAIR_TAU},
     ),
     "greedy": Kind(
@@ -183,7 +161,7 @@ KINDS = {
         "Greedy survival tree",
         f"{_STUDY} --criterion logrank",
         (*_TIMES, WEIGHT),
-        (GREEDY, TEACHER, BINARY),
+        (options.GREEDY, options.TEACHER, options.BINARY),
     ),
     "competing-risks": Kind(
         "CompetingRisksTree",
@@ -193,7 +171,7 @@ KINDS = {
         "Competing risks tree",
         "study.csv --time days --event cause --drop id",
         (TIME, CAUSE, ENTRY, WEIGHT),
-        (CAUSES, SEARCH, BINARY),
+        (options.CAUSES, options.SEARCH, options.BINARY),
     ),
     "soft": Kind(
         "SoftSurvivalTree",
@@ -203,7 +181,7 @@ KINDS = {
         "Soft survival tree",
         f"{_STUDY} --depth 1 --random-state 0",
         (*_TIMES, SENSITIVE, WEIGHT),
-        (SOFT, FAIR_SOFT, TRAINING, SOLVER),
+        (options.SOFT, options.FAIR_SOFT, options.TRAINING, options.SOLVER),
         needs={"sensitive": "fairness_penalty", "fairness_penalty": "sensitive"},
     ),
     "classifier": Kind(
@@ -213,7 +191,7 @@ KINDS = {
         "Classification tree",
         "study.csv --target stage --objective balanced-accuracy",
         (LABEL, WEIGHT),
-        (CLASSIFIER, TEACHER, SEARCH, BINARY),
+        (options.CLASSIFIER, options.TEACHER, options.SEARCH, options.BINARY),
         keyed={"class_weight": "target"},
     ),
     "cost-sensitive": Kind(
@@ -224,7 +202,14 @@ KINDS = {
         "Cost-sensitive tree",
         "study.csv --target ill --cost-matrix 0,1 10,0 --feature-costs scan=3",
         (LABEL, WEIGHT),
-        (COSTS, FEATURE_COSTS, TREE, TEACHER, SEARCH, BINARY),
+        (
+            options.COSTS,
+            options.FEATURE_COSTS,
+            options.TREE,
+            options.TEACHER,
+            options.SEARCH,
+            options.BINARY,
+        ),
         keyed={"feature_costs": ""},
     ),
     "fair": Kind(
@@ -235,7 +220,7 @@ KINDS = {
         "Fair tree",
         "study.csv --target hired --sensitive sex --drop id --fairness-limit 0.02",
         (LABEL, SENSITIVE._replace(is_needed=True), WEIGHT),
-        (FAIR, FAIR_TREE, SEARCH, BINARY),
+        (options.FAIR, options.FAIR_TREE, options.SEARCH, options.BINARY),
         keyed={"class_weight": "target"},
     ),
     "regressor": Kind(
@@ -246,7 +231,7 @@ KINDS = {
         "Regression tree",
         "study.csv --target price --max-depth 2",
         (NUMBER, EXPOSURE, WEIGHT),
-        (REGRESSION, TEACHER, SEARCH, BINARY),
+        (options.REGRESSION, options.TEACHER, options.SEARCH, options.BINARY),
     ),
     "policy": Kind(
         "PolicyTree",
@@ -256,7 +241,7 @@ KINDS = {
         "Policy",
         "study.csv --target gain --treatment arm --drop id",
         (OUTCOME, TIME, EVENT, TREATMENT, PROPENSITY, PREDICTED, WEIGHT),
-        (POLICY, REWARDS, SEARCH, BINARY),
+        (options.POLICY, options.REWARDS, options.SEARCH, options.BINARY),
         needs={"time": "horizon", "event": "horizon", "estimand": "horizon"},
         keyed={"capacities": "treatment"},
     ),

@@ -45,6 +45,10 @@ class Group(NamedTuple):
     made: str = ""
     cls: str | Mapping[str, str] = ""
 
+    def argument(self, option: Parameter) -> str:
+        """Name of one of the options in the parameter that they describe together."""
+        return option.name.removeprefix(f"{self.made}_")
+
 
 def _option(
     name: str, default: Any, read: Any, metavar: str | None, help: str, **more: Any

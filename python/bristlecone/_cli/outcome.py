@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._cli.tables import listed, spells
+from bristlecone._cli.tables import absent, listed, spells
 from bristlecone._data.outcome_names import INTERVALS
 from bristlecone._data.outcomes import as_cause, as_structured, as_survival
 
@@ -59,10 +59,7 @@ def _event(values: Any, name: str, wanted: str | None) -> NDArray[np.bool_]:
         return np.asarray(values, dtype=bool)
     meant = [value for value in found if spells(wanted, value)]
     if not meant:
-        raise ValueError(
-            f"--event-value: {wanted} does not occur in column {name!r}, which holds "
-            f"{listed(found)}"
-        )
+        raise absent("--event-value", wanted, name, found)
     return np.asarray(values.isin(meant))
 
 

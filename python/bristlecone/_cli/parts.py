@@ -11,7 +11,7 @@ from typing import Any
 from bristlecone._cli.csv_file import check_header
 from bristlecone._cli.kinds import Kind
 from bristlecone._cli.roles import Columns
-from bristlecone._cli.tables import listed, spells
+from bristlecone._cli.tables import absent, spells
 from bristlecone.scale import fit_partitions
 from bristlecone.scale._sources import Source, open_source
 
@@ -63,24 +63,20 @@ class PartFiles:
         callback: Callable[[Any], None] | None,
     ) -> None:
         """Fit an estimator; options that need all rows at once are rejected."""
-        for option, given in (
-            ("--tune", arguments.tune),
-            ("--estimate", arguments.estimate),
-            ("--na", arguments.na),
-        ):
+        of_single_files = {
+            "--tune": arguments.tune,
+            "--estimate": arguments.estimate,
+            "--na": arguments.na,
+            "--sensitive": columns.roles.get("sensitive"),
+            "--predicted-outcomes": columns.roles.get("predicted_outcomes"),
+        }
+        for option, given in of_single_files.items():
             if given:
                 raise ValueError(f"{option} needs a single file; {self.name} is read in parts")
         roles: dict[str, Any] = {
             name: found if name == "propensity" and found[1:] else found[0]
             for name, found in columns.roles.items()
         }
-        unknown = [name for name in ("sensitive", "predicted_outcomes") if name in roles]
-        if unknown:
-            raise ValueError(
-                f"--{unknown[0].replace('_', '-')} needs a single file; {self.name} is read in "
-                "parts"
-            )
-        used = {*columns.features, *(name for names in columns.roles.values() for name in names)}
         event_value = getattr(arguments, "event_value", None)
         partitions: Any = self.name
         if event_value is not None or arguments.categorical:
@@ -89,7 +85,7 @@ class PartFiles:
             estimator,
             partitions,
             **{"time": None, "event": None, **roles},
-            drop=[name for name in self.columns if name not in used],
+            drop=[name for name in self.columns if name not in columns.names],
             n_jobs=estimator.n_jobs,
             callback=callback,
         )
@@ -100,34 +96,27 @@ class PartFiles:
         """Frames in which the event is true or false, and categories are text."""
         import pyarrow
 
-        def text(values: Any) -> Any:
-            return values.cast(pyarrow.string())
+        def changed(table: Any, name: str, values: Any) -> Any:
+            return table.set_column(table.column_names.index(name), name, values)
 
         def frames() -> Iterator[Any]:
-            seen: dict[Any, None] = {}
+            seen: dict[Any, bool | None] = {}
             for part in self._source.parts(self.columns):
                 assert part.load is not None
                 table = part.load()
                 for name in categorical:
-                    place = table.column_names.index(name)
-                    table = table.set_column(place, name, text(table.column(name)))
+                    table = changed(table, name, table.column(name).cast(pyarrow.string()))
                 if event is not None and event_value is not None:
                     values = table.column(event).to_pylist()
-                    seen.update(dict.fromkeys(values))
                     meant = {
-                        value: value is not None and spells(event_value, value)
+                        value: None if value is None else spells(event_value, value)
                         for value in dict.fromkeys(values)
                     }
-                    place = table.column_names.index(event)
-                    own = [None if value is None else meant[value] for value in values]
-                    table = table.set_column(place, event, pyarrow.array(own, pyarrow.bool_()))
+                    seen |= meant
+                    own = pyarrow.array([meant[value] for value in values], pyarrow.bool_())
+                    table = changed(table, event, own)
                 yield table
-            if event_value is not None and not any(
-                value is not None and spells(event_value, value) for value in seen
-            ):
-                raise ValueError(
-                    f"--event-value: {event_value} does not occur in column {event!r}, which "
-                    f"holds {listed(seen)}"
-                )
+            if event_value is not None and not any(seen.values()):
+                raise absent("--event-value", event_value, event, seen)
 
         return frames

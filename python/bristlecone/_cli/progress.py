@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bristlecone._search.progress import SearchProgress, readable_seconds
@@ -36,8 +35,8 @@ class _Line:
         self._next = seconds + 0.1
         self.write(_text(progress) if isinstance(progress, SearchProgress) else _of_pass(progress))
 
-    def count(self, begun: float, done: int, total: int) -> None:
-        seconds = time.perf_counter() - begun
+    def count(self, done: int, total: int) -> None:
+        seconds = time.perf_counter() - self._begun
         if seconds < self._next:
             return
         text = f"{seconds:.1f} s: {done} of {total} searches"
@@ -115,6 +114,5 @@ def progress_line(forced: bool) -> Iterator[Callable[[Any], None] | None]:
 @contextmanager
 def searches_line(forced: bool) -> Iterator[Callable[[int, int], None] | None]:
     """The same for several searches: called with the number of finished and of all searches."""
-    begun = time.perf_counter()
     with _line(forced) as line:
-        yield partial(line.count, begun) if forced or sys.stderr.isatty() else None
+        yield line.count if forced or sys.stderr.isatty() else None

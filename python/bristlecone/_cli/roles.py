@@ -20,6 +20,11 @@ class Columns(NamedTuple):
     roles: dict[str, list[str]]
     features: list[str]
 
+    @property
+    def names(self) -> list[str]:
+        """Names of all of them."""
+        return [*self.features, *(name for names in self.roles.values() for name in names)]
+
 
 class Rows(NamedTuple):
     """Arguments of ``fit``: X (a pandas DataFrame), y and the rest by keyword."""
@@ -84,8 +89,7 @@ def read_rows(
     roles = [role for role in kind.roles if role.name in columns.roles]
     kinds = {name: role.reads for role in roles for name in columns.roles[role.name] if role.reads}
     kinds |= dict.fromkeys(arguments.categorical, TEXT)
-    wanted = [*columns.features, *(name for names in columns.roles.values() for name in names)]
-    frame = table.read(wanted, kinds=kinds, missing=arguments.na)
+    frame = table.read(columns.names, kinds=kinds, missing=arguments.na)
 
     if kind.predicts_survival:
         names = {role: name for role, (name, *_) in columns.roles.items()}

@@ -17,9 +17,8 @@ from bristlecone.report._rendering import check_engine
 def run(arguments: argparse.Namespace) -> int:
     """Print a saved tree, and write the requested report."""
     check_needs(vars(arguments))
-    target = None
-    if arguments.report is not None:
-        target = output("--report", arguments.report, arguments.model)
+    target = output("--report", arguments.report, arguments.model)
+    if target is not None:
         check_engine()
     tree = load_model(arguments.model)
     print(tree_text(tree, arguments.model), end="")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
@@ -15,7 +16,7 @@ from bristlecone import datasets
 from bristlecone._cli.csv_file import CsvFile
 from bristlecone._cli.parquet_file import ParquetFile
 from bristlecone._data.numbers import parse_number
-from bristlecone._model.files import check_target
+from bristlecone._model.files import check_target, write_files
 
 DataFile: TypeAlias = CsvFile | ParquetFile
 
@@ -65,8 +66,10 @@ def _from_bytes(name: str, content: bytes) -> DataFile:
     return kind(name, lambda: io.BytesIO(content))
 
 
-def output(option: str, path: str, *inputs: str) -> Path:
-    """Path of a file to write, checked before the work begins."""
+def output(option: str, path: str | None, *inputs: str) -> Path | None:
+    """Path of a file to write, checked before the work begins; None for the standard output."""
+    if path is None:
+        return None
     try:
         target = check_target(path)
     except ValueError as error:
@@ -74,6 +77,27 @@ def output(option: str, path: str, *inputs: str) -> Path:
     if target in [Path(name).resolve() for name in inputs]:
         raise ValueError(f"{option}: {path} is the file that is read")
     return target
+
+
+def write_output(content: str | bytes, target: Path | None) -> None:
+    """Write to a file, or print a text."""
+    if target is None:
+        print(content, end="")
+    else:
+        write_files({target: content})
+
+
+def csv_text(columns: Mapping[str, Any]) -> str:
+    """A table as a CSV file; true and false keep the spelling that they have in files."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*map(_cells, columns.values()), strict=True))
+    return text.getvalue()
+
+
+def _cells(column: Any) -> list[Any]:
+    return [shown(value) if isinstance(value, bool) else value for value in column.tolist()]
 
 
 def check_column(name: str, columns: list[str], asker: str) -> None:
@@ -119,6 +143,13 @@ def spells(text: str, value: Any) -> bool:
     if isinstance(value, str):
         return text == value
     return bool(parse_number(text) == value)
+
+
+def absent(option: str, text: str, name: str | None, values: Iterable[Any]) -> ValueError:
+    """The error about an option whose text stands for none of the values of a column."""
+    return ValueError(
+        f"{option}: {text} does not occur in column {name!r}, which holds {listed(values)}"
+    )
 
 
 def listed(values: Iterable[Any], most: int = 12) -> str:

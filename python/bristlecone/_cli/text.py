@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from bristlecone._cli.tables import shown
 from bristlecone._search.certificate import Certificate
-from bristlecone.export import export_dict, export_text
+from bristlecone.export import export_text
 
 
 def tree_text(estimator: Any, source: str) -> str:
     """Text with the source and size of a tree, the tree, and its proof."""
+    tree = export_text(estimator)  # raises if there is none
     proof = "".join(f"{name:16}{value}\n" for name, value in _proof(estimator.certificate_))
-    return f"{source}: {size(estimator)}\n\n{export_text(estimator)}\n{proof}"
+    return f"{source}: {size(estimator)}\n\n{tree}\n{proof}"
 
 
 def size_text(results: Mapping[str, Any], chosen: int, metric: str) -> str:
     """Scores of trees by their number of leaves, as a table."""
-    names = ("leaves", metric, "standard error")
     columns = (results[name] for name in ("n_leaves", "mean_test_score", "se_test_score"))
-    lines = ["  ".join((f"{names[0]:>6}", f"{names[1]:>11}", f"{names[2]:>14}"))]
+    lines = [f"leaves  {metric:>11}  standard error"]
     for place, (leaves, mean, error) in enumerate(zip(*columns, strict=True)):
         mark = "  chosen" if place == chosen else ""
         lines.append(f"{leaves:>6}  {mean:>{max(11, len(metric))}.4f}  {error:>14.4f}{mark}")
@@ -29,21 +29,12 @@ def size_text(results: Mapping[str, Any], chosen: int, metric: str) -> str:
 
 def size(estimator: Any) -> str:
     """Number of rows, events and columns the tree was fitted with."""
-    root = export_dict(estimator)
-    counts = {"row": root["n_samples"]}
-    events = [leaf["n_events"] for leaf in _leaves(root) if "n_events" in leaf]
+    counts = {"row": int(estimator.tree_.n_node_samples[0])}
+    events = [fact["n_events"] for fact in estimator.leaves_.facts() if "n_events" in fact]
     if events:
         counts["event"] = sum(events)
     counts["column"] = estimator.n_features_in_
     return ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for what, n in counts.items())
-
-
-def _leaves(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if "split" not in node:
-        yield node
-        return
-    yield from _leaves(node["yes"])
-    yield from _leaves(node["no"])
 
 
 def _proof(found: Certificate) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy, deepcopy
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from bristlecone._encoder.rules import leaf_rules, rule_text, split_questions
 from bristlecone._encoder.use import columns_asked, missing_by_feature, missing_in, rows_for
 from bristlecone._estimators.describe import describe
 from bristlecone._estimators.parameters import check_parameters
-from bristlecone._leaves.base import Leaves, view
+from bristlecone._leaves.base import Columns, Leaves, view
 from bristlecone._model import registry
 from bristlecone._search.certificate import Certificate
 from bristlecone._teacher.lesson import teach_again
@@ -47,6 +47,8 @@ class BaseTree(BaseEstimator):
     verbose: int
     objective_value_ = view("certificate_", "objective_value", "Value of the objective.")
     fit_time_ = view("certificate_", "seconds", "Seconds that ``fit`` took.")
+    n_features_in_ = view("encoder_", "n_features_in_", "Number of columns of ``X``.")
+    feature_names_in_ = view("encoder_", "feature_names_in_", "Their names, if they had some.")
 
     def set_params(self, **params: Any) -> BaseTree:
         """Set parameters by name; those of the encoder as ``encoder__name``.
@@ -147,26 +149,12 @@ class BaseTree(BaseEstimator):
 
     def _html(self) -> str:
         # Imported here, because Jinja2 loads slowly.
-        from bristlecone.report._notebook import notebook_html
+        from bristlecone.report._page import notebook_html
 
         if "tree_" in self.__dict__:
             with suppress(ImportError):  # without Jinja2
                 return notebook_html(self)
         return str(estimator_html_repr(self))
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns of ``X``."""
-        if not hasattr(self, "encoder_"):
-            check_is_fitted(self)
-        return int(self.encoder_.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the columns of ``X``, if they had names."""
-        if not hasattr(self, "encoder_"):
-            check_is_fitted(self)
-        return self.encoder_.feature_names_in_
 
     @property
     def n_leaves_(self) -> int:
@@ -348,21 +336,18 @@ class BaseTree(BaseEstimator):
         check_confidence(confidence)
         at = check_times([] if times is None else times)
         tree = self.tree_
-        rules: list[tuple[str, NDArray[Any]]] = []
-        missing: list[tuple[str, NDArray[Any]]] = []
-        if isinstance(tree, Tree):
+        has_rules = isinstance(tree, Tree)
+        columns: Columns = [("leaf", tree.leaves)]
+        if has_rules:
             texts = [rule_text(conditions) for conditions in leaf_rules(self)]
-            rules.append(("rule", np.array(texts, dtype=object)))
-            if tree.n_missing.any():
-                missing.append(("n_missing", tree.n_missing[tree.leaves]))
-        columns = [
-            ("leaf", tree.leaves),
-            *rules,
+            columns.append(("rule", np.array(texts, dtype=object)))
+        columns += [
             ("n_samples", tree.n_node_samples[tree.leaves]),
             ("weight", tree.weighted_n_node_samples[tree.leaves]),
-            *missing,
-            *self.leaves_.table(np.unique(at).tolist(), confidence),
         ]
+        if has_rules and tree.n_missing.any():
+            columns.append(("n_missing", tree.n_missing[tree.leaves]))
+        columns += self.leaves_.table(np.unique(at).tolist(), confidence)
         return native_frame(columns, self._frame_kind)
 
     def describe(self) -> str:
@@ -399,16 +384,22 @@ class BaseTree(BaseEstimator):
         return registry.loads(text, cls)
 
 
-class Taught:
-    """A tree that a teacher may help to choose its splits."""
+def refuse_entry(tree: BaseTree, data: Any) -> None:
+    """Raise ValueError if rows of survival data entered late."""
+    if data.entry is not None:
+        raise ValueError(
+            f"y has delayed entry, which {type(tree).__name__} does not support; use "
+            "OptimalSurvivalTree"
+        )
 
-    tree_: Tree
-    certificate_: Certificate
+
+class Taught(BaseTree):
+    """A tree that a teacher may help to choose its splits."""
 
     @property
     def training_loss_(self) -> float:
         """Loss on the real outcomes, without ``leaf_penalty``; see ``teacher``."""
-        cast(BaseTree, self)._check_fitted()
+        self._check_fitted()
         found = self.certificate_
         if found.teacher is not None and found.is_taught:
             return found.teacher.training_loss

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import as_array
-from bristlecone._data.checks import check_integer, check_times
+from bristlecone._data.checks import check_times
 from bristlecone._data.outcomes import read_causes
 from bristlecone._data.rows import check_row_labels
 from bristlecone._data.survival import TrainingData, check_cause_data
-from bristlecone._estimators.parameters import check_parameters, check_shrinkage, choice
+from bristlecone._estimators.parameters import check_parameters, check_shrinkage, choice, integer
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
@@ -274,7 +274,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             If there is no such cause.
         """
         leaves, rows = self._located(X)
-        return leaves.theta[self._place(cause)][rows]
+        leaves.check_cause(cause)
+        return leaves.theta[cause - 1][rows]
 
     def predict_cumulative_incidence(
         self, X: Any, cause: int = 1, times: ArrayLike | None = None
@@ -303,7 +304,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         """
         leaves, rows = self._located(X)
         at = leaves.unique_times if times is None else check_times(times)
-        return leaves.incidence_at(self._place(cause) + 1, at)[rows]
+        leaves.check_cause(cause)
+        return leaves.incidence_at(cause, at)[rows]
 
     def predict_survival_function(
         self, X: Any, return_array: bool = False, times: ArrayLike | None = None
@@ -373,7 +375,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             raise ValueError(f"X has {len(rows)} rows but y has {len(codes)}")
         counted = range(1, leaves.n_causes + 1)
         if cause is not None:
-            counted = range(cause, self._place(cause) + 2)
+            leaves.check_cause(cause)
+            counted = range(cause, cause + 1)
         elif codes.max() > leaves.n_causes:
             row = int(np.argmax(codes > leaves.n_causes))
             raise ValueError(
@@ -423,11 +426,6 @@ class CompetingRisksTree(Reestimation, SearchedTree):
                 "with each"
             )
 
-    def _place(self, cause: int) -> int:
-        """Position of a cause among those of the fit."""
-        self.leaves_.check_cause(cause)
-        return cause - 1
-
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         data = check_cause_data(X, y, sample_weight, self.n_causes)
         weights, n_causes = self._cause_weights(), data.n_causes
@@ -471,8 +469,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             self,
             shrinkage=check_shrinkage,
             leaf_curve=choice("aalen-johansen", "proportional"),
-            cause_weights=lambda name, value: None,
-            n_causes=_check_number,
+            n_causes=integer(1, MOST_CAUSES, optional=True),
         )
         if self.leaf_curve == "aalen-johansen" and self.shrinkage not in (0, "auto"):
             raise InvalidParameterError(
@@ -480,9 +477,3 @@ class CompetingRisksTree(Reestimation, SearchedTree):
                 f"estimate from the rows of the leaf; got {self.shrinkage!r}"
             )
         self._cause_weights()
-
-
-def _check_number(name: str, value: Any) -> None:
-    check_integer(name, value, 1, optional=True)
-    if value is not None and value > MOST_CAUSES:
-        raise InvalidParameterError(f"{name} must be at most {MOST_CAUSES}; got {value}")

@@ -82,12 +82,7 @@ def _describe_search(estimator: Any) -> str:
     return document(
         [
             searched,
-            *_teacher(found),
-            _data(estimator),
-            f"Result of the search: {found.sentence}; {numbers}.{remarks}",
-            _tree(estimator),
-            *estimator.leaves_.sentences(estimator.tree_, own_rows=True),
-            *_groups(found),
+            *_fit(estimator, f"Result of the search: {found.sentence}; {numbers}.{remarks}"),
             encoding,
             f"The {count} binary features:" if count else "No column gave a binary feature.",
         ],
@@ -108,9 +103,7 @@ def _describe_grown(estimator: Any) -> str:
         f"bristlecone {found.version} ({type(estimator).__name__}) grew a tree {_size(found)} "
         f"from the root, taking the best split of each node by {found.aim}. Nothing is proven "
         f"about the tree. Its mean likelihood loss{with_prior} is {found.objective_value:.10g}.",
-        *_teacher(found),
-        _data(estimator),
-        _tree(estimator),
+        *_fit(estimator),
     ]
     if estimator.tree_.numeric:
         names = ", ".join(found.binary_features)
@@ -141,14 +134,10 @@ def _describe_reestimated(estimator: Any) -> str:
         "which had no part in the choice of the splits (honest estimation). The objective on these "
         f"rows is {found.objective_value:.10g}; another tree may be better on them."
     )
-    encoding = "" if estimator.tree_.numeric else _encoding(estimator.encoder_, estimator.tree_)
-    parts = [searched, leaves, *_teacher(found), _data(estimator), _tree(estimator)]
-    parts += [
-        *estimator.leaves_.sentences(estimator.tree_, own_rows=False),
-        *_groups(found),
-        encoding,
-    ]
-    return document([part for part in parts if part])
+    paragraphs = [searched, leaves, *_fit(estimator)]
+    if not estimator.tree_.numeric:
+        paragraphs.append(_encoding(estimator.encoder_, estimator.tree_))
+    return document(paragraphs)
 
 
 def _describe_soft(estimator: Any) -> str:
@@ -169,9 +158,17 @@ def _describe_soft(estimator: Any) -> str:
     )
 
 
-def _teacher(found: Certificate) -> list[str]:
-    """Sentences about the teacher, if there was one."""
-    return [] if found.teacher is None else [found.teacher.sentences]
+def _fit(estimator: Any, *result: str) -> list[str]:
+    """The teacher, the data, the result of the search, and the tree with its leaves and groups."""
+    found, tree = estimator.certificate_, estimator.tree_
+    return [
+        *([] if found.teacher is None else [found.teacher.sentences]),
+        _data(estimator),
+        *result,
+        _tree(estimator),
+        *estimator.leaves_.sentences(tree, own_rows=found.status != "reestimated"),
+        *_groups(found),
+    ]
 
 
 def _groups(found: Certificate) -> list[str]:
@@ -197,10 +194,10 @@ def _data(estimator: Any) -> str:
     if tree.is_weighted:
         rows += f" of total weight {tree.weighted_n_node_samples[0]:.6g}"
     facts = estimator.leaves_.facts()
-    if facts and "n_events" in facts[0]:
+    if "n_events" in facts[0]:
         rows += f", {sum(fact['n_events'] for fact in facts)} events"
     columns = estimator.n_features_in_
-    return f"Training data: {rows}, {columns} {'column' if columns == 1 else 'columns'}."
+    return f"Training data: {rows}, {columns} {_plural(columns, 'column')}."
 
 
 def _tree(estimator: Any) -> str:
@@ -263,7 +260,7 @@ def _plural(number: int, noun: str) -> str:
     return noun if number == 1 else f"{noun}s"
 
 
-def _encoding(encoder: Any, tree: Any = None, with_cuts: bool = False) -> str:
+def _encoding(encoder: Any, tree: Tree, with_cuts: bool = False) -> str:
     """How columns became binary features, and the treatment of missing values."""
     if not isinstance(encoder, BinaryEncoder):
         return f"{type(encoder).__name__} computed the binary features."
@@ -281,5 +278,5 @@ def _encoding(encoder: Any, tree: Any = None, with_cuts: bool = False) -> str:
     if not missing:
         return f"{cuts}. No value was missing."
     text = f"{cuts}. Values were missing in {', '.join(missing)}: {_MISSING[encoder.missing]}."
-    by_leaf = missing_by_leaf(tree) if isinstance(tree, Tree) else ""
+    by_leaf = missing_by_leaf(tree)
     return f"{text} A split tested a missing value of {by_leaf}." if by_leaf else text

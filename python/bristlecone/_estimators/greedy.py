@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from bristlecone import _core
-from bristlecone._core import BinaryMatrix
 from bristlecone._data.survival import TrainingData, check_training_data
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.rules import question_names
@@ -23,7 +22,7 @@ from bristlecone._encoder.use import (
     split_columns,
     warn_of_constants,
 )
-from bristlecone._estimators.base import Taught
+from bristlecone._estimators.base import Taught, refuse_entry
 from bristlecone._estimators.parameters import (
     check_encoder,
     check_parameters,
@@ -286,7 +285,18 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             smoothed=data.smoothed,
             **least,
         )
-        tree = _tree(grown, encoder, rows, data, numeric)
+        feature = grown["feature"]
+        column, threshold = split_columns(encoder, feature)
+        tree = Tree.grown(
+            grown["children_left"],
+            grown["children_right"],
+            feature,
+            rows,
+            data.weight,
+            threshold=grown["threshold"] if numeric else threshold,
+            column=column,
+            numeric=numeric,
+        )
         problem = Problem(data, encoder, rows, least, 0.0, {}, teaching=teaching)
         leaves: Any
         tree, leaves = with_leaves(objective, tree, problem, None)
@@ -321,11 +331,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         data = check_training_data(X, y, sample_weight)
-        if data.entry is not None:
-            raise ValueError(
-                "y has an 'entry', but GreedySurvivalTree does not support delayed entry; use "
-                "OptimalSurvivalTree"
-            )
+        refuse_entry(self, data)
         return data
 
     def _objective(self) -> Likelihood:
@@ -376,23 +382,6 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             leaf_curve=choice("auto", *Likelihood.curves),
             encoder=_check_encoder,
         )
-
-
-def _tree(
-    grown: dict[str, Any],
-    encoder: Any,
-    rows: NDArray[np.float64] | BinaryMatrix,
-    data: TrainingData,
-    numeric: bool,
-) -> Tree:
-    """Tree that the engine has grown."""
-    feature = grown["feature"]
-    column, threshold = split_columns(encoder, feature)
-    if numeric:
-        threshold = grown["threshold"]
-    children = grown["children_left"], grown["children_right"]
-    more: dict[str, Any] = {"threshold": threshold, "column": column, "numeric": numeric}
-    return Tree.grown(*children, feature, rows, data.weight, **more)
 
 
 def _check_encoder(name: str, value: Any) -> None:

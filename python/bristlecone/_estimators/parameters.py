@@ -104,11 +104,7 @@ def choice(*choices: str) -> Check:
 
 def check_encoder(name: str, value: Any) -> None:
     """Check of "auto" or a transformer that names its features."""
-    methods = ("fit", "transform", "get_feature_names_out")
-    automatic = isinstance(value, str) and value == "auto"
-    if not automatic and (
-        isinstance(value, type) or not all(hasattr(value, method) for method in methods)
-    ):
+    if not (is_auto(value) or has_methods(value, "fit", "transform", "get_feature_names_out")):
         raise _invalid(
             f"{name} must be 'auto' or a transformer such as BinaryEncoder(); got {value!r}"
         )
@@ -120,6 +116,16 @@ def check_shrinkage(name: str, value: Any) -> None:
         _checks().check_real(name, value, 0.0)
     elif value != "auto":
         raise _invalid(f"{name} must be 'auto' or a finite number of at least 0; got {value!r}")
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a value is the text "auto"."""
+    return isinstance(value, str) and value == "auto"
+
+
+def has_methods(value: Any, *methods: str) -> bool:
+    """Whether a value is an object with these methods, and not a class."""
+    return not isinstance(value, type) and all(hasattr(value, method) for method in methods)
 
 
 def reader(read: Callable[[str], Any], name: str, **words: Any) -> Callable[[str], Any]:
@@ -170,35 +176,31 @@ def _check_most(name: str, value: Any, most: float) -> None:
 
 
 def _check_count_or_share(name: str, value: Any, more: str = "") -> None:
-    wrong = (
-        f"{name} must be an integer of at least 1, a share between 0 and 1 (exclusive){more}; got "
-        f"{value!r}"
-    )
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise _invalid(wrong)
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        is_right = int(value) >= 1
+    else:
+        is_right = isinstance(value, Real) and 0.0 < float(value) < 1.0
+    if not is_right:
+        raise _invalid(
+            f"{name} must be an integer of at least 1, a share between 0 and 1 (exclusive){more}; "
+            f"got {value!r}"
+        )
     if isinstance(value, Integral):
-        if value < 1:
-            raise _invalid(wrong)
         _checks().check_integer(name, value, 1)
-    elif not 0.0 < float(value) < 1.0:
-        raise _invalid(wrong)
 
 
 def _check_events(name: str, value: Any) -> None:
-    if value is not None and not (isinstance(value, str) and value == "auto"):
+    if value is not None and not is_auto(value):
         _check_count_or_share(name, value, ", 'auto' or None")
 
 
 def _check_prior(name: str, value: Any) -> None:
-    if not (isinstance(value, str) and value == "auto"):
+    if not is_auto(value):
         number(0.0, _MOST_PRIOR)(name, value)
 
 
 def _check_teacher(name: str, value: Any) -> None:
-    automatic = isinstance(value, str) and value == "auto"
-    if value is None or automatic:
-        return
-    if isinstance(value, type) or not hasattr(value, "fit"):
+    if not (value is None or is_auto(value) or has_methods(value, "fit")):
         raise _invalid(f"{name} must be None, 'auto' or an estimator; got {value!r}")
 
 
@@ -207,112 +209,34 @@ def _check_verbose(name: str, value: Any) -> None:
         _checks().check_integer(name, value, 0)
 
 
-PARAMETERS = {
-    parameter.name: parameter
-    for parameter in (
-        Parameter(
-            "max_depth",
-            3,
-            integer(0, optional=True),
-            count_or_none,
-            "D",
-            "maximum number of splits from the root to a leaf; none for no limit, which needs "
-            "--max-leaf-nodes or --leaf-penalty",
-        ),
-        Parameter(
-            "max_leaf_nodes",
-            None,
-            integer(1, optional=True),
-            count_or_none,
-            "N",
-            "maximum number of leaves",
-        ),
-        Parameter(
-            "min_samples_leaf",
-            1,
-            _check_count_or_share,
-            _count_or_share,
-            "N",
-            "minimum number of rows in a leaf; a value below 1 is a share of the rows",
-        ),
-        Parameter(
-            "min_events_leaf",
-            "auto",
-            _check_events,
-            _events,
-            "N",
-            "minimum number of events in a leaf; a value below 1 is a share of the events; auto "
-            "or none",
-        ),
-        Parameter(
-            "leaf_penalty",
-            0.0,
-            number(0.0),
-            float,
-            "LOSS",
-            "penalty per leaf, added to the mean loss; larger values give smaller trees",
-        ),
-        Parameter(
-            "prior",
-            "auto",
-            _check_prior,
-            number_or_auto,
-            "EVENTS",
-            "pseudo-events at the baseline hazard added to every leaf (objective likelihood); or "
-            "auto",
-        ),
-        Parameter(
-            "shrinkage",
-            0.0,
-            number(0.0),
-            float,
-            "L",
-            "pseudo-rows that pull the predictions of a node towards those of its parent",
-        ),
-        Parameter(
-            "teacher",
-            None,
-            _check_teacher,
-            word_or_none,
-            "auto",
-            "smooth the outcomes before the search by cross-fitted predictions of a model; auto or "
-            "none",
-        ),
-        Parameter(
-            "teacher_weight",
-            0.5,
-            number(0.0, 1.0),
-            float,
-            "SHARE",
-            "share of the teacher in the smoothed outcomes, between 0 and 1",
-        ),
-        Parameter(
-            "time_limit",
-            None,
-            number(0.0, optional=True),
-            float,
-            "SECONDS",
-            "stop the search after this time and keep the best tree so far (default: no limit)",
-        ),
-        Parameter(
-            "memory_limit",
-            None,
-            integer(1, optional=True),
-            int,
-            "BYTES",
-            "memory for the tables of the search; with less, it is slower (default: 600 MiB)",
-        ),
-        Parameter(
-            "n_jobs",
-            None,
-            lambda name, value: _checks().thread_count(value),
-            int,
-            "N",
-            "number of threads; -1 for all cores (default: 1)",
-        ),
-        Parameter("encoder", "auto", check_encoder),
-        Parameter("random_state", None, lambda name, value: _checks().check_seed(name, value)),
-        Parameter("verbose", 0, _check_verbose),
-    )
-}
+PARAMETERS = {parameter.name: parameter for parameter in (
+    Parameter("max_depth", 3, integer(0, optional=True), count_or_none, "D", "maximum number of "
+        "splits from the root to a leaf; none for no limit, which needs --max-leaf-nodes or "
+        "--leaf-penalty"),
+    Parameter("max_leaf_nodes", None, integer(1, optional=True), count_or_none, "N", "maximum "
+        "number of leaves"),
+    Parameter("min_samples_leaf", 1, _check_count_or_share, _count_or_share, "N", "minimum number "
+        "of rows in a leaf; a value below 1 is a share of the rows"),
+    Parameter("min_events_leaf", "auto", _check_events, _events, "N", "minimum number of events in "
+        "a leaf; a value below 1 is a share of the events; auto or none"),
+    Parameter("leaf_penalty", 0.0, number(0.0), float, "LOSS", "penalty per leaf, added to the "
+        "mean loss; larger values give smaller trees"),
+    Parameter("prior", "auto", _check_prior, number_or_auto, "EVENTS", "pseudo-events at the "
+        "baseline hazard added to every leaf (objective likelihood); or auto"),
+    Parameter("shrinkage", 0.0, number(0.0), float, "L", "pseudo-rows that pull the predictions of "
+        "a node towards those of its parent"),
+    Parameter("teacher", None, _check_teacher, word_or_none, "auto", "smooth the outcomes before "
+        "the search by cross-fitted predictions of a model; auto or none"),
+    Parameter("teacher_weight", 0.5, number(0.0, 1.0), float, "SHARE", "share of the teacher in "
+        "the smoothed outcomes, between 0 and 1"),
+    Parameter("time_limit", None, number(0.0, optional=True), float, "SECONDS", "stop the search "
+        "after this time and keep the best tree so far (default: no limit)"),
+    Parameter("memory_limit", None, integer(1, optional=True), int, "BYTES", "memory for the "
+        "tables of the search; with less, it is slower (default: 600 MiB)"),
+    Parameter("n_jobs", None, lambda name, value: _checks().thread_count(value), int, "N", "number "
+        "of threads; -1 for all cores (default: 1)"),
+    Parameter("encoder", "auto", check_encoder),
+    Parameter("random_state", None, lambda name, value: _checks().check_seed(name, value)),
+    Parameter("verbose", 0, _check_verbose),
+)}  # fmt: skip
 """The shared parameters by name, in the order of the signatures."""

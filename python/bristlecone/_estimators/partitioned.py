@@ -26,6 +26,12 @@ SURVIVAL = (OptimalSurvivalTree, CompetingRisksTree)
 LABELS = (OptimalTreeClassifier, CostSensitiveTreeClassifier)
 NUMBERS = (OptimalTreeRegressor,)
 POLICIES = (PolicyTree,)
+# Parameters that partitions do not support, and why.
+_ROWS_NEEDED = {
+    "teacher": "a teacher is fitted to all rows at once",
+    "fairness": "the search under a limit on groups needs the rows themselves, not their sums",
+    "capacities": "limits on the whole tree need the rows themselves, not their sums",
+}
 _KINDS = (*SURVIVAL, *LABELS, *NUMBERS, *POLICIES)
 
 
@@ -45,15 +51,9 @@ def check_supported(estimator: Any) -> None:
             f"{type(estimator).__name__}"
         )
     estimator._check_parameters()
-    if getattr(estimator, "teacher", None) is not None:
-        raise InvalidParameterError(
-            "teacher must be None with partitions: a teacher is fitted to all rows at once"
-        )
-    if getattr(estimator, "fairness", None) is not None:
-        raise InvalidParameterError(
-            "fairness must be None with partitions: the search under a limit on groups needs the "
-            "rows themselves, not their sums"
-        )
+    for name, why in _ROWS_NEEDED.items():
+        if getattr(estimator, name, None) not in (None, {}):
+            raise InvalidParameterError(f"{name} must be None with partitions: {why}")
     objective = getattr(estimator, "objective", None)
     if objective == "brier":
         raise InvalidParameterError(
@@ -64,11 +64,6 @@ def check_supported(estimator: Any) -> None:
         raise InvalidParameterError(
             f"objective={objective!r} is chosen from a front of trees, which needs the rows "
             "themselves; with partitions use 'accuracy', 'balanced-accuracy', 'gini' or 'entropy'"
-        )
-    if getattr(estimator, "capacities", None):
-        raise InvalidParameterError(
-            "capacities must be None with partitions: limits on the whole tree need the rows "
-            "themselves, not their sums"
         )
     for name in ("horizon", "min_samples_treatment"):
         if getattr(estimator, name, None):

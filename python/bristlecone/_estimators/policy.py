@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,8 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.targets import PolicyData
 from bristlecone._estimators.label_predictions import LabelPredictions
-from bristlecone._estimators.parameters import check_parameters, choice, integer, number
-from bristlecone._estimators.policy_values import PolicyValues
+from bristlecone._estimators.parameters import (
+    Check,
+    check_parameters,
+    choice,
+    has_methods,
+    integer,
+    is_auto,
+    number,
+)
+from bristlecone._estimators.policy_values import PolicyValues, Treated
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
@@ -308,8 +317,8 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             reward=choice(*REWARD_ESTIMATES),
             outcome_model=_check_model,
             propensity_model=_check_model,
-            min_propensity=_check_share,
-            horizon=_check_horizon,
+            min_propensity=_positive(0.5),
+            horizon=_positive(optional=True),
             estimand=choice(*ESTIMANDS),
             capacities=_check_capacities,
             min_samples_treatment=integer(0),
@@ -331,7 +340,9 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         heard: Any = None,
         count: NDArray[np.int64] | None = None,
     ) -> PolicyData:
-        rows = self._checked(X, y, sample_weight, treatment, propensity, predicted_outcomes)
+        rows = self._checked(
+            Treated(X, y, sample_weight, treatment, propensity, predicted_outcomes)
+        )
         self._objective().capacity(rows.classes, 1.0)
         how = self._estimation()
         given = propensity, predicted_outcomes, heard
@@ -379,23 +390,19 @@ def _check_capacities(name: str, value: Any) -> None:
 
 
 def _check_model(name: str, value: Any) -> None:
-    automatic = isinstance(value, str) and value == "auto"
-    if value is not None and not automatic:
-        needed = "predict_proba" if name == "propensity_model" else "fit"
-        is_model = not isinstance(value, type) and hasattr(value, "fit")
-        if not is_model or not hasattr(value, needed):
-            raise InvalidParameterError(
-                f"{name} must be None, 'auto' or an estimator with {needed}; got {value!r}"
-            )
+    needed = "predict_proba" if name == "propensity_model" else "fit"
+    if not (value is None or is_auto(value) or has_methods(value, "fit", needed)):
+        raise InvalidParameterError(
+            f"{name} must be None, 'auto' or an estimator with {needed}; got {value!r}"
+        )
 
 
-def _check_share(name: str, value: Any) -> None:
-    number(0.0, 0.5)(name, value)
-    if value == 0:
-        raise InvalidParameterError(f"{name} must be greater than 0; got {value!r}")
+def _positive(most: float = math.inf, *, optional: bool = False) -> Check:
+    """Check of a finite number greater than 0 (or None)."""
 
+    def check(name: str, value: Any) -> None:
+        number(0.0, most, optional=optional)(name, value)
+        if value == 0:
+            raise InvalidParameterError(f"{name} must be greater than 0; got {value!r}")
 
-def _check_horizon(name: str, value: Any) -> None:
-    number(0.0, optional=True)(name, value)
-    if value is not None and value == 0:
-        raise InvalidParameterError(f"{name} must be greater than 0; got {value!r}")
+    return check

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from copy import deepcopy
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,17 @@ from bristlecone._teacher.folds import folds_of
 from bristlecone._teacher.lesson import seed_of
 from bristlecone._teacher.members import design_of
 from bristlecone.exceptions import BristleconeWarning, InfeasibleError, InvalidParameterError
+
+
+class Treated(NamedTuple):
+    """Rows whose treatment and outcome are known, as ``fit`` takes them."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    treatment: Any
+    propensity: Any
+    predicted_outcomes: Any
 
 
 class PolicyValues(BaseTree):
@@ -68,11 +79,13 @@ class PolicyValues(BaseTree):
             If a treatment is not among ``treatments_``, and as in ``fit``.
         """
         leaves, leaf = self._located(X)
-        rewards = self._rewards_of(X, y, sample_weight, treatment, propensity, predicted_outcomes)
+        given = Treated(X, y, sample_weight, treatment, propensity, predicted_outcomes)
+        rewards = self._rewards_of(given)
         kept = rewards.treatment >= 0
-        given = rewards.rewards[np.arange(len(leaf)), leaves.label[leaf]]
+        prescribed = rewards.rewards[np.arange(len(leaf)), leaves.label[leaf]]
         weight = check_sample_weight(sample_weight, len(leaf))
-        return float(np.average(given[kept], weights=None if weight is None else weight[kept]))
+        weight = None if weight is None else weight[kept]
+        return float(np.average(prescribed[kept], weights=weight))
 
     def estimate_rewards(
         self,
@@ -108,7 +121,8 @@ class PolicyValues(BaseTree):
             As in ``fit``.
         """
         self._check_parameters()
-        rows = self._checked(X, y, sample_weight, treatment, propensity, predicted_outcomes)
+        given = Treated(X, y, sample_weight, treatment, propensity, predicted_outcomes)
+        rows = self._checked(given)
         found = prepare(self._estimation(), rows, y, propensity, predicted_outcomes)
         return found.estimates.spread(rows.kept)
 
@@ -186,11 +200,10 @@ class PolicyValues(BaseTree):
         self._check_fitted()
         check_confidence(confidence)
         leaves = self.leaves_
-        by_row = {"X": X, "y": y, "treatment": treatment}
-        lacking = [name for name, values in by_row.items() if values is None]
-        if len(lacking) == len(by_row):
-            others = (sample_weight, propensity, predicted_outcomes)
-            if cross_fit or any(values is not None for values in others):
+        given = Treated(X, y, sample_weight, treatment, propensity, predicted_outcomes)
+        lacking = [name for name in ("X", "y", "treatment") if getattr(given, name) is None]
+        if len(lacking) == 3:
+            if cross_fit or any(values is not None for values in given):
                 raise InvalidParameterError(
                     "cross_fit, sample_weight, propensity and predicted_outcomes need rows; pass "
                     "X, y and treatment"
@@ -204,13 +217,11 @@ class PolicyValues(BaseTree):
                 f"policy_table needs X, y and treatment together; {lacking[0]} is missing"
             )
         else:
-            found = self._rewards_of(X, y, sample_weight, treatment, propensity, predicted_outcomes)
+            found = self._rewards_of(given)
             kept = found.treatment >= 0
             weight = check_sample_weight(sample_weight, len(kept))
             if cross_fit:
-                label = self._cross_fitted(
-                    X, y, weight, treatment, propensity, predicted_outcomes, found
-                )
+                label = self._cross_fitted(given._replace(sample_weight=weight), found)
             else:
                 label = leaves.label[self._located(X)[1]]
             rewards = found.rewards[kept]
@@ -223,39 +234,26 @@ class PolicyValues(BaseTree):
         columns = comparison(leaves.labels, values, covariance, n, confidence, rows)
         return native_frame(columns, self._frame_kind)
 
-    def _cross_fitted(
-        self,
-        X: Any,
-        y: Any,
-        weight: Any,
-        treatment: Any,
-        propensity: Any,
-        predicted_outcomes: Any,
-        found: EstimatedRewards,
-    ) -> NDArray[np.int64]:
+    def _cross_fitted(self, given: Treated, found: EstimatedRewards) -> NDArray[np.int64]:
         """Treatment of every row by trees like this one that are fitted to the other folds."""
         kept = found.treatment >= 0
-        rows = self._checked(X, y, weight, treatment, propensity, predicted_outcomes)
+        rows = self._checked(given)
         columns = np.column_stack([design_of(rows.X, rows.weight).numbers, found.rewards[kept]])
         seed = seed_of(deepcopy(self.certificate_.parameters["random_state"]))
         fold = np.full(len(kept), -1)
         fold[kept] = folds_of(columns, found.treatment[kept], seed)[0]
         label = np.zeros(len(kept), dtype=np.int64)
+        X, by_row = given.X, given._asdict()
+        del by_row["X"]
         if self.certificate_.parameters["horizon"] is not None:
-            y = as_structured(check_survival(y, entry_allowed=False))
+            by_row["y"] = as_structured(check_survival(given.y, entry_allowed=False))
         for k in range(int(fold.max()) + 1):
             held, others = fold == k, (fold >= 0) & (fold != k)
-            by_row = {
-                "sample_weight": weight,
-                "treatment": treatment,
-                "propensity": propensity,
-                "predicted_outcomes": predicted_outcomes,
-            }
-            given = {name: _taken(values, others) for name, values in by_row.items()}
+            of_others = {name: _taken(values, others) for name, values in by_row.items()}
             tree = type(self)(**self.certificate_.parameters)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", BristleconeWarning)
-                tree.fit(take_rows(X, others), _taken(y, others), **given)
+                tree.fit(take_rows(X, others), **of_others)
             if tree.certificate_.is_treeless:
                 raise InfeasibleError("no tree satisfies the constraints in a fold of cross_fit")
             said = tree.predict(take_rows(X, held))
@@ -270,45 +268,28 @@ class PolicyValues(BaseTree):
             **{name: given[name] for name in names}, seed=seed_of(deepcopy(given["random_state"]))
         )
 
-    def _checked(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        treatment: Any,
-        propensity: Any,
-        predicted_outcomes: Any,
-        known: NDArray[Any] | None = None,
-    ) -> LabelledData:
+    def _checked(self, given: Treated, known: NDArray[Any] | None = None) -> LabelledData:
         """Checked rows, whose labels are treatments: those ``known`` to the fit, or their own."""
+        X, propensity = given.X, given.propensity
         scores = None if isinstance(propensity, (Mapping, Real)) else propensity
-        check_row_labels(X, y=y, propensity=scores, predicted_outcomes=predicted_outcomes)
-        rows = check_labelled_data(X, treatment, sample_weight, name="treatment")
+        outcomes = given.predicted_outcomes
+        check_row_labels(X, y=given.y, propensity=scores, predicted_outcomes=outcomes)
+        rows = check_labelled_data(X, given.treatment, given.sample_weight, name="treatment")
         if known is not None:
-            codes = known_codes("treatment", treatment, known, row_count(X))
+            codes = known_codes("treatment", given.treatment, known, row_count(X))
             rows = rows._replace(labels=codes[rows.kept], classes=known)
         return rows
 
-    def _rewards_of(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        treatment: Any,
-        propensity: Any,
-        predicted_outcomes: Any,
-    ) -> EstimatedRewards:
+    def _rewards_of(self, given: Treated) -> EstimatedRewards:
         """Rewards of rows for judging a fitted tree, estimated as at the time of the fit."""
-        rows = self._checked(
-            X, y, sample_weight, treatment, propensity, predicted_outcomes, self.leaves_.labels
-        )
+        rows = self._checked(given, self.leaves_.labels)
         parameters = dict(self.certificate_.parameters)
         for name in ("outcome_model", "propensity_model"):
             # A file does not contain a custom model, which may have been set since.
             if parameters[name] is None:
                 parameters[name] = getattr(self, name)
-        how = self._estimation(parameters)
-        found = prepare(how, rows, y, propensity, predicted_outcomes, judging=True)
+        more = given.propensity, given.predicted_outcomes
+        found = prepare(self._estimation(parameters), rows, given.y, *more, judging=True)
         return found.estimates.spread(rows.kept)
 
 

@@ -36,15 +36,8 @@ class SearchedTree(BaseTree):
     ``fit`` passes its arguments to ``_fit``.
     """
 
-    max_depth: int | None
     max_leaf_nodes: int | None
-    min_samples_leaf: int | float
-    leaf_penalty: float
-    time_limit: float | None
-    memory_limit: int | None
-    n_jobs: int | None
     encoder: Any
-    random_state: Any
 
     lower_bound_ = view("certificate_", "lower_bound", "No tree over the features is below this.")
     status_ = view("certificate_", "status", "How the search ended.")

@@ -17,8 +17,8 @@ from bristlecone._data.survival import check_training_data
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.features import Other
 from bristlecone._encoder.missing import missing_text
-from bristlecone._estimators.base import BaseTree
-from bristlecone._estimators.soft_parameters import OPTIONS, check_soft_parameters
+from bristlecone._estimators.base import refuse_entry
+from bristlecone._estimators.parameters import Check, check_parameters, choice, integer, number
 from bristlecone._estimators.soft_views import SoftViews
 from bristlecone._leaves.base import view
 from bristlecone._leaves.predictions import SurvivalPredictions
@@ -27,6 +27,7 @@ from bristlecone._leaves.statistics import SurvivalRows
 from bristlecone._log import log, warn
 from bristlecone._objectives.parity import CurveParity, groups_of
 from bristlecone._search.certificate import Certificate, TracePoint, fingerprint
+from bristlecone._soft.models import MODELS
 from bristlecone._soft.training.fairness import gini_mix, pair_distance, quadrature
 from bristlecone._soft.training.rows import positive_times
 from bristlecone._soft.training.train import SoftSettings, TrainedTree, TrainingRows, train
@@ -46,10 +47,20 @@ _AIM = (
     "penalised maximum likelihood (Consolo, Amaldi and Carrizosa, European Journal of Operational "
     "Research 331, 2026)"
 )
+# 2^10 leaves; a larger tree would have hardly any rows per leaf.
+_MOST_DEPTH = 10
+
+# Checks of the options of the solver.
+_OPTIONS: dict[str, Check] = {
+    "init": choice("kmeans", "random"),
+    "n_macro": integer(0),
+    "max_iter": integer(1),
+    "tol": number(0.0),
+}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
+class SoftSurvivalTree(SurvivalPredictions, SoftViews):
     """Survival tree with soft multivariate splits and a survival model in every leaf.
 
     At each split, a row goes left with a probability that is a logistic function of its features.
@@ -219,11 +230,10 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
-    tree_: SoftTree = field(init=False)  # type: ignore[assignment]
+    tree_: SoftTree = field(init=False)
     leaves_: SmoothLeaves = field(init=False)
 
     baseline_ = view("leaves_", "baseline", "Training times and baseline cumulative hazard.")
-    leaf_shares_ = view("leaves_", "share", "Share of the training weight in every leaf.")
 
     def fit(
         self,
@@ -294,11 +304,7 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         start = time.perf_counter()
         self._check_parameters()
         data = check_training_data(X, y, sample_weight)
-        if data.entry is not None:
-            raise ValueError(
-                "y has delayed entry, which SoftSurvivalTree does not support; use "
-                "OptimalSurvivalTree"
-            )
+        refuse_entry(self, data)
         group = self._groups(X, sensitive_features, data.kept)
         times, replaced = positive_times(data.time)
         encoder = DesignEncoder(self.max_categories, self.handle_unknown).fit(data.X, data.weight)
@@ -309,15 +315,8 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         rows = TrainingRows(design, data.event, times, weight, group, names)
         settings = self._settings()
         found = train(rows, settings)
-        leaves = SmoothLeaves.grown(
-            found.tree,
-            found.model,
-            found.linear,
-            found.shape,
-            found.log_unit,
-            SurvivalRows(data._replace(time=times)),
-            design,
-        )
+        survival = SurvivalRows(data._replace(time=times))
+        leaves = SmoothLeaves.grown(*found[:5], survival, design)
         facts: dict[str, Any] = {
             "restart_objectives": found.restart_objectives.tolist(),
             "converged": bool(found.converged),
@@ -458,14 +457,9 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         """Missing values of the columns in training; empty if there were none."""
         return missing_text(self.encoder_.columns_)
 
-    def _rows(self, X: Any) -> Floats:
-        self._check_fitted()
-        weighed = (self.tree_.weights != 0).any(axis=0) | self.leaves_.weighed
-        return self.encoder_.transform(X, weighed)
-
     def _settings(self) -> SoftSettings:
         penalty = 0.0 if self.fairness is None else float(self.fairness.penalty)
-        names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty", *OPTIONS}
+        names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty", *_OPTIONS}
         own = {name: getattr(self, name) for name in names}
         return SoftSettings(**own, **(self.solver_options or {}), fairness_penalty=penalty)
 
@@ -517,7 +511,43 @@ class SoftSurvivalTree(SoftViews, SurvivalPredictions, BaseTree):
         return _compared(self.tree_, self.leaves_, design, inside, weight)
 
     def _check_parameters(self) -> None:
-        check_soft_parameters(self)
+        free = dict.fromkeys(("l2", "split_l2", "l1", "balance", "min_leaf_share"), number(0.0))
+        check_parameters(
+            self,
+            depth=integer(0, _MOST_DEPTH),
+            leaf=choice(*MODELS),
+            n_knots=integer(0),
+            solver=choice("nodec", "joint"),
+            solver_options=_check_options,
+            n_restarts=integer(1),
+            pooling=number(0.0, optional=True),
+            fairness=_check_fairness,
+            max_categories=integer(1, optional=True),
+            handle_unknown=choice("ignore", "error"),
+            **free,
+        )
+
+
+def _check_options(name: str, value: Any) -> None:
+    if value is None:
+        return
+    known = ", ".join(map(repr, _OPTIONS))
+    if not isinstance(value, Mapping):
+        raise InvalidParameterError(
+            f"{name} must be None or a mapping with keys among {known}; got {value!r}"
+        )
+    for key, given in value.items():
+        if key not in _OPTIONS:
+            raise InvalidParameterError(f"{name} has an unknown key {key!r}; known are {known}")
+        _OPTIONS[key](f"{name}[{key!r}]", given)
+
+
+def _check_fairness(name: str, value: Any) -> None:
+    if value is None:
+        return
+    if not isinstance(value, CurveParity):
+        raise InvalidParameterError(f"{name} must be None or CurveParity(penalty); got {value!r}")
+    value._check_parameters()
 
 
 def _warn_of_merged(encoder: DesignEncoder) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bristlecone._encoder.design import DesignEncoder
+from bristlecone._estimators.base import BaseTree
+from bristlecone._leaves.base import view
 from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._soft.tree import SoftTree
 
@@ -19,16 +20,19 @@ Floats = NDArray[np.float64]
 _TERMS = 4
 
 
-class SoftViews:
+class SoftViews(BaseTree):
     """Parameters and soft memberships of a fitted soft tree."""
 
-    tree_: SoftTree
+    tree_: SoftTree  # type: ignore[assignment]
     leaves_: SmoothLeaves
     encoder_: DesignEncoder
-    leaf_shares_: Any
-    features_used_: Any
-    _check_fitted: Callable[[], None]
-    _rows: Callable[[Any], Floats]
+
+    leaf_shares_ = view("leaves_", "share", "Share of the training weight in every leaf.")
+
+    def _rows(self, X: Any) -> Floats:
+        self._check_fitted()
+        weighed = (self.tree_.weights != 0).any(axis=0) | self.leaves_.weighed
+        return self.encoder_.transform(X, weighed)
 
     @property
     def n_effective_leaves_(self) -> float:
@@ -130,14 +134,14 @@ class SoftViews:
         the weights per unit.
         """
         self._check_fitted()
-        return {node: self._question(node) for node in self.tree_.splits.tolist()}
+        nodes = self.tree_.splits.tolist()
+        return {node: self._question(place) for place, node in enumerate(nodes)}
 
-    def _question(self, node: int) -> str:
-        row = int(np.flatnonzero(self.tree_.splits == node)[0])
-        weights = self.tree_.weights[row]
+    def _question(self, place: int) -> str:
+        weights = self.tree_.weights[place]
         order = np.argsort(-np.abs(weights), kind="stable")
         shown = [j for j in order[:_TERMS].tolist() if weights[j] != 0]
         terms = " ".join(f"{weights[j]:+.3g} [{self.encoder_.names[j]}]" for j in shown)
         hidden = int((weights != 0).sum()) - len(shown)
         more = f" and {hidden} more" if hidden else ""
-        return f"{self.tree_.intercepts[row]:+.3g} {terms}{more} >= 0"
+        return f"{self.tree_.intercepts[place]:+.3g} {terms}{more} >= 0"

@@ -312,8 +312,10 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         groups = {"sensitive_features": sensitive_features}
         search, problem = self._asked(X, y, sample_weight, callback, **groups)
         check_row_labels(X, reference_loss=reference_loss)
-        losses = self._reference(reference_loss, problem.data)
-        if losses is not None:
+        if reference_loss is not None:
+            if self.objective != "brier":
+                raise InvalidParameterError("reference_loss needs objective='brier'")
+            losses = check_row_losses("reference_loss", reference_loss, problem.data)
             problem = replace(problem, reference_loss=losses)
         return self._found(search, problem, start, callback)
 
@@ -363,16 +365,6 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         if self.fairness is None:
             return loss
         return FairSurvival(inner=loss, limit=self.fairness.limit, tau=self.fairness.tau)
-
-    def _reference(
-        self, reference_loss: ArrayLike | None, data: TrainingData
-    ) -> NDArray[np.float64] | None:
-        """Reference losses of the rows of the fit."""
-        if reference_loss is None:
-            return None
-        if self.objective != "brier":
-            raise InvalidParameterError("reference_loss needs objective='brier'")
-        return check_row_losses("reference_loss", reference_loss, data)
 
     def _check_parameters(self) -> None:
         check_parameters(

@@ -24,7 +24,6 @@ from bristlecone._search.certificate import Certificate, Teaching, fingerprint, 
 from bristlecone._search.engine import Problem
 from bristlecone._tree import Tree
 from bristlecone.exceptions import (
-    BristleconeWarning,
     InfeasibleError,
     InfeasibleWarning,
     SearchLimitWarning,
@@ -187,9 +186,6 @@ def announce(search: Search, problem: Problem, fits: Sequence[Fitted]) -> None:
         if fit.tree is not None
     ]
     report(found, search.verbose)
-    if found:
-        for doubt in search.objective.doubts(problem):
-            warn(doubt, BristleconeWarning)
     treeless = [fit.certificate for fit in fits if fit.tree is None]
     infeasible = [one for one in treeless if one.is_infeasible]
     if infeasible:

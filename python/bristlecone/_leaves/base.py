@@ -29,7 +29,7 @@ _SMOOTH_TIMES = 513
 
 
 def view(of: str, name: str, text: str) -> Any:
-    """Attribute of a fitted tree that returns one of its ``leaves_`` or ``certificate_``."""
+    """Attribute of a fitted tree that returns one of its leaves, certificate or encoder."""
 
     def get(tree: Any) -> Any:
         if not hasattr(tree, of):
@@ -340,19 +340,13 @@ def _hazard_ratio(leaf: LeafStatistics, confidence: float) -> tuple[float, float
     return ratio, float(lower * unit), float(upper * unit)
 
 
-def median_texts(facts: Mapping[str, Any]) -> list[str]:
-    """Kaplan–Meier median, and its confidence interval unless both limits are not reached."""
-    median = "not reached" if facts["median"] is None else f"{facts['median']:g}"
-    limits = ["-" if limit is None else f"{limit:g}" for limit in facts["median_interval"]]
-    return [median] if limits == ["-", "-"] else [median, f"{limits[0]} to {limits[1]}"]
+def time_text(time: float | None) -> str:
+    """A time of ``facts``, which may not be reached."""
+    return "not reached" if time is None else f"{time:g}"
 
 
 def median_text(facts: Mapping[str, Any]) -> str:
-    """Median and interval in one text: "1036 (679 to 1388)"."""
-    median, *interval = median_texts(facts)
-    return f"{median} ({interval[0]})" if interval else median
-
-
-def model_median_text(facts: Mapping[str, Any]) -> str:
-    """Median of the predicted curve."""
-    return "not reached" if facts["model_median"] is None else f"{facts['model_median']:g}"
+    """Kaplan–Meier median with its interval, unless it has no limit: "1036 (679 to 1388)"."""
+    median = time_text(facts["median"])
+    limits = ["-" if limit is None else f"{limit:g}" for limit in facts["median_interval"]]
+    return median if limits == ["-", "-"] else f"{median} ({limits[0]} to {limits[1]})"

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.days import in_days
+from bristlecone._data.checks import check_times
 from bristlecone._tree import Tree
 from bristlecone.curves import StepFunction, censoring_survival
 from bristlecone.exceptions import InvalidParameterError
@@ -71,7 +71,7 @@ class BrierScore:
         event: NDArray[np.bool_],
         weight: NDArray[np.float64] | None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Steps of the non-increasing curve that minimises the score of rows that share it.
+        """Steps of the non-increasing curve that minimises the score of some of its rows.
 
         At u_k the score is S² A + (1 − S)² B with A = Σ 1{y_i <= u_k, c_i}/G(y_i) and B = #{y_i >
         u_k}/G(u_k). It is least at B/(A + B), so the curve is the antitonic regression of these
@@ -86,30 +86,17 @@ class BrierScore:
         own, position = np.unique(time, return_inverse=True)
         ones = np.ones(time.size) if weight is None else weight
         died = np.where(event, ones * self._inverse(time), 0.0)
-        V = np.cumsum(np.bincount(position, died))
-        left = np.bincount(position, ones)
-        n = _sums_after(left)
-        A = V * self._sums_from(own, self.share)
-        B = n * self._sums_from(own, self.share * self._inverse(self.times))
+        # Every one of their times is one of the score, and holds until the next one.
+        first = np.searchsorted(self.times, own)
+        A = np.cumsum(np.bincount(position, died)) * np.add.reduceat(self.share, first)
+        alive_share = self.share * self._inverse(self.times)
+        B = _sums_after(np.bincount(position, ones)) * np.add.reduceat(alive_share, first)
         # No row has weight at this time, so any value is optimal: keep the previous one.
         counts = A + B > 0
         own, A, B = own[counts], A[counts], B[counts]
-        if not own.size:
-            return own, own
         survival = _antitonic_regression(B / (A + B), A + B)
         falls = np.diff(survival, prepend=1.0) < 0
         return own[falls], survival[falls]
-
-    def _sums_from(
-        self, own: NDArray[np.float64], values: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Sums of values over the score's times, from each of ``own`` to the next or the end."""
-        first = np.searchsorted(self.times, own, side="left")
-        some = first < np.append(first[1:], self.times.size)
-        sums = np.zeros(own.size)
-        if some.any():
-            sums[some] = np.add.reduceat(values, first[some])
-        return sums
 
     def leaf_terms(
         self,
@@ -285,16 +272,11 @@ def check_time_grid(time_grid: Any) -> NDArray[np.float64] | None:
     if time_grid is None:
         return None
     try:
-        grid = np.array(in_days(np.asarray(time_grid), "time_grid"), dtype=np.float64)
+        return check_times(time_grid, ascending=True)
     except (TypeError, ValueError, OverflowError):
-        grid = np.empty(0)
-    if grid.ndim != 1 or not grid.size:
-        raise InvalidParameterError(f"time_grid must be a list of times or None; got {time_grid!r}")
-    if not np.isfinite(grid).all() or grid[0] < 0 or not (np.diff(grid) > 0).all():
         raise InvalidParameterError(
             f"time_grid must hold finite times, not negative, in ascending order; got {time_grid!r}"
-        )
-    return grid
+        ) from None
 
 
 def on_time_grid(

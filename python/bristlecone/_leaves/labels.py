@@ -66,9 +66,13 @@ class LabelLeaves(Leaves):
     def _value_text(self, value: float) -> str:
         return number(value, 3)
 
+    @cached_property
+    def names(self) -> list[str]:
+        """The labels as text."""
+        return [str(name) for name in plain_labels(self.labels)]
+
     def shown(self, confidence: float, time_label: str) -> Shown:
-        names = [str(name) for name in plain_labels(self.labels)]
-        leaves = []
+        names, leaves = self.names, []
         for label, values in zip(self.label.tolist(), self._shown_values.tolist(), strict=True):
             texts = list(map(self._value_text, values))
             bars = Bars(
@@ -103,12 +107,9 @@ class LabelLeaves(Leaves):
         return self.labels[self.label[rows]]
 
     def facts(self) -> list[dict[str, Any]]:
-        names = plain_labels(self.labels)
+        given = plain_labels(self.labels)
         return [
-            {
-                "label": names[label],
-                "values": {str(name): value for name, value in zip(names, values, strict=True)},
-            }
+            {"label": given[label], "values": dict(zip(self.names, values, strict=True))}
             for label, values in zip(self.label.tolist(), self.values.tolist(), strict=True)
         ]
 
@@ -117,7 +118,7 @@ class LabelLeaves(Leaves):
         return f"{facts['label']} ({values})"
 
     def table(self, times: Sequence[float], confidence: float) -> Columns:
-        values = zip(plain_labels(self.labels), self.values.T, strict=True)
+        values = zip(self.names, self.values.T, strict=True)
         return [
             ("label", self.labels[self.label]),
             *((f"value_{name}", column) for name, column in values),
@@ -178,9 +179,8 @@ class ClassLeaves(LabelLeaves):
     def facts(self) -> list[dict[str, Any]]:
         facts = super().facts()
         if self.shrinkage > 0:
-            names = [str(name) for name in plain_labels(self.labels)]
             for fact, shares in zip(facts, self.shares.tolist(), strict=True):
-                fact["shrunk_shares"] = dict(zip(names, shares, strict=True))
+                fact["shrunk_shares"] = dict(zip(self.names, shares, strict=True))
         if self._is_priced:
             for fact, price in zip(facts, self.prices.tolist(), strict=True):
                 fact["price"] = price
@@ -204,7 +204,7 @@ class ClassLeaves(LabelLeaves):
 
     def table(self, times: Sequence[float], confidence: float) -> Columns:
         columns = super().table(times, confidence)
-        shares = zip(plain_labels(self.labels), self.shares.T, strict=True)
+        shares = zip(self.names, self.shares.T, strict=True)
         columns += [(f"share_{name}", column) for name, column in shares]
         return [*columns, ("price", self.prices)] if self._is_priced else columns
 
@@ -216,6 +216,17 @@ def sum_by_leaf(
     weighted = amounts if weight is None else amounts * weight[:, None]
     sums = [np.bincount(leaf, weights=column, minlength=n_leaves) for column in weighted.T]
     return np.stack(sums, axis=1)
+
+
+def label_weights(
+    leaf: NDArray[np.int64],
+    label: NDArray[np.int64],
+    weight: NDArray[Any] | None,
+    shape: tuple[int, int],
+) -> Floats:
+    """Weight of the rows by leaf and label, shape (n_leaves, n_labels)."""
+    flat = np.bincount(leaf * shape[1] + label, weight, shape[0] * shape[1])
+    return flat.astype(np.float64).reshape(shape)
 
 
 def plain_labels(labels: NDArray[Any]) -> list[Any]:

@@ -87,23 +87,22 @@ def warn_of_small_sample(
     numbers, for which only rows are counted. ``rows`` is ``min_samples_leaf`` and its value here,
     ``events`` the same for ``min_events_leaf``, with the number of events.
     """
-    limits: list[tuple[str, str, Any, int, int | None]] = []
-    if not isinstance(rows[0], Integral):
-        limits.append(("min_samples_leaf", "rows", rows[0], rows[1], None))
-    if events is not None and not isinstance(events[0], Integral) and events[1]:
-        limits.append(("min_events_leaf", "events", events[0], events[1], events[2]))
+    limits: list[tuple[str, str, Any, int, int | None]]
+    limits = [("min_samples_leaf", "rows", *rows, None)]
+    if events is not None and events[1]:
+        limits.append(("min_events_leaf", "events", *events))
     for name, what, value, least, n_events in limits:
+        if isinstance(value, Integral):
+            continue
+        splits = n_events is None or n_events >= 2 * least
         if counted is not None:
             answers = counted()
             yes = answers.holds if n_events is None else answers.among
             chosen = answers.n_rows if n_events is None else n_events
             splits = bool((np.minimum(yes, chosen - yes) >= least).any())
             # Constant columns have their own warning.
-            varies = (answers.holds > 0) & (answers.holds < answers.n_rows)
-            asked = not splits and bool(varies.any())
-        else:
-            splits, asked = n_events is None or n_events >= 2 * least, True
-        if asked and not splits:
+            splits |= not ((answers.holds > 0) & (answers.holds < answers.n_rows)).any()
+        if not splits:
             warn(
                 f"{name}={value!r} means at least {least} {what} in a leaf: no binary feature "
                 "leaves as many on both sides, and the tree is a single leaf",

@@ -80,7 +80,7 @@ class PolicyLeaves(LabelLeaves):
 
     def shown(self, confidence: float, time_label: str) -> Shown:
         plain = super().shown(confidence, time_label)
-        names = [str(name) for name in plain_labels(self.labels)]
+        names = self.names
         difference, error = self.advantages
         reach = ndtri((1 + confidence) / 2) * error
         leaves = []
@@ -103,12 +103,10 @@ class PolicyLeaves(LabelLeaves):
         return Shown(tuple(leaves), plain.span, caption)
 
     def _counts(self, counts: Counts) -> str:
-        names = map(str, plain_labels(self.labels))
-        return _counted(dict(zip(names, counts.tolist(), strict=True)))
+        return _counted(dict(zip(self.names, counts.tolist(), strict=True)))
 
     def facts(self) -> list[dict[str, Any]]:
-        names = [str(name) for name in plain_labels(self.labels)]
-        facts = super().facts()
+        names, facts = self.names, super().facts()
         difference, error = self.advantages
         for k, fact in enumerate(facts):
             fact["rows"] = dict(zip(names, self.treated[k].tolist(), strict=True))
@@ -131,25 +129,16 @@ class PolicyLeaves(LabelLeaves):
         return text
 
     def table(self, times: Sequence[float], confidence: float) -> Columns:
-        names = plain_labels(self.labels)
+        names, errors = self.names, self.errors
         columns = super().table(times, confidence)
-        errors = self.errors
         columns += [(f"value_{name}_error", errors[:, k]) for k, name in enumerate(names)]
         columns += [(f"rows_{name}", self.treated[:, k]) for k, name in enumerate(names)]
         if self.events is not None:
             columns += [(f"events_{name}", self.events[:, k]) for k, name in enumerate(names)]
         if len(names) < 2:
             return columns
-        difference, error = self.advantages
-        reach = ndtri((1 + confidence) / 2) * error
-        return [
-            *columns,
-            ("rival", self.labels[self.rivals]),
-            ("gain", difference),
-            ("gain_error", error),
-            ("gain_lower", difference - reach),
-            ("gain_upper", difference + reach),
-        ]
+        columns.append(("rival", self.labels[self.rivals]))
+        return columns + _with_limits("gain", *self.advantages, confidence)
 
     def heading(self, column: str, time_label: str) -> str:
         start, _, name = column.partition("_")
@@ -167,7 +156,7 @@ class PolicyLeaves(LabelLeaves):
         rows = "On the training rows" if own_rows else "On the rows of the leaves"
         text = f"{rows}, the estimated value of the policy is {_with_error(table, 'value', 0)}"
         if len(self.labels) > 1:
-            name = plain_labels(self.labels)[best - 1]
+            name = self.names[best - 1]
             text += (
                 f". That is {_with_error(table, 'gain', best)} more than if everyone had {name}, "
                 f"the best single treatment, and {_with_error(table, 'gain', -1)} more than with "
@@ -245,22 +234,25 @@ def comparison(
         variance = np.einsum("ij,jk,ik->i", weights, covariance, weights)
         return np.sqrt(np.maximum(variance, 0.0) * correction)
 
-    value, value_error = policies @ values, errors(policies)
     gain, gain_error = differences @ values, errors(differences)
     # The policy does not differ from itself.
     gain[0] = gain_error[0] = np.nan
-    reach = ndtri((1 + confidence) / 2)
     return [
         ("policy", np.array(names, dtype=object)),
-        ("value", value),
-        ("value_error", value_error),
-        ("value_lower", value - reach * value_error),
-        ("value_upper", value + reach * value_error),
-        ("gain", gain),
-        ("gain_error", gain_error),
-        ("gain_lower", gain - reach * gain_error),
-        ("gain_upper", gain + reach * gain_error),
+        *_with_limits("value", policies @ values, errors(policies), confidence),
+        *_with_limits("gain", gain, gain_error, confidence),
         ("rows", np.array([rows] * len(names), dtype=object)),
+    ]
+
+
+def _with_limits(name: str, values: Floats, errors: Floats, confidence: float) -> Columns:
+    """Columns of values with their standard errors and confidence limits."""
+    reach = ndtri((1 + confidence) / 2) * errors
+    return [
+        (name, values),
+        (f"{name}_error", errors),
+        (f"{name}_lower", values - reach),
+        (f"{name}_upper", values + reach),
     ]
 
 

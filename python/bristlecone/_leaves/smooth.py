@@ -100,11 +100,6 @@ class SmoothLeaves(SurvivalLeaves):
         )
 
     @property
-    def n_events(self) -> NDArray[np.int64]:
-        """Events of the rows of every leaf, shape (n_leaves,)."""
-        return np.array([leaf.n_events for leaf in self.statistics])
-
-    @property
     def typical(self) -> SmoothRows:
         return SmoothRows(np.arange(len(self.typical_linear)), self.typical_linear)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bristlecone import curves
 from bristlecone._data.outcomes import Survival
-from bristlecone._leaves.base import Columns, SurvivalLeaves, median_text, model_median_text
+from bristlecone._leaves.base import Columns, SurvivalLeaves, median_text, time_text
 from bristlecone._leaves.follow_up import FollowUp
 from bristlecone._leaves.shrinkage import LeafCurves, shrunk_curves, shrunk_means
 from bristlecone._leaves.statistics import (
@@ -79,6 +79,8 @@ class StepLeaves(SurvivalLeaves):
         shrinkage: float,
     ) -> StepLeaves:
         """Leaves of a tree; ``leaf`` is the node id of the leaf of every training row."""
+        if curve == "brier-optimal":
+            statistics = with_best_curves(statistics, leaf, rows.data)
         shrunk = None
         if shrinkage > 0 and curve != "proportional":
             shrunk = shrunk_curves(curve, tree, leaf, rows.data, shrinkage)
@@ -98,8 +100,6 @@ class StepLeaves(SurvivalLeaves):
     ) -> StepLeaves:
         """Leaves of a tree over rows of weight one without delayed entry, from their counts."""
         rows, leaf, statistics = statistics_of(tree.leaves, follow_up, prior)
-        if curve == "brier-optimal":
-            statistics = with_best_curves(statistics, leaf, rows.data)
         return cls.grown(
             tree, leaf, rows, statistics, curve=curve, by_theta=by_theta, shrinkage=shrinkage
         )
@@ -207,7 +207,7 @@ class StepLeaves(SurvivalLeaves):
             theta += f" (shrunk {facts['shrunk_theta']:.4g})"
         text = f"{events}, {theta}, median={median_text(facts)}"
         if self.shrunk is not None:
-            text += f", model median={model_median_text(facts)}"
+            text += f", model median={time_text(facts['model_median'])}"
         return text
 
     def heading(self, column: str, time_label: str) -> str:

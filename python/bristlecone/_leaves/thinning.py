@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._leaves.base import SurvivalLeaves
 from bristlecone._leaves.causes import IncidenceLeaves
 from bristlecone._leaves.shrinkage import LeafCurves, hazards_of
 from bristlecone._leaves.smooth import SmoothLeaves
@@ -72,12 +71,20 @@ def _at_times(leaf: LeafStatistics, times: Floats) -> LeafStatistics:
     place = np.searchsorted(leaf.event_times, times, side="right") - 1
     hazard = hazards_of(np.where(place < 0, 1.0, leaf.kaplan_meier[place]))
     own = hazard > 0
-    at_risk = _at_risk(leaf, place[own], leaf.curve.log_variance[place[own]], hazard[own])
+    place = place[own]
+    at_risk = _at_risk(leaf, place, leaf.curve.log_variance[place], hazard[own])
+    return _with_steps(leaf, times[own], leaf.kaplan_meier[place], hazard[own], at_risk)
+
+
+def _with_steps(
+    leaf: LeafStatistics, times: Floats, survival: Floats, hazard: Floats, at_risk: Floats
+) -> LeafStatistics:
+    """Statistics whose curves have these steps."""
     return replace(
         leaf,
-        event_times=times[own],
-        kaplan_meier=leaf.kaplan_meier[place[own]],
-        nelson_aalen=np.cumsum(hazard[own]),
+        event_times=times,
+        kaplan_meier=survival,
+        nelson_aalen=np.cumsum(hazard),
         at_risk=np.clip(at_risk, 1, leaf.n_samples),
     )
 
@@ -105,7 +112,12 @@ def _thinned_steps(leaves: StepLeaves, points: int) -> tuple[StepLeaves, float]:
     baseline = Baseline(every, events, np.asarray(hazard(every)))
     counted = _counted(statistics, baseline)
     result = replace(leaves, statistics=counted, baseline=baseline, shrunk=shrunk)
-    return result, _largest_error(leaves, result)
+    times, worst = leaves.unique_times, 0.0
+    step = max(1, _CELLS // len(statistics))
+    for start in range(0, times.size, step):
+        at = times[start : start + step]
+        worst = max(worst, float(np.abs(leaves.survival_at(at) - result.survival_at(at)).max()))
+    return result, worst
 
 
 def _thinned_causes(leaves: IncidenceLeaves, points: int) -> tuple[IncidenceLeaves, float]:
@@ -174,23 +186,8 @@ def _with_hazard(
 ) -> LeafStatistics:
     """Statistics with these steps of the hazard, if there are any."""
     own = hazard > 0
-    return replace(
-        leaf,
-        event_times=times[own],
-        kaplan_meier=np.asarray(np.cumprod(1 - hazard[own]), dtype=np.float64),
-        nelson_aalen=np.cumsum(hazard[own]),
-        at_risk=np.clip(at_risk[own], 1, leaf.n_samples),
-    )
-
-
-def _largest_error(one: SurvivalLeaves, other: SurvivalLeaves) -> float:
-    times, worst = one.unique_times, 0.0
-    assert isinstance(one, StepLeaves) and isinstance(other, StepLeaves)
-    step = max(1, _CELLS // len(one.statistics))
-    for start in range(0, times.size, step):
-        at = times[start : start + step]
-        worst = max(worst, float(np.abs(one.survival_at(at) - other.survival_at(at)).max()))
-    return worst
+    survival = np.asarray(np.cumprod(1 - hazard[own]), dtype=np.float64)
+    return _with_steps(leaf, times[own], survival, hazard[own], at_risk[own])
 
 
 def _pieces(size: int, points: int, reach: Reach) -> tuple[NDArray[np.int64], float]:
@@ -248,13 +245,8 @@ def _thinned_leaf(leaf: LeafStatistics, points: int) -> LeafStatistics:
     kept, falls = _divided(1 - leaf.kaplan_meier[np.newaxis], points)
     survival = 1 - falls[0]
     hazard = hazards_of(survival)
-    return replace(
-        leaf,
-        event_times=leaf.event_times[kept],
-        kaplan_meier=survival,
-        nelson_aalen=np.cumsum(hazard),
-        at_risk=np.clip(_effective(leaf, kept, hazard), 1, leaf.n_samples),
-    )
+    at_risk = _effective(leaf, kept, hazard)
+    return _with_steps(leaf, leaf.event_times[kept], survival, hazard, at_risk)
 
 
 def _effective(leaf: LeafStatistics, kept: NDArray[np.int64], hazard: Floats) -> Floats:

@@ -96,10 +96,6 @@ class Objective(ABC, Generic[RowsT, LeavesT]):
         """Remarks on the objective value, as names and texts."""
         return ()
 
-    def doubts(self, problem: Problem[RowsT]) -> tuple[str, ...]:
-        """Warnings for the user, though there is a tree."""
-        return ()
-
     def groups(self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT) -> GroupValues | None:
         """Quantity whose difference between two groups is limited, with its values."""
         return None
@@ -117,7 +113,7 @@ class TaskObjective(Objective[RowsT, LeavesT]):
         """Task of the engine whose leaf costs are sums over rows; its greedy tree gives cuts."""
 
     def task_of(self, problem: Problem[RowsT]) -> Task:
-        """Task of a problem, with what follows from its features."""
+        """Task of a problem, with what constrains whole trees or follows from the features."""
         return self.task(problem.data)
 
     def engine(self, problem: Problem[RowsT]) -> Engine:

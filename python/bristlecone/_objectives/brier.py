@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone._data.survival import TrainingData
 from bristlecone._leaves.brier import BrierScore, brier_score_of, check_time_grid, on_time_grid
 from bristlecone._leaves.minimum import prior_events
-from bristlecone._leaves.statistics import LeafStatistics, with_best_curves
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._objectives.survival import SurvivalObjective
-from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
@@ -78,20 +77,9 @@ class Brier(SurvivalObjective):
     def fair_task(self, data: TrainingData) -> Task:
         return Task("fair-brier", data.outcomes)
 
-    def engine(self, problem: Problem[TrainingData]) -> Engine:
+    def task_of(self, problem: Problem[TrainingData]) -> Task:
         name, arrays = self.task(problem.data)
-        reference = {"reference_loss": problem.reference_loss}
-        return engine_of(Task(name, {**arrays, **reference}), problem.features)
-
-    def finished(
-        self,
-        statistics: tuple[LeafStatistics, ...],
-        leaf: NDArray[np.int64],
-        data: TrainingData,
-    ) -> tuple[LeafStatistics, ...]:
-        if self.curve != "brier-optimal":
-            return statistics
-        return with_best_curves(statistics, leaf, data)
+        return Task(name, {**arrays, "reference_loss": problem.reference_loss})
 
     def losses(
         self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,46 +69,37 @@ class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
                 for one in (data, *(_alone(data, k) for k in causes))
             ]
         first, *others = problem.memo["rows"]
-        return IncidenceLeaves(
-            self._step_leaves(tree, leaf, first, "kaplan-meier", 0.0),
-            tuple(
-                self._step_leaves(tree, leaf, rows, "proportional", self.shrinkage)
-                for rows in others
-            ),
-            self.curve,
-        )
 
-    @staticmethod
-    def _step_leaves(
-        tree: Tree, leaf: NDArray[np.int64], rows: SurvivalRows, curve: str, shrinkage: float
-    ) -> StepLeaves:
-        return StepLeaves.grown(
-            tree,
-            leaf,
-            rows,
-            rows.statistics(tree, leaf),
-            curve=curve,
-            by_theta=True,
-            shrinkage=shrinkage,
-        )
+        def grown(rows: SurvivalRows, curve: str, shrinkage: float) -> StepLeaves:
+            statistics = rows.statistics(tree, leaf)
+            more: dict[str, Any] = {"curve": curve, "by_theta": True, "shrinkage": shrinkage}
+            return StepLeaves.grown(tree, leaf, rows, statistics, **more)
+
+        of_cause = tuple(grown(rows, "proportional", self.shrinkage) for rows in others)
+        return IncidenceLeaves(grown(first, "kaplan-meier", 0.0), of_cause, self.curve)
 
     def losses(
         self, tree: Tree, problem: Problem[TrainingData], leaves: IncidenceLeaves
     ) -> NDArray[np.float64]:
-        loss, total = self._of_cause, np.zeros(tree.node_count)
-        for weight, own in zip(self._weights(problem.data), leaves.of_cause, strict=True):
-            if weight > 0:
-                total += weight * loss.losses(tree, problem, own)
+        total = np.zeros(tree.node_count)
+        for weight, alone, own in self._by_cause(problem, leaves):
+            total += weight * self._of_cause.losses(tree, alone, own)
         return total
 
     def value(self, tree: Tree, problem: Problem[TrainingData], leaves: IncidenceLeaves) -> float:
-        loss, total = self._of_cause, 0.0
+        return sum(
+            weight * self._of_cause.value(tree, alone, own)
+            for weight, alone, own in self._by_cause(problem, leaves)
+        )
+
+    def _by_cause(
+        self, problem: Problem[TrainingData], leaves: IncidenceLeaves
+    ) -> Iterator[tuple[float, Problem[TrainingData], StepLeaves]]:
+        """Weight, problem and leaves of every cause that counts."""
         weights = self._weights(problem.data).tolist()
         for k, (weight, own) in enumerate(zip(weights, leaves.of_cause, strict=True), start=1):
             if weight > 0:
-                alone = replace(problem, data=_alone(problem.data, k))
-                total += weight * loss.value(tree, alone, own)
-        return total
+                yield weight, replace(problem, data=_alone(problem.data, k)), own
 
     def aim(self, problem: Problem[TrainingData], leaves: IncidenceLeaves) -> str:
         weights = ""

@@ -12,7 +12,6 @@ from bristlecone._data.targets import CostlyData
 from bristlecone._encoder.cuts import Cut
 from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._leaves.labels import ClassLeaves, sum_by_leaf
-from bristlecone._objectives.base import Objective
 from bristlecone._objectives.labels import ClassObjective
 from bristlecone._objectives.prices import Prices, binary_prices, column_prices, path_prices
 from bristlecone._search.cuts import Growth, cuts_of_task
@@ -90,7 +89,7 @@ class LabelCosts(ClassObjective[CostlyData]):
     def value(self, tree: Tree, problem: Problem[CostlyData], leaves: ClassLeaves) -> float:
         weight = tree.weighted_n_node_samples[tree.leaves]
         asked = float(np.average(leaves.prices, weights=weight))
-        return Objective.value(self, tree, problem, leaves) + asked
+        return super().value(tree, problem, leaves) + asked
 
     def aim(self, problem: Problem[CostlyData], leaves: ClassLeaves) -> str:
         asked = ", the prices of the questions asked included" if leaves.prices.any() else ""

@@ -23,7 +23,7 @@ from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._leaves.labels import ClassLeaves
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._objectives.base import Objective
-from bristlecone._objectives.labels import AIMS, ClassObjective
+from bristlecone._objectives.labels import AIMS, ClassObjective, sums_of_others
 from bristlecone._objectives.survival import SurvivalObjective
 from bristlecone._search.certificate import GroupValues
 from bristlecone._search.cuts import Growth
@@ -61,19 +61,29 @@ class FairLabels(ClassObjective[GroupedData]):
     def chooses_labels(self) -> bool:
         return True
 
-    def engine(self, problem: Problem[GroupedData]) -> Engine:
-        return engine_of(self.limited(problem.data), problem.features)
-
-    def limited(self, data: GroupedData) -> Task:
-        """The task of the engine under the limit."""
+    def task_of(self, problem: Problem[GroupedData]) -> Task:
+        data = problem.data
         arrays = {"labels": data.labels, "weight": data.weight, "group": data.group}
         if data.group_weight is not None:
             arrays["group_weight"] = data.group_weight
         return Task(self.constraint, {**arrays, "delta": float(self.limit)})
 
+    def value(self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves) -> float:
+        """Share of the weight that does not have the label of its leaf."""
+        others = np.take_along_axis(sums_of_others(leaves.values), leaves.label[:, None], axis=1)
+        return float(others.sum() / leaves.values.sum())
+
+    def losses(
+        self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves
+    ) -> NDArray[np.float64]:
+        values = tree.node_sums(leaves.values)
+        return sums_of_others(values).min(axis=1) / values[0].sum()
+
     def groups(self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves) -> GroupValues:
-        data = problem.data
-        predicted = leaves.label[problem.leaf_index(tree)]
+        return self._rates(problem.data, leaves.label[problem.leaf_index(tree)])
+
+    def _rates(self, data: GroupedData, predicted: NDArray[np.int64]) -> GroupValues:
+        """Rates of the groups for predictions of the rows."""
         weight = data.weight if data.group_weight is None else data.group_weight
         confusion = group_confusion(data.group, data.labels, predicted, weight, len(data.groups))
         return GroupValues(data.groups, group_rates(self.constraint, confusion), confusion)
@@ -83,16 +93,13 @@ class FairLabels(ClassObjective[GroupedData]):
     ) -> ParetoFront:
         """All trees that are not dominated in error and difference, which is called ``name``."""
         data = problem.data
-        task, arrays = self.limited(data)
-        weight = data.weight if data.group_weight is None else data.group_weight
+        task, arrays = self.task_of(problem)
         own = np.ones(len(data.labels)) if data.weight is None else data.weight
 
         def costs_of(tree: Tree, labels: NDArray[np.int64]) -> tuple[float, float]:
             predicted = labels[tree.leaf_index(problem.features)]
-            counts = group_confusion(data.group, data.labels, predicted, weight, len(data.groups))
-            rates = GroupValues(data.groups, group_rates(self.constraint, counts))
             wrong = math.fsum(own[predicted != data.labels]) / math.fsum(own)
-            return wrong, rates.difference
+            return wrong, self._rates(data, predicted).difference
 
         names = "misclassified share", name
         return fair_front(task, arrays, problem.features, costs_of, names, settings)

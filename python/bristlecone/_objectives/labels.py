@@ -11,10 +11,10 @@ from scipy.special import xlogy
 
 from bristlecone._data.rows import CheckedRows
 from bristlecone._data.targets import LabelledData
-from bristlecone._leaves.labels import ClassLeaves, sum_by_leaf
-from bristlecone._objectives.base import Objective, TaskObjective
+from bristlecone._leaves.labels import ClassLeaves, label_weights, sum_by_leaf
+from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.cuts import SklearnTree
-from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Classes
 from bristlecone._tree import Tree
 
@@ -72,7 +72,8 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
     def leaves(self, tree: Tree, problem: Problem[ClassRowsT], solution: Any) -> ClassLeaves:
         data = problem.data
         leaf = problem.leaf_index(tree)
-        values = _class_weights(leaf, tree.n_leaves, data)
+        shape = tree.n_leaves, len(data.classes)
+        values = label_weights(leaf, data.labels, data.weight, shape)
         if self.balanced:
             total = values.sum(axis=0)
             values = values / np.where(total > 0, total, 1.0)
@@ -98,23 +99,12 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
         """
         return values.argmax(axis=1)
 
-    def value(self, tree: Tree, problem: Problem[ClassRowsT], leaves: ClassLeaves) -> float:
-        """Share of the weight that does not have the label of its leaf."""
-        others = np.take_along_axis(_others(leaves.values), leaves.label[:, None], axis=1)
-        return float(others.sum() / leaves.values.sum())
-
     def prices(self, tree: Tree, problem: Problem[ClassRowsT]) -> Floats | None:
         """Feature costs along the path to every leaf; None if features are free."""
         return None
 
-    def losses(
-        self, tree: Tree, problem: Problem[ClassRowsT], leaves: ClassLeaves
-    ) -> Floats | None:
-        values = tree.node_sums(leaves.values)
-        return _others(values).min(axis=1) / values[0].sum()
 
-
-def _others(values: Floats) -> Floats:
+def sums_of_others(values: Floats) -> Floats:
     """For each class, the summed weight of all others; a difference would lose small ones."""
     n = values.shape[1]
     return np.stack([np.delete(values, k, axis=1).sum(axis=1) for k in range(n)], axis=1)
@@ -199,17 +189,14 @@ class LabelSums(ClassObjective[LabelledData]):
             # Smoothed classes have the same total weight as the real ones, but not each of them.
             taught = problem.data.smoothed is not None
             whole = tree.weighted_n_node_samples[0] if taught else values[0].sum()
-            return _others(values).min(axis=1) / whole
+            return sums_of_others(values).min(axis=1) / whole
         total = values.sum(axis=1, keepdims=True)
-        share, rest = values / total, _others(values) / total
+        share, rest = values / total, sums_of_others(values) / total
         if self.name == "gini":
             return (values * rest).sum(axis=1) / total[0]
         logs = np.where(share > 0.5, np.log1p(-rest * (share > 0.5)), 0.0)
         logs[share <= 0.5] = xlogy(share > 0, share)[share <= 0.5]
         return -(values * logs).sum(axis=1) / total[0]
-
-    def value(self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves) -> float:
-        return Objective.value(self, tree, problem, leaves)
 
     def aim(self, problem: Problem[LabelledData], leaves: ClassLeaves) -> str:
         return AIMS[self.name]
@@ -232,16 +219,11 @@ class Measure(ClassObjective[LabelledData]):
     def chooses_labels(self) -> bool:
         return True
 
-    def engine(self, problem: Problem[LabelledData]) -> Engine:
-        data = problem.data
-        arrays = {"labels": data.labels, "weight": data.weight}
-        task = Task("matthews", arrays)
+    def task_of(self, problem: Problem[LabelledData]) -> Task:
+        arrays = {"labels": problem.data.labels, "weight": problem.data.weight}
         if self.name == "f1":
-            task = Task("f-measure", {**arrays, "beta": 1.0})
-        return engine_of(task, problem.features)
-
-    def losses(self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves) -> None:
-        return None
+            return Task("f-measure", {**arrays, "beta": 1.0})
+        return Task("matthews", arrays)
 
     def value(self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves) -> float:
         """1 minus the measure; the correlation is 0 if all leaves have the same label."""
@@ -274,11 +256,3 @@ def _accuracy(data: ClassRows, name: str) -> Task:
         # The engine has no classes of weight zero.
         labels, n_classes = (np.cumsum(present) - 1)[labels], int(present.sum())
     return Task(name, {"labels": labels, "n_classes": n_classes, "weight": data.weight})
-
-
-def _class_weights(leaf: NDArray[np.int64], n_leaves: int, data: ClassRows) -> Floats:
-    """Weight of every class in every leaf, shape (n_leaves, n_classes)."""
-    shape = n_leaves, len(data.classes)
-    cell = leaf * shape[1] + data.labels
-    flat = np.bincount(cell, weights=data.weight, minlength=shape[0] * shape[1])
-    return flat.astype(np.float64).reshape(shape)

@@ -67,8 +67,7 @@ def binary_prices(encoder: Any, costs: Any) -> Prices | None:
 def column_prices(names: list[str], costs: Any) -> Prices:
     """Prices of the columns with these names; as ``binary_prices``."""
     entries = [
-        _entry(name, given)
-        for name, given in zip(names, _by_column("feature_costs", costs, names), strict=True)
+        _entry(name, given) for name, given in zip(names, _by_column(costs, names), strict=True)
     ]
     cost = check_amounts("feature_costs", [entry["cost"] for entry in entries])
     discount = check_amounts(
@@ -126,31 +125,31 @@ def _columns_of(encoder: Any) -> tuple[list[str], NDArray[np.int64]]:
     return made, np.arange(len(made))
 
 
-def _by_column(parameter: str, value: Any, names: list[str]) -> list[Any]:
+def _by_column(costs: Any, names: list[str]) -> list[Any]:
     """One entry per column; columns that a mapping does not name are free."""
-    if isinstance(value, Mapping):
+    if isinstance(costs, Mapping):
         entries: list[Any] = [0.0] * len(names)
-        for key, entry in value.items():
+        for key, entry in costs.items():
             place = names.index(key) if key in names else key
             if isinstance(place, bool) or not isinstance(place, (int, np.integer)):
                 raise InvalidParameterError(
-                    f"{parameter} names {key!r}, which is not a column of X"
+                    f"feature_costs names {key!r}, which is not a column of X"
                 )
             if not 0 <= place < len(names):
                 raise InvalidParameterError(
-                    f"{parameter} names column {key!r} of the {len(names)} columns of X"
+                    f"feature_costs names column {key!r} of the {len(names)} columns of X"
                 )
             entries[place] = entry
         return entries
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if isinstance(costs, str) or not isinstance(costs, Iterable):
         raise InvalidParameterError(
-            f"{parameter} must be a mapping from columns or a sequence with one entry per column; "
-            f"got {value!r}"
+            "feature_costs must be a mapping from columns or a sequence with one entry per column; "
+            f"got {costs!r}"
         )
-    entries = list(unmasked(value, parameter))
+    entries = list(unmasked(costs, "feature_costs"))
     if len(entries) != len(names):
         raise InvalidParameterError(
-            f"{parameter} has {len(entries)} entries for {len(names)} columns of X"
+            f"feature_costs has {len(entries)} entries for {len(names)} columns of X"
         )
     return entries
 

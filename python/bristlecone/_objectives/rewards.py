@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.exact import product_sum
 from bristlecone._data.targets import PolicyData
+from bristlecone._leaves.labels import label_weights
 from bristlecone._leaves.policies import PolicyLeaves, covariance_of_mean
 from bristlecone._objectives.base import TaskObjective
-from bristlecone._search.engine import Engine, Problem, Task, engine_of
+from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
 
 
@@ -58,15 +60,14 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
     def chooses_labels(self) -> bool:
         return bool(self.capacities)
 
-    def engine(self, problem: Problem[PolicyData]) -> Engine:
+    def task_of(self, problem: Problem[PolicyData]) -> Task:
         data = problem.data
         task = self.task(data)
         if not self.capacities:
-            return engine_of(task, problem.features)
-        weight = data.weight
-        total = float(len(data.rewards)) if weight is None else math.fsum(weight)
+            return task
+        total = float(len(data.rewards)) if data.weight is None else math.fsum(data.weight)
         limited = {**task.data, "capacity": self.capacity(data.treatments, total)}
-        return engine_of(Task("capacity", limited), problem.features)
+        return Task("capacity", limited)
 
     def _estimated(self, data: PolicyData) -> str:
         """Sentence about the estimates behind the rewards and their models."""
@@ -116,16 +117,12 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         values, best = _by_leaf(leaf, tree.n_leaves, data.rewards, data.weight)
         labels = solution.labels[tree.leaves] if hasattr(solution, "labels") else best
         label = np.asarray(labels, dtype=np.int64)
-        n_treatments = len(data.treatments)
-        flat = leaf * n_treatments + data.treatment
-
         count = problem.count
 
         def counted(rows: NDArray[np.bool_] | slice) -> NDArray[np.int64]:
-            shape = tree.n_leaves, n_treatments
             own = None if count is None else count[rows]
-            found = np.bincount(flat[rows], own, shape[0] * shape[1])
-            return found.astype(np.int64).reshape(shape)
+            shape = tree.n_leaves, len(data.treatments)
+            return label_weights(leaf[rows], data.treatment[rows], own, shape).astype(np.int64)
 
         prescribed = data.rewards[np.arange(len(leaf)), label[leaf]]
         return PolicyLeaves(
@@ -190,16 +187,16 @@ def _by_leaf(
     Sums are rounded once, as in the search, where they may be far smaller than their terms.
     """
     unit = _unit(rewards)
-    terms = [np.ldexp(rewards, -unit)]
+    scaled = np.ldexp(rewards, -unit)
     size = np.ones(len(rewards)) if weight is None else np.ldexp(weight, -_unit(weight))
-    if weight is not None:
-        terms = _products(terms[0], size[:, None])
-    order = np.argsort(leaf, kind="stable")
+
+    def summed(rows: NDArray[np.int64], k: int) -> float:
+        own = scaled[rows, k]
+        return math.fsum(own.tolist()) if weight is None else product_sum(own, size[rows])
+
     ends = np.cumsum(np.bincount(leaf, minlength=n_leaves))[:-1]
-    sums = np.empty((n_leaves, rewards.shape[1]))
-    for k in range(rewards.shape[1]):
-        parts = zip(*(np.split(part[order, k], ends) for part in terms), strict=True)
-        sums[:, k] = [math.fsum(np.concatenate(of_leaf).tolist()) for of_leaf in parts]
+    of_leaves = np.split(np.argsort(leaf, kind="stable"), ends)
+    sums = np.array([[summed(rows, k) for k in range(rewards.shape[1])] for rows in of_leaves])
     total = np.bincount(leaf, weights=size, minlength=n_leaves)
     return np.ldexp(sums / total[:, None], unit), sums.argmax(axis=1)
 
@@ -220,18 +217,3 @@ def _covariances(
 def _unit(values: NDArray[np.float64]) -> int:
     """Binary exponent of the largest of the numbers."""
     return int(np.frexp(np.abs(values).max(initial=0.0))[1])
-
-
-def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Products of numbers up to 1, and their rounding errors (Dekker 1971)."""
-    b = np.broadcast_to(b, a.shape)
-    (a1, a2), (b1, b2) = _halves(a), _halves(b)
-    product = a * b
-    return [product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2]
-
-
-def _halves(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Numbers as sums of two whose products are exact."""
-    wide = values * (2.0**27 + 1.0)
-    high = wide - (wide - values)
-    return high, values - high

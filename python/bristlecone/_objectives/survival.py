@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.outcomes import Survival, as_structured
 from bristlecone._data.survival import TrainingData
-from bristlecone._leaves.statistics import LeafStatistics, SurvivalRows
+from bristlecone._leaves.statistics import SurvivalRows
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.engine import Problem, Task
@@ -77,27 +77,17 @@ class SurvivalObjective(TaskObjective[TrainingData, StepLeaves]):
     def fair_task(self, data: TrainingData) -> Task:
         """Task of the engine's fair trees, without the limit."""
 
-    def finished(
-        self,
-        statistics: tuple[LeafStatistics, ...],
-        leaf: NDArray[np.int64],
-        data: TrainingData,
-    ) -> tuple[LeafStatistics, ...]:
-        """Statistics with those that only this objective adds; ``leaf`` is every row's leaf."""
-        return statistics
-
     def leaves(self, tree: Tree, problem: Problem[TrainingData], solution: Any) -> StepLeaves:
         # One for all trees of the problem, as of a size path.
         if "rows" not in problem.memo:
             problem.memo["rows"] = SurvivalRows(problem.data, self.prior, problem.count)
         rows: SurvivalRows = problem.memo["rows"]
         leaf = tree.leaves[problem.leaf_index(tree)]
-        statistics = self.finished(rows.statistics(tree, leaf), leaf, problem.data)
         return StepLeaves.grown(
             tree,
             leaf,
             rows,
-            statistics,
+            rows.statistics(tree, leaf),
             curve=self.curve,
             by_theta=self.by_theta,
             shrinkage=self.shrinkage,

@@ -88,15 +88,14 @@ class View:
 
     def columns(self, *, narrow: bool) -> list[tuple[str, list[str]]]:
         """Facts as columns of a table: headings and texts by leaf, the important ones first."""
-        everyone = range(len(self.n))
         columns = [("n", [f"{rows.n:,}" for rows in self.rows])]
         if self.rows[0].weight is not None:
             columns.append(("weight", [number(rows.weight, 5) for rows in self.rows]))
         if self.rows[0].n_events is not None:
             events = [f"{rows.n_events:,}" for rows in self.rows]
             if narrow:
-                pairs = [f"{events[k]} / {columns[0][1][k]}" for k in everyone]
-                columns[0] = "events\xa0/\xa0n", pairs
+                pairs = zip(events, columns[0][1], strict=True)
+                columns[0] = "events\xa0/\xa0n", [f"{count} / {n}" for count, n in pairs]
             else:
                 columns.append(("events", events))
         # Leaves without rows have no facts.

@@ -50,21 +50,20 @@ def leaf_conditions(program: Program) -> list[list[Condition]]:
     for node, decision in program.decisions.items():
         for child, yes in ((tree.children_left[node], True), (tree.children_right[node], False)):
             paths[child] = [*paths[node], (decision, yes)]
-    return [_merged(paths[leaf]) for leaf in tree.leaves.tolist()]
-
-
-def _merged(path: Sequence[tuple[Decision, bool]]) -> list[Condition]:
-    by_column: dict[str, list[tuple[Decision, bool]]] = {}
-    for decision, yes in path:
-        by_column.setdefault(decision.column, []).append((decision, yes))
-    return [_condition(answers) for answers in by_column.values()]
+    found = []
+    for leaf in tree.leaves.tolist():
+        by_column: dict[str, list[tuple[Decision, bool]]] = {}
+        for decision, yes in paths[leaf]:
+            by_column.setdefault(decision.column, []).append((decision, yes))
+        found.append([_condition(answers) for answers in by_column.values()])
+    return found
 
 
 def _condition(answers: Sequence[tuple[Decision, bool]]) -> Condition:
     bounds = [(decision.bound, yes) for decision, yes in answers if decision.bound is not None]
     flags = {yes for decision, yes in answers if decision.kind == "flag"}
     named = [(decision.levels, yes) for decision, yes in answers if decision.kind == "level"]
-    excluded = {level for levels, yes in named if not yes for level in levels}
+    excluded = dict.fromkeys(level for levels, yes in named if not yes for level in levels)
     within: tuple[Category, ...] | None = None
     for levels, yes in named:
         if yes:
@@ -82,14 +81,8 @@ def _condition(answers: Sequence[tuple[Decision, bool]]) -> Condition:
         at_most=min((bound for bound, yes in bounds if yes), default=None),
         flag=next(iter(flags)) if len(flags) == 1 else None,
         within=within,
-        without=() if within is not None else _in_order(named, excluded),
+        without=() if within is not None else tuple(excluded),
     )
-
-
-def _in_order(
-    named: Sequence[tuple[tuple[Category, ...], bool]], excluded: set[Category]
-) -> tuple[Category, ...]:
-    return tuple(dict.fromkeys(x for levels, _ in named for x in levels if x in excluded))
 
 
 def plain_condition(condition: Condition) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from bristlecone._data.checks import check_times
 from bristlecone._encoder.columns import Category
 from bristlecone._encoder.decisions import Decision, tree_decisions
 from bristlecone._tree import Tree
-from bristlecone._view.fitted import FittedTree, check_tree
+from bristlecone._view.fitted import check_tree
 
 Value = str | bool | int | float
 
@@ -36,14 +36,12 @@ class Output:
     values: NDArray[Any]
     keys: tuple[str, ...] = ()
 
-    def columns(self) -> list[tuple[str, list[Value]]]:
-        """Names and plain values, one by leaf, of every single number or label."""
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Names and values, one by leaf, of every single number or label."""
         if self.values.ndim == 1:
-            return [(self.name, self.values.tolist())]
-        return [
-            (f"{self.name}_{key}", column.tolist())
-            for key, column in zip(self.keys, self.values.T, strict=True)
-        ]
+            return {self.name: self.values}
+        names = [f"{self.name}_{key}" for key in self.keys]
+        return dict(zip(names, self.values.T, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +73,12 @@ class Program:
 
     @property
     def columns(self) -> list[tuple[str, list[Value]]]:
-        """Names and values by leaf of all outputs."""
-        return [column for output in self.outputs for column in output.columns()]
+        """Names and plain values by leaf of all outputs."""
+        return [
+            (name, column.tolist())
+            for output in self.outputs
+            for name, column in output.columns().items()
+        ]
 
     @property
     def used(self) -> list[str]:
@@ -106,25 +108,25 @@ def program_of(tree: Any, what: str, times: ArrayLike | None = None) -> Program:
         decisions = tree_decisions(fitted.encoder_, fitted.tree_)
     except TypeError as error:
         raise TypeError(f"{what}: {error}") from None
-    leaf = Output("leaf", fitted.tree_.leaves)
+    if times is not None and not fitted.leaves_.has_curves:
+        raise ValueError(
+            f"{what}: times needs a tree that predicts survival; got {type_name(tree)}"
+        )
+    outputs = [Output(*one) for one in fitted.leaves_.outputs(named_times(times))]
+    names = getattr(tree, "feature_names_in_", None)
+    if names is None:
+        names = [f"x{k}" for k in range(tree.n_features_in_)]
     asked = {decision.column for decision in decisions.values() if not decision.numeric}
     columns = getattr(fitted.encoder_, "columns_", [])
     return Program(
         tree=fitted.tree_,
         decisions=decisions,
-        outputs=(leaf, *_outputs(fitted, what, times)),
+        outputs=(Output("leaf", fitted.tree_.leaves), *outputs),
         levels={schema.name: schema.levels for schema in columns if schema.name in asked},
-        names=_column_names(tree),
+        names=tuple(map(str, names)),
         first_is_text=any(
             isinstance(level, str) for schema in columns[:1] for level in schema.levels
         ),
-    )
-
-
-def _column_names(tree: Any) -> tuple[str, ...]:
-    names = getattr(tree, "feature_names_in_", None)
-    return tuple(
-        map(str, [f"x{k}" for k in range(tree.n_features_in_)] if names is None else names)
     )
 
 
@@ -145,15 +147,7 @@ def unlike(
     return tuple(found)
 
 
-def _outputs(tree: FittedTree, what: str, times: ArrayLike | None) -> list[Output]:
-    if times is not None and not tree.leaves_.has_curves:
-        raise ValueError(
-            f"{what}: times needs a tree that predicts survival; got {type_name(tree)}"
-        )
-    return [Output(*one) for one in tree.leaves_.outputs(_named_times(times))]
-
-
-def _named_times(times: ArrayLike | None) -> dict[str, float]:
+def named_times(times: ArrayLike | None) -> dict[str, float]:
     """Times with the fewest digits that keep them distinct."""
     named: dict[str, float] = {}
     for time in check_times([] if times is None else times).tolist():

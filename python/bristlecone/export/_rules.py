@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone._data.frame import native_frame
 from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone.export._conditions import leaf_conditions, plain_condition
-from bristlecone.export._program import Output, program_of
+from bristlecone.export._program import program_of
 from bristlecone.export._sql import where_clauses
 
 
@@ -88,19 +88,12 @@ def export_rules(tree: Any, *, times: ArrayLike | None = None) -> Any:
         "weight": structure.weighted_n_node_samples[leaves],
     }
     for output in program.outputs[1:]:
-        columns |= _arrays(output)
+        columns |= output.columns()
     columns["where"] = _texts(
         [clause or "1 = 1" for clause in where_clauses(program, "export_rules")]
     )
     columns["conditions"] = _texts(conditions)
     return native_frame(list(columns.items()), tree._frame_kind)
-
-
-def _arrays(output: Output) -> dict[str, NDArray[Any]]:
-    if output.values.ndim == 1:
-        return {output.name: output.values}
-    names = [f"{output.name}_{key}" for key in output.keys]
-    return dict(zip(names, output.values.T, strict=True))
 
 
 def _texts(values: list[str]) -> NDArray[np.object_]:

@@ -254,14 +254,11 @@ def _cell(text: str, is_narrow: bool) -> list[str]:
     return text.replace(" (", "\n(").split("\n") if is_narrow else [text]
 
 
-def _in_order(tree: Any) -> Iterator[int]:
+def _in_order(tree: Any, node: int = 0) -> Iterator[int]:
     """Nodes in order, with every split between its two sides."""
-    path: list[int] = []
-    node = 0
-    while path or node >= 0:
-        while node >= 0:
-            path.append(node)
-            node = int(tree.children_left[node])
-        node = path.pop()
+    if tree.is_leaf[node]:
         yield node
-        node = int(tree.children_right[node])
+        return
+    yield from _in_order(tree, int(tree.children_left[node]))
+    yield node
+    yield from _in_order(tree, int(tree.children_right[node]))

@@ -93,6 +93,11 @@ def legend(ax: Axes, *, below: bool = False, lines: float = 0.0) -> Any:
     )
 
 
+def legend_above(ax: Axes, **more: Any) -> None:
+    """Legend above the axes, where it takes no space from what is drawn."""
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, **more)
+
+
 def steps(x: Floats, y: Floats, end: float, *more: Floats) -> tuple[Floats, ...]:
     """Points of a survival curve for ``drawstyle="steps-post"``: from (0, 1) to ``end``.
 

@@ -158,14 +158,14 @@ def plot_leaf_curves(
         height = max(3.8 + _LINE * counts, 0.4 + 1.2 * _LINE * sum(map(bool, found.values())))
         ax = on_axes(ax, height=height)
         _draw_predictions(ax, estimator, X, leaf, at, labels, max_curves)
-        for curve, colour in zip(view.leaves, view.colours, strict=True) if kaplan_meier else ():
-            estimate: Any = curve.panel.estimate  # type: ignore[union-attr]
-            if estimate is not None:
-                dotted = steps(estimate.x, estimate.y, end)
-                style: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.2}
-                ax.plot(*dotted, color=colour, linestyle=":", **style)
         if kaplan_meier:
-            ax.plot([], [], ":", color=INK, linewidth=1.2, label="Kaplan–Meier")
+            style: dict[str, Any] = {"linestyle": ":", "linewidth": 1.2}
+            for shown, colour in zip(view.leaves, view.colours, strict=True):
+                curve: Any = shown.panel
+                if curve.estimate is not None:
+                    dotted = steps(curve.estimate.x, curve.estimate.y, end)
+                    ax.plot(*dotted, drawstyle="steps-post", color=colour, **style)
+            ax.plot([], [], color=INK, label="Kaplan–Meier", **style)
     dressed(ax, time_label, "survival")
     ax.set_ylim(0.0, 1.02)
     ax.set_xlim(0.0, end)

@@ -102,14 +102,14 @@ def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
             heights = base + unit * np.append(share, share[-1])
             style: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.5, "zorder": 3}
             label = f"rows with {names[group]}" if band == 0 else None
-            ax.plot(edges, heights, color=label_colour(group), label=label, **style)
             colour = label_colour(group)
+            ax.plot(edges, heights, color=colour, label=label, **style)
             ax.fill_between(
                 edges, base, heights, step="post", color=colour, alpha=0.15, linewidth=0
             )
     ax.axvline(estimates.min_propensity, color=FAINT, linestyle=":", linewidth=1.0)
     dressed(ax, "propensity score", "treatment")
-    ax.set_yticks([len(names) - 1 - band for band in range(len(names))], list(map(plain, names)))
+    ax.set_yticks(range(len(names)), list(map(plain, reversed(names))))
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(-0.05, len(names))
     legend(ax)
@@ -200,7 +200,7 @@ def plot_treatment_curves(
         raise ValueError(f"X has {len(leaf)} rows but y has {len(time)}")
     labels = fitted.leaves_.labels
     arm = known_codes("treatment", treatment, labels, len(leaf))
-    names = [str(name) for name in plain_labels(labels)]
+    names = fitted.leaves_.names
     nodes = fitted.tree_.leaves.tolist()
     across = 2 if len(nodes) == 4 else min(len(nodes), _MOST_ACROSS)
     down = -(-len(nodes) // across)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,10 +88,11 @@ def plot_brier(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['Kaplan–Meier (integrated 0.189)', 'depth 2 (integrated 0.154)']
     """
-    named = list(_named(trees, "plot_brier"))
+    named = _named(trees, "plot_brier")
     at = _times(times, y)
     reference = np.asarray(kaplan_meier(check_survival(y_train, "y_train"))(at))
-    curves: list[tuple[str, Floats]] = [("Kaplan–Meier", np.tile(reference, (_rows(y), 1)))]
+    n_rows = len(check_test_rows(y).time)
+    curves = [("Kaplan–Meier", np.tile(reference, (n_rows, 1)))]
     curves += [(name, tree.predict_survival_function(X, times=at)) for name, tree in named]
     ax = on_axes(ax)
     for k, (name, survival) in enumerate(curves):
@@ -167,7 +168,7 @@ def plot_auc(
     >>> plot_auc(tree, y, X, y).get_legend().get_texts()[0].get_text()
     'OptimalSurvivalTree (mean 0.791)'
     """
-    named = list(_named(trees, "plot_auc"))
+    named = _named(trees, "plot_auc")
     at = _times(times, y)
     ax = on_axes(ax)
     ax.axhline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)))
@@ -181,18 +182,13 @@ def plot_auc(
     return ax
 
 
-def _named(trees: Any, what: str) -> Iterator[tuple[str, Any]]:
+def _named(trees: Any, what: str) -> list[tuple[str, Any]]:
     """Names and trees; the default name of a single tree is its class."""
     if not isinstance(trees, Mapping):
         trees = {type(trees).__name__: trees}
     if not trees:
         raise ValueError(f"{what} got no tree: the mapping is empty")
-    for name, tree in trees.items():
-        yield str(name), check_survival_tree(tree, what)
-
-
-def _rows(y: Outcome) -> int:
-    return len(check_test_rows(y).time)
+    return [(str(name), check_survival_tree(tree, what)) for name, tree in trees.items()]
 
 
 def _times(times: ArrayLike | None, y: Outcome) -> Floats:

@@ -16,7 +16,7 @@ from bristlecone._search.front import ParetoFront
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, LABELS, ramp
 from bristlecone._view.sizes import Scores, scores_of, trees_of
-from bristlecone.plot._axes import dressed, legend, on_axes, plain
+from bristlecone.plot._axes import dressed, legend, legend_above, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +88,7 @@ def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_xlim(seconds[0], 1.2 * last if wide else last + 0.02 * (last - seconds[0]))
     dressed(ax, "seconds", "objective")
     gap = f"; gap {found.gap:.3g} ({found.relative_gap:.1%})" if found.status != "optimal" else ""
-    ax.set_title(_wrapped(found.sentence + gap), fontsize="medium", color=INK, loc="left")
+    _entitle(ax, found.sentence + gap)
     legend(ax)
     return ax
 
@@ -161,9 +161,6 @@ def plot_size_path(
     objective = np.array([found.objective_value for found in certificates])
     bound = np.array([found.lower_bound for found in certificates])
     ax = on_axes(ax)
-    # Imported here, because matplotlib is only imported when something is drawn.
-    from matplotlib.ticker import MaxNLocator
-
     line: dict[str, Any] = {"marker": "o", "markersize": 5}
     ax.plot(sizes, objective, color=_OBJECTIVE, label="objective", **line)
     open_ = np.array([found.status != "optimal" for found in certificates])
@@ -172,8 +169,7 @@ def plot_size_path(
         gap: dict[str, Any] = {"color": FAINT, "alpha": 0.4, "linewidth": 3.0, "zorder": 1}
         ax.vlines(at[open_], bound[open_], objective[open_], **gap)
         ax.plot(sizes, bound, "_", color=_BOUND, markersize=9, label="lower bound")
-    dressed(ax, "largest number of leaves", "objective")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _dressed(ax, "objective")
     lines = ax.get_lines()
     if X is not None:
         held_out = [float(tree.score(X, y)) for _, tree in trees]
@@ -185,29 +181,29 @@ def plot_size_path(
         right.spines["left"].set_visible(False)
         lines = [*lines, *right.get_lines()]
     if len(lines) > 1:
-        ax.legend(
-            handles=lines,
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
-            ncols=len(lines),
-            frameon=False,
-        )
+        legend_above(ax, handles=lines, ncols=len(lines))
     return ax
 
 
 def _draw_scores(scores: Scores, ax: Axes) -> Axes:
     """Scores by number of leaves of a cross-validation, with the size that it chose."""
-    from matplotlib.ticker import MaxNLocator
-
     line: dict[str, Any] = {"color": _OBJECTIVE, "marker": "o", "markersize": 5, "capsize": 3}
     label = "mean over the folds ± standard error"
     ax.errorbar(scores.sizes, scores.mean, yerr=scores.error, label=label, **line)
     chosen = f"chosen: {counted(scores.chosen, 'leaf')}"
     ax.axvline(scores.chosen, color=_SCORE, linestyle="--", label=chosen)
-    dressed(ax, "largest number of leaves", scores.name)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
+    _dressed(ax, scores.name)
+    legend_above(ax, ncols=2)
     return ax
+
+
+def _dressed(ax: Axes, y: str) -> None:
+    """Labels of a picture over sizes, and whole numbers at its horizontal axis."""
+    # Imported here, because matplotlib is only imported when something is drawn.
+    from matplotlib.ticker import MaxNLocator
+
+    dressed(ax, "largest number of leaves", y)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def plot_front(front: ParetoFront, *, ax: Axes | None = None) -> Axes:
@@ -276,9 +272,10 @@ def plot_front(front: ParetoFront, *, ax: Axes | None = None) -> Axes:
     title = f"{kept}, none dominated by any other within the limits"
     if not complete:
         title = f"incomplete ({front.status}): the {kept} found so far"
-    ax.set_title(_wrapped(title), fontsize="medium", color=INK, loc="left")
+    _entitle(ax, title)
     return ax
 
 
-def _wrapped(text: str) -> str:
-    return plain("\n".join(textwrap.wrap(text, 72)))
+def _entitle(ax: Axes, text: str) -> None:
+    title = plain("\n".join(textwrap.wrap(text, 72)))
+    ax.set_title(title, fontsize="medium", color=INK, loc="left")

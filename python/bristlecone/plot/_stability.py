@@ -8,7 +8,7 @@ import numpy as np
 
 from bristlecone._data.arrays import type_name
 from bristlecone._view.palette import FAINT, LABELS
-from bristlecone.plot._axes import dressed, on_axes, plain
+from bristlecone.plot._axes import dressed, legend_above, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,5 +68,5 @@ def plot_stability(found: Any, *, ax: Axes | None = None) -> Axes:
         label.set_fontweight("bold" if used else "normal")
     ax.invert_yaxis()
     ax.set_xlim(0.0, 1.0)
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
+    legend_above(ax, ncols=2)
     return ax

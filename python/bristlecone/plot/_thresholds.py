@@ -17,7 +17,7 @@ from bristlecone._encoder.table import read_table
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK, LABELS, RULE
-from bristlecone.plot._axes import dressed, on_axes, plain
+from bristlecone.plot._axes import dressed, legend_above, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,8 +98,7 @@ def plot_thresholds(
         ax.axvline(value, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)), label=label)
     dressed(ax, f"{name} ({hidden})" if hidden else name, "rows")
     if asked or offered:
-        # Above the axes it takes no space from the bars.
-        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, labelcolor=INK)
+        legend_above(ax, labelcolor=INK)
     return ax
 
 
@@ -133,12 +132,12 @@ def _column(tree: Any, fitted: FittedTree, column: str | int | None) -> str:
             f"plot_thresholds needs the thresholds of columns, which {type_name(encoder)} "
             "does not report"
         )
-    names = _names(encoder)
+    names = [schema.name for schema in encoder.columns_]
     if column is None:
         cut = fitted.tree_.column[~np.isnan(fitted.tree_.threshold)]
         if not len(cut):
             raise ValueError("the tree splits on no numeric column; pass column=")
-        return str(names[cut[0]])
+        return names[cut[0]]
     if isinstance(column, str):
         if column not in names:
             raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names)}")
@@ -147,20 +146,14 @@ def _column(tree: Any, fitted: FittedTree, column: str | int | None) -> str:
         raise TypeError(f"column must be a name or a position; got {column!r}")
     if not 0 <= column < len(names):
         raise ValueError(f"column must lie between 0 and {len(names) - 1}; got {column}")
-    return str(names[int(column)])
-
-
-def _names(encoder: Any) -> list[str]:
-    if isinstance(encoder, NumericColumns):
-        return list(map(str, encoder.get_feature_names_out()))
-    return [schema.name for schema in encoder.columns_]
+    return names[column]
 
 
 def _numbers(fitted: FittedTree, X: Any, name: str) -> NDArray[np.float64]:
     """Values of the column that are not missing."""
+    names = [schema.name for schema in fitted.encoder_.columns_]
     named = hasattr(fitted.encoder_, "feature_names_in_")
-    table = read_table(X, "plot_thresholds")
-    column = table.aligned(_names(fitted.encoder_), named, "the tree", [name])[name]
+    column = read_table(X, "plot_thresholds").aligned(names, named, "the tree", [name])[name]
     if not isinstance(column, NumericColumn):
         raise ValueError(f"column {name!r} holds categories, which have no thresholds")
     values = np.asarray(column.values, dtype=np.float64)

@@ -94,7 +94,12 @@ def case(tree: FittedTree) -> Case:
     fields: dict[int, Field] = {}
     for decision in decisions.values():
         if decision.place not in fields:
-            fields[decision.place] = _field(encoder, decision)
+            schema = encoder.columns_[decision.place]
+            if isinstance(encoder, NumericColumns):
+                # Flags are numbers there, too; rows without a value are rejected.
+                fields[decision.place] = _number_field(schema, takes_missing=False)
+            else:
+                fields[decision.place] = _field(schema, encoder.handle_unknown)
     # In the order in which the tree uses them.
     order = list(fields)
     return Case(
@@ -124,23 +129,8 @@ def _plain(decision: Decision, encoder: Any) -> dict[str, Any]:
     return plain
 
 
-def _field(encoder: BinaryEncoder | NumericColumns, decision: Decision) -> Field:
-    schema = encoder.columns_[decision.place]
-    if isinstance(encoder, NumericColumns):
-        # Flags are numbers there, too; rows without a value are rejected.
-        return Field(
-            schema.name,
-            "number",
-            low=schema.low,
-            high=schema.high,
-            step=1.0 if schema.whole else None,
-            takes_missing=False,
-        )
+def _field(schema: ColumnSchema, handle_unknown: str) -> Field:
     note = "" if schema.fill is None else _counts_as(schema.fill)
-    return _schema_field(schema, encoder.handle_unknown, note)
-
-
-def _schema_field(schema: ColumnSchema, handle_unknown: str, note: str) -> Field:
     if schema.kind == "categorical":
         return Field(
             schema.name,
@@ -151,14 +141,12 @@ def _schema_field(schema: ColumnSchema, handle_unknown: str, note: str) -> Field
         )
     if schema.kind == "flag":
         return Field(schema.name, "flag", note=note)
-    return Field(
-        schema.name,
-        "number",
-        low=schema.low,
-        high=schema.high,
-        step=1.0 if schema.whole else None,
-        note=note,
-    )
+    return _number_field(schema, note=note)
+
+
+def _number_field(schema: ColumnSchema, **more: Any) -> Field:
+    step = 1.0 if schema.whole else None
+    return Field(schema.name, "number", low=schema.low, high=schema.high, step=step, **more)
 
 
 def _counts_as(fill: bool | float) -> str:
@@ -172,12 +160,8 @@ def _soft(tree: SoftTree, encoder: DesignEncoder) -> Case:
     parts = [(j, part) for j, part in enumerate(encoder.design_) if weighed[j]]
     names = list(dict.fromkeys(part.column for _, part in parts))
     schemas = {schema.name: schema for schema in encoder.columns_}
-    fields = []
+    fields = [_field(schemas[name], encoder.handle_unknown) for name in names]
     design: list[dict[str, Any]] = []
-    for name in names:
-        fill = schemas[name].fill
-        note = "" if fill is None else _counts_as(fill)
-        fields.append(_schema_field(schemas[name], encoder.handle_unknown, note))
     for _, part in parts:
         plain: dict[str, Any] = {"field": names.index(part.column)}
         if part.question is None:

@@ -16,15 +16,8 @@ from bristlecone._view.fitted import FittedTree
 from bristlecone._view.sizes import Scores, scores_of, trees_of
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.report._charts import Area
+from bristlecone.report._proof import STATUSES
 
-_SHORT = {
-    "optimal": "optimal",
-    "near_optimal": "nearly optimal",
-    "reference_optimal": "best with respect to the reference model",
-    "time_limit": "stopped at the time limit",
-    "memory_limit": "stopped at the memory limit",
-    "interrupted": "interrupted",
-}
 _CHOSEN, _OTHER = "#0b5cad", "#55636f"
 
 
@@ -104,7 +97,7 @@ def size_path(path: Any, shown: FittedTree) -> Extra:
         label = f"{leaves} leaves: {number(value, 6)}"
         points.append((size, value, np.nan, np.nan, colour, label, leaves == own))
         depth = str(tree.tree_.max_depth)
-        rows.append([str(leaves), depth, number(value, 6), _SHORT.get(status, status)])
+        rows.append([str(leaves), depth, number(value, 6), STATUSES.get(status, status)])
     labels = "largest number of leaves", "objective"
     ends = _sizes([size for size, _ in trees])
     return Extra(

@@ -1,4 +1,4 @@
-"""The page: gathers what its sections show, and renders them."""
+"""The page, and its compact form in notebooks: what their sections show, rendered."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from bristlecone._data.texts import counted
 from bristlecone._model.files import write_files
-from bristlecone._view.fitted import check_tree
+from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.view import View
 from bristlecone.report._case import case
 from bristlecone.report._drawing import draw
@@ -136,3 +137,28 @@ def html_report(
     if path is not None:
         write_files({path: page})
     return page
+
+
+def notebook_html(tree: FittedTree) -> str:
+    """Diagram, leaf table and proof of a fitted tree, without script and without ids.
+
+    Raises
+    ------
+    ImportError
+        Without Jinja2.
+    """
+    view = View(tree)
+    table = leaf_table(tree, [], view.confidence, view.time_label)
+    n, leaves = int(tree.tree_.n_node_samples[0]), tree.tree_.n_leaves
+    return rendered(
+        "notebook.html.j2",
+        title=" ".join(repr(tree).split()),
+        kind=tree.leaves_.tree_kind,
+        size=f"{counted(n, 'row')}, {counted(leaves, 'leaf')}",
+        drawn=source("drawn.css"),
+        style=source("notebook.css"),
+        drawing=draw(view, table),
+        table=table,
+        legend=view.shown.caption,
+        proof=proof(tree),
+    )

@@ -59,6 +59,8 @@ ROW = Size(132, 40)
 LARGE = Size(380, 236, left=46, bottom=66, bars=12, bar=BAR, counts=True)
 # Font size of the names and values of bars.
 _TEXT = 10.5
+# Ticks of survival and incidences.
+_HEIGHTS = [0.0, 0.25, 0.5, 0.75, 1.0]
 # Area of the chart of all leaves, and the most leaves with numbers at risk below it.
 _OVERVIEW, _MOST_ROWS, _ROW = (70.0, 17.0, 640.0, 300.0), 12, 17.0
 
@@ -85,16 +87,11 @@ def _text(view: View, k: int, size: Size) -> Panel:
 
 def _curves(view: View, k: int, size: Size) -> Panel:
     area = size.area(view.shown.span)
-    ticks = view.ticks(6 if size.counts else 3) if size.bottom else []
-    heights = [0.0, 0.25, 0.5, 0.75, 1.0] if size.counts else [0.0, 1.0] * bool(size.left)
     paths = _paths(view, k, area)
     return {
         "kind": "curves",
-        "area": area,
-        "ticks": _at(area.across, ticks),
-        "heights": _at(area.down, heights),
-        "counts": _counts(view, k, area, ticks) if size.counts else [],
-        "label": view.time_label,
+        **_axes(view, size, area),
+        "counts": _counts(view, k, area, _ticks(view, size)) if size.counts else [],
         **(paths if size.left else paths | {"marks": ""}),
     }
 
@@ -115,15 +112,22 @@ def _incidences(view: View, k: int, size: Size) -> Panel:
                 "middle": area.down(sum(last) / 2),
             }
         )
-    heights = [0.0, 0.25, 0.5, 0.75, 1.0] if size.counts else [0.0, 1.0] * bool(size.left)
+    return {"kind": "incidences", **_axes(view, size, area), "layers": layers}
+
+
+def _axes(view: View, size: Size, area: Area) -> Panel:
+    """Axes of a panel over time, whose values are between 0 and 1."""
+    heights = _HEIGHTS if size.counts else [0.0, 1.0] * bool(size.left)
     return {
-        "kind": "incidences",
         "area": area,
-        "ticks": _at(area.across, view.ticks(6 if size.counts else 3) if size.bottom else []),
+        "ticks": _at(area.across, _ticks(view, size)),
         "heights": _at(area.down, heights),
         "label": view.time_label if size.counts else "",
-        "layers": layers,
     }
+
+
+def _ticks(view: View, size: Size) -> list[float]:
+    return view.ticks(6 if size.counts else 3) if size.bottom else []
 
 
 def _at(place: Callable[[float], float], values: list[float]) -> list[tuple[float, str]]:
@@ -216,7 +220,7 @@ def overview(view: View) -> dict[str, Any]:
         "height": area.bottom + 56,
         "counts_height": _ROW * (len(counts) + 1) + 4,
         "ticks": _at(area.across, times),
-        "heights": _at(area.down, [0.0, 0.25, 0.5, 0.75, 1.0]),
+        "heights": _at(area.down, _HEIGHTS),
         "label": view.time_label,
         "leaves": leaves,
         "counts": counts,

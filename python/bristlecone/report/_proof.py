@@ -14,10 +14,14 @@ from bristlecone._search.certificate import Certificate
 from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import FittedTree, check_tree
 
-_STOPPED = {
-    "time_limit": "Stopped at the time limit",
-    "memory_limit": "Stopped at the memory limit",
-    "interrupted": "Interrupted",
+# How searches end, in words.
+STATUSES = {
+    "optimal": "optimal",
+    "near_optimal": "nearly optimal",
+    "reference_optimal": "best with respect to the reference model",
+    "time_limit": "stopped at the time limit",
+    "memory_limit": "stopped at the memory limit",
+    "interrupted": "interrupted",
 }
 # Neither changes the tree.
 _UNTOLD = ("verbose", "n_jobs")
@@ -65,10 +69,8 @@ class Proof:
         Whether the search ended by itself.
     numbers : list of (str, str)
         The numbers behind it.
-    n_questions : int
-        Binary features, or columns, that trees were searched over.
     questions : list of str
-        They themselves, in few lines.
+        Binary features, or columns, that trees were searched over, in few lines.
     missing : str
         Missing values of the columns that are asked.
     groups : list of (str, str)
@@ -81,7 +83,6 @@ class Proof:
     aim: str
     is_proven: bool
     numbers: list[tuple[str, str]]
-    n_questions: int
     questions: list[str]
     missing: str
     groups: list[tuple[str, str]]
@@ -103,10 +104,10 @@ def headline(found: Certificate) -> str:
         return f"Optimal {over}."
     if found.status == "near_optimal":
         return f"N{found.sentence[1:]}."
-    if found.status == "reference_optimal":
-        return f"Best with respect to the reference model; not proven optimal {over}."
-    if found.status in _STOPPED:
-        return f"{_STOPPED[found.status]}: the best tree found so far, not proven optimal {over}."
+    if found.status in STATUSES:
+        ended = STATUSES[found.status].capitalize()
+        best = ";" if found.is_proved else ": the best tree found so far,"
+        return f"{ended}{best} not proven optimal {over}."
     if found.status == "grown":
         return "Grown greedily, one split at a time: nothing is proven about other trees."
     return "Trained from several starting points: nothing is proven about other trees."
@@ -121,9 +122,6 @@ def proof(tree: FittedTree) -> Proof:
     if not found.is_searched:
         kept = ("objective", "seconds")
         numbers = [(name, value) for name, value in numbers if name in kept] + found.notes
-    groups: list[tuple[str, str]] = []
-    if found.groups is not None:
-        groups = found.groups.lines
     aim = found.aim[:1].upper() + found.aim[1:]
     aim = f"Aim: {aim}" if aim.endswith(".") else f"Aim: {aim}."
     return Proof(
@@ -131,10 +129,9 @@ def proof(tree: FittedTree) -> Proof:
         aim=aim if found.teacher is None else f"{aim} {found.teacher.sentences}",
         is_proven=found.status == "optimal",
         numbers=numbers,
-        n_questions=len(found.binary_features),
         questions=list_questions(asked),
         missing=tree._missing_text(),
-        groups=groups,
+        groups=[] if found.groups is None else found.groups.lines,
         group_table=[] if found.groups is None else found.groups.table,
     )
 
@@ -199,11 +196,8 @@ def _settings(parameters: Mapping[str, Any], kind: type, meant: Mapping[str, Any
 
 
 def _same(one: Any, other: Any) -> bool:
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    return isinstance(one, (str, int, float, bool, type(None))) and one == other
+    plain = type(one) is type(other) and isinstance(one, (str, int, float, bool))
+    return one is other or (plain and bool(one == other))
 
 
 def _shown(value: Any) -> str:

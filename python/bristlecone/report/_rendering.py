@@ -31,9 +31,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["fit"] = lambda text, width, size: Ruler().wrap(
-        str(text), width, size, most=1
-    )[0]
+    environment.filters["fit"] = _fit
     environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "allow_nan": False}
     return environment
 

@@ -37,16 +37,13 @@ class Column:
 
     Parameters
     ----------
-    name : str
-        In the table of the estimator.
     head : str
-        As it is shown.
+        Its name as it is shown.
     cells : tuple of Cell
         One per leaf, left to right.
     is_number : bool
     """
 
-    name: str
     head: str
     cells: tuple[Cell, ...]
     is_number: bool
@@ -54,29 +51,21 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of all leaves, their node ids and rules."""
+    """Columns of all leaves, and their rules."""
 
     columns: tuple[Column, ...]
-    nodes: tuple[int, ...]
     rules: tuple[str, ...]
     note: str
-
-
-def leaf_columns(
-    tree: FittedTree, times: Sequence[float], confidence: float
-) -> dict[str, list[Any]]:
-    """The leaf table of a tree as plain values by name, for any frame library."""
-    frame = nw.from_native(tree.leaf_table(times=times, confidence=confidence), eager_only=True)
-    return {name: frame.get_column(name).to_list() for name in frame.columns}
 
 
 def leaf_table(
     tree: FittedTree, times: Sequence[float], confidence: float, time_label: str
 ) -> Table:
     """The table that the page shows: intervals next to their values, without repetitions."""
-    values = leaf_columns(tree, times, confidence)
-    nodes = [int(node) for node in values.pop("leaf")]
-    rules = [str(rule) for rule in values.pop("rule", [""] * len(nodes))]
+    frame = nw.from_native(tree.leaf_table(times=times, confidence=confidence), eager_only=True)
+    values = {name: frame.get_column(name).to_list() for name in frame.columns}
+    leaves = values.pop("leaf")
+    rules = tuple(map(str, values.pop("rule", [""] * len(leaves))))
     if not tree.tree_.is_weighted:
         values.pop("weight", None)
     for name, same in (("risk", "theta"), ("model_median", "median"), ("prediction", "mean")):
@@ -98,8 +87,8 @@ def leaf_table(
         is_number = all(isinstance(cell.key, float) or cell.key is None for cell in cells)
         head = tree.leaves_.heading(name, time_label)
         head += " ± standard error" if f"{name}{_ERROR}" in values else ""
-        columns.append(Column(name, head, cells, is_number))
-    return Table(tuple(columns), tuple(nodes), tuple(rules), _note(values, confidence))
+        columns.append(Column(head, cells, is_number))
+    return Table(tuple(columns), rules, _note(values, confidence))
 
 
 def _limits(name: str, values: dict[str, list[Any]]) -> list[str]:
