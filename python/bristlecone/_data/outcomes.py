@@ -15,13 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone._data.arrays import (
     as_array,
     check_names,
+    check_none_missing,
     check_not_negative,
     listed,
     type_name,
     unmasked,
 )
 from bristlecone._data.outcome_names import columns_of, role_of
-from bristlecone._data.rows import check_row_labels
+from bristlecone._data.rows import check_length, check_row_labels
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -234,8 +235,8 @@ def as_survival(
         (as_array(*time), time[1]), None if entry is None else (as_array(*entry), entry[1])
     )
     for values, label in ((until, time[1]), (late, entry[1] if entry else "")):
-        if values is not None and len(values) != len(observed):
-            raise ValueError(f"{event[1]} has {len(observed)} rows but {label} has {len(values)}")
+        if values is not None:
+            check_length(values, label, len(observed), of=event[1])
     if not len(observed):
         raise ValueError(f"{event[1]} has no rows: n_samples=0")
     return Survival(observed, until, late)
@@ -323,8 +324,7 @@ def _times(
         return _as_time(*time), None
     values, label = _as_dates(*time)
     start, start_label = _as_dates(*entry)
-    if len(values) != len(start):
-        raise ValueError(f"{label} has {len(values)} rows but {start_label} has {len(start)}")
+    check_length(start, start_label, len(values), of=label)
     if values.dtype.kind == start.dtype.kind == "M":
         return _days_between(start, start_label, values, label), None
     if (values.dtype.kind == "m") != (start.dtype.kind == "m"):
@@ -334,18 +334,10 @@ def _times(
 
 
 def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
-    _check_one_dimensional(values, label)
+    _check_codes(values, label, "True/False or 0/1")
     if values.dtype == np.bool_:
         return np.ascontiguousarray(values)
-    if values.dtype.kind not in "iuf":
-        shown = list(dict.fromkeys(values.tolist()))
-        raise ValueError(
-            f"{label} has dtype {values.dtype} and holds {listed(shown)}; expected True/False "
-            "or 0/1"
-        )
     found = np.unique(values)
-    if np.isnan(found).any():
-        raise ValueError(f"{label} is missing in row {int(np.argmax(np.isnan(values)))}")
     if not np.isin(found, (0, 1)).all():
         raise ValueError(
             f"{label} holds {listed(found.tolist())}; expected True/False or 0/1"
@@ -356,15 +348,7 @@ def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
 
 def as_cause(values: NDArray[Any], label: str, most: int | None = None) -> NDArray[Any]:
     """Causes as int64, at most ``most``; by default as many as there are rows."""
-    _check_one_dimensional(values, label)
-    if values.dtype.kind not in "biuf":
-        shown = list(dict.fromkeys(values.tolist()))
-        raise ValueError(
-            f"{label} has dtype {values.dtype} and holds {listed(shown)}; expected the number of "
-            "the cause: 0 if censored, 1, 2, ..."
-        )
-    if np.isnan(values).any():
-        raise ValueError(f"{label} is missing in row {int(np.argmax(np.isnan(values)))}")
+    _check_codes(values, label, "the number of the cause: 0 if censored, 1, 2, ...")
     most = len(values) if most is None else most
     wrong = (values < 0) | (values != np.floor(values)) | (values > most)
     if wrong.any():
@@ -374,6 +358,17 @@ def as_cause(values: NDArray[Any], label: str, most: int | None = None) -> NDArr
             "censored, 1, 2, ..., each with an event"
         )
     return np.ascontiguousarray(values, dtype=np.int64)
+
+
+def _check_codes(values: NDArray[Any], label: str, expected: str) -> None:
+    """Raise ValueError unless there is one number per row; ``expected`` says which numbers."""
+    _check_one_dimensional(values, label)
+    if values.dtype.kind not in "biuf":
+        shown = list(dict.fromkeys(values.tolist()))
+        raise ValueError(
+            f"{label} has dtype {values.dtype} and holds {listed(shown)}; expected {expected}"
+        )
+    check_none_missing(np.isnan(values), label)
 
 
 def _about_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
@@ -404,9 +399,7 @@ def _as_dates(values: NDArray[Any], label: str) -> tuple[NDArray[Any], str]:
             values = np.array([_without_zone(x) for x in items], dtype="datetime64[us]")
     if values.dtype.kind in "mM":
         _check_one_dimensional(values, label)
-        missing = np.isnat(values)
-        if missing.any():
-            raise ValueError(f"{label} is missing in row {int(np.argmax(missing))}")
+        check_none_missing(np.isnat(values), label)
     return values, label
 
 

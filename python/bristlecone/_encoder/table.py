@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -16,7 +15,7 @@ from narwhals.dependencies import is_into_dataframe, is_pandas_dataframe
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bristlecone._data.arrays import transposed, type_name
+from bristlecone._data.arrays import check_names, transposed, type_name
 from bristlecone._encoder.columns import (
     FEW_ROWS,
     CategoricalColumn,
@@ -174,11 +173,7 @@ def _check_shape(shape: tuple[int, ...], reader: str, empty: bool) -> None:
 
 
 def _frame_names(X: Any) -> tuple[list[str], bool]:
-    # Checked on the frame itself, because narwhals has its own error for duplicate names.
-    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
-    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(f"duplicate column names: {', '.join(repeated)}")
+    names = check_names(X, "X")
     text = [isinstance(name, str) for name in names]
     if not any(text):
         return [f"x{j}" for j in range(len(names))], False

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.outcomes import check_survival
+from bristlecone._data.rows import check_length
 from bristlecone._data.targets import LabelledData, PolicyData, check_numbers
 from bristlecone._foreign import predicts_curves
 from bristlecone._log import warn
@@ -290,8 +291,7 @@ def _outcome(
     if how.horizon is None:
         return check_numbers("y", y, n)[rows.kept], None
     event, time, _ = check_survival(y, entry_allowed=False)
-    if len(event) != n:
-        raise ValueError(f"X has {n} rows but y has {len(event)}")
+    check_length(event, "y", n)
     event, time = event[rows.kept], time[rows.kept]
     horizon = float(how.horizon)
     if not event.any():
