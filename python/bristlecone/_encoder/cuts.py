@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.features import Feature, sides, with_distinct_names
+from bristlecone._encoder.features import Feature, sides
 from bristlecone._encoder.ranks import Questions, RankedColumns
 from bristlecone._encoder.thresholds import midpoints, threshold
 
@@ -75,12 +75,7 @@ def add_cuts(
         found[name].sort(key=lambda one: getattr(one[0], "value", math.inf))
     every = [one for schema in encoder.columns_ for one in found[schema.name]]
     features, places, gaps = (list(of) for of in zip(*every, strict=True))
-    encoder._remember(
-        encoder.columns_,
-        with_distinct_names(features),
-        encoder.constant_features_in_,
-        named=hasattr(encoder, "feature_names_in_"),
-    )
+    encoder._replace_features(features)
     return places, gaps
 
 

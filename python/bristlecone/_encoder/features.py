@@ -82,43 +82,29 @@ class Level(_Question, frozen=True, kw_only=True, tag="level"):
         return column.codes == column.levels.index(self.level)
 
 
-class Other(_Question, frozen=True, kw_only=True, tag="other"):
+class Levels(_Question, frozen=True, kw_only=True):
+    """Base of features that are true if the category is one of ``levels``."""
+
+    levels: tuple[Category, ...]
+    missing: ClassVar[bool] = False
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a CategoricalColumn, bool (n,)."""
+        wanted = frozenset(self.levels)
+        answer = np.array([*(level in wanted for level in column.levels), False])
+        return answer[column.codes]  # the last entry serves code -1
+
+
+class Other(Levels, frozen=True, kw_only=True, tag="other"):
     """True if the category is one of the rare ``levels`` that were merged."""
 
-    levels: tuple[Category, ...]
-    missing: ClassVar[bool] = False
 
-    def evaluate(self, column: Any) -> Bools:
-        """Answer for each row of a CategoricalColumn, bool (n,)."""
-        return _one_of(self.levels, column)
-
-
-class AtMost(_Question, frozen=True, kw_only=True, tag="at most"):
+class AtMost(Levels, frozen=True, kw_only=True, tag="at most"):
     """True if the ordered category is one of ``levels``, the first ones in its order."""
 
-    levels: tuple[Category, ...]
-    missing: ClassVar[bool] = False
 
-    def evaluate(self, column: Any) -> Bools:
-        """Answer for each row of a CategoricalColumn, bool (n,)."""
-        return _one_of(self.levels, column)
-
-
-class OneOf(_Question, frozen=True, kw_only=True, tag="one of"):
+class OneOf(Levels, frozen=True, kw_only=True, tag="one of"):
     """True if the category is one of ``levels``, which have the lowest or the highest risk."""
-
-    levels: tuple[Category, ...]
-    missing: ClassVar[bool] = False
-
-    def evaluate(self, column: Any) -> Bools:
-        """Answer for each row of a CategoricalColumn, bool (n,)."""
-        return _one_of(self.levels, column)
-
-
-def _one_of(levels: tuple[Category, ...], column: Any) -> Bools:
-    wanted = frozenset(levels)
-    answer = np.array([*(level in wanted for level in column.levels), False])
-    return answer[column.codes]  # the last entry serves code -1
 
 
 class Missing(_Question, frozen=True, kw_only=True, tag="missing"):

@@ -220,10 +220,7 @@ def part_answers(
     encoder: BinaryEncoder, X: Any, features: Sequence[Feature]
 ) -> tuple[NDArray[np.bool_], dict[str, int]]:
     """Answers of the rows of a partition, bool (n_features, n), and checksums of their columns."""
-    n_rows, columns = encoder._columns_of(X, features)
-    answers = np.empty((len(features), n_rows), dtype=bool)
-    for place, feature in enumerate(features):
-        answers[place] = feature.evaluate(columns[feature.column])
+    answers, columns = encoder._answers(X, features)
     return answers, {name: checksum(column) for name, column in columns.items()}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.features import ROUNDING, Feature, with_distinct_names
+from bristlecone._encoder.features import ROUNDING, Feature
 from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._encoder.thresholds import midpoints, threshold
 
@@ -91,7 +91,6 @@ class RankedFeatures:
         lies midway between the values that the rows of the node have on both sides.
         """
         asked = self._asked(left, right, question)
-        schemas = {schema.name: schema for schema in encoder.columns_}
         # By column and threshold: the nearest values on both sides, over all nodes with this
         # threshold.
         cuts: dict[str, dict[float, tuple[float, float]]] = defaultdict(dict)
@@ -106,20 +105,14 @@ class RankedFeatures:
         features: list[Feature] = []
         place: dict[Any, int] = {}
         for schema in encoder.columns_:
-            fill = schemas[schema.name].fill
             for value, (low, high) in sorted(cuts[schema.name].items()):
                 place[schema.name, value] = len(features)
-                features.append(threshold(schema.name, value, low, high, fill))
+                features.append(threshold(schema.name, value, low, high, schema.fill))
             for feature in others[schema.name]:
                 place[id(feature)] = len(features)
                 features.append(feature)
         chosen = copy(encoder)
-        chosen._remember(
-            encoder.columns_,
-            with_distinct_names(features),
-            encoder.constant_features_in_,
-            named=hasattr(encoder, "feature_names_in_"),
-        )
+        chosen._replace_features(features)
         chosen._awaits_search = False
         feature_of = question.copy()
         plain = [one for schema in encoder.columns_ for one in others[schema.name]]

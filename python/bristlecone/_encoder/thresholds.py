@@ -29,13 +29,6 @@ def weighted_distinct(
     """
     if not len(values):
         return values, np.zeros(0)
-    if weight is None and values.dtype == np.bool_:
-        true = np.count_nonzero(values)
-        if true in (0, len(values)):
-            return values[:1], np.array([float(len(values))])
-        return np.array([False, True], dtype=values.dtype), np.array(
-            [len(values) - true, true], float
-        )
     if weight is None:
         distinct, count = np.unique(values, return_counts=True)
         return distinct, count.astype(np.float64)
