@@ -104,10 +104,10 @@ def given_propensity(
         named.
     """
     names = treatments.tolist()
+    if isinstance(value, Real) and not isinstance(value, bool):
+        value = dict.fromkeys(names, value)
     if isinstance(value, Mapping):
         return np.tile(_of_mapping(value, names), (len(treatment), 1))
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return np.tile(_of_mapping(dict.fromkeys(names, value), names), (len(treatment), 1))
     share = np.asarray(unmasked(value, "propensity"))
     if share.ndim not in (1, 2) or len(share) != len(kept):
         raise ValueError(f"propensity has shape {share.shape} for {len(kept)} rows of X")
@@ -172,5 +172,4 @@ def given_predictions(value: Any, n_treatments: int, kept: NDArray[np.bool_]) ->
         raise ValueError(f"predicted_outcomes has shape {values.shape} for {len(kept)} rows of X")
     shape = (int(kept.sum()), n_treatments)
     why = "one column per treatment that was observed; one that never was cannot be judged"
-    found = check_amounts("predicted_outcomes", values[kept], shape, minimum=-np.inf, why=why)
-    return np.asarray(found, dtype=np.float64)
+    return check_amounts("predicted_outcomes", values[kept], shape, minimum=-np.inf, why=why)

@@ -100,6 +100,17 @@ class Rows:
             held = self.fold == k
             yield held, self.order[~held[self.order]]
 
+    def selected(self, own: Codes) -> NDArray[Any]:
+        """Some rows of ``X``: positions in an array, but a mask for a table.
+
+        The order of the rows of a table is the user's.
+        """
+        if isinstance(self.X, np.ndarray):
+            return own
+        mask = np.zeros(len(self.fold), dtype=bool)
+        mask[own] = True
+        return mask
+
     def check_treatments(self, what: str, argument: str) -> None:
         """Raise ValueError unless every treatment has rows in two folds, as prediction requires.
 
@@ -156,13 +167,9 @@ def _predicted(
 ) -> Floats:
     """Predictions for the held-out rows, by models of some others."""
     if not isinstance(model, str):
-        # Tables need masks, because the order of their rows is the user's.
-        mask = np.zeros(len(held), dtype=bool)
-        mask[own] = True
         X = rows.X
-        at: NDArray[Any] = own if isinstance(X, np.ndarray) else mask
         with threadpool_limits(limits=1):
-            fitted = outcomes.fitted(model, X, at)
+            fitted = outcomes.fitted(model, X, rows.selected(own))
         if isinstance(outcomes, Numbers) and is_classifier(fitted):
             # The expected outcome of classes that are numbers, such as 0 and 1.
             shares = np.asarray(fitted.predict_proba(take_rows(X, held)), dtype=np.float64)
