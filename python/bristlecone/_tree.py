@@ -213,12 +213,6 @@ class Tree:
         gain[split] = loss[split] - (loss[left] + loss[right])
         return self._with(improvement=gain)
 
-    def with_missing(
-        self, rows: NDArray[Any] | BinaryMatrix, missing: dict[int, NDArray[np.bool_]]
-    ) -> Tree:
-        """The tree with ``n_missing`` of these rows; ``missing`` marks them by feature."""
-        return self.with_missing_counts(self.missing_counts(rows, missing))
-
     def with_missing_counts(self, count: NDArray[np.int64]) -> Tree:
         """The tree with these ``n_missing``."""
         return self._with(n_missing=count)
@@ -278,13 +272,17 @@ class Tree:
         The threshold is 0 for boolean columns. Leaves with the same answers contain the same rows,
         in whatever order the questions are asked.
         """
-        answers: list[frozenset[tuple[int, float, bool]]] = [frozenset()] * self.node_count
-        for node in np.flatnonzero(~self.is_leaf).tolist():
-            cut = float(self.threshold[node]) if self.numeric else 0.0
-            for child, yes in ((self.children_left, True), (self.children_right, False)):
-                answer = int(self.feature[node]), cut, yes
-                answers[child[node]] = answers[node] | {answer}
-        return [answers[node] for node in self.leaves.tolist()]
+        cuts = self.threshold if self.numeric else np.zeros(self.node_count)
+        questions = list(zip(self.feature.tolist(), cuts.tolist(), strict=True))
+        return [frozenset((*questions[node], yes) for node, yes in path) for path in self.paths()]
+
+    def paths(self) -> list[list[tuple[int, bool]]]:
+        """Splits above every leaf, from the root, and its answers; leaves from left to right."""
+        above: list[list[tuple[int, bool]]] = [[]] * self.node_count
+        for node, left, right in reversed(self._upward):
+            above[left] = [*above[node], (node, True)]
+            above[right] = [*above[node], (node, False)]
+        return [above[leaf] for leaf in self.leaves.tolist()]
 
     @property
     def n_leaves(self) -> int:
@@ -356,14 +354,10 @@ class Tree:
         scipy.sparse.csr_matrix of int, shape (n, node_count)
             1 where the row passes through the node.
         """
-        paths: list[list[int]] = [[0]] * self.node_count
-        for node in np.flatnonzero(~self.is_leaf):
-            for child in (self.children_left[node], self.children_right[node]):
-                paths[child] = [*paths[node], int(child)]
-        ends = np.cumsum([0] + [len(path) for path in paths])
-        nodes = np.concatenate([np.asarray(path) for path in paths])
-        indicator = csr_matrix(
-            (np.ones(nodes.size, dtype=np.int64), nodes, ends),
-            shape=(self.node_count, self.node_count),
-        )
-        return indicator[self.apply(rows)]
+        nodes, ends = [], [0]
+        for path, leaf in zip(self.paths(), self.leaves.tolist(), strict=True):
+            nodes += [*(node for node, _ in path), leaf]
+            ends.append(len(nodes))
+        passes = np.ones(len(nodes), dtype=np.int64), nodes, ends
+        of_leaves = csr_matrix(passes, shape=(self.n_leaves, self.node_count))
+        return of_leaves[self.leaf_index(rows)]

@@ -201,11 +201,8 @@ def leaf_rules(estimator: Any) -> list[list[str]]:
     tree = estimator.tree_
     if not isinstance(tree, Tree):
         raise TypeError(f"{type_name(estimator)} has no rules: its splits use many columns at once")
-    paths: list[list[tuple[Question, bool]]] = [[] for _ in range(tree.node_count)]
-    for node, question in split_questions(estimator.encoder_, tree).items():
-        for child, yes in ((tree.children_left[node], True), (tree.children_right[node], False)):
-            paths[child] = [*paths[node], (question, yes)]
-    return [conditions(paths[leaf]) for leaf in tree.leaves]
+    asked = split_questions(estimator.encoder_, tree)
+    return [conditions((asked[node], yes) for node, yes in path) for path in tree.paths()]
 
 
 def list_questions(asked: Sequence[Question]) -> list[str]:
