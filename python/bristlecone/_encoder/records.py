@@ -9,28 +9,16 @@ from msgspec import Meta
 
 from bristlecone._data.records import Record
 from bristlecone._encoder.design_columns import DesignColumn
-from bristlecone._encoder.features import (
-    AtMost,
-    Feature,
-    Flag,
-    Level,
-    Missing,
-    OneOf,
-    Other,
-    Threshold,
-)
+from bristlecone._encoder.features import Feature
 from bristlecone._encoder.schema import ColumnSchema
 from bristlecone.exceptions import ModelFormatError
 
 # The kinds of column that a feature can ask about.
-_KINDS: dict[type[Feature], tuple[str, ...]] = {
-    Threshold: ("number",),
-    Flag: ("flag",),
-    Level: ("categorical",),
-    Other: ("categorical",),
-    AtMost: ("categorical",),
-    OneOf: ("categorical",),
-    Missing: ("flag", "number", "categorical"),
+_KINDS = {
+    "at most": ("number",),
+    "flag": ("flag",),
+    "level": ("categorical",),
+    "missing": ("flag", "number", "categorical"),
 }
 
 
@@ -114,7 +102,7 @@ class NumericRecord(Record, frozen=True, tag="numeric"):
 def check_asked(feature: Feature, columns: Sequence[ColumnSchema], where: str) -> None:
     """Raise ModelFormatError unless the kind of the column fits the feature."""
     kinds = {column.name: column.kind for column in columns}
-    if kinds.get(feature.column) not in _KINDS[type(feature)]:
+    if kinds.get(feature.column) not in _KINDS[feature.asks]:
         what: Any = feature.__struct_config__.tag
         raise ModelFormatError(f"{where} asks for a {what} of column {feature.column!r}")
 
