@@ -103,23 +103,23 @@ class RankedFeatures:
         for feature in encoder.features_:
             others[feature.column].append(feature)
         features: list[Feature] = []
-        place: dict[Any, int] = {}
+        place: dict[tuple[str, float], int] = {}
+        plain: list[int] = []  # places of the features that are no thresholds
         for schema in encoder.columns_:
             for value, (low, high) in sorted(cuts[schema.name].items()):
                 place[schema.name, value] = len(features)
                 features.append(threshold(schema.name, value, low, high, schema.fill))
             for feature in others[schema.name]:
-                place[id(feature)] = len(features)
+                plain.append(len(features))
                 features.append(feature)
         chosen = copy(encoder)
         chosen._replace_features(features)
         chosen._awaits_search = False
         feature_of = question.copy()
-        plain = [one for schema in encoder.columns_ for one in others[schema.name]]
         for node, (column, cut) in asked.items():
             if cut is None:
                 number = sum(self._columns.values[k] is None for k in range(column))
-                feature_of[node] = place[id(plain[number])]
+                feature_of[node] = plain[number]
             else:
                 feature_of[node] = place[cut[0], cut[1]]
         return chosen, feature_of

@@ -79,17 +79,18 @@ def choose_gaps(
 
     "midpoints" and "all" take every gap, and so do the others if there are at most
     ``n_thresholds``. "quantiles" takes the first midpoint not below each i/(n_thresholds + 1)
-    quantile, or the last (the binarisation of Huisman, van der Linden & Demirović, AAAI-24).
-    "kmeans" takes the gaps between neighbours of ``n_thresholds + 1`` clusters. ``total`` contains
-    the weights of the values, and ``unit`` is at most the smallest weight of a row; integer weights
-    equal repeated rows.
+    quantile, or the last (the binarisation of Huisman, van der Linden & Demirović, AAAI-24), and so
+    does "ensemble" for levels: its gaps between numbers are chosen elsewhere. "kmeans" takes the
+    gaps between neighbours of ``n_thresholds + 1`` clusters. ``total`` contains the weights of the
+    values, and ``unit`` is at most the smallest weight of a row; integer weights equal repeated
+    rows.
     """
     n_gaps = len(distinct) - 1
     if method in ("midpoints", "all") or n_gaps <= n_thresholds:
         return np.arange(n_gaps)
-    if method == "quantiles":
-        return _core.quantile_gaps(distinct, total, n_thresholds, unit)
-    return _cluster_gaps(distinct, total, n_thresholds + 1)
+    if method == "kmeans":
+        return _cluster_gaps(distinct, total, n_thresholds + 1)
+    return _core.quantile_gaps(distinct, total, n_thresholds, unit)
 
 
 def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -113,15 +113,9 @@ class EstimatedRewards:
 
         treatment = np.full(len(kept), -1)
         treatment[kept] = self.treatment
-        return EstimatedRewards(
-            self.treatments,
-            treatment,
-            widened(self.rewards),
-            widened(self.propensity),
-            widened(self.predicted_outcomes),
-            widened(self.uncensored),
-            self.min_propensity,
-        )
+        names = "rewards", "propensity", "predicted_outcomes", "uncensored"
+        wide = {name: widened(getattr(self, name)) for name in names}
+        return replace(self, treatment=treatment, **wide)
 
 
 class Prepared(NamedTuple):

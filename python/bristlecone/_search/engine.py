@@ -197,15 +197,11 @@ def engine_of(task: Task, features: BinaryMatrix | RankedFeatures) -> Engine:
     known = _FUNCTIONS[task.name]
     if isinstance(features, RankedFeatures):
         return _over_thresholds(task, features)
-    optional: dict[str, Callable[..., Any]] = {
-        "path": _core.path,
-        "near_optimal": _core.near_optimal,
-        "alternatives": _core.alternatives,
-    }
+    optional: tuple[Any, ...] = _core.path, _core.near_optimal, _core.alternatives
     offered: dict[str, Any] = {
-        name: partial(function, *task, features)
-        for name, function in optional.items()
-        if name in known
+        function.__name__: partial(function, *task, features)
+        for function in optional
+        if function.__name__ in known
     }
     solve = _core.solve if "solve" in known else solve_front
     forecast = _forecast(task, features)
