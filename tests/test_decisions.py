@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import KBinsDiscretizer
 
 from bristlecone import GreedySurvivalTree, OptimalTreeRegressor
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import Decision, decide, tree_decisions
 from bristlecone._tree import Tree
 

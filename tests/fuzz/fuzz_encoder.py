@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 from odd_columns import MIXED, NAMES, TEXTS
 
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import decide, feature_decisions
 from bristlecone.exceptions import BristleconeWarning, ModelFormatError
 
