@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.features import ROUNDING, Feature
 from bristlecone._encoder.ranks import RankedColumns
-from bristlecone._encoder.thresholds import midpoints, threshold
+from bristlecone._encoder.thresholds import midway, threshold
 
 
 def awaits_search(encoder: Any) -> bool:
@@ -146,7 +146,7 @@ class RankedFeatures:
                 above = above[above < len(values)]
                 high = int(above.min()) if len(above) else gap + 1
                 ends = float(values[low]), float(values[high])
-                cut = self._columns.names[column], float(midpoints(np.array(ends))[0]), *ends
+                cut = self._columns.names[column], float(midway(*ends)), *ends
             asked[node] = column, cut
             waiting += [(int(left[node]), rows[yes]), (int(right[node]), rows[~yes])]
         return asked

@@ -137,7 +137,10 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
             return Table(names, named, frame.shape[0], read_columns)
         if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
             raise TypeError(f"{reader} does not accept lazy frames; call collect() first")
-    array = _as_array(X)
+    array = np.asarray(X)
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        # numpy turns the numbers of a mixed list into text
+        array = np.asarray(X, dtype=object)
     _check_shape(array.shape, reader, empty)
     return _table_of(array, [f"x{j}" for j in range(array.shape[1])], False)
 
@@ -148,14 +151,6 @@ def _table_of(array: NDArray[Any], names: list[str], named: bool) -> Table:
         return _from_matrix([names[j] for j in at], part)
 
     return Table(names, named, array.shape[0], read, max(1, _AT_ONCE // array.itemsize))
-
-
-def _as_array(X: Any) -> NDArray[Any]:
-    array = np.asarray(X)
-    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-        # numpy turns the numbers of a mixed list into text
-        array = np.asarray(X, dtype=object)
-    return array
 
 
 def _check_shape(shape: tuple[int, ...], reader: str, empty: bool) -> None:

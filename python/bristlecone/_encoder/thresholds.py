@@ -52,7 +52,7 @@ def midpoints(distinct: Floats) -> Floats:
     return midway(distinct[:-1], distinct[1:])
 
 
-def midway(low: Floats, high: Floats) -> Floats:
+def midway(low: Floats | float, high: Floats | float) -> Floats:
     """Thresholds between pairs of values: at least the lower value, and below the higher one."""
     middle = low / 2 + high / 2  # the sum of the two could overflow
     # between neighbouring floats the middle may round up to the higher one
