@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -16,8 +17,104 @@ NO_CHILD = -1
 NO_FEATURE = -2
 
 
+class BinaryTree(ABC):
+    """Nodes of a binary tree in preorder, node 0 is the root; what follows from their children."""
+
+    children_left: NDArray[np.int64]
+    children_right: NDArray[np.int64]
+    n_node_samples: NDArray[np.int64]
+    weighted_n_node_samples: NDArray[np.float64]
+
+    @abstractmethod
+    def leaf_index(self, rows: Any) -> NDArray[np.int64]:
+        """Position in ``leaves`` of the leaf every row falls in."""
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether weights and counts of the training rows differ."""
+        return bool((self.weighted_n_node_samples != self.n_node_samples).any())
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return self.n_node_samples.size
+
+    @cached_property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Whether the node is a leaf, shape (node_count,)."""
+        return self.children_left == NO_CHILD
+
+    @cached_property
+    def leaves(self) -> NDArray[np.int64]:
+        """Node ids of the leaves, left to right."""
+        return np.flatnonzero(self.is_leaf)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.leaves.size
+
+    @cached_property
+    def node_depth(self) -> NDArray[np.int64]:
+        """Depth of every node, 0 at the root, shape (node_count,)."""
+        depth = [0] * self.node_count
+        children = zip(self.children_left.tolist(), self.children_right.tolist(), strict=True)
+        for node, below in enumerate(children):
+            if below[0] != NO_CHILD:
+                for child in below:
+                    depth[child] = depth[node] + 1
+        return np.array(depth)
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf; 0 for a single leaf."""
+        return int(self.node_depth.max())
+
+    def node_sums(self, of_leaves: NDArray[Any]) -> NDArray[Any]:
+        """Sums over the leaves below every node, shape (node_count, ...), from (n_leaves, ...)."""
+        # Python's own numbers are faster to add than the entries of an array.
+        own: list[Any] = of_leaves.tolist() if of_leaves.ndim == 1 else list(of_leaves)
+        sums: list[Any] = [None] * self.node_count
+        for leaf, value in zip(self.leaves.tolist(), own, strict=True):
+            sums[leaf] = value
+        for node, left, right in self._upward:
+            sums[node] = sums[left] + sums[right]
+        return np.array(sums, dtype=of_leaves.dtype)
+
+    @cached_property
+    def _upward(self) -> list[tuple[int, int, int]]:
+        """Every split and its children, those below first."""
+        splits = np.flatnonzero(~self.is_leaf)[::-1]
+        nodes = splits, self.children_left[splits], self.children_right[splits]
+        return list(zip(*(of.tolist() for of in nodes), strict=True))
+
+    def paths(self) -> list[list[tuple[int, bool]]]:
+        """Splits above every leaf, from the root, and its answers; leaves from left to right."""
+        above: list[list[tuple[int, bool]]] = [[]] * self.node_count
+        for node, left, right in reversed(self._upward):
+            above[left] = [*above[node], (node, True)]
+            above[right] = [*above[node], (node, False)]
+        return [above[leaf] for leaf in self.leaves.tolist()]
+
+    def decision_path(self, rows: NDArray[Any] | BinaryMatrix) -> csr_matrix:
+        """Nodes every row passes through, its leaf included.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of int, shape (n, node_count)
+            1 where the row passes through the node.
+        """
+        nodes, ends = [], [0]
+        for path, leaf in zip(self.paths(), self.leaves.tolist(), strict=True):
+            nodes += [*(node for node, _ in path), leaf]
+            ends.append(len(nodes))
+        passes = np.ones(len(nodes), dtype=np.int64), nodes, ends
+        of_leaves = csr_matrix(passes, shape=(self.n_leaves, self.node_count))
+        return of_leaves[self.leaf_index(rows)]
+
+
 @dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(BinaryTree):
     """Immutable binary tree; node 0 is the root and the nodes are in preorder.
 
     A row goes left if the boolean feature of the node is true or, in a numeric tree, if ``x <=
@@ -185,24 +282,6 @@ class Tree:
             tree._freeze(name, getattr(self, name).dtype.type)
         return tree
 
-    def node_sums(self, of_leaves: NDArray[Any]) -> NDArray[Any]:
-        """Sums over the leaves below every node, shape (node_count, ...), from (n_leaves, ...)."""
-        # Python's own numbers are faster to add than the entries of an array.
-        own: list[Any] = of_leaves.tolist() if of_leaves.ndim == 1 else list(of_leaves)
-        sums: list[Any] = [None] * self.node_count
-        for leaf, value in zip(self.leaves.tolist(), own, strict=True):
-            sums[leaf] = value
-        for node, left, right in self._upward:
-            sums[node] = sums[left] + sums[right]
-        return np.array(sums, dtype=of_leaves.dtype)
-
-    @cached_property
-    def _upward(self) -> list[tuple[int, int, int]]:
-        """Every split and its children, those below first."""
-        splits = np.flatnonzero(~self.is_leaf)[::-1]
-        nodes = splits, self.children_left[splits], self.children_right[splits]
-        return list(zip(*(of.tolist() for of in nodes), strict=True))
-
     def with_losses(self, loss: NDArray[np.float64] | None) -> Tree:
         """The tree with improvements from these losses of its nodes; NaN where there are none."""
         if loss is None:
@@ -246,26 +325,6 @@ class Tree:
         # Rebuilding through the constructor keeps the arrays read-only and drops caches.
         return Tree, tuple(getattr(self, field.name) for field in fields(self))
 
-    @property
-    def is_weighted(self) -> bool:
-        """Whether weights and counts of the training rows differ."""
-        return bool((self.weighted_n_node_samples != self.n_node_samples).any())
-
-    @property
-    def node_count(self) -> int:
-        """Number of nodes."""
-        return self.children_left.size
-
-    @cached_property
-    def is_leaf(self) -> NDArray[np.bool_]:
-        """Whether the node is a leaf, shape (node_count,)."""
-        return self.children_left == NO_CHILD
-
-    @cached_property
-    def leaves(self) -> NDArray[np.int64]:
-        """Node ids of the leaves, left to right."""
-        return np.flatnonzero(self.is_leaf)
-
     def leaf_answers(self) -> list[frozenset[tuple[int, float, bool]]]:
         """Answers on the path to every leaf, left to right: (feature, threshold, yes).
 
@@ -275,35 +334,6 @@ class Tree:
         cuts = self.threshold if self.numeric else np.zeros(self.node_count)
         questions = list(zip(self.feature.tolist(), cuts.tolist(), strict=True))
         return [frozenset((*questions[node], yes) for node, yes in path) for path in self.paths()]
-
-    def paths(self) -> list[list[tuple[int, bool]]]:
-        """Splits above every leaf, from the root, and its answers; leaves from left to right."""
-        above: list[list[tuple[int, bool]]] = [[]] * self.node_count
-        for node, left, right in reversed(self._upward):
-            above[left] = [*above[node], (node, True)]
-            above[right] = [*above[node], (node, False)]
-        return [above[leaf] for leaf in self.leaves.tolist()]
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return self.leaves.size
-
-    @cached_property
-    def node_depth(self) -> NDArray[np.int64]:
-        """Depth of every node, 0 at the root, shape (node_count,)."""
-        depth = [0] * self.node_count
-        children = zip(self.children_left.tolist(), self.children_right.tolist(), strict=True)
-        for node, below in enumerate(children):
-            if below[0] != NO_CHILD:
-                for child in below:
-                    depth[child] = depth[node] + 1
-        return np.array(depth)
-
-    @property
-    def max_depth(self) -> int:
-        """Depth of the deepest leaf; 0 for a single leaf."""
-        return int(self.node_depth.max())
 
     def apply(self, rows: NDArray[Any] | BinaryMatrix) -> NDArray[np.int64]:
         """Node id of the leaf every row falls in; O(n · depth).
@@ -345,19 +375,3 @@ class Tree:
             arrays = self.feature, self.children_left, self.children_right
             return rows.leaf_index(arrays)
         return np.searchsorted(self.leaves, self.apply(rows))
-
-    def decision_path(self, rows: NDArray[Any] | BinaryMatrix) -> csr_matrix:
-        """Nodes every row passes through, its leaf included.
-
-        Returns
-        -------
-        scipy.sparse.csr_matrix of int, shape (n, node_count)
-            1 where the row passes through the node.
-        """
-        nodes, ends = [], [0]
-        for path, leaf in zip(self.paths(), self.leaves.tolist(), strict=True):
-            nodes += [*(node for node, _ in path), leaf]
-            ends.append(len(nodes))
-        passes = np.ones(len(nodes), dtype=np.int64), nodes, ends
-        of_leaves = csr_matrix(passes, shape=(self.n_leaves, self.node_count))
-        return of_leaves[self.leaf_index(rows)]
