@@ -234,9 +234,7 @@ def as_survival(
     until, late = _times(
         (as_array(*time), time[1]), None if entry is None else (as_array(*entry), entry[1])
     )
-    for values, label in ((until, time[1]), (late, entry[1] if entry else "")):
-        if values is not None:
-            check_length(values, label, len(observed), of=event[1])
+    check_length(until, time[1], len(observed), of=event[1])
     if not len(observed):
         raise ValueError(f"{event[1]} has no rows: n_samples=0")
     return Survival(observed, until, late)

@@ -121,23 +121,23 @@ def plain(value: Any) -> Any:
 
 def floats(values: Sequence[float], name: str, size: int | None = None) -> Floats:
     """Array of numbers, of ``size`` if given."""
-    try:
-        found = np.array(values, dtype=np.float64)
-    except OverflowError:
-        raise ModelFormatError(f"{name} has an integer beyond every float") from None
-    if size is not None and found.shape != (size,):
-        raise ModelFormatError(f"{name} has {len(values)} numbers; expected {size}")
-    return found
+    return _array(values, name, size, np.float64, "numbers", "beyond every float")
 
 
 def integers(values: Sequence[int], name: str, size: int | None = None) -> NDArray[np.int64]:
     """Array of integers, of ``size`` if given."""
+    return _array(values, name, size, np.int64, "integers", "of more than 64 bits")
+
+
+def _array(
+    values: Sequence[float], name: str, size: int | None, dtype: type, what: str, wide: str
+) -> NDArray[Any]:
     try:
-        found = np.array(values, dtype=np.int64)
+        found: NDArray[Any] = np.array(values, dtype=dtype)
     except OverflowError:
-        raise ModelFormatError(f"{name} has an integer of more than 64 bits") from None
+        raise ModelFormatError(f"{name} has an integer {wide}") from None
     if size is not None and found.shape != (size,):
-        raise ModelFormatError(f"{name} has {len(values)} integers; expected {size}")
+        raise ModelFormatError(f"{name} has {len(values)} {what}; expected {size}")
     return found
 
 
