@@ -153,13 +153,13 @@ def matrix(
     return np.array(rows, dtype=dtype).reshape(shape)
 
 
-def monotone(values: Sequence[float], name: str, *, low: float, high: float, sign: int) -> Floats:
-    """Numbers within [low, high] that never decrease (``sign`` 1) or never increase (-1)."""
+def monotone(values: Sequence[float], name: str, *, high: float, sign: int) -> Floats:
+    """Numbers within [0, high] that never decrease (``sign`` 1) or never increase (-1)."""
     found = floats(values, name)
-    wrong = (found < low) | (found > high)
+    wrong = (found < 0.0) | (found > high)
     if wrong.any():
         k = int(np.argmax(wrong))
-        raise ModelFormatError(f"{name}[{k}] is {found[k]}, outside [{low:g}, {high:g}]")
+        raise ModelFormatError(f"{name}[{k}] is {found[k]}, outside [0, {high:g}]")
     turns = sign * np.diff(found) < 0
     if turns.any():
         raise ModelFormatError(f"{name}[{int(np.argmax(turns)) + 1}] is not monotone")
@@ -168,7 +168,7 @@ def monotone(values: Sequence[float], name: str, *, low: float, high: float, sig
 
 def times(values: Sequence[float], name: str) -> Floats:
     """Strictly ascending times, none negative."""
-    found = monotone(values, name, low=0.0, high=np.inf, sign=1)
+    found = monotone(values, name, high=np.inf, sign=1)
     ties = np.diff(found) == 0
     if ties.any():
         raise ModelFormatError(f"{name}[{int(np.argmax(ties)) + 1}] repeats a time")

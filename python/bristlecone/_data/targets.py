@@ -231,7 +231,7 @@ def check_two_classes(classes: NDArray[Any]) -> None:
         )
 
 
-def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -> NumericData:
+def check_numeric_data(X: Any, y: Any, sample_weight: Any) -> NumericData:
     """Check the rows of a fit to numbers and leave out those of weight zero.
 
     Raises
@@ -242,8 +242,8 @@ def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -
         ``check_sample_weight``.
     """
     n_samples = row_count(X)
-    check_row_labels(X, **{name: y}, sample_weight=sample_weight)
-    target = check_numbers(name, y, n_samples)
+    check_row_labels(X, y=y, sample_weight=sample_weight)
+    target = check_numbers("y", y, n_samples)
     weight = check_sample_weight(sample_weight, n_samples)
     kept = np.ones(n_samples, dtype=bool)
     if weight is not None and not weight.all():

@@ -110,18 +110,3 @@ def _decision(feature: Feature, place: int, numeric: bool) -> Decision:
         bound=float(feature.value) if isinstance(feature, Threshold) else None,
         levels=levels,
     )
-
-
-def decide(decision: Decision, value: Any) -> bool:
-    """The answer for one value, as every exported program must compute it.
-
-    None and NaN are missing, and so are NA and NaT of pandas (recognised by name).
-    """
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
-        return decision.missing
-    if decision.kind == "at most":
-        assert decision.bound is not None
-        return float(value) <= decision.bound
-    if decision.kind == "flag":
-        return float(value) > 0.5
-    return decision.kind == "level" and value in decision.levels

@@ -60,7 +60,7 @@ class BaselineRecord(Record, frozen=True):
     def value(self, unique_times: Floats, needs_event: bool) -> Baseline:
         """The baseline at these times, checked."""
         event_times = times(self.event_times, "event_times")
-        hazard = monotone(self.cumulative_hazard, "cumulative_hazard", low=0.0, high=np.inf, sign=1)
+        hazard = monotone(self.cumulative_hazard, "cumulative_hazard", high=np.inf, sign=1)
         is_empty = needs_event and not event_times.size
         if is_empty or not np.isin(event_times, unique_times).all():
             raise ModelFormatError("event_times is empty or not part of rows.times")
@@ -101,10 +101,8 @@ class LeafRecord(Record, frozen=True):
         """The statistics, checked."""
         arrays = {
             "event_times": times(self.event_times, "event_times"),
-            "kaplan_meier": monotone(self.kaplan_meier, "kaplan_meier", low=0.0, high=1.0, sign=-1),
-            "nelson_aalen": monotone(
-                self.nelson_aalen, "nelson_aalen", low=0.0, high=np.inf, sign=1
-            ),
+            "kaplan_meier": monotone(self.kaplan_meier, "kaplan_meier", high=1.0, sign=-1),
+            "nelson_aalen": monotone(self.nelson_aalen, "nelson_aalen", high=np.inf, sign=1),
             "at_risk": floats(self.at_risk, "at_risk"),
             **self._brier_curve(baseline, curve),
         }
@@ -145,7 +143,7 @@ class LeafRecord(Record, frozen=True):
         if self.brier_times is None or self.brier_survival is None:
             return {}
         falls = times(self.brier_times, "brier_times")
-        survival = monotone(self.brier_survival, "brier_survival", low=0.0, high=1.0, sign=-1)
+        survival = monotone(self.brier_survival, "brier_survival", high=1.0, sign=-1)
         if falls.shape != survival.shape:
             raise ModelFormatError("brier_survival does not have one value per time")
         if not np.isin(falls, baseline.unique_times).all():

@@ -146,7 +146,9 @@ class _Foreign:
         return values
 
 
-def _curves(rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats, model: Any) -> Any:
+def _curves(
+    rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats, model: Any
+) -> Curves:
     """Curves of the time to a flag, from the rows ``own``.
 
     ``others`` marks rows that leave for the other reason, before a flag of the same time: events,
