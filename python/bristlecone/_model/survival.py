@@ -408,14 +408,14 @@ class SmoothLeavesRecord(Record, frozen=True, tag="smooth survival"):
     @classmethod
     def of(cls, leaves: SmoothLeaves, tree: SoftTree) -> SmoothLeavesRecord:  # type: ignore[override]
         """The record of leaves."""
-        estimates = None
-        rows = _followed(leaves, tree)
-        if rows is None or not _same((leaves.baseline, leaves.statistics), rows):
-            estimates = EstimatesRecord.of(leaves)
+        follows = False
+        if _follows(leaves.follow_up):
+            found, _, statistics = statistics_of(tree.leaves, leaves.follow_up)
+            follows = _same((leaves.baseline, leaves.statistics), (found.baseline, statistics))
         return super().of(
             leaves,
             rows=RowsRecord.of(leaves),
-            estimates=estimates,
+            estimates=None if follows else EstimatesRecord.of(leaves),
             model=leaves.model.name,
             prepared=leaves.model.to_dict(),
         )
@@ -461,14 +461,6 @@ def _check_followed(follow_up: Sequence[FollowUp], needs_event: bool = True) -> 
         raise ModelFormatError("estimates are missing: rows have entry times, or are too many")
     if needs_event and not any(one.events.any() for one in follow_up):
         raise ModelFormatError("rows have no event")
-
-
-def _followed(leaves: SurvivalLeaves, tree: Any) -> Any:
-    """Baseline and statistics that follow from the rows, or None."""
-    if not _follows(leaves.follow_up):
-        return None
-    rows, _, statistics = statistics_of(tree.leaves, leaves.follow_up)
-    return rows.baseline, statistics
 
 
 def _same(one: Any, other: Any) -> bool:

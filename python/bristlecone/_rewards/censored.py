@@ -245,7 +245,7 @@ def survival_scores(
     estimand = Estimand.of(lives, name)
     n, n_treatments = len(lives.time), len(rows.treatments)
     predicted = np.zeros((n, n_treatments))
-    correction, observed = np.zeros(n), np.zeros(n)
+    correction = np.zeros(n)
     until = np.append(estimand.grid, lives.horizon)
     with_events, with_censoring = needs != "inverse-propensity", needs != "direct"
     # Position of the row's own event in the grid, or of the horizon.
