@@ -300,25 +300,16 @@ class Tree(BinaryTree):
         self, rows: NDArray[Any] | BinaryMatrix, missing: dict[int, NDArray[np.bool_]]
     ) -> NDArray[np.int64]:
         """``n_missing`` of these rows, shape (node_count,); ``missing`` marks them by feature."""
-        leaf = self.apply(rows)
+        leaf, paths = self.leaf_index(rows), self.paths()
         count = np.zeros(self.node_count, dtype=np.int64)
-        # The rows of every node, and which of them have lacked a value so far.
-        reached = {0: (np.arange(len(rows)), np.zeros(len(rows), dtype=bool))}
-        for node in range(self.node_count):
-            places, lacking = reached.pop(node)
-            if self.is_leaf[node]:
-                count[node] = lacking.sum()
-                continue
-            own = missing.get(int(self.feature[node]))
-            here = np.zeros(len(places), dtype=bool) if own is None else own[places]
-            count[node] = here.sum()
-            # Nodes are in preorder, so those of the right subtree come last.
-            goes_right = leaf[places] >= self.children_right[node]
-            for child, side in (
-                (self.children_left[node], ~goes_right),
-                (self.children_right[node], goes_right),
-            ):
-                reached[int(child)] = places[side], (lacking | here)[side]
+        lacking = np.zeros(len(rows), dtype=bool)  # at some split above their leaf
+        for feature, own in missing.items():
+            asks = self.feature == feature
+            reached = self.node_sums(np.bincount(leaf[own], minlength=self.n_leaves))
+            count[asks] = reached[asks]
+            below = np.array([any(asks[node] for node, _ in path) for path in paths])
+            lacking |= own & below[leaf]
+        count[self.leaves] = np.bincount(leaf[lacking], minlength=self.n_leaves)
         return count
 
     def __reduce__(self) -> tuple[Any, ...]:

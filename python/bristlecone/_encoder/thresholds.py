@@ -27,8 +27,6 @@ def weighted_distinct(
     The sums do not depend on the order of the rows, not even in the last bit, so everything that
     follows from them is the same after a permutation.
     """
-    if not len(values):
-        return values, np.zeros(0)
     if weight is None:
         distinct, count = np.unique(values, return_counts=True)
         return distinct, count.astype(np.float64)

@@ -169,9 +169,7 @@ def prepare(
         if happened is not None:
             columns = np.column_stack([columns, happened])
             strata = 2 * strata + happened
-        return Rows.of(
-            rows.X, rows.labels, rows.classes, rows.weight, columns, strata, how.seed, heard
-        )
+        return Rows.of(rows, columns, strata, how.seed, heard)
 
     estimated = needs_scores and scores is None
     shares = scores

@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from bristlecone._data.rows import take_rows
+from bristlecone._data.targets import LabelledData
 from bristlecone._teacher.folds import folds_of
 from bristlecone._teacher.members import Design, design_of, members_of
 from bristlecone._teacher.outcomes import Classes, Numbers, Outcomes
@@ -78,21 +79,23 @@ class Rows:
     @classmethod
     def of(
         cls,
-        X: Any,
-        treatment: Codes,
-        treatments: NDArray[Any],
-        weight: Floats | None,
+        data: LabelledData,
         outcomes: Floats,
         strata: Codes,
         seed: int,
         heard: Callable[..., object] | None = None,
     ) -> Rows:
-        """Rows with folds: equal rows share one, and ``strata`` are spread over all."""
+        """Rows whose labels are treatments, with folds: equal rows share one.
+
+        ``strata`` are spread over all folds.
+        """
         start = time.perf_counter()
-        design = design_of(X, weight)
-        columns = np.column_stack([design.numbers, outcomes, treatment])
+        design = design_of(data.X, data.weight)
+        columns = np.column_stack([design.numbers, outcomes, data.labels])
         fold, order = folds_of(columns, strata, seed)
-        return cls(X, design, treatment, treatments, weight, fold, order, seed, heard, start)
+        return cls(
+            data.X, design, data.labels, data.classes, data.weight, fold, order, seed, heard, start
+        )
 
     def folds(self) -> Iterator[Fold]:
         """The rows of every fold, and the others."""
