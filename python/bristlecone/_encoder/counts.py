@@ -29,6 +29,48 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
+@dataclass(eq=False)
+class _Tally:
+    """Rows of several values, and their exact weights, which are 0 if rows have none."""
+
+    rows: Integers
+    weights: ExactSums
+
+    @classmethod
+    def of(cls, column: TrainingColumn, weight: ExactValues | None) -> _Tally:
+        """Rows of the values of a column (of levels: their codes), and last those without one."""
+        missing = column.missing
+        if isinstance(column, RankedColumn):
+            place, n_values, missing = column.ranks.astype(np.int64), len(column.distinct), None
+        elif isinstance(column, CategoricalColumn):
+            place, n_values = column.codes, len(column.levels)
+        else:
+            place, n_values = column.values.astype(np.int64), 2
+        if missing is not None:
+            place = np.where(missing, n_values, place)
+        rows = np.bincount(place, minlength=n_values + 1).astype(np.int64)
+        sums = ExactSums(n_values + 1) if weight is None else weight.sums(place, n_values + 1)
+        return cls(rows, sums)
+
+    @classmethod
+    def empty(cls, size: int) -> _Tally:
+        """No rows yet."""
+        return cls(np.zeros(size, dtype=np.int64), ExactSums(size))
+
+    def at(self, place: Integers) -> _Tally:
+        """The rows at these positions."""
+        return _Tally(self.rows[place], self.weights.at(place))
+
+    def add(self, other: _Tally, place: Integers) -> None:
+        """Add rows at distinct positions."""
+        self.rows[place] += other.rows
+        self.weights = self.weights.plus(other.weights, place)
+
+    def total(self, weighted: bool) -> Floats:
+        """Weight of the rows, one each if they have none."""
+        return self.weights.totals() if weighted else self.rows.astype(np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
     """A column with one row per distinct value, and the rows that these stand for.
@@ -51,14 +93,12 @@ class ValueCounts:
     @classmethod
     def of(cls, column: TrainingColumn, weight: ExactValues | None) -> ValueCounts:
         """Count the rows of a column; O(n)."""
-        place, n_values = _places(column)
-        rows = np.bincount(place, minlength=n_values + 1).astype(np.int64)
-        total = rows.astype(np.float64)
-        if weight is not None:
-            total = weight.sums(place, n_values + 1).totals()
-        found, is_missing = np.flatnonzero(rows[:n_values]), bool(rows[n_values])
-        kept = np.append(found, n_values) if is_missing else found
-        return cls(_distinct(column, found, is_missing), rows[kept], total[kept])
+        every = _Tally.of(column, weight)
+        shown = np.flatnonzero(every.rows)
+        is_missing = bool(every.rows[-1])
+        found = shown[:-1] if is_missing else shown
+        own = every.at(shown)
+        return cls(_distinct(column, found, is_missing), own.rows, own.total(weight is not None))
 
     @property
     def name(self) -> str:
@@ -104,28 +144,6 @@ def _distinct(column: TrainingColumn, found: Integers, is_missing: bool) -> Trai
         return replace(column, ranks=ranks, missing=missing)
     flags = found > 0
     return replace(column, values=np.append(flags, False) if is_missing else flags, missing=missing)
-
-
-@dataclass(eq=False)
-class _Tally:
-    """Rows of several values, and their exact weights, which are 0 if rows have none."""
-
-    rows: Integers
-    weights: ExactSums
-
-    @classmethod
-    def empty(cls, size: int) -> _Tally:
-        """No rows yet."""
-        return cls(np.zeros(size, dtype=np.int64), ExactSums(size))
-
-    def at(self, place: Integers) -> _Tally:
-        """The rows at these positions."""
-        return _Tally(self.rows[place], self.weights.at(place))
-
-    def add(self, other: _Tally, place: Integers) -> None:
-        """Add rows at distinct positions."""
-        self.rows[place] += other.rows
-        self.weights = self.weights.plus(other.weights, place)
 
 
 # Position of the rows without a value in their tally.
@@ -176,12 +194,10 @@ class CountedColumn:
         own: TrainingColumn = column
         if isinstance(column, NumericColumn) and not column.is_flag:
             own = RankedColumn.of(column)
-        place, n_values = _places(own)
-        sums = ExactSums(n_values + 1) if weight is None else weight.sums(place, n_values + 1)
-        every = _Tally(np.bincount(place, minlength=n_values + 1).astype(np.int64), sums)
-        found = np.flatnonzero(every.rows[:n_values])
+        every = _Tally.of(own, weight)
+        found = np.flatnonzero(every.rows[:-1])
         tally = every.at(found)
-        self._missing.add(every.at(np.array([n_values])), _ONLY)
+        self._missing.add(every.at(np.array([-1])), _ONLY)
         if isinstance(column, CategoricalColumn):
             levels = [column.levels[code] for code in found]
             order = column.levels if column.ordered else None
@@ -223,9 +239,7 @@ class CountedColumn:
             column = RankedColumn(self.name, values, found.astype(np.uint32), None)
         parts = [known, self._missing] if self._missing.rows.any() else [known]
         rows = np.concatenate([part.rows for part in parts])
-        weight = rows.astype(np.float64)
-        if self.weighted:
-            weight = np.concatenate([part.weights.totals() for part in parts])
+        weight = np.concatenate([part.total(self.weighted) for part in parts])
         return ValueCounts(_distinct(column, found, len(parts) > 1), rows, weight)
 
     def _add_numbers(self, values: Floats, tally: _Tally, integral: bool) -> None:
@@ -286,15 +300,3 @@ class CountedColumn:
                 "it with one type"
             )
         self._is_numeric = numeric
-
-
-def _places(column: TrainingColumn) -> tuple[Integers, int]:
-    """Position of every row's value (the last for missing ones), and the number of the others."""
-    if isinstance(column, RankedColumn):
-        return column.ranks.astype(np.int64), len(column.distinct)
-    if isinstance(column, CategoricalColumn):
-        place, n_values = column.codes, len(column.levels)
-    else:
-        place, n_values = column.values.astype(np.int64), 2
-    missing = column.missing
-    return (place if missing is None else np.where(missing, n_values, place)), n_values
