@@ -60,11 +60,14 @@ def check_none_missing(missing: NDArray[np.bool_], label: str) -> None:
 def check_not_negative(values: NDArray[np.float64], label: str, kind: str) -> None:
     """Raise ValueError, with the row, unless all values are finite and not negative."""
     wrong = ~(np.isfinite(values) & (values >= 0))
+    refuse(wrong, values, label, f"{kind} must be finite and not negative")
+
+
+def refuse(wrong: NDArray[np.bool_], values: NDArray[Any], label: str, expected: str) -> None:
+    """Raise ValueError, with the row, if a value is wrong; ``expected`` says what is right."""
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(
-            f"{label} is {values[row]} in row {row}; {kind} must be finite and not negative"
-        )
+        raise ValueError(f"{label} is {values[row]} in row {row}; {expected}")
 
 
 def unmasked(values: Any, label: str) -> Any:

@@ -18,6 +18,7 @@ from bristlecone._data.arrays import (
     check_none_missing,
     check_not_negative,
     listed,
+    refuse,
     type_name,
     unmasked,
 )
@@ -346,15 +347,11 @@ def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
 
 def as_cause(values: NDArray[Any], label: str, most: int | None = None) -> NDArray[Any]:
     """Causes as int64, at most ``most``; by default as many as there are rows."""
-    _check_codes(values, label, "the number of the cause: 0 if censored, 1, 2, ...")
+    expected = "the number of the cause: 0 if censored, 1, 2, ..."
+    _check_codes(values, label, expected)
     most = len(values) if most is None else most
     wrong = (values < 0) | (values != np.floor(values)) | (values > most)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"{label} is {values[row]} in row {row}; expected the number of the cause: 0 if "
-            "censored, 1, 2, ..., each with an event"
-        )
+    refuse(wrong, values, label, f"expected {expected}, each with an event")
     return np.ascontiguousarray(values, dtype=np.int64)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from bristlecone._data.arrays import as_array, check_not_negative, type_name
+from bristlecone._data.arrays import as_array, check_not_negative, refuse, type_name
 from bristlecone.exceptions import InvalidParameterError
 
 # Within these limits, no sum, product or ratio of weights overflows or underflows.
@@ -53,12 +53,8 @@ def check_weights(values: Any, name: str, n_samples: int) -> NDArray[np.float64]
     weight = row_numbers(values, name, n_samples)
     check_not_negative(weight, name, "weights")
     extreme = (weight > _MOST_WEIGHT) | ((weight < _LEAST_WEIGHT) & (weight > 0))
-    if extreme.any():
-        row = int(np.argmax(extreme))
-        raise ValueError(
-            f"{name} is {weight[row]} in row {row}; weights must be zero or lie between "
-            f"{_LEAST_WEIGHT} and {_MOST_WEIGHT}"
-        )
+    expected = f"weights must be zero or lie between {_LEAST_WEIGHT} and {_MOST_WEIGHT}"
+    refuse(extreme, weight, name, expected)
     return weight
 
 
