@@ -29,6 +29,10 @@ class BinaryTree(ABC):
     def leaf_index(self, rows: Any) -> NDArray[np.int64]:
         """Position in ``leaves`` of the leaf every row falls in."""
 
+    def apply(self, rows: Any) -> NDArray[np.int64]:
+        """Node id of the leaf every row falls in, shape (n,)."""
+        return self.leaves[self.leaf_index(rows)]
+
     @property
     def is_weighted(self) -> bool:
         """Whether weights and counts of the training rows differ."""
@@ -326,8 +330,8 @@ class Tree(BinaryTree):
         questions = list(zip(self.feature.tolist(), cuts.tolist(), strict=True))
         return [frozenset((*questions[node], yes) for node, yes in path) for path in self.paths()]
 
-    def apply(self, rows: NDArray[Any] | BinaryMatrix) -> NDArray[np.int64]:
-        """Node id of the leaf every row falls in; O(n · depth).
+    def leaf_index(self, rows: NDArray[Any] | BinaryMatrix) -> NDArray[np.int64]:
+        """Position in ``leaves`` of the leaf every row falls in; O(n · depth).
 
         Parameters
         ----------
@@ -337,9 +341,11 @@ class Tree(BinaryTree):
         Returns
         -------
         array of int, shape (n,)
+            From 0 to ``n_leaves - 1``, left to right.
         """
         if isinstance(rows, BinaryMatrix):
-            return self.leaves[self.leaf_index(rows)]
+            arrays = self.feature, self.children_left, self.children_right
+            return rows.leaf_index(arrays)
         node = np.zeros(len(rows), dtype=np.int64)
         for _ in range(self.max_depth):
             moving = np.flatnonzero(~self.is_leaf[node])
@@ -347,22 +353,4 @@ class Tree(BinaryTree):
             value = rows[moving, self.feature[at]]
             yes = value <= self.threshold[at] if self.numeric else value
             node[moving] = np.where(yes, self.children_left[at], self.children_right[at])
-        return node
-
-    def leaf_index(self, rows: NDArray[Any] | BinaryMatrix) -> NDArray[np.int64]:
-        """Position in ``leaves`` of the leaf every row falls in.
-
-        Parameters
-        ----------
-        rows : array or BinaryMatrix, shape (n, n_columns)
-            As in ``apply``.
-
-        Returns
-        -------
-        array of int, shape (n,)
-            From 0 to ``n_leaves - 1``, left to right.
-        """
-        if isinstance(rows, BinaryMatrix):
-            arrays = self.feature, self.children_left, self.children_right
-            return rows.leaf_index(arrays)
-        return np.searchsorted(self.leaves, self.apply(rows))
+        return np.searchsorted(self.leaves, node)

@@ -107,10 +107,6 @@ class SoftTree(BinaryTree):
         """Leaf at the end of each row's most probable path, counted from the left."""
         return routing.hard_leaf(self.logits(design))
 
-    def apply(self, design: Floats) -> NDArray[np.int64]:
-        """Node id of that leaf, shape (n,)."""
-        return self.leaves[self.leaf_index(design)]
-
     def probabilities(self, design: Floats) -> Floats:
         """Probability of every leaf, shape (n, n_leaves)."""
         return np.ascontiguousarray(routing.leaf_probabilities(self.logits(design)).T)
