@@ -115,10 +115,7 @@ def warn_of_shares(
         events = limits.min_events_leaf, least["min_events_leaf"], n_events
     if counted is None:
         among = np.zeros(len(problem.features), dtype=bool) if event is None else event
-
-        def counted() -> AnswerCounts:
-            return count_answers(problem.features, among)
-
+        counted = partial(count_answers, problem.features, among)
     # The search over every threshold checks the sizes of leaves itself.
     known = None if isinstance(problem.features, RankedFeatures) else counted
     warn_of_small_sample(known, (limits.min_samples_leaf, least["min_samples_leaf"]), events)
