@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from bristlecone._data.survival import TrainingData
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.rules import question_names

@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from survival_rows import sample
 
 from bristlecone._cli import main, progress
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._estimators import searched
 from bristlecone._estimators.regressor import OptimalTreeRegressor
 from bristlecone._estimators.survival import OptimalSurvivalTree

@@ -11,7 +11,7 @@ from sklearn import datasets
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from bristlecone import DemographicParity, OptimalTree
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.cuts import Cut, add_cuts
 from bristlecone._encoder.features import Threshold
 from bristlecone._estimators.classifier import OptimalTreeClassifier

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from bristlecone import _core, datasets
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 
 NAMES = datasets.list_datasets()
 FOLDER = resources.files(datasets)

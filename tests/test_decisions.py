@@ -7,13 +7,14 @@ import pandas as pd
 import polars as pl
 import pytest
 from contract.subjects import SUBJECTS
+from decisions_plainly import decide
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import KBinsDiscretizer
 
 from bristlecone import GreedySurvivalTree, OptimalTreeRegressor
-from bristlecone._encoder import BinaryEncoder
-from bristlecone._encoder.decisions import Decision, decide, tree_decisions
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.decisions import Decision, tree_decisions
 from bristlecone._tree import Tree
 
 NEXT = math.nextafter(0.1, 1)

@@ -15,10 +15,12 @@ from msgspec.structs import replace
 from sklearn.base import clone
 
 from bristlecone import _core, datasets
-from bristlecone._encoder import BinaryEncoder, Flag, Level, Missing, Other, Threshold, choice
+from bristlecone._encoder import choice
 from bristlecone._encoder import thresholds as cutting
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import NumericColumn
 from bristlecone._encoder.counts import ValueCounts
+from bristlecone._encoder.features import Flag, Level, Missing, Other, Threshold
 
 
 def names(encoder):

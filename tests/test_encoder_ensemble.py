@@ -23,8 +23,9 @@ from bristlecone import (
     outcome,
     save_model,
 )
-from bristlecone._encoder import BinaryEncoder, Missing, Threshold
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.ensemble import guess_gaps
+from bristlecone._encoder.features import Missing, Threshold
 from bristlecone._encoder.scores import outcome_scores
 from bristlecone.exceptions import ConstantFeatureWarning, InvalidParameterError
 from bristlecone.trust import stability, verify

@@ -17,8 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bristlecone._encoder import BinaryEncoder, binary, missing
+from bristlecone._encoder import binary, missing
 from bristlecone._encoder import thresholds as cutting
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone.exceptions import BristleconeWarning, InvalidParameterError, ModelFormatError
 
 

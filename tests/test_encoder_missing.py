@@ -18,8 +18,9 @@ from bristlecone import (
     OptimalTreeClassifier,
     SoftSurvivalTree,
 )
-from bristlecone._encoder import BinaryEncoder, Missing, Threshold
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import feature_decisions
+from bristlecone._encoder.features import Missing, Threshold
 from bristlecone._model.registry import dumps, loads
 from bristlecone.exceptions import ColumnWarning, ModelFormatError
 from bristlecone.export import export_text

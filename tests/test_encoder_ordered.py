@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier
-from bristlecone._encoder import AtMost, BinaryEncoder, Missing
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.features import AtMost, Missing
 from bristlecone.exceptions import ColumnWarning
 from bristlecone.export import export_text
 

@@ -17,8 +17,8 @@ from bristlecone import (
     outcome,
     save_model,
 )
-from bristlecone._encoder import BinaryEncoder, OneOf
-from bristlecone._encoder.features import subset_text
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.features import OneOf, subset_text
 from bristlecone._encoder.rules import leaf_rules
 from bristlecone.curves import nelson_aalen
 from bristlecone.exceptions import ColumnWarning

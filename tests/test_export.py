@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from papers import PAPERS
 
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone.curves import kaplan_meier
 from bristlecone.datasets import load

@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from contract.subjects import EVERY
+from decisions_plainly import decide
 from odd_columns import INJECTION, SHELL, odd_columns, odd_effect
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -25,7 +26,7 @@ from bristlecone import (
     OptimalTreeClassifier,
     OptimalTreeRegressor,
 )
-from bristlecone._encoder.decisions import Decision, decide
+from bristlecone._encoder.decisions import Decision
 from bristlecone.exceptions import ColumnWarning
 from bristlecone.export import (
     export_dict,

@@ -21,7 +21,7 @@ from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 
 from bristlecone import curves
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._estimators.greedy import GreedySurvivalTree
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone._model.registry import loads

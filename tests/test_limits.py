@@ -19,7 +19,7 @@ from survival_rows import assert_same_predictions, sample
 
 from bristlecone import OptimalTreeClassifier
 from bristlecone import _cli as cli
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone._search.progress import SearchProgress
 from bristlecone.datasets import load

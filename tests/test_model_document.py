@@ -12,7 +12,7 @@ from model_values import KINDS, classes, greedy, model_of, policy, soft, step
 from write_golden import schema
 
 from bristlecone._data.records import within
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.records import BinaryRecord, DesignRecord, NumericRecord

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from survival_rows import assert_same_predictions, sample
 
 from bristlecone import curves
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.use import binary_features
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone._model.registry import dumps, loads

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from bristlecone import _core
-from bristlecone._encoder import BinaryEncoder, binary
+from bristlecone._encoder import binary
 from bristlecone._encoder import thresholds as cutting
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._estimators.classifier import OptimalTreeClassifier
 from bristlecone._estimators.survival import OptimalSurvivalTree
 

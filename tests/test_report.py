@@ -27,7 +27,7 @@ from bristlecone import (
     Task,
     datasets,
 )
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.rules import leaf_rules, list_questions, questions, rule_text
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone._view import ruler

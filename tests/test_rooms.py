@@ -103,6 +103,8 @@ def private(tree):
             yield node.name
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.attr
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id  # a field of a dataclass
 
 
 def test_no_room_uses_private_names_of_objects_of_another():

@@ -12,7 +12,7 @@ from bristlecone import (
     OptimalTreeRegressor,
     SoftSurvivalTree,
 )
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.rules import (
     Question,
     conditions,

@@ -19,7 +19,7 @@ from tampering import numbers
 from write_golden import golden_files
 
 from bristlecone._data.records import read
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._estimators.classifier import OptimalTreeClassifier
 from bristlecone._estimators.soft import SoftSurvivalTree
 from bristlecone._estimators.survival import OptimalSurvivalTree

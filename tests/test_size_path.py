@@ -8,7 +8,7 @@ from papers import PAPERS
 from survival_rows import assert_same_predictions, sample
 
 from bristlecone._core import BinaryMatrix
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.use import count_distinct
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone._model.registry import dumps, loads

@@ -10,7 +10,7 @@ from bristlecone import (
     OptimalSurvivalTree,
     SoftSurvivalTree,
 )
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 
 
 def study(n=200, seed=0):

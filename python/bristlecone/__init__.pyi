@@ -15,7 +15,7 @@ from . import (
 )
 from ._core import __version__
 from ._data.outcomes import outcome
-from ._encoder import BinaryEncoder
+from ._encoder.binary import BinaryEncoder
 from ._estimators.causes import CompetingRisksTree
 from ._estimators.classifier import OptimalTreeClassifier
 from ._estimators.cost_sensitive import CostSensitiveTreeClassifier

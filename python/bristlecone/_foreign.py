@@ -110,13 +110,9 @@ def survival_of(model: Any, X: Any, times: Floats, what: str) -> SteppedCurves:
     TypeError
         If the model predicts no curves, or in a form that cannot be read.
     """
-    found = _curves(model, X, times, _SURVIVAL, 1.0)
-    if found is None:
-        hazard = _curves(model, X, times, _HAZARD, 0.0)
-        if hazard is None:
-            raise _no_curves(model, what)
-        found = SteppedCurves(hazard.x, np.exp(-hazard.y), 1.0)
-    return found
+    method = _method_of(model, (*_SURVIVAL, *_HAZARD), what)
+    found = _curves(model, X, times, method)
+    return SteppedCurves(found.x, np.exp(-found.y), 1.0) if method in _HAZARD else found
 
 
 def hazard_of(model: Any, X: Any, times: Floats, what: str) -> SteppedCurves:
@@ -129,26 +125,32 @@ def hazard_of(model: Any, X: Any, times: Floats, what: str) -> SteppedCurves:
     ValueError
         If a cumulative hazard is negative.
     """
-    found = _curves(model, X, times, _HAZARD, 0.0)
-    if found is None:
-        survival = _curves(model, X, times, _SURVIVAL, 1.0)
-        if survival is None:
-            raise _no_curves(model, what)
+    method = _method_of(model, (*_HAZARD, *_SURVIVAL), what)
+    found = _curves(model, X, times, method)
+    if method in _SURVIVAL:
         with np.errstate(divide="ignore"):
-            found = SteppedCurves(survival.x, -np.log(survival.y), 0.0)
+            found = SteppedCurves(found.x, -np.log(found.y), 0.0)
     if (found.y < 0).any():
         row = int(np.flatnonzero((found.y < 0).any(axis=1))[0])
         raise ValueError(f"{_name(model)} predicts a negative cumulative hazard for row {row}")
     return found
 
 
-def _curves(
-    model: Any, X: Any, times: Floats, methods: tuple[str, ...], before: float
-) -> SteppedCurves | None:
-    """Predictions by the first of these methods that the model has, or None."""
-    method = next((name for name in methods if hasattr(model, name)), None)
+def _method_of(model: Any, names: tuple[str, ...], what: str) -> str:
+    """The first of these methods that the model has."""
+    method = next((name for name in names if hasattr(model, name)), None)
     if method is None:
-        return None
+        raise TypeError(
+            f"{what} needs survival curves, but {_name(model)} has neither "
+            "predict_survival_function nor predict_cumulative_hazard_function. If it predicts "
+            "risks, the metrics concordance, uno and auc score them"
+        )
+    return method
+
+
+def _curves(model: Any, X: Any, times: Floats, method: str) -> SteppedCurves:
+    """Predictions by this method."""
+    before = 1.0 if method in _SURVIVAL else 0.0
     rows = frame_of(X) if takes_columns(model) else X
     try:
         found = getattr(model, method)(rows)
@@ -192,14 +194,6 @@ def _times_of(model: Any, method: str, shape: tuple[int, ...]) -> Floats:
         f"{method} of {_name(model)} returns values of shape {shape} without times: it must return "
         "functions, a data frame with the times as index, or one column per entry of its "
         "unique_times_ or event_times_"
-    )
-
-
-def _no_curves(model: Any, what: str) -> TypeError:
-    return TypeError(
-        f"{what} needs survival curves, but {_name(model)} has neither predict_survival_function "
-        "nor predict_cumulative_hazard_function. If it predicts risks, the metrics concordance, "
-        "uno and auc score them"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -16,8 +17,108 @@ NO_CHILD = -1
 NO_FEATURE = -2
 
 
+class BinaryTree(ABC):
+    """Nodes of a binary tree in preorder, node 0 is the root; what follows from their children."""
+
+    children_left: NDArray[np.int64]
+    children_right: NDArray[np.int64]
+    n_node_samples: NDArray[np.int64]
+    weighted_n_node_samples: NDArray[np.float64]
+
+    @abstractmethod
+    def leaf_index(self, rows: Any) -> NDArray[np.int64]:
+        """Position in ``leaves`` of the leaf every row falls in."""
+
+    def apply(self, rows: Any) -> NDArray[np.int64]:
+        """Node id of the leaf every row falls in, shape (n,)."""
+        return self.leaves[self.leaf_index(rows)]
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether weights and counts of the training rows differ."""
+        return bool((self.weighted_n_node_samples != self.n_node_samples).any())
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return self.n_node_samples.size
+
+    @cached_property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Whether the node is a leaf, shape (node_count,)."""
+        return self.children_left == NO_CHILD
+
+    @cached_property
+    def leaves(self) -> NDArray[np.int64]:
+        """Node ids of the leaves, left to right."""
+        return np.flatnonzero(self.is_leaf)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.leaves.size
+
+    @cached_property
+    def node_depth(self) -> NDArray[np.int64]:
+        """Depth of every node, 0 at the root, shape (node_count,)."""
+        depth = [0] * self.node_count
+        children = zip(self.children_left.tolist(), self.children_right.tolist(), strict=True)
+        for node, below in enumerate(children):
+            if below[0] != NO_CHILD:
+                for child in below:
+                    depth[child] = depth[node] + 1
+        return np.array(depth)
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf; 0 for a single leaf."""
+        return int(self.node_depth.max())
+
+    def node_sums(self, of_leaves: NDArray[Any]) -> NDArray[Any]:
+        """Sums over the leaves below every node, shape (node_count, ...), from (n_leaves, ...)."""
+        # Python's own numbers are faster to add than the entries of an array.
+        own: list[Any] = of_leaves.tolist() if of_leaves.ndim == 1 else list(of_leaves)
+        sums: list[Any] = [None] * self.node_count
+        for leaf, value in zip(self.leaves.tolist(), own, strict=True):
+            sums[leaf] = value
+        for node, left, right in self._upward:
+            sums[node] = sums[left] + sums[right]
+        return np.array(sums, dtype=of_leaves.dtype)
+
+    @cached_property
+    def _upward(self) -> list[tuple[int, int, int]]:
+        """Every split and its children, those below first."""
+        splits = np.flatnonzero(~self.is_leaf)[::-1]
+        nodes = splits, self.children_left[splits], self.children_right[splits]
+        return list(zip(*(of.tolist() for of in nodes), strict=True))
+
+    def paths(self) -> list[list[tuple[int, bool]]]:
+        """Splits above every leaf, from the root, and its answers; leaves from left to right."""
+        above: list[list[tuple[int, bool]]] = [[]] * self.node_count
+        for node, left, right in reversed(self._upward):
+            above[left] = [*above[node], (node, True)]
+            above[right] = [*above[node], (node, False)]
+        return [above[leaf] for leaf in self.leaves.tolist()]
+
+    def decision_path(self, rows: NDArray[Any] | BinaryMatrix) -> csr_matrix:
+        """Nodes every row passes through, its leaf included.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of int, shape (n, node_count)
+            1 where the row passes through the node.
+        """
+        nodes, ends = [], [0]
+        for path, leaf in zip(self.paths(), self.leaves.tolist(), strict=True):
+            nodes += [*(node for node, _ in path), leaf]
+            ends.append(len(nodes))
+        passes = np.ones(len(nodes), dtype=np.int64), nodes, ends
+        of_leaves = csr_matrix(passes, shape=(self.n_leaves, self.node_count))
+        return of_leaves[self.leaf_index(rows)]
+
+
 @dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(BinaryTree):
     """Immutable binary tree; node 0 is the root and the nodes are in preorder.
 
     A row goes left if the boolean feature of the node is true or, in a numeric tree, if ``x <=
@@ -185,24 +286,6 @@ class Tree:
             tree._freeze(name, getattr(self, name).dtype.type)
         return tree
 
-    def node_sums(self, of_leaves: NDArray[Any]) -> NDArray[Any]:
-        """Sums over the leaves below every node, shape (node_count, ...), from (n_leaves, ...)."""
-        # Python's own numbers are faster to add than the entries of an array.
-        own: list[Any] = of_leaves.tolist() if of_leaves.ndim == 1 else list(of_leaves)
-        sums: list[Any] = [None] * self.node_count
-        for leaf, value in zip(self.leaves.tolist(), own, strict=True):
-            sums[leaf] = value
-        for node, left, right in self._upward:
-            sums[node] = sums[left] + sums[right]
-        return np.array(sums, dtype=of_leaves.dtype)
-
-    @cached_property
-    def _upward(self) -> list[tuple[int, int, int]]:
-        """Every split and its children, those below first."""
-        splits = np.flatnonzero(~self.is_leaf)[::-1]
-        nodes = splits, self.children_left[splits], self.children_right[splits]
-        return list(zip(*(of.tolist() for of in nodes), strict=True))
-
     def with_losses(self, loss: NDArray[np.float64] | None) -> Tree:
         """The tree with improvements from these losses of its nodes; NaN where there are none."""
         if loss is None:
@@ -213,12 +296,6 @@ class Tree:
         gain[split] = loss[split] - (loss[left] + loss[right])
         return self._with(improvement=gain)
 
-    def with_missing(
-        self, rows: NDArray[Any] | BinaryMatrix, missing: dict[int, NDArray[np.bool_]]
-    ) -> Tree:
-        """The tree with ``n_missing`` of these rows; ``missing`` marks them by feature."""
-        return self.with_missing_counts(self.missing_counts(rows, missing))
-
     def with_missing_counts(self, count: NDArray[np.int64]) -> Tree:
         """The tree with these ``n_missing``."""
         return self._with(n_missing=count)
@@ -227,50 +304,21 @@ class Tree:
         self, rows: NDArray[Any] | BinaryMatrix, missing: dict[int, NDArray[np.bool_]]
     ) -> NDArray[np.int64]:
         """``n_missing`` of these rows, shape (node_count,); ``missing`` marks them by feature."""
-        leaf = self.apply(rows)
+        leaf, paths = self.leaf_index(rows), self.paths()
         count = np.zeros(self.node_count, dtype=np.int64)
-        # The rows of every node, and which of them have lacked a value so far.
-        reached = {0: (np.arange(len(rows)), np.zeros(len(rows), dtype=bool))}
-        for node in range(self.node_count):
-            places, lacking = reached.pop(node)
-            if self.is_leaf[node]:
-                count[node] = lacking.sum()
-                continue
-            own = missing.get(int(self.feature[node]))
-            here = np.zeros(len(places), dtype=bool) if own is None else own[places]
-            count[node] = here.sum()
-            # Nodes are in preorder, so those of the right subtree come last.
-            goes_right = leaf[places] >= self.children_right[node]
-            for child, side in (
-                (self.children_left[node], ~goes_right),
-                (self.children_right[node], goes_right),
-            ):
-                reached[int(child)] = places[side], (lacking | here)[side]
+        lacking = np.zeros(len(rows), dtype=bool)  # at some split above their leaf
+        for feature, own in missing.items():
+            asks = self.feature == feature
+            reached = self.node_sums(np.bincount(leaf[own], minlength=self.n_leaves))
+            count[asks] = reached[asks]
+            below = np.array([any(asks[node] for node, _ in path) for path in paths])
+            lacking |= own & below[leaf]
+        count[self.leaves] = np.bincount(leaf[lacking], minlength=self.n_leaves)
         return count
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilding through the constructor keeps the arrays read-only and drops caches.
         return Tree, tuple(getattr(self, field.name) for field in fields(self))
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether weights and counts of the training rows differ."""
-        return bool((self.weighted_n_node_samples != self.n_node_samples).any())
-
-    @property
-    def node_count(self) -> int:
-        """Number of nodes."""
-        return self.children_left.size
-
-    @cached_property
-    def is_leaf(self) -> NDArray[np.bool_]:
-        """Whether the node is a leaf, shape (node_count,)."""
-        return self.children_left == NO_CHILD
-
-    @cached_property
-    def leaves(self) -> NDArray[np.int64]:
-        """Node ids of the leaves, left to right."""
-        return np.flatnonzero(self.is_leaf)
 
     def leaf_answers(self) -> list[frozenset[tuple[int, float, bool]]]:
         """Answers on the path to every leaf, left to right: (feature, threshold, yes).
@@ -278,37 +326,12 @@ class Tree:
         The threshold is 0 for boolean columns. Leaves with the same answers contain the same rows,
         in whatever order the questions are asked.
         """
-        answers: list[frozenset[tuple[int, float, bool]]] = [frozenset()] * self.node_count
-        for node in np.flatnonzero(~self.is_leaf).tolist():
-            cut = float(self.threshold[node]) if self.numeric else 0.0
-            for child, yes in ((self.children_left, True), (self.children_right, False)):
-                answer = int(self.feature[node]), cut, yes
-                answers[child[node]] = answers[node] | {answer}
-        return [answers[node] for node in self.leaves.tolist()]
+        cuts = self.threshold if self.numeric else np.zeros(self.node_count)
+        questions = list(zip(self.feature.tolist(), cuts.tolist(), strict=True))
+        return [frozenset((*questions[node], yes) for node, yes in path) for path in self.paths()]
 
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return self.leaves.size
-
-    @cached_property
-    def node_depth(self) -> NDArray[np.int64]:
-        """Depth of every node, 0 at the root, shape (node_count,)."""
-        depth = [0] * self.node_count
-        children = zip(self.children_left.tolist(), self.children_right.tolist(), strict=True)
-        for node, below in enumerate(children):
-            if below[0] != NO_CHILD:
-                for child in below:
-                    depth[child] = depth[node] + 1
-        return np.array(depth)
-
-    @property
-    def max_depth(self) -> int:
-        """Depth of the deepest leaf; 0 for a single leaf."""
-        return int(self.node_depth.max())
-
-    def apply(self, rows: NDArray[Any] | BinaryMatrix) -> NDArray[np.int64]:
-        """Node id of the leaf every row falls in; O(n · depth).
+    def leaf_index(self, rows: NDArray[Any] | BinaryMatrix) -> NDArray[np.int64]:
+        """Position in ``leaves`` of the leaf every row falls in; O(n · depth).
 
         Parameters
         ----------
@@ -318,9 +341,11 @@ class Tree:
         Returns
         -------
         array of int, shape (n,)
+            From 0 to ``n_leaves - 1``, left to right.
         """
         if isinstance(rows, BinaryMatrix):
-            return self.leaves[self.leaf_index(rows)]
+            arrays = self.feature, self.children_left, self.children_right
+            return rows.leaf_index(arrays)
         node = np.zeros(len(rows), dtype=np.int64)
         for _ in range(self.max_depth):
             moving = np.flatnonzero(~self.is_leaf[node])
@@ -328,42 +353,4 @@ class Tree:
             value = rows[moving, self.feature[at]]
             yes = value <= self.threshold[at] if self.numeric else value
             node[moving] = np.where(yes, self.children_left[at], self.children_right[at])
-        return node
-
-    def leaf_index(self, rows: NDArray[Any] | BinaryMatrix) -> NDArray[np.int64]:
-        """Position in ``leaves`` of the leaf every row falls in.
-
-        Parameters
-        ----------
-        rows : array or BinaryMatrix, shape (n, n_columns)
-            As in ``apply``.
-
-        Returns
-        -------
-        array of int, shape (n,)
-            From 0 to ``n_leaves - 1``, left to right.
-        """
-        if isinstance(rows, BinaryMatrix):
-            arrays = self.feature, self.children_left, self.children_right
-            return rows.leaf_index(arrays)
-        return np.searchsorted(self.leaves, self.apply(rows))
-
-    def decision_path(self, rows: NDArray[Any] | BinaryMatrix) -> csr_matrix:
-        """Nodes every row passes through, its leaf included.
-
-        Returns
-        -------
-        scipy.sparse.csr_matrix of int, shape (n, node_count)
-            1 where the row passes through the node.
-        """
-        paths: list[list[int]] = [[0]] * self.node_count
-        for node in np.flatnonzero(~self.is_leaf):
-            for child in (self.children_left[node], self.children_right[node]):
-                paths[child] = [*paths[node], int(child)]
-        ends = np.cumsum([0] + [len(path) for path in paths])
-        nodes = np.concatenate([np.asarray(path) for path in paths])
-        indicator = csr_matrix(
-            (np.ones(nodes.size, dtype=np.int64), nodes, ends),
-            shape=(self.node_count, self.node_count),
-        )
-        return indicator[self.apply(rows)]
+        return np.searchsorted(self.leaves, node)

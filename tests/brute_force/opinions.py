@@ -7,7 +7,7 @@ import pandas as pd
 from checks import fitted, is_near
 from drawing import Amount, as_given, one_of
 
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.trust import verify
 from bristlecone.trust._kinds import read_rows

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 
 from bristlecone import __version__
-from bristlecone._encoder import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone.exceptions import SearchLimitWarning
 from bristlecone.export import export_dict, export_text
 from bristlecone.report import html_report

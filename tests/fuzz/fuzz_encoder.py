@@ -7,10 +7,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+from decisions_plainly import decide
 from odd_columns import MIXED, NAMES, TEXTS
 
-from bristlecone._encoder import BinaryEncoder
-from bristlecone._encoder.decisions import decide, feature_decisions
+from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.decisions import feature_decisions
 from bristlecone.exceptions import BristleconeWarning, ModelFormatError
 
 TINY = np.nextafter(0, 1)

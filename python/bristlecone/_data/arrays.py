@@ -27,7 +27,7 @@ def as_array(values: Any, label: str) -> NDArray[Any]:
         if nw.dependencies.is_into_series(values):
             values = nw.from_native(values, series_only=True)
         if isinstance(values, nw.Series):
-            return _from_series(values, label)
+            values = _from_series(values, label)
     array = np.asarray(unmasked(values, label))
     if array.dtype == object and all(isinstance(x, (Real, np.bool_)) for x in array.flat):
         return np.array(array.tolist())
@@ -35,9 +35,7 @@ def as_array(values: Any, label: str) -> NDArray[Any]:
 
 
 def _from_series(series: nw.Series[Any], label: str) -> NDArray[Any]:
-    missing = series.is_null().to_numpy()
-    if missing.any():
-        raise ValueError(f"{label} is missing in row {int(np.argmax(missing))}")
+    check_none_missing(series.is_null().to_numpy(), label)
     dtype = series.dtype
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
@@ -49,20 +47,27 @@ def _from_series(series: nw.Series[Any], label: str) -> NDArray[Any]:
         series = series.cast(nw.Int64)
     elif isinstance(dtype, nw.Decimal):
         series = series.cast(nw.Float64)
-    array = series.to_numpy()
-    if array.dtype == object and all(isinstance(x, (Real, np.bool_)) for x in array.flat):
-        return np.array(array.tolist())
+    array: NDArray[Any] = series.to_numpy()
     return array
+
+
+def check_none_missing(missing: NDArray[np.bool_], label: str) -> None:
+    """Raise ValueError, with the row, if a value is marked as missing."""
+    if missing.any():
+        raise ValueError(f"{label} is missing in row {int(np.argmax(missing))}")
 
 
 def check_not_negative(values: NDArray[np.float64], label: str, kind: str) -> None:
     """Raise ValueError, with the row, unless all values are finite and not negative."""
     wrong = ~(np.isfinite(values) & (values >= 0))
+    refuse(wrong, values, label, f"{kind} must be finite and not negative")
+
+
+def refuse(wrong: NDArray[np.bool_], values: NDArray[Any], label: str, expected: str) -> None:
+    """Raise ValueError, with the row, if a value is wrong; ``expected`` says what is right."""
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(
-            f"{label} is {values[row]} in row {row}; {kind} must be finite and not negative"
-        )
+        raise ValueError(f"{label} is {values[row]} in row {row}; {expected}")
 
 
 def unmasked(values: Any, label: str) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.arrays import check_none_missing
+
 DAY = np.timedelta64(1, "D")
 
 
@@ -26,8 +28,8 @@ def as_dates(values: NDArray[Any], label: str) -> NDArray[Any]:
         elif all(isinstance(x, datetime.date) for x in items):
             moments = [_without_zone(x) for x in items]
             values = np.array(moments, dtype="datetime64[us]").reshape(values.shape)
-    if values.dtype.kind in "mM" and np.isnat(values).any():
-        raise ValueError(f"{label} is missing in row {int(np.argmax(np.isnat(values)))}")
+    if values.dtype.kind in "mM":
+        check_none_missing(np.isnat(values), label)
     return values
 
 

@@ -9,10 +9,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from bristlecone._data.arrays import as_array, unmasked
-from bristlecone._data.rows import check_row_labels, row_count
+from bristlecone._data.arrays import as_array, check_none_missing, unmasked
+from bristlecone._data.rows import check_column, check_finite, check_row_labels, row_count
 from bristlecone.exceptions import InvalidParameterError
 
 # Constraints on the rates of groups, by their names in the engine.
@@ -49,29 +48,17 @@ def codes_of(
         If there is not one value per row, or values are missing, of several types, or
         continuous; ``name`` says what they are, ``rows_of`` what has the rows.
     """
-    if values is None:
-        raise ValueError(
-            f"This estimator requires {name} to be passed, but the target {name} is None"
-        )
-    array = column_or_1d(as_array(values, name), warn=True)
-    if len(array) != n_samples:
-        raise ValueError(f"{rows_of} has {n_samples} rows but {name} has {len(array)}")
+    array = check_column(values, name, n_samples, of=rows_of)
     if array.dtype.kind == "T":
         # NumPy's text of variable length, which scikit-learn does not support.
         array = np.array(array.tolist())
-    if array.dtype.kind in "mM" and np.isnat(array).any():
-        raise ValueError(f"{name} is missing in row {int(np.argmax(np.isnat(array)))}")
-    if array.dtype.kind == "f":
-        wrong = ~np.isfinite(array)
-        if wrong.any():
-            raise ValueError(
-                f"Input {name} contains NaN or infinity: {array[wrong][0]} in row "
-                f"{int(np.argmax(wrong))}"
-            )
+    if array.dtype.kind in "mM":
+        check_none_missing(np.isnat(array), name)
+    elif array.dtype.kind == "f":
+        check_finite(array, name)
     elif array.dtype == object:
-        missing = np.array([value is None or value != value for value in array.tolist()], bool)
-        if missing.any():
-            raise ValueError(f"{name} is missing in row {int(np.argmax(missing))}")
+        missing = [value is None or value != value for value in array.tolist()]
+        check_none_missing(np.array(missing, dtype=bool), name)
         kinds = {type(value) for value in array.tolist()}
         if len(kinds) > 1:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))

@@ -14,14 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone._data.arrays import (
     as_array,
     check_names,
+    check_none_missing,
     check_not_negative,
     listed,
+    refuse,
     type_name,
     unmasked,
 )
 from bristlecone._data.days import DAY, as_dates, in_days
 from bristlecone._data.outcome_names import columns_of, role_of
-from bristlecone._data.rows import check_row_labels
+from bristlecone._data.rows import check_length, check_row_labels
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -236,9 +238,7 @@ def as_survival(
     until, late = _times(
         (as_array(*time), time[1]), None if entry is None else (as_array(*entry), entry[1])
     )
-    for values, label in ((until, time[1]), (late, entry[1] if entry else "")):
-        if values is not None and len(values) != len(observed):
-            raise ValueError(f"{event[1]} has {len(observed)} rows but {label} has {len(values)}")
+    check_length(until, time[1], len(observed), of=event[1])
     if not len(observed):
         raise ValueError(f"{event[1]} has no rows: n_samples=0")
     return Survival(observed, until, late)
@@ -328,8 +328,7 @@ def _times(
     _check_one_dimensional(values, label)
     _check_one_dimensional(start, start_label)
     values, start = as_dates(values, label), as_dates(start, start_label)
-    if len(values) != len(start):
-        raise ValueError(f"{label} has {len(values)} rows but {start_label} has {len(start)}")
+    check_length(start, start_label, len(values), of=label)
     if values.dtype.kind == start.dtype.kind == "M":
         return _days_between(start, start_label, values, label), None
     if (values.dtype.kind == "m") != (start.dtype.kind == "m"):
@@ -339,18 +338,10 @@ def _times(
 
 
 def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
-    _check_one_dimensional(values, label)
+    _check_codes(values, label, "True/False or 0/1")
     if values.dtype == np.bool_:
         return np.ascontiguousarray(values)
-    if values.dtype.kind not in "iuf":
-        shown = list(dict.fromkeys(values.tolist()))
-        raise ValueError(
-            f"{label} has dtype {values.dtype} and holds {listed(shown)}; expected True/False "
-            "or 0/1"
-        )
     found = np.unique(values)
-    if np.isnan(found).any():
-        raise ValueError(f"{label} is missing in row {int(np.argmax(np.isnan(values)))}")
     if not np.isin(found, (0, 1)).all():
         raise ValueError(
             f"{label} holds {listed(found.tolist())}; expected True/False or 0/1"
@@ -361,24 +352,23 @@ def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
 
 def as_cause(values: NDArray[Any], label: str, most: int | None = None) -> NDArray[Any]:
     """Causes as int64, at most ``most``; by default as many as there are rows."""
+    expected = "the number of the cause: 0 if censored, 1, 2, ..."
+    _check_codes(values, label, expected)
+    most = len(values) if most is None else most
+    wrong = (values < 0) | (values != np.floor(values)) | (values > most)
+    refuse(wrong, values, label, f"expected {expected}, each with an event")
+    return np.ascontiguousarray(values, dtype=np.int64)
+
+
+def _check_codes(values: NDArray[Any], label: str, expected: str) -> None:
+    """Raise ValueError unless there is one number per row; ``expected`` says which numbers."""
     _check_one_dimensional(values, label)
     if values.dtype.kind not in "biuf":
         shown = list(dict.fromkeys(values.tolist()))
         raise ValueError(
-            f"{label} has dtype {values.dtype} and holds {listed(shown)}; expected the number of "
-            "the cause: 0 if censored, 1, 2, ..."
+            f"{label} has dtype {values.dtype} and holds {listed(shown)}; expected {expected}"
         )
-    if np.isnan(values).any():
-        raise ValueError(f"{label} is missing in row {int(np.argmax(np.isnan(values)))}")
-    most = len(values) if most is None else most
-    wrong = (values < 0) | (values != np.floor(values)) | (values > most)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"{label} is {values[row]} in row {row}; expected the number of the cause: 0 if "
-            "censored, 1, 2, ..., each with an event"
-        )
-    return np.ascontiguousarray(values, dtype=np.int64)
+    check_none_missing(np.isnan(values), label)
 
 
 def _about_codes(columns: Mapping[Any, NDArray[Any]]) -> str:

@@ -121,23 +121,23 @@ def plain(value: Any) -> Any:
 
 def floats(values: Sequence[float], name: str, size: int | None = None) -> Floats:
     """Array of numbers, of ``size`` if given."""
-    try:
-        found = np.array(values, dtype=np.float64)
-    except OverflowError:
-        raise ModelFormatError(f"{name} has an integer beyond every float") from None
-    if size is not None and found.shape != (size,):
-        raise ModelFormatError(f"{name} has {len(values)} numbers; expected {size}")
-    return found
+    return _array(values, name, size, np.float64, "numbers", "beyond every float")
 
 
 def integers(values: Sequence[int], name: str, size: int | None = None) -> NDArray[np.int64]:
     """Array of integers, of ``size`` if given."""
+    return _array(values, name, size, np.int64, "integers", "of more than 64 bits")
+
+
+def _array(
+    values: Sequence[float], name: str, size: int | None, dtype: type, what: str, wide: str
+) -> NDArray[Any]:
     try:
-        found = np.array(values, dtype=np.int64)
+        found: NDArray[Any] = np.array(values, dtype=dtype)
     except OverflowError:
-        raise ModelFormatError(f"{name} has an integer of more than 64 bits") from None
+        raise ModelFormatError(f"{name} has an integer {wide}") from None
     if size is not None and found.shape != (size,):
-        raise ModelFormatError(f"{name} has {len(values)} integers; expected {size}")
+        raise ModelFormatError(f"{name} has {len(values)} {what}; expected {size}")
     return found
 
 
@@ -153,13 +153,13 @@ def matrix(
     return np.array(rows, dtype=dtype).reshape(shape)
 
 
-def monotone(values: Sequence[float], name: str, *, low: float, high: float, sign: int) -> Floats:
-    """Numbers within [low, high] that never decrease (``sign`` 1) or never increase (-1)."""
+def monotone(values: Sequence[float], name: str, *, high: float, sign: int) -> Floats:
+    """Numbers within [0, high] that never decrease (``sign`` 1) or never increase (-1)."""
     found = floats(values, name)
-    wrong = (found < low) | (found > high)
+    wrong = (found < 0.0) | (found > high)
     if wrong.any():
         k = int(np.argmax(wrong))
-        raise ModelFormatError(f"{name}[{k}] is {found[k]}, outside [{low:g}, {high:g}]")
+        raise ModelFormatError(f"{name}[{k}] is {found[k]}, outside [0, {high:g}]")
     turns = sign * np.diff(found) < 0
     if turns.any():
         raise ModelFormatError(f"{name}[{int(np.argmax(turns)) + 1}] is not monotone")
@@ -168,7 +168,7 @@ def monotone(values: Sequence[float], name: str, *, low: float, high: float, sig
 
 def times(values: Sequence[float], name: str) -> Floats:
     """Strictly ascending times, none negative."""
-    found = monotone(values, name, low=0.0, high=np.inf, sign=1)
+    found = monotone(values, name, high=np.inf, sign=1)
     ties = np.diff(found) == 0
     if ties.any():
         raise ModelFormatError(f"{name}[{int(np.argmax(ties)) + 1}] repeats a time")

@@ -7,8 +7,9 @@ from typing import Any, Protocol, TypeVar
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
 
-from bristlecone._data.arrays import as_array, check_not_negative, type_name
+from bristlecone._data.arrays import as_array, check_not_negative, refuse, type_name
 from bristlecone.exceptions import InvalidParameterError
 
 # Within these limits, no sum, product or ratio of weights overflows or underflows.
@@ -52,13 +53,42 @@ def check_weights(values: Any, name: str, n_samples: int) -> NDArray[np.float64]
     weight = row_numbers(values, name, n_samples)
     check_not_negative(weight, name, "weights")
     extreme = (weight > _MOST_WEIGHT) | ((weight < _LEAST_WEIGHT) & (weight > 0))
-    if extreme.any():
-        row = int(np.argmax(extreme))
-        raise ValueError(
-            f"{name} is {weight[row]} in row {row}; weights must be zero or lie between "
-            f"{_LEAST_WEIGHT} and {_MOST_WEIGHT}"
-        )
+    expected = f"weights must be zero or lie between {_LEAST_WEIGHT} and {_MOST_WEIGHT}"
+    refuse(extreme, weight, name, expected)
     return weight
+
+
+def check_length(values: Any, name: str, n_samples: int, *, of: str = "X") -> None:
+    """Raise ValueError unless there is one entry per row of what messages call ``of``."""
+    if len(values) != n_samples:
+        raise ValueError(f"{of} has {n_samples} rows but {name} has {len(values)}")
+
+
+def check_column(values: Any, name: str, n_samples: int, *, of: str = "X") -> NDArray[Any]:
+    """One value per row of what messages call ``of``, shape (n_samples,).
+
+    Raises
+    ------
+    ValueError
+        Otherwise, and if there is None; ``name`` says what the values are.
+    """
+    if values is None:
+        raise ValueError(
+            f"This estimator requires {name} to be passed, but the target {name} is None"
+        )
+    array: NDArray[Any] = column_or_1d(as_array(values, name), warn=True)
+    check_length(array, name, n_samples, of=of)
+    return array
+
+
+def check_finite(values: NDArray[Any], name: str) -> None:
+    """Raise ValueError, with the row, unless all numbers of a column are finite."""
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        raise ValueError(
+            f"Input {name} contains NaN or infinity: {values[wrong][0]} in row "
+            f"{int(np.argmax(wrong))}"
+        )
 
 
 def row_numbers(values: Any, name: str, n_samples: int) -> NDArray[np.float64]:

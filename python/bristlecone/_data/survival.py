@@ -11,6 +11,7 @@ from bristlecone._core import rank_values
 from bristlecone._data.arrays import check_not_negative
 from bristlecone._data.outcomes import check_causes, check_survival, delayed
 from bristlecone._data.rows import (
+    check_length,
     check_row_labels,
     check_sample_weight,
     row_count,
@@ -70,8 +71,7 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
     n_samples = row_count(X)
     check_row_labels(X, y=y, sample_weight=sample_weight)
     event, time, entry = check_survival(y)
-    if len(event) != n_samples:
-        raise ValueError(f"X has {n_samples} rows but y has {len(event)}")
+    check_length(event, "y", n_samples)
     weight = check_sample_weight(sample_weight, n_samples)
     kept = None
     if weight is not None and not weight.all():

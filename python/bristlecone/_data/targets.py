@@ -8,11 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import column_or_1d
 
 from bristlecone._data.arrays import as_array, unmasked
 from bristlecone._data.groups import codes_of
-from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
+from bristlecone._data.rows import (
+    check_column,
+    check_finite,
+    check_row_labels,
+    check_sample_weight,
+    row_count,
+    take_rows,
+)
 from bristlecone.exceptions import InvalidParameterError
 
 # Weighted exposures below this share of the largest, or of 1, lose digits in doubles.
@@ -225,7 +231,7 @@ def check_two_classes(classes: NDArray[Any]) -> None:
         )
 
 
-def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -> NumericData:
+def check_numeric_data(X: Any, y: Any, sample_weight: Any) -> NumericData:
     """Check the rows of a fit to numbers and leave out those of weight zero.
 
     Raises
@@ -236,8 +242,8 @@ def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -
         ``check_sample_weight``.
     """
     n_samples = row_count(X)
-    check_row_labels(X, **{name: y}, sample_weight=sample_weight)
-    target = check_numbers(name, y, n_samples)
+    check_row_labels(X, y=y, sample_weight=sample_weight)
+    target = check_numbers("y", y, n_samples)
     weight = check_sample_weight(sample_weight, n_samples)
     kept = np.ones(n_samples, dtype=bool)
     if weight is not None and not weight.all():
@@ -304,11 +310,7 @@ def check_numbers(name: str, values: Any, n_samples: int) -> NDArray[np.float64]
     ValueError
         Otherwise; ``name`` says what they are.
     """
-    if values is None:
-        raise ValueError(
-            f"This estimator requires {name} to be passed, but the target {name} is None"
-        )
-    array = column_or_1d(as_array(values, name), warn=True)
+    array = check_column(values, name, n_samples)
     if array.dtype.kind in "mM":
         raise ValueError(f"{name} has dtype {array.dtype}; expected numbers")
     if array.dtype.kind not in "biuf":
@@ -316,15 +318,8 @@ def check_numbers(name: str, values: Any, n_samples: int) -> NDArray[np.float64]
             array = array.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"{name} has dtype {array.dtype}; expected numbers") from None
-    if len(array) != n_samples:
-        raise ValueError(f"X has {n_samples} rows but {name} has {len(array)}")
     numbers = np.ascontiguousarray(array, dtype=np.float64)
-    wrong = ~np.isfinite(numbers)
-    if wrong.any():
-        raise ValueError(
-            f"Input {name} contains NaN or infinity: {numbers[wrong][0]} in row "
-            f"{int(np.argmax(wrong))}"
-        )
+    check_finite(numbers, name)
     return numbers
 
 

@@ -37,7 +37,7 @@ from bristlecone._encoder.columns import (
     training_columns,
 )
 from bristlecone._encoder.counts import ValueCounts
-from bristlecone._encoder.features import Feature
+from bristlecone._encoder.features import Feature, with_distinct_names
 from bristlecone._encoder.ranks import Encoded, RankedColumns
 from bristlecone._encoder.records import BinaryParameters, BinaryRecord
 from bristlecone._encoder.risk import LevelRisks, level_risks
@@ -378,11 +378,17 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                 "thresholds='all' are chosen by the search of a tree: pass the encoder to a tree "
                 "(encoder=...) and use the encoder_ of the fitted tree"
             )
-        n_rows, columns = self._columns_of(X, self.features_)
-        answers = np.empty((self.n_features_out_, n_rows), dtype=bool)
-        for index, feature in enumerate(self.features_):
+        return transposed(self._answers(X, self.features_)[0])
+
+    def _answers(
+        self, X: Any, features: Sequence[Feature]
+    ) -> tuple[NDArray[np.bool_], dict[str, Column]]:
+        """Answers of the rows, bool (n_features, n), and the columns that these features use."""
+        n_rows, columns = self._columns_of(X, features)
+        answers = np.empty((len(features), n_rows), dtype=bool)
+        for index, feature in enumerate(features):
             answers[index] = feature.evaluate(columns[feature.column])
-        return transposed(answers)
+        return answers, columns
 
     def _evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.bool_]:
         """Compute some of the binary features; only their columns are needed.
@@ -524,6 +530,15 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array([schema.name for schema in columns], dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _replace_features(self, features: Sequence[Feature]) -> None:
+        """Have these features of the same columns instead."""
+        self._remember(
+            self.columns_,
+            with_distinct_names(features),
+            self.constant_features_in_,
+            named=hasattr(self, "feature_names_in_"),
+        )
 
     def _columns_of(self, X: Any, features: Sequence[Feature]) -> tuple[int, dict[str, Column]]:
         """Number of rows, and the columns that these features use."""

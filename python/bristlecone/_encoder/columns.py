@@ -66,7 +66,7 @@ class NumericColumn:
         """Whether the values are boolean."""
         return self.values.dtype == np.bool_
 
-    def at_most(self, value: float | NDArray[np.float64]) -> NDArray[np.bool_]:
+    def at_most(self, value: float) -> NDArray[np.bool_]:
         """Whether the number of each row is at most ``value``; False if missing."""
         answer: NDArray[np.bool_] = self.values <= value
         return answer
@@ -185,7 +185,7 @@ class RankedColumn(_Ordinal):
         ranks, distinct = _ranks_of_few(column.values) or _core.rank_values(column.values)
         return cls(column.name, distinct, ranks, column.missing)
 
-    def at_most(self, value: float | NDArray[np.float64]) -> NDArray[np.bool_]:
+    def at_most(self, value: float) -> NDArray[np.bool_]:
         """Whether the number of each row is at most ``value``; False if missing."""
         return self.ranks < self.distinct.searchsorted(value, side="right").astype(np.uint32)
 
@@ -222,10 +222,6 @@ class BinnedColumn(_Ordinal):
         bins = np.searchsorted(cuts, column.distinct).astype(np.uint8)
         ranks = np.append(bins, np.uint8(absent))[column.ranks]
         return cls(column.name, cuts, ranks, column.missing)
-
-    def at_most(self, value: float | NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether the number of each row is at most ``value``, which is one of the thresholds."""
-        return self.ranks <= self.cuts.searchsorted(value).astype(np.uint8)
 
 
 def _ranks_of_few(

@@ -6,6 +6,7 @@ gives exactly the same values, rows and weights.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -26,6 +27,48 @@ from bristlecone._encoder.schema import sort_key
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class _Tally:
+    """Rows of several values, and their exact weights, which are 0 if rows have none."""
+
+    rows: Integers
+    weights: ExactSums
+
+    @classmethod
+    def of(cls, column: TrainingColumn, weight: ExactValues | None) -> _Tally:
+        """Rows of the values of a column (of levels: their codes), and last those without one."""
+        missing = column.missing
+        if isinstance(column, RankedColumn):
+            place, n_values, missing = column.ranks.astype(np.int64), len(column.distinct), None
+        elif isinstance(column, CategoricalColumn):
+            place, n_values = column.codes, len(column.levels)
+        else:
+            place, n_values = column.values.astype(np.int64), 2
+        if missing is not None:
+            place = np.where(missing, n_values, place)
+        rows = np.bincount(place, minlength=n_values + 1).astype(np.int64)
+        sums = ExactSums(n_values + 1) if weight is None else weight.sums(place, n_values + 1)
+        return cls(rows, sums)
+
+    @classmethod
+    def empty(cls, size: int) -> _Tally:
+        """No rows yet."""
+        return cls(np.zeros(size, dtype=np.int64), ExactSums(size))
+
+    def at(self, place: Integers) -> _Tally:
+        """The rows at these positions."""
+        return _Tally(self.rows[place], self.weights.at(place))
+
+    def add(self, other: _Tally, place: Integers) -> None:
+        """Add rows at distinct positions."""
+        self.rows[place] += other.rows
+        self.weights = self.weights.plus(other.weights, place)
+
+    def total(self, weighted: bool) -> Floats:
+        """Weight of the rows, one each if they have none."""
+        return self.weights.totals() if weighted else self.rows.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,21 +93,12 @@ class ValueCounts:
     @classmethod
     def of(cls, column: TrainingColumn, weight: ExactValues | None) -> ValueCounts:
         """Count the rows of a column; O(n)."""
-        place, n_values = _places(column)
-        rows = np.bincount(place, minlength=n_values + 1)
-        total = rows.astype(np.float64)
-        if weight is not None:
-            total = weight.sums(place, n_values + 1).totals()
-        if isinstance(column, RankedColumn):  # every one of its values is found
-            k = n_values + int(rows[n_values] > 0)
-            missing = np.arange(k) == n_values if k > n_values else None
-            ranks = np.arange(k, dtype=np.uint32)
-            numbers = RankedColumn(column.name, column.distinct, ranks, missing)
-            return cls(numbers, rows[:k], total[:k])
-        found = np.flatnonzero(rows[:n_values])
-        kept = np.append(found, n_values) if rows[n_values] else found
-        own = _distinct(column, found, bool(rows[n_values]))
-        return cls(own, rows[kept].astype(np.int64), total[kept])
+        every = _Tally.of(column, weight)
+        shown = np.flatnonzero(every.rows)
+        is_missing = bool(every.rows[-1])
+        found = shown[:-1] if is_missing else shown
+        own = every.at(shown)
+        return cls(_distinct(column, found, is_missing), own.rows, own.total(weight is not None))
 
     @property
     def name(self) -> str:
@@ -97,17 +131,23 @@ class ValueCounts:
         return values[shown], self.weight[shown]
 
 
-def _distinct(
-    column: NumericColumn | CategoricalColumn, found: Integers, is_missing: bool
-) -> TrainingColumn:
-    """The column with one row per distinct value, and one row without a value."""
+def _distinct(column: TrainingColumn, found: Integers, is_missing: bool) -> TrainingColumn:
+    """The column with one row per value that was found, and then perhaps one without a value.
+
+    ``found`` are the codes of levels, 0 and 1 of flags; of numbers all are found.
+    """
     if isinstance(column, CategoricalColumn):
         return replace(column, codes=np.append(found, -1) if is_missing else found)
-    values, missing = found > 0, None
-    if is_missing:
-        values = np.append(values, False)
-        missing = np.arange(len(values)) == len(found)
-    return NumericColumn(column.name, values, missing, column.integral)
+    missing = np.arange(len(found) + 1) == len(found) if is_missing else None
+    if isinstance(column, RankedColumn):
+        ranks = np.arange(len(found) + is_missing, dtype=np.uint32)
+        return replace(column, ranks=ranks, missing=missing)
+    flags = found > 0
+    return replace(column, values=np.append(flags, False) if is_missing else flags, missing=missing)
+
+
+# Position of the rows without a value in their tally.
+_ONLY = np.zeros(1, dtype=np.int64)
 
 
 @dataclass(eq=False)
@@ -131,10 +171,11 @@ class CountedColumn:
     _order: tuple[Category, ...] | None = None
     _levels: dict[tuple[type, Category], int] = field(default_factory=dict)
     _numbers: Floats = field(default_factory=lambda: np.zeros(0))
-    _rows: Integers = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    _weights: ExactSums = field(default_factory=lambda: ExactSums(1))
+    # Rows of the numbers or levels, and rows without a value.
+    _known: _Tally = field(default_factory=lambda: _Tally.empty(0))
+    _missing: _Tally = field(default_factory=lambda: _Tally.empty(1))
     # Counts that are not yet merged with those above, and their number of distinct numbers.
-    _waiting: list[tuple[Floats, Integers, ExactSums]] = field(default_factory=list)
+    _waiting: list[tuple[Floats, _Tally]] = field(default_factory=list)
     _n_waiting: int = 0
 
     @property
@@ -153,94 +194,60 @@ class CountedColumn:
         own: TrainingColumn = column
         if isinstance(column, NumericColumn) and not column.is_flag:
             own = RankedColumn.of(column)
-        place, n_values = _places(own)
-        rows = np.bincount(place, minlength=n_values + 1).astype(np.int64)
-        kept = np.append(np.flatnonzero(rows[:n_values]), n_values)
-        sums = ExactSums(len(kept))
-        if weight is not None:
-            sums = weight.sums(place, n_values + 1).at(kept)
-        if isinstance(own, CategoricalColumn):
-            self._take_levels(replace(own, codes=kept[:-1]), rows[kept], sums)
+        every = _Tally.of(own, weight)
+        found = np.flatnonzero(every.rows[:-1])
+        tally = every.at(found)
+        self._missing.add(every.at(np.array([-1])), _ONLY)
+        if isinstance(column, CategoricalColumn):
+            levels = [column.levels[code] for code in found]
+            order = column.levels if column.ordered else None
+            self._add_levels(levels, tally, column.declared, order)
         else:
-            values = own.distinct if isinstance(own, RankedColumn) else kept[:-1].astype(np.float64)
-            integral = isinstance(column, NumericColumn) and column.integral
-            self._take_numbers(values, rows[kept], sums, integral)
+            values = own.distinct if isinstance(own, RankedColumn) else found.astype(np.float64)
+            self._add_numbers(values, tally, column.integral)
 
     def merge(self, other: CountedColumn) -> None:
         """Add the counts of other partitions; raises as ``add``."""
         other._settle()
-        if other._is_numeric is None:
-            self._add_missing(other._rows, other._weights)
-        elif other._is_numeric:
-            self._take_numbers(other._numbers, other._rows, other._weights, other._integral)
-        else:
-            codes = np.arange(len(other._levels))
-            levels = tuple(level for _, level in other._levels)
-            column = CategoricalColumn(
-                self.name, codes, levels, other._declared, other._order is not None
-            )
-            if other._order is not None:
-                place = {level: code for code, level in enumerate(other._order)}
-                column = replace(
-                    column,
-                    levels=other._order,
-                    codes=np.array([place[level] for level in levels], dtype=np.int64),
-                )
-            self._take_levels(column, other._rows, other._weights)
+        self._missing.add(other._missing, _ONLY)
+        if other._is_numeric:
+            self._add_numbers(other._numbers, other._known, other._integral)
+        elif other._is_numeric is not None:
+            levels = [level for _, level in other._levels]
+            self._add_levels(levels, other._known, other._declared, other._order)
 
     def counts(self) -> ValueCounts:
         """The counts of all partitions, independent of their order."""
         self._settle()
-        is_missing = bool(self._rows[-1])
-        if self._is_numeric is False:
-            return self._counts_of_levels(is_missing)
-        values = self._numbers
-        flags = self._is_numeric is True and self._integral and _are_flags(values)
-        missing = np.arange(len(values) + 1) == len(values) if is_missing else None
+        values, known = self._numbers, self._known
+        found = np.arange(len(values))
         column: TrainingColumn
-        if flags:
-            own = values > 0.0
-            own = np.append(own, False) if is_missing else own
-            column = NumericColumn(self.name, own, missing, integral=True)
+        if self._is_numeric is False:
+            seen = [level for _, level in self._levels]
+            levels = tuple(sorted(seen, key=sort_key)) if self._order is None else self._order
+            place = {(type(level), level): code for code, level in enumerate(levels)}
+            codes = np.array([place[key] for key in self._levels], dtype=np.int64)
+            order = np.argsort(codes)
+            found, known = codes[order], known.at(order)
+            column = CategoricalColumn(
+                self.name, found, levels, self._declared, self._order is not None
+            )
+        elif self._is_numeric and self._integral and values[0] >= 0 and values[-1] <= 1:
+            found = values.astype(np.int64)
+            column = NumericColumn(self.name, values > 0, None, integral=True)
         else:
-            ranks = np.arange(len(values) + is_missing, dtype=np.uint32)
-            column = RankedColumn(self.name, values, ranks, missing)
-        return self._finished(column, np.arange(len(values)), is_missing)
+            column = RankedColumn(self.name, values, found.astype(np.uint32), None)
+        parts = [known, self._missing] if self._missing.rows.any() else [known]
+        rows = np.concatenate([part.rows for part in parts])
+        weight = np.concatenate([part.total(self.weighted) for part in parts])
+        return ValueCounts(_distinct(column, found, len(parts) > 1), rows, weight)
 
-    def _counts_of_levels(self, is_missing: bool) -> ValueCounts:
-        found = [level for _, level in self._levels]
-        levels = tuple(sorted(found, key=sort_key)) if self._order is None else self._order
-        place = {(type(level), level): code for code, level in enumerate(levels)}
-        codes = np.array([place[key] for key in self._levels], dtype=np.int64)
-        order = np.argsort(codes)
-        codes = codes[order]
-        own = np.append(codes, -1) if is_missing else codes
-        column = CategoricalColumn(self.name, own, levels, self._declared, self._order is not None)
-        return self._finished(column, order, is_missing)
-
-    def _finished(
-        self, column: TrainingColumn, order: NDArray[np.int64], is_missing: bool
-    ) -> ValueCounts:
-        kept = np.append(order, len(order)) if is_missing else order
-        rows = self._rows[kept]
-        weight = self._weights.totals()[kept] if self.weighted else rows.astype(np.float64)
-        return ValueCounts(column, rows, weight)
-
-    def _add_missing(self, rows: Integers, sums: ExactSums) -> None:
-        self._rows[-1] += rows[-1]
-        if self.weighted:
-            place = np.array([len(self._rows) - 1])
-            self._weights = self._weights.plus(sums.at(np.array([len(rows) - 1])), place)
-
-    def _take_numbers(
-        self, values: Floats, rows: Integers, sums: ExactSums, integral: bool
-    ) -> None:
-        self._add_missing(rows, sums)
+    def _add_numbers(self, values: Floats, tally: _Tally, integral: bool) -> None:
         if not len(values):
             return  # Without values the type of the column is unknown.
         self._check_kind(True)
         self._integral &= integral
-        self._waiting.append((values, rows[:-1], sums.at(np.arange(len(values)))))
+        self._waiting.append((values, tally))
         self._n_waiting += len(values)
         # Merge once as much waits as is merged, so that every value is merged only a few times.
         if self._n_waiting > len(self._numbers):
@@ -250,57 +257,40 @@ class CountedColumn:
         """Merge the numbers that are waiting."""
         if not self._waiting:
             return
-        parts = [(self._numbers, self._rows[:-1], self._weights), *self._waiting]
-        values, place = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
-        last = len(values)
-        rows = np.zeros(last + 1, dtype=np.int64)
-        sums = ExactSums(last + 1)
+        parts = [(self._numbers, self._known), *self._waiting]
+        every = np.concatenate([values for values, _ in parts])
+        self._numbers, place = np.unique(every, return_inverse=True)
+        self._known = _Tally.empty(len(self._numbers))
         start = 0
-        for own, count, weights in parts:
-            at = place[start : start + len(own)]
-            start += len(own)
-            rows[at] += count  # the values of a part are distinct
-            if self.weighted:
-                sums = sums.plus(weights.at(np.arange(len(own))), at)
-        rows[last] = self._rows[-1]
-        if self.weighted:
-            sums = sums.plus(self._weights.at(np.array([len(self._numbers)])), np.array([last]))
-        self._numbers, self._rows, self._weights = values, rows, sums
+        for values, tally in parts:
+            self._known.add(tally, place[start : start + len(values)])
+            start += len(values)
         self._waiting, self._n_waiting = [], 0
 
-    def _take_levels(self, column: CategoricalColumn, rows: Integers, sums: ExactSums) -> None:
-        self._add_missing(rows, sums)
-        codes = column.codes[column.codes >= 0]
-        if column.ordered:
-            if self._order is not None and self._order != column.levels:
+    def _add_levels(
+        self,
+        levels: Sequence[Category],
+        tally: _Tally,
+        declared: bool,
+        order: tuple[Category, ...] | None,
+    ) -> None:
+        if order is not None:
+            if self._order is not None and self._order != order:
                 raise TypeError(
-                    f"column {self.name!r} is ordered as {list(column.levels)[:5]} here, and as "
+                    f"column {self.name!r} is ordered as {list(order)[:5]} here, and as "
                     f"{list(self._order)[:5]} in other partitions; use one order of its levels"
                 )
-            self._order = column.levels
-        if not len(codes):
+            self._order = order
+        if not levels:
             return
         self._check_kind(False)
-        self._declared |= column.declared
-        keys = [(type(level), level) for level in (column.levels[code] for code in codes)]
-        new = [key for key in keys if key not in self._levels]
-        for key in new:
-            self._levels[key] = len(self._levels)
-        at = np.array([self._levels[key] for key in keys], dtype=np.int64)
-        self._grow(len(self._levels))
-        self._rows[at] += rows[:-1]
-        if self.weighted:
-            self._weights = self._weights.plus(sums.at(np.arange(len(codes))), at)
-
-    def _grow(self, n_values: int) -> None:
-        """Make room for more levels; the last entry stays that of missing values."""
-        known = len(self._rows) - 1
-        place = np.append(np.arange(known), n_values)
-        rows = np.zeros(n_values + 1, dtype=np.int64)
-        rows[place] = self._rows
-        if self.weighted:
-            self._weights = ExactSums(n_values + 1).plus(self._weights, place)
-        self._rows = rows
+        self._declared |= declared
+        keys = [(type(level), level) for level in levels]
+        for key in keys:
+            self._levels.setdefault(key, len(self._levels))
+        before, self._known = self._known, _Tally.empty(len(self._levels))
+        self._known.add(before, np.arange(len(before.rows)))
+        self._known.add(tally, np.array([self._levels[key] for key in keys]))
 
     def _check_kind(self, numeric: bool) -> None:
         if self._is_numeric not in (None, numeric):
@@ -310,19 +300,3 @@ class CountedColumn:
                 "it with one type"
             )
         self._is_numeric = numeric
-
-
-def _are_flags(values: Floats) -> bool:
-    return not len(values) or bool(values[0] >= 0 and values[-1] <= 1)
-
-
-def _places(column: TrainingColumn) -> tuple[Integers, int]:
-    """Position of every row's value (the last for missing ones), and the number of the others."""
-    if isinstance(column, RankedColumn):
-        return column.ranks.astype(np.int64), len(column.distinct)
-    if isinstance(column, CategoricalColumn):
-        place, n_values = column.codes, len(column.levels)
-    else:
-        place, n_values = column.values.astype(np.int64), 2
-    missing = column.missing
-    return (place if missing is None else np.where(missing, n_values, place)), n_values

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.features import Feature, sides, with_distinct_names
+from bristlecone._encoder.features import Feature, sides
 from bristlecone._encoder.ranks import Questions, RankedColumns
-from bristlecone._encoder.thresholds import midpoints, threshold
+from bristlecone._encoder.thresholds import midway, threshold
 
 # Largest number of cuts that are added before others are replaced: this number, or one per that
 # many features. A search to depth five takes about two and a half times as long with a fifth more
@@ -58,29 +58,22 @@ def add_cuts(
     if not waiting:
         return None
     fills = {schema.name: schema.fill for schema in encoder.columns_}
-    # The features by column, thresholds of numbers separately, and the question of each.
-    found: dict[str, list[tuple[Feature, int, int]]] = defaultdict(list)
     kept, names = chosen.kept(), columns.names
-    for index, one in enumerate(zip(encoder.features_, *questions, strict=True)):
-        if index in kept:
-            found[one[0].column].append(one)
+    # The features with their questions.
+    asked = zip(encoder.features_, *questions, strict=True)
+    every: list[tuple[Feature, int, int]]
+    every = [one for index, one in enumerate(asked) if index in kept]
     for column, gap in chosen.added:
         name, values = names[column], columns.values[column]
         assert values is not None
         ends = float(values[gap]), float(values[gap + 1])
-        value = float(midpoints(np.array(ends))[0])
-        found[name].append((threshold(name, value, *ends, fills[name]), column, gap))
-    for name in {names[column] for column, _ in chosen.added}:
-        # Further features of numbers come after their thresholds.
-        found[name].sort(key=lambda one: getattr(one[0], "value", math.inf))
-    every = [one for schema in encoder.columns_ for one in found[schema.name]]
+        value = float(midway(*ends))
+        every.append((threshold(name, value, *ends, fills[name]), column, gap))
+    # Further features of numbers come after their thresholds.
+    place = {name: place for place, name in enumerate(fills)}
+    every.sort(key=lambda one: (place[one[0].column], getattr(one[0], "value", math.inf)))
     features, places, gaps = (list(of) for of in zip(*every, strict=True))
-    encoder._remember(
-        encoder.columns_,
-        with_distinct_names(features),
-        encoder.constant_features_in_,
-        named=hasattr(encoder, "feature_names_in_"),
-    )
+    encoder._replace_features(features)
     return places, gaps
 
 

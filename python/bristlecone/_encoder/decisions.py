@@ -9,7 +9,7 @@ import numpy as np
 
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import Category
-from bristlecone._encoder.features import AtMost, Feature, Flag, Level, OneOf, Other, Threshold
+from bristlecone._encoder.features import Feature, Level, Levels, Threshold
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._tree import Tree
 
@@ -96,38 +96,17 @@ def feature_decisions(encoder: BinaryEncoder) -> list[Decision]:
 
 
 def _decision(feature: Feature, place: int, numeric: bool) -> Decision:
-    kind: Literal["at most", "flag", "level", "missing"] = "missing"
-    bound: float | None = None
     levels: tuple[Category, ...] = ()
-    if isinstance(feature, Threshold):
-        kind, bound = "at most", float(feature.value)
-    elif isinstance(feature, Flag):
-        kind = "flag"
-    elif isinstance(feature, Level):
-        kind, levels = "level", (feature.level,)
-    elif isinstance(feature, (Other, AtMost, OneOf)):
-        kind, levels = "level", tuple(feature.levels)
+    if isinstance(feature, Level):
+        levels = (feature.level,)
+    elif isinstance(feature, Levels):
+        levels = feature.levels
     return Decision(
         column=feature.column,
         place=place,
-        kind=kind,
+        kind=feature.asks,
         numeric=numeric,
         missing=feature.missing,
-        bound=bound,
+        bound=float(feature.value) if isinstance(feature, Threshold) else None,
         levels=levels,
     )
-
-
-def decide(decision: Decision, value: Any) -> bool:
-    """The answer for one value, as every exported program must compute it.
-
-    None and NaN are missing, and so are NA and NaT of pandas (recognised by name).
-    """
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
-        return decision.missing
-    if decision.kind == "at most":
-        assert decision.bound is not None
-        return float(value) <= decision.bound
-    if decision.kind == "flag":
-        return float(value) > 0.5
-    return decision.kind == "level" and value in decision.levels

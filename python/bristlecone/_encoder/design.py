@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from msgspec.structs import asdict
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from bristlecone._data.records import plain
 from bristlecone._encoder.columns import CategoricalColumn, Column
+from bristlecone._encoder.design_columns import DesignColumn
 from bristlecone._encoder.features import Level, Missing, Other, with_distinct_names
 from bristlecone._encoder.levels import level_features
-from bristlecone._encoder.records import DesignColumnRecord, DesignRecord
+from bristlecone._encoder.records import DesignRecord
 from bristlecone._encoder.schema import ColumnSchema, conform, describe
 from bristlecone._encoder.table import read_table
 from bristlecone._encoder.thresholds import weighted_distinct, weighted_mean
@@ -23,54 +22,6 @@ from bristlecone._encoder.thresholds import weighted_distinct, weighted_mean
 Floats = NDArray[np.float64]
 
 _READER = "SoftSurvivalTree"
-
-# Design values are clipped here, so that weighted sums stay finite.
-_FARTHEST = 1e100
-
-
-@dataclass(frozen=True, kw_only=True)
-class DesignColumn:
-    """One numeric column of the design: (value − low) / (high − low).
-
-    Attributes
-    ----------
-    name : str
-        Such as "age" or "stage = II".
-    column : str
-        Name of the column it is made of.
-    question : Level, Other, Missing or None
-        What a categorical column is asked; None for numbers and flags as they are.
-    low, high : float
-        Least and greatest training value; 0 and 1 for flags and questions.
-    fill : float
-        Value where the column is missing.
-    """
-
-    name: str
-    column: str
-    question: Level | Other | Missing | None
-    low: float
-    high: float
-    fill: float
-
-    def evaluate(self, column: Any) -> Floats:
-        """Scaled values of the rows, shape (n,)."""
-        if self.question is not None:
-            return self.question.evaluate(column).astype(np.float64)
-        values = column.values.astype(np.float64)
-        if column.missing is not None:
-            values = np.where(column.missing, self.fill, values)
-        return self.scaled(values)
-
-    def scaled(self, values: Any) -> Floats:
-        """Numbers in units of the design."""
-        # Divide by a power of two first: the difference of large numbers may overflow, and that of
-        # tiny numbers has no reciprocal.
-        shift = -math.frexp(max(abs(self.low), abs(self.high)))[1] - 1
-        low, high = math.ldexp(self.low, shift), math.ldexp(self.high, shift)
-        with np.errstate(over="ignore"):
-            found = (np.ldexp(values, shift) - low) / (high - low)
-        return np.clip(found, -_FARTHEST, _FARTHEST)
 
 
 class DesignEncoder:
@@ -168,12 +119,7 @@ class DesignEncoder:
         if isinstance(column, CategoricalColumn):
             for question in self._questions(column, weight):
                 yield DesignColumn(
-                    name=question.name,
-                    column=column.name,
-                    question=question,
-                    low=0.0,
-                    high=1.0,
-                    fill=0.0,
+                    column=column.name, question=question, low=0.0, high=1.0, fill=0.0
                 )
             return
         shown = slice(None) if column.missing is None else ~column.missing
@@ -186,12 +132,7 @@ class DesignEncoder:
         else:
             low, high, fill = distinct[0], distinct[-1], weighted_mean(distinct, total)
         yield DesignColumn(
-            name=column.name,
-            column=column.name,
-            question=None,
-            low=float(low),
-            high=float(high),
-            fill=fill,
+            column=column.name, question=None, low=float(low), high=float(high), fill=fill
         )
 
     def _questions(
@@ -213,16 +154,7 @@ class DesignEncoder:
             named=self.named_,
             columns=self.columns_,
             constant=list(self.constant_),
-            design=[
-                DesignColumnRecord(
-                    column=part.column,
-                    question=part.question,
-                    low=part.low,
-                    high=part.high,
-                    fill=part.fill,
-                )
-                for part in self.design_
-            ],
+            design=self.design_,
         )
 
     @classmethod
@@ -233,12 +165,7 @@ class DesignEncoder:
         encoder.named_ = record.named
         encoder.columns_ = record.columns
         encoder.constant_ = record.constant
-        encoder.design_ = [
-            DesignColumn(
-                name=one.column if one.question is None else one.question.name, **asdict(one)
-            )
-            for one in record.design
-        ]
+        encoder.design_ = record.design
         return encoder
 
 
@@ -248,8 +175,5 @@ def _with_unique_names(design: list[DesignColumn]) -> list[DesignColumn]:
     asked = [one.question for one in design if one.question is not None]
     questions: Iterator[Any] = iter(with_distinct_names(asked, numbers))
     return [
-        one
-        if one.question is None
-        else replace(one, name=(question := next(questions)).name, question=question)
-        for one in design
+        one if one.question is None else replace(one, question=next(questions)) for one in design
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from msgspec.structs import replace
@@ -31,8 +31,12 @@ class _Question(Record, frozen=True, kw_only=True):
         Name of the column.
     condition : str
         What follows the column's name in the name of the feature.
+    asks : {"at most", "flag", "level", "missing"}
+        Whether a number is at most a bound, a boolean is true, a category is one of some, or a
+        value is missing.
     """
 
+    asks: ClassVar[Literal["at most", "flag", "level", "missing"]]
     column: str
     condition: str
 
@@ -50,6 +54,7 @@ def _with_missing(answer: Bools, missing: Bools | None, fill: bool | Bools) -> B
 class Threshold(_Question, frozen=True, kw_only=True, tag="threshold"):
     """True if the number is at most ``value``; ``missing`` if there is none."""
 
+    asks = "at most"
     value: Finite
     missing: bool
 
@@ -61,6 +66,7 @@ class Threshold(_Question, frozen=True, kw_only=True, tag="threshold"):
 class Flag(_Question, frozen=True, kw_only=True, tag="flag"):
     """True if a boolean is true, or a 0/1 integer is 1 (or more); ``missing`` if missing."""
 
+    asks = "flag"
     missing: bool
 
     def evaluate(self, column: Any) -> Bools:
@@ -72,6 +78,7 @@ class Flag(_Question, frozen=True, kw_only=True, tag="flag"):
 class Level(_Question, frozen=True, kw_only=True, tag="level"):
     """True if the category is ``level``."""
 
+    asks = "level"
     level: Category
     missing: ClassVar[bool] = False
 
@@ -82,48 +89,36 @@ class Level(_Question, frozen=True, kw_only=True, tag="level"):
         return column.codes == column.levels.index(self.level)
 
 
-class Other(_Question, frozen=True, kw_only=True, tag="other"):
+class Levels(_Question, frozen=True, kw_only=True):
+    """Base of features that are true if the category is one of ``levels``."""
+
+    asks = "level"
+    levels: tuple[Category, ...]
+    missing: ClassVar[bool] = False
+
+    def evaluate(self, column: Any) -> Bools:
+        """Answer for each row of a CategoricalColumn, bool (n,)."""
+        wanted = frozenset(self.levels)
+        answer = np.array([*(level in wanted for level in column.levels), False])
+        return answer[column.codes]  # the last entry serves code -1
+
+
+class Other(Levels, frozen=True, kw_only=True, tag="other"):
     """True if the category is one of the rare ``levels`` that were merged."""
 
-    levels: tuple[Category, ...]
-    missing: ClassVar[bool] = False
 
-    def evaluate(self, column: Any) -> Bools:
-        """Answer for each row of a CategoricalColumn, bool (n,)."""
-        return _one_of(self.levels, column)
-
-
-class AtMost(_Question, frozen=True, kw_only=True, tag="at most"):
+class AtMost(Levels, frozen=True, kw_only=True, tag="at most"):
     """True if the ordered category is one of ``levels``, the first ones in its order."""
 
-    levels: tuple[Category, ...]
-    missing: ClassVar[bool] = False
 
-    def evaluate(self, column: Any) -> Bools:
-        """Answer for each row of a CategoricalColumn, bool (n,)."""
-        return _one_of(self.levels, column)
-
-
-class OneOf(_Question, frozen=True, kw_only=True, tag="one of"):
+class OneOf(Levels, frozen=True, kw_only=True, tag="one of"):
     """True if the category is one of ``levels``, which have the lowest or the highest risk."""
-
-    levels: tuple[Category, ...]
-    missing: ClassVar[bool] = False
-
-    def evaluate(self, column: Any) -> Bools:
-        """Answer for each row of a CategoricalColumn, bool (n,)."""
-        return _one_of(self.levels, column)
-
-
-def _one_of(levels: tuple[Category, ...], column: Any) -> Bools:
-    wanted = frozenset(levels)
-    answer = np.array([*(level in wanted for level in column.levels), False])
-    return answer[column.codes]  # the last entry serves code -1
 
 
 class Missing(_Question, frozen=True, kw_only=True, tag="missing"):
     """True if the column has no value."""
 
+    asks = "missing"
     missing: ClassVar[bool] = True
 
     def evaluate(self, column: Any) -> Bools:

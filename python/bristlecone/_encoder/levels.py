@@ -47,7 +47,6 @@ def step_features(
 ) -> Iterator[AtMost]:
     """Thresholds between ordered levels, chosen as for numbers from the ranks that occur."""
     rank = np.arange(len(code), dtype=np.float64)
-    method = "quantiles" if method == "ensemble" else method
     for gap in choose_gaps(rank, total, method, n_thresholds, unit):
         levels = column.levels[: code[gap] + 1]
         condition = f"<= {level_text(levels[-1])}"

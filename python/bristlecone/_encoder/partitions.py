@@ -220,10 +220,7 @@ def part_answers(
     encoder: BinaryEncoder, X: Any, features: Sequence[Feature]
 ) -> tuple[NDArray[np.bool_], dict[str, int]]:
     """Answers of the rows of a partition, bool (n_features, n), and checksums of their columns."""
-    n_rows, columns = encoder._columns_of(X, features)
-    answers = np.empty((len(features), n_rows), dtype=bool)
-    for place, feature in enumerate(features):
-        answers[place] = feature.evaluate(columns[feature.column])
+    answers, columns = encoder._answers(X, features)
     return answers, {name: checksum(column) for name, column in columns.items()}
 
 
@@ -233,20 +230,14 @@ def checksum(column: Column) -> int:
     if missing is not None and missing.all():
         return -len(missing)
     if isinstance(column, CategoricalColumn):
-        return _checksum(column.codes, crc32(repr(column.levels).encode()))
+        return checksum_of(column.codes, crc32(repr(column.levels).encode()))
     if column.is_flag:
         mask = None if missing is None else np.packbits(missing)
-        return _checksum(np.packbits(column.values), 0 if mask is None else crc32(mask.tobytes()))
-    return _checksum(column.values, 0)
+        return checksum_of(np.packbits(column.values), 0 if mask is None else crc32(mask.tobytes()))
+    return checksum_of(column.values)
 
 
-def checksum_of(values: NDArray[Any]) -> int:
-    """The same for an array."""
-    if values.dtype == object:
-        return crc32(repr(values.tolist()).encode())
-    return _checksum(values, 0)
-
-
-def _checksum(values: NDArray[Any], start: int) -> int:
+def checksum_of(values: NDArray[Any], start: int = 0) -> int:
+    """The same for an array, after what ``start`` identifies."""
     bits: Any = np.ascontiguousarray(values).view(np.uint8).data
     return crc32(bits, start)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.features import ROUNDING, Feature, with_distinct_names
+from bristlecone._encoder.features import ROUNDING, Feature
 from bristlecone._encoder.ranks import RankedColumns
-from bristlecone._encoder.thresholds import midpoints, threshold
+from bristlecone._encoder.thresholds import midway, threshold
 
 
 def awaits_search(encoder: Any) -> bool:
@@ -91,7 +91,6 @@ class RankedFeatures:
         lies midway between the values that the rows of the node have on both sides.
         """
         asked = self._asked(left, right, question)
-        schemas = {schema.name: schema for schema in encoder.columns_}
         # By column and threshold: the nearest values on both sides, over all nodes with this
         # threshold.
         cuts: dict[str, dict[float, tuple[float, float]]] = defaultdict(dict)
@@ -104,29 +103,23 @@ class RankedFeatures:
         for feature in encoder.features_:
             others[feature.column].append(feature)
         features: list[Feature] = []
-        place: dict[Any, int] = {}
+        place: dict[tuple[str, float], int] = {}
+        plain: list[int] = []  # places of the features that are no thresholds
         for schema in encoder.columns_:
-            fill = schemas[schema.name].fill
             for value, (low, high) in sorted(cuts[schema.name].items()):
                 place[schema.name, value] = len(features)
-                features.append(threshold(schema.name, value, low, high, fill))
+                features.append(threshold(schema.name, value, low, high, schema.fill))
             for feature in others[schema.name]:
-                place[id(feature)] = len(features)
+                plain.append(len(features))
                 features.append(feature)
         chosen = copy(encoder)
-        chosen._remember(
-            encoder.columns_,
-            with_distinct_names(features),
-            encoder.constant_features_in_,
-            named=hasattr(encoder, "feature_names_in_"),
-        )
+        chosen._replace_features(features)
         chosen._awaits_search = False
         feature_of = question.copy()
-        plain = [one for schema in encoder.columns_ for one in others[schema.name]]
         for node, (column, cut) in asked.items():
             if cut is None:
                 number = sum(self._columns.values[k] is None for k in range(column))
-                feature_of[node] = place[id(plain[number])]
+                feature_of[node] = plain[number]
             else:
                 feature_of[node] = place[cut[0], cut[1]]
         return chosen, feature_of
@@ -153,7 +146,7 @@ class RankedFeatures:
                 above = above[above < len(values)]
                 high = int(above.min()) if len(above) else gap + 1
                 ends = float(values[low]), float(values[high])
-                cut = self._columns.names[column], float(midpoints(np.array(ends))[0]), *ends
+                cut = self._columns.names[column], float(midway(*ends)), *ends
             asked[node] = column, cut
             waiting += [(int(left[node]), rows[yes]), (int(right[node]), rows[~yes])]
         return asked

@@ -67,24 +67,21 @@ class RankedColumns(NamedTuple):
         for feature in features:
             if not isinstance(feature, Threshold):
                 others[feature.column].append(feature)
-        places: list[int] = []
-        values: list[NDArray[np.float64] | None] = []
-        ranks: list[NDArray[np.uint32] | NDArray[np.uint8] | NDArray[np.bool_]] = []
+        found: list[tuple[int, NDArray[np.float64] | None, Any]] = []
         for place, (column, schema) in enumerate(zip(columns, schemas, strict=True)):
             if isinstance(column, RankedColumn) and len(column.distinct) > 1:
-                places.append(place)
-                values.append(column.distinct)
-                ranks.append(ranks_with_fill(column, schema.fill))
+                found.append((place, column.distinct, ranks_with_fill(column, schema.fill)))
             elif isinstance(column, BinnedColumn) and len(column.cuts):
-                places.append(place)
-                values.append(column.cuts)
-                ranks.append(column.ranks)
+                found.append((place, column.cuts, column.ranks))
             for feature in others[schema.name]:
-                places.append(place)
-                values.append(None)
-                ranks.append(feature.evaluate(column))
-        names = [schema.name for schema in schemas]
-        return cls(names, places, values, ranks, columns[0].n_rows)
+                found.append((place, None, feature.evaluate(column)))
+        return cls(
+            columns=[schema.name for schema in schemas],
+            places=[place for place, _, _ in found],
+            values=[values for _, values, _ in found],
+            ranks=[ranks for _, _, ranks in found],
+            n_rows=columns[0].n_rows,
+        )
 
     def questions(self, features: Sequence[Feature]) -> Questions:
         """Column and gap of every feature: true if the rank is at most the gap, or the answer."""

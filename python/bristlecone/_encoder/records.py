@@ -7,29 +7,18 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from bristlecone._data.records import Finite, Record
-from bristlecone._encoder.features import (
-    AtMost,
-    Feature,
-    Flag,
-    Level,
-    Missing,
-    OneOf,
-    Other,
-    Threshold,
-)
+from bristlecone._data.records import Record
+from bristlecone._encoder.design_columns import DesignColumn
+from bristlecone._encoder.features import Feature
 from bristlecone._encoder.schema import ColumnSchema
 from bristlecone.exceptions import ModelFormatError
 
 # The kinds of column that a feature can ask about.
-_KINDS: dict[type[Feature], tuple[str, ...]] = {
-    Threshold: ("number",),
-    Flag: ("flag",),
-    Level: ("categorical",),
-    Other: ("categorical",),
-    AtMost: ("categorical",),
-    OneOf: ("categorical",),
-    Missing: ("flag", "number", "categorical"),
+_KINDS = {
+    "at most": ("number",),
+    "flag": ("flag",),
+    "level": ("categorical",),
+    "missing": ("flag", "number", "categorical"),
 }
 
 
@@ -57,21 +46,11 @@ class BinaryRecord(Record, frozen=True, tag="binary"):
 
     def check(self) -> None:
         """Raise ModelFormatError if fields contradict each other."""
-        _check_columns([column.name for column in self.columns], constant=self.constant)
+        _check_columns(self.columns, self.constant)
         for index, feature in enumerate(self.features):
             check_asked(feature, self.columns, f"features[{index}]")
         if len({feature.name for feature in self.features}) < len(self.features):
             raise ModelFormatError("features: two have the same name")
-
-
-class DesignColumnRecord(Record, frozen=True):
-    """One numeric column of the design of a soft tree, named after its source."""
-
-    column: str
-    question: Level | Other | Missing | None
-    low: Finite
-    high: Finite
-    fill: Finite
 
 
 class DesignRecord(Record, frozen=True, tag="design"):
@@ -82,11 +61,11 @@ class DesignRecord(Record, frozen=True, tag="design"):
     named: bool
     columns: list[ColumnSchema]
     constant: list[str]
-    design: list[DesignColumnRecord]
+    design: list[DesignColumn]
 
     def check(self) -> None:
         """Raise ModelFormatError if fields contradict each other."""
-        _check_columns([column.name for column in self.columns], constant=self.constant)
+        _check_columns(self.columns, self.constant)
         if self.handle_unknown not in ("ignore", "error"):
             raise ModelFormatError(f"handle_unknown is {self.handle_unknown!r}")
         kinds = {column.name: column.kind for column in self.columns}
@@ -101,8 +80,7 @@ class DesignRecord(Record, frozen=True, tag="design"):
                 raise ModelFormatError(f"design[{index}] does not fit column {one.column!r}")
             if not one.low < one.high:
                 raise ModelFormatError(f"design[{index}].high is not above low")
-        names = [one.column if one.question is None else one.question.name for one in self.design]
-        if len(set(names)) < len(names):
+        if len({one.name for one in self.design}) < len(self.design):
             raise ModelFormatError("design: two have the same name")
 
 
@@ -115,7 +93,7 @@ class NumericRecord(Record, frozen=True, tag="numeric"):
 
     def check(self) -> None:
         """Raise ModelFormatError if fields contradict each other."""
-        _check_columns([column.name for column in self.columns], constant=self.constant)
+        _check_columns(self.columns, self.constant)
         for column in self.columns:
             if column.kind not in ("flag", "number") or column.n_missing:
                 raise ModelFormatError(f"columns: {column.name!r} is not complete numbers")
@@ -124,14 +102,14 @@ class NumericRecord(Record, frozen=True, tag="numeric"):
 def check_asked(feature: Feature, columns: Sequence[ColumnSchema], where: str) -> None:
     """Raise ModelFormatError unless the kind of the column fits the feature."""
     kinds = {column.name: column.kind for column in columns}
-    if kinds.get(feature.column) not in _KINDS[type(feature)]:
+    if kinds.get(feature.column) not in _KINDS[feature.asks]:
         what: Any = feature.__struct_config__.tag
         raise ModelFormatError(f"{where} asks for a {what} of column {feature.column!r}")
 
 
-def _check_columns(names: Sequence[str], **of_them: Sequence[str]) -> None:
+def _check_columns(columns: Sequence[ColumnSchema], constant: Sequence[str]) -> None:
+    names = [column.name for column in columns]
     if not names or len(set(names)) < len(names) or not all(names):
         raise ModelFormatError("columns must have distinct names and be at least one")
-    for kind, some in of_them.items():
-        if not set(some) <= set(names):
-            raise ModelFormatError(f"{kind} names a column that does not exist")
+    if not set(constant) <= set(names):
+        raise ModelFormatError("constant names a column that does not exist")

@@ -118,7 +118,6 @@ def subset_features(
     weights: Floats = np.bincount(place, weights=total).astype(np.float64)
     levels = sorted((column.levels[c] for c in code), key=sort_key)
     of_level = {column.levels[c]: float(risk[c]) for c in code}
-    method = "quantiles" if method == "ensemble" else method
     for gap in choose_gaps(distinct, weights, method, n_thresholds, unit):
         low = distinct[gap + 1] <= 0.0 or (
             distinct[gap] < 0.0 and -distinct[gap] >= distinct[gap + 1]

@@ -19,16 +19,7 @@ import numpy as np
 from bristlecone._data.arrays import type_name
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import Category
-from bristlecone._encoder.features import (
-    Feature,
-    Flag,
-    Level,
-    Missing,
-    OneOf,
-    Other,
-    Threshold,
-    subset_text,
-)
+from bristlecone._encoder.features import AtMost, Feature, Missing, OneOf, Threshold, subset_text
 from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._tree import Tree
 
@@ -128,30 +119,18 @@ def _whole(encoder: BinaryEncoder) -> set[str]:
 
 
 def _question(feature: Feature, whole: bool, missing: bool | None) -> Question:
-    column, condition = feature.column, feature.condition
-    sign, _, text = condition.partition(" ")
-    if isinstance(feature, Threshold):
-        return Question(
-            kind="at most",
-            column=column,
-            text=text,
-            value=feature.value,
-            whole=whole and abs(feature.value) < _MOST_WHOLE,
-            missing=missing,
-        )
-    if sign == "<=":  # the first levels of an order
-        rank = float(len(getattr(feature, "levels", ())))
-        return Question(kind="at most", column=column, text=text, value=rank, missing=missing)
-    if isinstance(feature, OneOf):
-        levels = feature.levels
-        return Question(kind="one of", column=column, text=text, levels=levels, missing=missing)
-    if isinstance(feature, (Level, Other)):
-        return Question(kind="level", column=column, text=text, missing=missing)
-    if isinstance(feature, Flag):
-        return Question(kind="flag", column=column, missing=missing)
     if isinstance(feature, Missing):
-        return Question(kind="missing", column=column)
-    return Question(kind="own", column=feature.name)
+        return Question(kind="missing", column=feature.column)
+    _, _, text = feature.condition.partition(" ")
+    question = Question(kind=feature.asks, column=feature.column, text=text, missing=missing)
+    if isinstance(feature, Threshold):
+        whole = whole and abs(feature.value) < _MOST_WHOLE
+        return replace(question, value=feature.value, whole=whole)
+    if isinstance(feature, AtMost):  # the first levels of an order
+        return replace(question, kind="at most", value=float(len(feature.levels)))
+    if isinstance(feature, OneOf):
+        return replace(question, kind="one of", levels=feature.levels)
+    return question
 
 
 def conditions(path: Iterable[tuple[Question, bool]]) -> list[str]:
@@ -201,11 +180,8 @@ def leaf_rules(estimator: Any) -> list[list[str]]:
     tree = estimator.tree_
     if not isinstance(tree, Tree):
         raise TypeError(f"{type_name(estimator)} has no rules: its splits use many columns at once")
-    paths: list[list[tuple[Question, bool]]] = [[] for _ in range(tree.node_count)]
-    for node, question in split_questions(estimator.encoder_, tree).items():
-        for child, yes in ((tree.children_left[node], True), (tree.children_right[node], False)):
-            paths[child] = [*paths[node], (question, yes)]
-    return [conditions(paths[leaf]) for leaf in tree.leaves]
+    asked = split_questions(estimator.encoder_, tree)
+    return [conditions((asked[node], yes) for node, yes in path) for path in tree.paths()]
 
 
 def list_questions(asked: Sequence[Question]) -> list[str]:

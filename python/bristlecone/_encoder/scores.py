@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bristlecone._data.arrays import as_array, unmasked
 from bristlecone._data.groups import codes_of
 from bristlecone._data.outcomes import Survival, check_survival, is_outcome
+from bristlecone._data.rows import check_length
 from bristlecone._data.targets import check_amounts, check_numbers
 from bristlecone.curves import nelson_aalen
 
@@ -100,8 +101,7 @@ def _unframed(y: Any) -> Any:
 
 def _survival(y: Any, n_rows: int) -> Survival:
     survival = check_survival(y)
-    if len(survival.time) != n_rows:
-        raise ValueError(f"X has {n_rows} rows but y has {len(survival.time)}")
+    check_length(survival.time, "y", n_rows)
     return survival
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -16,7 +15,7 @@ from narwhals.dependencies import is_into_dataframe, is_pandas_dataframe
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bristlecone._data.arrays import transposed, type_name
+from bristlecone._data.arrays import check_names, transposed, type_name
 from bristlecone._encoder.columns import (
     FEW_ROWS,
     CategoricalColumn,
@@ -138,7 +137,10 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
             return Table(names, named, frame.shape[0], read_columns)
         if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
             raise TypeError(f"{reader} does not accept lazy frames; call collect() first")
-    array = _as_array(X)
+    array = np.asarray(X)
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        # numpy turns the numbers of a mixed list into text
+        array = np.asarray(X, dtype=object)
     _check_shape(array.shape, reader, empty)
     return _table_of(array, [f"x{j}" for j in range(array.shape[1])], False)
 
@@ -149,14 +151,6 @@ def _table_of(array: NDArray[Any], names: list[str], named: bool) -> Table:
         return _from_matrix([names[j] for j in at], part)
 
     return Table(names, named, array.shape[0], read, max(1, _AT_ONCE // array.itemsize))
-
-
-def _as_array(X: Any) -> NDArray[Any]:
-    array = np.asarray(X)
-    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-        # numpy turns the numbers of a mixed list into text
-        array = np.asarray(X, dtype=object)
-    return array
 
 
 def _check_shape(shape: tuple[int, ...], reader: str, empty: bool) -> None:
@@ -174,11 +168,7 @@ def _check_shape(shape: tuple[int, ...], reader: str, empty: bool) -> None:
 
 
 def _frame_names(X: Any) -> tuple[list[str], bool]:
-    # Checked on the frame itself, because narwhals has its own error for duplicate names.
-    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
-    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(f"duplicate column names: {', '.join(repeated)}")
+    names = check_names(X, "X")
     text = [isinstance(name, str) for name in names]
     if not any(text):
         return [f"x{j}" for j in range(len(names))], False

@@ -27,15 +27,6 @@ def weighted_distinct(
     The sums do not depend on the order of the rows, not even in the last bit, so everything that
     follows from them is the same after a permutation.
     """
-    if not len(values):
-        return values, np.zeros(0)
-    if weight is None and values.dtype == np.bool_:
-        true = np.count_nonzero(values)
-        if true in (0, len(values)):
-            return values[:1], np.array([float(len(values))])
-        return np.array([False, True], dtype=values.dtype), np.array(
-            [len(values) - true, true], float
-        )
     if weight is None:
         distinct, count = np.unique(values, return_counts=True)
         return distinct, count.astype(np.float64)
@@ -59,7 +50,7 @@ def midpoints(distinct: Floats) -> Floats:
     return midway(distinct[:-1], distinct[1:])
 
 
-def midway(low: Floats, high: Floats) -> Floats:
+def midway(low: Floats | float, high: Floats | float) -> Floats:
     """Thresholds between pairs of values: at least the lower value, and below the higher one."""
     middle = low / 2 + high / 2  # the sum of the two could overflow
     # between neighbouring floats the middle may round up to the higher one
@@ -86,17 +77,18 @@ def choose_gaps(
 
     "midpoints" and "all" take every gap, and so do the others if there are at most
     ``n_thresholds``. "quantiles" takes the first midpoint not below each i/(n_thresholds + 1)
-    quantile, or the last (the binarisation of Huisman, van der Linden & Demirović, AAAI-24).
-    "kmeans" takes the gaps between neighbours of ``n_thresholds + 1`` clusters. ``total`` contains
-    the weights of the values, and ``unit`` is at most the smallest weight of a row; integer weights
-    equal repeated rows.
+    quantile, or the last (the binarisation of Huisman, van der Linden & Demirović, AAAI-24), and so
+    does "ensemble" for levels: its gaps between numbers are chosen elsewhere. "kmeans" takes the
+    gaps between neighbours of ``n_thresholds + 1`` clusters. ``total`` contains the weights of the
+    values, and ``unit`` is at most the smallest weight of a row; integer weights equal repeated
+    rows.
     """
     n_gaps = len(distinct) - 1
     if method in ("midpoints", "all") or n_gaps <= n_thresholds:
         return np.arange(n_gaps)
-    if method == "quantiles":
-        return _core.quantile_gaps(distinct, total, n_thresholds, unit)
-    return _cluster_gaps(distinct, total, n_thresholds + 1)
+    if method == "kmeans":
+        return _cluster_gaps(distinct, total, n_thresholds + 1)
+    return _core.quantile_gaps(distinct, total, n_thresholds, unit)
 
 
 def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[np.int64]:

@@ -35,17 +35,9 @@ class AnswerCounts(NamedTuple):
     among: NDArray[np.int64]
 
 
-class Answers(NamedTuple):
-    """The same, with ``of``, which returns the answers of the feature at a position."""
-
-    counts: AnswerCounts
-    of: Callable[[int], NDArray[Any]]
-
-
-def count_answers(features: BinaryMatrix, among: NDArray[np.bool_]) -> Answers:
+def count_answers(features: BinaryMatrix, among: NDArray[np.bool_]) -> AnswerCounts:
     """Answers of binary features, counted over all rows and over the rows ``among``."""
-    counts = features.count_true(), features.count_true(among)
-    return Answers(AnswerCounts(len(features), *counts), features.column)
+    return AnswerCounts(len(features), features.count_true(), features.count_true(among))
 
 
 def fit_encoder(

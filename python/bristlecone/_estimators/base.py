@@ -105,7 +105,8 @@ class BaseTree(BaseEstimator):
             asked = np.unique(tree.feature[~tree.is_leaf]).tolist()
             missing = missing_by_feature(encoder, X, asked)
             if missing:
-                tree = tree.with_missing(rows_for(encoder, X, asked), missing)
+                count = tree.missing_counts(rows_for(encoder, X, asked), missing)
+                tree = tree.with_missing_counts(count)
         self.tree_, self.leaves_ = tree, leaves
         self.encoder_, self.certificate_ = encoder, certificate
         self._frame = frame_backend(X)

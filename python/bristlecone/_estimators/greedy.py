@@ -264,12 +264,12 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         rows = encoder.transform(data.X) if numeric else binary_features(encoder, data.X)
         if self.min_events_leaf == "auto" and not numeric:
             data = data._replace(
-                event_free=event_free_rows(encoder, count_answers(rows, data.event), data)
+                event_free=event_free_rows(encoder, rows, count_answers(rows, data.event), data)
             )
         least = smallest_leaf(self, data)
         if self.max_depth != 0:
             warn_of_small_sample(
-                None if numeric else lambda: count_answers(rows, data.event).counts,
+                None if numeric else lambda: count_answers(rows, data.event),
                 (self.min_samples_leaf, least["min_samples_leaf"]),
                 (self.min_events_leaf, least["min_events_leaf"], int(data.event.sum())),
             )

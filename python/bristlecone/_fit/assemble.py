@@ -83,7 +83,9 @@ def assemble(
         memo["binary_features"] = question_names(problem.encoder)
         memo["fingerprint"] = fingerprint(problem.features, problem.data)
     losses = problem.reference_loss
-    reference = None if losses is None else np.average(losses, weights=problem.data.weight)
+    reference = None
+    if losses is not None:
+        reference = float(np.average(losses, weights=problem.data.weight))
     treeless = math.isinf(solution.objective)
     tree = leaves = groups = None
     teaching = problem.teaching
@@ -110,7 +112,7 @@ def assemble(
         n_samples=len(problem.features),
         fingerprint=memo["fingerprint"],
         remarks=remarks,
-        reference_loss=None if reference is None else float(reference),
+        reference_loss=reference,
         groups=groups,
         teacher=teaching,
         facts=facts,

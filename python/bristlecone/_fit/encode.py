@@ -58,8 +58,8 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
     if search.limits.min_events_leaf == "auto":  # its meaning follows from the features
         rows: Any = data  # only survival outcomes have events
         answers = count_answers(bits, rows.event)
-        data = rows._replace(event_free=event_free_rows(encoder, answers, rows))
-        holds = answers.counts.holds
+        data = rows._replace(event_free=event_free_rows(encoder, bits, answers, rows))
+        holds = answers.holds
     least = smallest_leaf(search.limits, data)
     features: BinaryMatrix | RankedFeatures = bits
     if columns is not None:
@@ -115,10 +115,7 @@ def warn_of_shares(
         events = limits.min_events_leaf, least["min_events_leaf"], n_events
     if counted is None:
         among = np.zeros(len(problem.features), dtype=bool) if event is None else event
-
-        def counted() -> AnswerCounts:
-            return count_answers(problem.features, among).counts
-
+        counted = partial(count_answers, problem.features, among)
     # The search over every threshold checks the sizes of leaves itself.
     known = None if isinstance(problem.features, RankedFeatures) else counted
     warn_of_small_sample(known, (limits.min_samples_leaf, least["min_samples_leaf"]), events)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._core import BinaryMatrix
 from bristlecone._data.rows import row_count
 from bristlecone._data.survival import TrainingData
-from bristlecone._encoder.use import AnswerCounts, Answers
+from bristlecone._encoder.use import AnswerCounts
 from bristlecone._leaves.statistics import baseline_hazard, row_hazard
 from bristlecone._log import warn
 from bristlecone.exceptions import EventFreeWarning, InvalidParameterError, SmallSampleWarning
@@ -110,24 +111,26 @@ def warn_of_small_sample(
             )
 
 
-def event_free_rows(encoder: Any, answers: Answers, data: TrainingData) -> str:
+def event_free_rows(
+    encoder: Any, features: BinaryMatrix, answers: AnswerCounts, data: TrainingData
+) -> str:
     """The question with a side that has no events, although many are expected there.
 
     Many means ``AUTO_EVENTS`` or more expected by the baseline. Of several questions it is the one
-    with the most expected events; empty if there is none. ``answers`` are those of the fitted
-    ``encoder``'s features, counted among the events. O(n) per question that isolates rows without
-    events.
+    with the most expected events; empty if there is none. ``features`` are those of the fitted
+    ``encoder``, and ``answers`` theirs, counted among the events. O(n) per question that isolates
+    rows without events.
     """
-    sides = event_free_sides(answers.counts, int(data.event.sum()))
+    sides = event_free_sides(answers, int(data.event.sum()))
     if not sides:
         return ""
     # Quick checks come first, because every fit runs them and few need the rest.
     hazard = row_hazard(data, baseline_hazard(data))
     return worst_side(
         encoder,
-        answers.counts,
+        answers,
         sides,
-        lambda answer, feature: math.fsum(hazard[answers.of(feature) == answer].tolist()),
+        lambda answer, feature: math.fsum(hazard[features.column(feature) == answer].tolist()),
     )
 
 

@@ -60,7 +60,7 @@ class BaselineRecord(Record, frozen=True):
     def value(self, unique_times: Floats, needs_event: bool) -> Baseline:
         """The baseline at these times, checked."""
         event_times = times(self.event_times, "event_times")
-        hazard = monotone(self.cumulative_hazard, "cumulative_hazard", low=0.0, high=np.inf, sign=1)
+        hazard = monotone(self.cumulative_hazard, "cumulative_hazard", high=np.inf, sign=1)
         is_empty = needs_event and not event_times.size
         if is_empty or not np.isin(event_times, unique_times).all():
             raise ModelFormatError("event_times is empty or not part of rows.times")
@@ -101,10 +101,8 @@ class LeafRecord(Record, frozen=True):
         """The statistics, checked."""
         arrays = {
             "event_times": times(self.event_times, "event_times"),
-            "kaplan_meier": monotone(self.kaplan_meier, "kaplan_meier", low=0.0, high=1.0, sign=-1),
-            "nelson_aalen": monotone(
-                self.nelson_aalen, "nelson_aalen", low=0.0, high=np.inf, sign=1
-            ),
+            "kaplan_meier": monotone(self.kaplan_meier, "kaplan_meier", high=1.0, sign=-1),
+            "nelson_aalen": monotone(self.nelson_aalen, "nelson_aalen", high=np.inf, sign=1),
             "at_risk": floats(self.at_risk, "at_risk"),
             **self._brier_curve(baseline, curve),
         }
@@ -145,7 +143,7 @@ class LeafRecord(Record, frozen=True):
         if self.brier_times is None or self.brier_survival is None:
             return {}
         falls = times(self.brier_times, "brier_times")
-        survival = monotone(self.brier_survival, "brier_survival", low=0.0, high=1.0, sign=-1)
+        survival = monotone(self.brier_survival, "brier_survival", high=1.0, sign=-1)
         if falls.shape != survival.shape:
             raise ModelFormatError("brier_survival does not have one value per time")
         if not np.isin(falls, baseline.unique_times).all():
@@ -410,14 +408,14 @@ class SmoothLeavesRecord(Record, frozen=True, tag="smooth survival"):
     @classmethod
     def of(cls, leaves: SmoothLeaves, tree: SoftTree) -> SmoothLeavesRecord:  # type: ignore[override]
         """The record of leaves."""
-        estimates = None
-        rows = _followed(leaves, tree)
-        if rows is None or not _same((leaves.baseline, leaves.statistics), rows):
-            estimates = EstimatesRecord.of(leaves)
+        follows = False
+        if _follows(leaves.follow_up):
+            found, _, statistics = statistics_of(tree.leaves, leaves.follow_up)
+            follows = _same((leaves.baseline, leaves.statistics), (found.baseline, statistics))
         return super().of(
             leaves,
             rows=RowsRecord.of(leaves),
-            estimates=estimates,
+            estimates=None if follows else EstimatesRecord.of(leaves),
             model=leaves.model.name,
             prepared=leaves.model.to_dict(),
         )
@@ -463,14 +461,6 @@ def _check_followed(follow_up: Sequence[FollowUp], needs_event: bool = True) -> 
         raise ModelFormatError("estimates are missing: rows have entry times, or are too many")
     if needs_event and not any(one.events.any() for one in follow_up):
         raise ModelFormatError("rows have no event")
-
-
-def _followed(leaves: SurvivalLeaves, tree: Any) -> Any:
-    """Baseline and statistics that follow from the rows, or None."""
-    if not _follows(leaves.follow_up):
-        return None
-    rows, _, statistics = statistics_of(tree.leaves, leaves.follow_up)
-    return rows.baseline, statistics
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.outcomes import Survival, as_structured
 from bristlecone._data.rows import take_rows
 from bristlecone._foreign import fitted_to_columns, frame_of, survival_of, takes_columns
 from bristlecone._rewards.nuisance import Rows, members, quiet
@@ -145,7 +146,9 @@ class _Foreign:
         return values
 
 
-def _curves(rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats, model: Any) -> Any:
+def _curves(
+    rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats, model: Any
+) -> Curves:
     """Curves of the time to a flag, from the rows ``own``.
 
     ``others`` marks rows that leave for the other reason, before a flag of the same time: events,
@@ -159,14 +162,9 @@ def _curves(rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats, m
 
 
 def _foreign(rows: Rows, own: Codes, flags: Bools, time: Floats, model: Any) -> _Foreign:
-    y = np.empty(len(own), dtype=[("event", bool), ("time", np.float64)])
-    X = rows.X
-    mask = np.zeros(len(flags), dtype=bool)
-    mask[own] = True
-    at: NDArray[Any] = own if isinstance(X, np.ndarray) else mask
-    places = own if isinstance(X, np.ndarray) else np.flatnonzero(mask)
-    y["event"], y["time"] = flags[places], time[places]
-    weight = None if rows.weight is None else rows.weight[places]
+    X, at = rows.X, rows.selected(own)
+    y = as_structured(Survival(flags[at], time[at]))
+    weight = None if rows.weight is None else rows.weight[at]
     if takes_columns(model):
         return _Foreign(fitted_to_columns(model, frame_of(X, at), y, weight), X)
     fitted = fitted_with_weights(model, take_rows(X, at), y, weight, "these rows", "outcome_model")
@@ -179,12 +177,8 @@ def _automatic(rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats
     weight = np.ones(len(own)) if rows.weight is None else rows.weight[own]
     relative = np.ones(len(flags))
     if flag.sum() >= _FEWEST_EVENTS:
-        steps, increments = _breslow(flag, other, at, weight)
-        # A row that leaves before flags of the same time is not exposed to them.
-        place = np.where(
-            other, np.searchsorted(steps, at, "left"), np.searchsorted(steps, at, "right")
-        )
-        exposure = np.append(0.0, np.cumsum(increments))[place]
+        _, increments, until = _breslow(flag, other, at, weight)
+        exposure = np.append(0.0, np.cumsum(increments))[until]
         outcomes = Rates(weight, flag.astype(np.float64), np.maximum(exposure, _NO_EXPOSURE))
         everyone, found = np.arange(len(own)), []
         with quiet():
@@ -196,24 +190,27 @@ def _automatic(rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats
         relative = np.mean(found, axis=0)
         mean = np.average(relative[own], weights=outcomes.importance)
         relative = np.clip(relative / mean, 1 / _MOST_HAZARD, _MOST_HAZARD)
-    steps, increments = _breslow(flag, other, at, weight, relative[own])
+    steps, increments, _ = _breslow(flag, other, at, weight, relative[own])
     return _Proportional(relative, steps, np.cumsum(increments))
 
 
 def _breslow(
     flag: Bools, other: Bools, time: Floats, weight: Floats, relative: Any = 1.0
-) -> tuple[Floats, Floats]:
-    """Distinct times of flags, and the increments of the cumulative hazard of a row with θ = 1."""
+) -> tuple[Floats, Floats, Codes]:
+    """Distinct times of flags, and the increments of the cumulative hazard of a row with θ = 1.
+
+    Then the number of these times to which every row is exposed: up to its own time, but not to
+    flags of the same time if it leaves before them.
+    """
     steps = np.unique(time[flag])
     place = np.searchsorted(steps, time[flag])
     count = np.bincount(place, weight[flag], len(steps))
-    # At risk at a step: rows with that time or later, without those of that time that leave before.
     until = np.where(
         other, np.searchsorted(steps, time, "left"), np.searchsorted(steps, time, "right")
     )
     leaves_at = np.bincount(until, weight * relative, len(steps) + 1)
     at_risk = leaves_at[::-1].cumsum()[::-1][1:]
-    return steps, count / at_risk
+    return steps, count / at_risk, until
 
 
 class Scores(NamedTuple):
@@ -248,7 +245,7 @@ def survival_scores(
     estimand = Estimand.of(lives, name)
     n, n_treatments = len(lives.time), len(rows.treatments)
     predicted = np.zeros((n, n_treatments))
-    correction, observed = np.zeros(n), np.zeros(n)
+    correction = np.zeros(n)
     until = np.append(estimand.grid, lives.horizon)
     with_events, with_censoring = needs != "inverse-propensity", needs != "direct"
     # Position of the row's own event in the grid, or of the horizon.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.outcomes import check_survival
+from bristlecone._data.rows import check_length
 from bristlecone._data.targets import LabelledData, PolicyData, check_numbers
 from bristlecone._foreign import predicts_curves
 from bristlecone._log import warn
@@ -111,15 +113,9 @@ class EstimatedRewards:
 
         treatment = np.full(len(kept), -1)
         treatment[kept] = self.treatment
-        return EstimatedRewards(
-            self.treatments,
-            treatment,
-            widened(self.rewards),
-            widened(self.propensity),
-            widened(self.predicted_outcomes),
-            widened(self.uncensored),
-            self.min_propensity,
-        )
+        names = "rewards", "propensity", "predicted_outcomes", "uncensored"
+        wide = {name: widened(getattr(self, name)) for name in names}
+        return replace(self, treatment=treatment, **wide)
 
 
 class Prepared(NamedTuple):
@@ -165,29 +161,40 @@ def prepare(
         scores = given_propensity(propensity, rows.labels, rows.classes, rows.kept)
     needs_scores = how.reward != "direct"
     needs_predictions = how.reward != "inverse-propensity" or how.horizon is not None
-    models = _Models(how, rows, outcome, happened, heard)
+
+    @cache
+    def divided() -> Rows:
+        """The rows with their folds, made when the first model is fitted."""
+        columns, strata = outcome, rows.labels
+        if happened is not None:
+            columns = np.column_stack([columns, happened])
+            strata = 2 * strata + happened
+        return Rows.of(rows, columns, strata, how.seed, heard)
+
     estimated = needs_scores and scores is None
     shares = scores
     if estimated:
         _check_model(how.propensity_model, "propensity_model", "propensity", how.reward)
-        shares = propensity_scores(models.rows, how.propensity_model)
+        shares = propensity_scores(divided(), how.propensity_model)
     own = None if shares is None else propensity_of_own(shares, rows.labels)
     if estimated and own is not None:
         own = np.maximum(own, how.min_propensity)
     uncensored = None
     if how.horizon is not None:
+        assert happened is not None
         _check_model(how.outcome_model, "outcome_model", "", how.reward)
         if not isinstance(how.outcome_model, str) and not predicts_curves(how.outcome_model):
             raise InvalidParameterError(
                 "outcome_model must predict survival curves if there is a horizon "
                 f"(predict_survival_function); got {how.outcome_model!r}"
             )
-        rewards, found, uncensored = _of_lives(how, models, own)
+        lives = Lives.until(happened, outcome, float(how.horizon))
+        rewards, found, uncensored = _of_lives(how, divided(), lives, own)
     else:
         found = predictions
         if needs_predictions and predictions is None:
             _check_model(how.outcome_model, "outcome_model", "predicted_outcomes", how.reward)
-            found = outcome_predictions(models.rows, outcome, how.outcome_model)
+            found = outcome_predictions(divided(), outcome, how.outcome_model)
         rewards = policy_rewards(
             outcome,
             rows.labels,
@@ -224,52 +231,14 @@ def prepare(
     return Prepared(data, estimates)
 
 
-class _Models:
-    """Rows in the form of the models, made when the first model is fitted."""
-
-    def __init__(
-        self,
-        how: Estimation,
-        rows: LabelledData,
-        outcome: Floats,
-        happened: NDArray[np.bool_] | None,
-        heard: Callable[..., object] | None,
-    ) -> None:
-        self.how, self.data, self.outcome, self.happened = how, rows, outcome, happened
-        self.heard = heard
-        self._rows: Rows | None = None
-
-    @property
-    def rows(self) -> Rows:
-        """The rows with their folds."""
-        if self._rows is None:
-            columns, strata = self.outcome[:, None], self.data.labels
-            if self.happened is not None:
-                columns = np.column_stack([columns, self.happened])
-                strata = 2 * strata + self.happened
-            self._rows = Rows.of(
-                self.data.X,
-                self.data.labels,
-                self.data.classes,
-                self.data.weight,
-                columns,
-                strata,
-                self.how.seed,
-                self.heard,
-            )
-        return self._rows
-
-
 def _of_lives(
-    how: Estimation, models: _Models, own: Floats | None
+    how: Estimation, rows: Rows, lives: Lives, own: Floats | None
 ) -> tuple[Floats, Floats | None, Floats | None]:
     """Rewards of censored outcomes, the predicted ones, and the follow-up of the rows."""
-    assert how.horizon is not None and models.happened is not None
-    lives = Lives.until(models.happened, models.outcome, float(how.horizon))
     scores = survival_scores(
-        models.rows, lives, how.estimand, how.outcome_model, how.min_propensity, how.reward
+        rows, lives, how.estimand, how.outcome_model, how.min_propensity, how.reward
     )
-    at = np.arange(len(lives.time)), models.data.labels
+    at = np.arange(len(lives.time)), rows.treatment
     if how.reward == "direct":
         return check_rewards(scores.predicted), scores.predicted, None
     assert own is not None
@@ -290,8 +259,7 @@ def _outcome(
     if how.horizon is None:
         return check_numbers("y", y, n)[rows.kept], None
     event, time, _ = check_survival(y, entry_allowed=False)
-    if len(event) != n:
-        raise ValueError(f"X has {n} rows but y has {len(event)}")
+    check_length(event, "y", n)
     event, time = event[rows.kept], time[rows.kept]
     horizon = float(how.horizon)
     if not event.any():

@@ -105,10 +105,10 @@ def given_propensity(
         named.
     """
     names = treatments.tolist()
+    if isinstance(value, Real) and not isinstance(value, bool):
+        value = dict.fromkeys(names, value)
     if isinstance(value, Mapping):
         return np.tile(_of_mapping(value, names), (len(treatment), 1))
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return np.tile(_of_mapping(dict.fromkeys(names, value), names), (len(treatment), 1))
     value = columns_by_name(unmasked(value, "propensity"), names, "propensity")
     share = np.asarray(value)
     if share.ndim not in (1, 2) or len(share) != len(kept):
@@ -175,5 +175,4 @@ def given_predictions(value: Any, treatments: NDArray[Any], kept: NDArray[np.boo
         raise ValueError(f"predicted_outcomes has shape {values.shape} for {len(kept)} rows of X")
     shape = (int(kept.sum()), len(treatments))
     why = "one column per treatment that was observed; one that never was cannot be judged"
-    found = check_amounts("predicted_outcomes", values[kept], shape, minimum=-np.inf, why=why)
-    return np.asarray(found, dtype=np.float64)
+    return check_amounts("predicted_outcomes", values[kept], shape, minimum=-np.inf, why=why)

@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from bristlecone._data.rows import take_rows
+from bristlecone._data.targets import LabelledData
 from bristlecone._teacher.folds import folds_of
 from bristlecone._teacher.members import Design, design_of, members_of
 from bristlecone._teacher.outcomes import Classes, Numbers, Outcomes
@@ -78,27 +79,40 @@ class Rows:
     @classmethod
     def of(
         cls,
-        X: Any,
-        treatment: Codes,
-        treatments: NDArray[Any],
-        weight: Floats | None,
+        data: LabelledData,
         outcomes: Floats,
         strata: Codes,
         seed: int,
         heard: Callable[..., object] | None = None,
     ) -> Rows:
-        """Rows with folds: equal rows share one, and ``strata`` are spread over all."""
+        """Rows whose labels are treatments, with folds: equal rows share one.
+
+        ``strata`` are spread over all folds.
+        """
         start = time.perf_counter()
-        design = design_of(X, weight)
-        columns = np.column_stack([design.numbers, outcomes, treatment])
+        design = design_of(data.X, data.weight)
+        columns = np.column_stack([design.numbers, outcomes, data.labels])
         fold, order = folds_of(columns, strata, seed)
-        return cls(X, design, treatment, treatments, weight, fold, order, seed, heard, start)
+        return cls(
+            data.X, design, data.labels, data.classes, data.weight, fold, order, seed, heard, start
+        )
 
     def folds(self) -> Iterator[Fold]:
         """The rows of every fold, and the others."""
         for k in range(int(self.fold.max()) + 1):
             held = self.fold == k
             yield held, self.order[~held[self.order]]
+
+    def selected(self, own: Codes) -> NDArray[Any]:
+        """Some rows of ``X``: positions in an array, but a mask for a table.
+
+        The order of the rows of a table is the user's.
+        """
+        if isinstance(self.X, np.ndarray):
+            return own
+        mask = np.zeros(len(self.fold), dtype=bool)
+        mask[own] = True
+        return mask
 
     def check_treatments(self, what: str, argument: str) -> None:
         """Raise ValueError unless every treatment has rows in two folds, as prediction requires.
@@ -156,13 +170,9 @@ def _predicted(
 ) -> Floats:
     """Predictions for the held-out rows, by models of some others."""
     if not isinstance(model, str):
-        # Tables need masks, because the order of their rows is the user's.
-        mask = np.zeros(len(held), dtype=bool)
-        mask[own] = True
         X = rows.X
-        at: NDArray[Any] = own if isinstance(X, np.ndarray) else mask
         with threadpool_limits(limits=1):
-            fitted = outcomes.fitted(model, X, at)
+            fitted = outcomes.fitted(model, X, rows.selected(own))
         if isinstance(outcomes, Numbers) and is_classifier(fitted):
             # The expected outcome of classes that are numbers, such as 0 and 1.
             shares = np.asarray(fitted.predict_proba(take_rows(X, held)), dtype=np.float64)

@@ -285,11 +285,7 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """The gap as a share of the objective; 0 if infeasible, inf if no tree was found."""
-        if self.is_infeasible:
-            return 0.0
-        if self.is_treeless:
-            return math.inf
-        return relative_gap(self.objective_value, self.lower_bound)
+        return 0.0 if self.is_infeasible else relative_gap(self.objective_value, self.lower_bound)
 
     @property
     def guarantee(self) -> float:

@@ -54,20 +54,9 @@ def cuts_of_task(
     task: str, data: dict[str, Any], columns: RankedColumns, growth: Growth
 ) -> list[Cut]:
     """Cuts of the engine's greedy tree for a task, pruned exactly."""
-    grown = _core.greedy_cuts(
-        task,
-        data,
-        columns.ranks,
-        max_depth=growth.max_depth,
-        max_leaf_nodes=growth.max_leaf_nodes,
-        min_samples_leaf=growth.min_samples_leaf,
-        min_events_leaf=growth.min_events_leaf,
-        leaf_penalty=growth.leaf_penalty,
-        n_threads=1,
-        time_limit=growth.seconds,
-        memory_limit=None,
-        options=None,
-    )
+    limits = growth._asdict()
+    limits |= {"time_limit": limits.pop("seconds"), "memory_limit": None}
+    grown = _core.greedy_cuts(task, data, columns.ranks, **limits, n_threads=1, options=None)
     split = grown["column"] >= 0
     parts = (grown[name][split].tolist() for name in ("column", "below", "above"))
     return [Cut(*cut) for cut in zip(*parts, strict=True)]

@@ -170,20 +170,13 @@ class Sums:
         """Certified solution, with the objective of the sums."""
         return self._sums.certify(None, **settings)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _sums_of, (*self._given, self._sums.to_bytes())
+    def __getstate__(self) -> tuple[Any, ...]:
+        return *self._given, self.to_bytes()
 
-
-def _sums_of(
-    task: Task,
-    count: NDArray[np.int64],
-    flipped: NDArray[np.bool_],
-    settings: dict[str, Any],
-    content: bytes,
-) -> Sums:
-    sums = Sums(task, count, flipped, settings)
-    sums._sums.merge_bytes(content)
-    return sums
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        *given, content = state
+        Sums.__init__(self, *given)
+        self.merge_bytes(content)
 
 
 def engine_of(task: Task, features: BinaryMatrix | RankedFeatures) -> Engine:
@@ -197,15 +190,11 @@ def engine_of(task: Task, features: BinaryMatrix | RankedFeatures) -> Engine:
     known = _FUNCTIONS[task.name]
     if isinstance(features, RankedFeatures):
         return _over_thresholds(task, features)
-    optional: dict[str, Callable[..., Any]] = {
-        "path": _core.path,
-        "near_optimal": _core.near_optimal,
-        "alternatives": _core.alternatives,
-    }
+    optional: tuple[Any, ...] = _core.path, _core.near_optimal, _core.alternatives
     offered: dict[str, Any] = {
-        name: partial(function, *task, features)
-        for name, function in optional.items()
-        if name in known
+        function.__name__: partial(function, *task, features)
+        for function in optional
+        if function.__name__ in known
     }
     solve = _core.solve if "solve" in known else solve_front
     forecast = _forecast(task, features)

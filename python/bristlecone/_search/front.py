@@ -165,8 +165,6 @@ class FrontSolution:
         self.lower_bound = front.lower_bound
         self.status = front.status
         self.n_nodes_explored = front.n_nodes_explored
-        self.n_distinct_rows = front.n_distinct_rows
-        self.n_active_features = front.n_active_features
         self.trace = front.trace
         if front.best is not None:
             best = front.points[front.best]

@@ -45,18 +45,16 @@ class Condition:
 
 def leaf_conditions(program: Program) -> list[list[Condition]]:
     """Conditions of every leaf, left to right, in the order in which columns are first used."""
-    tree = program.tree
-    paths: list[list[tuple[Decision, bool]]] = [[] for _ in range(tree.node_count)]
-    for node, decision in program.decisions.items():
-        for child, yes in ((tree.children_left[node], True), (tree.children_right[node], False)):
-            paths[child] = [*paths[node], (decision, yes)]
-    found = []
-    for leaf in tree.leaves.tolist():
-        by_column: dict[str, list[tuple[Decision, bool]]] = {}
-        for decision, yes in paths[leaf]:
-            by_column.setdefault(decision.column, []).append((decision, yes))
-        found.append([_condition(answers) for answers in by_column.values()])
-    return found
+    tree, decisions = program.tree, program.decisions
+    paths = ([(decisions[node], yes) for node, yes in path] for path in tree.paths())
+    return [_merged(path) for path in paths]
+
+
+def _merged(path: Sequence[tuple[Decision, bool]]) -> list[Condition]:
+    by_column: dict[str, list[tuple[Decision, bool]]] = {}
+    for decision, yes in path:
+        by_column.setdefault(decision.column, []).append((decision, yes))
+    return [_condition(answers) for answers in by_column.values()]
 
 
 def _condition(answers: Sequence[tuple[Decision, bool]]) -> Condition:

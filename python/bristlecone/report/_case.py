@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -165,9 +164,7 @@ def _soft(tree: SoftTree, encoder: DesignEncoder) -> Case:
     for _, part in parts:
         plain: dict[str, Any] = {"field": names.index(part.column)}
         if part.question is None:
-            # The encoder also divides by a power of two first.
-            shift = -math.frexp(max(abs(part.low), abs(part.high)))[1] - 1
-            low, high = math.ldexp(part.low, shift), math.ldexp(part.high, shift)
+            shift, low, high = part.scale
             plain |= {"shift": shift, "low": low, "span": high - low, "fill": part.fill}
         elif isinstance(part.question, Missing):
             plain["kind"] = "missing"

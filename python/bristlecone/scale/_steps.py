@@ -197,7 +197,7 @@ class SumStep(_WithOutcomes):
         features = packed(transposed(answers))
         state.sums.add(features, place.astype(np.uint32))
         if self.event is not None:
-            state.among += count_answers(features, self.event[place]).counts.among
+            state.among += count_answers(features, self.event[place]).among
         state.rows.add(features, self.digests[place])
         return checks | own
 
