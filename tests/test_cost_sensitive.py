@@ -269,8 +269,10 @@ def test_a_table_of_costs_is_read_by_the_names_of_the_classes():
     assert tree.objective_value_ == expected.objective_value_
     assert tree.mean_cost(a, labels, costs=by_row) == pytest.approx(tree.objective_value_)
     assert verify(tree, a, labels, costs=by_row).ok
-    with pytest.raises(ValueError, match=r"^costs has the columns 'b', 'c'; expected 'neg', 'pos'"):
-        tree.fit(a, labels, costs=by_row.set_axis(["b", "c"], axis=1))
+    with pytest.raises(
+        ValueError, match=r"^costs has the columns 'pos', 'c'; expected 'neg', 'pos'"
+    ):
+        tree.fit(a, labels, costs=by_row.set_axis(["pos", "c"], axis=1))
     wrong = named.set_axis(["pos", "other"], axis=0)
     with pytest.raises(
         InvalidParameterError, match=r"^cost_matrix has the rows 'pos', 'other' and"

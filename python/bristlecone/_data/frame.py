@@ -39,23 +39,24 @@ def correctly_rounded() -> dict[str, str]:
 def columns_by_name(values: Any, names: Sequence[Any], label: str) -> Any:
     """Columns of a data frame in the order of these names, as an array; other values unchanged.
 
-    A frame whose columns are only numbered is read by position.
+    A frame in which no column has one of the names is read by position.
 
     Raises
     ------
     ValueError
-        If the columns of a data frame have other names.
+        If only some of the columns have one of the names.
     """
     if isinstance(values, (np.ndarray, list)) or not nw.dependencies.is_into_dataframe(values):
         return values
     frame = nw.from_native(values, eager_only=True)
     columns = check_names(values, label)
     array = frame.to_numpy()
-    if _are_numbers(columns):
-        return array
     # In some libraries all names of columns are text.
     place = {str(column): at for at, column in enumerate(columns)}
-    if set(place) != {str(name) for name in names}:
+    wanted = {str(name) for name in names}
+    if _are_numbers(columns) or not place.keys() & wanted:
+        return array
+    if place.keys() != wanted:
         raise ValueError(
             f"{label} has the columns {listed(columns)}; expected {listed(names)} in any order, or "
             "an array with these columns in this order"

@@ -187,7 +187,7 @@ def near_optimal_trees(
         which = f"a tree of {one.n_leaves_} leaves that the search found"
         assert_not_below(tree, one.objective_value_, off, which)
         proof = one.certificate_
-        if proof.status == "optimal" and proof.gap > off:
+        if proof.status == "optimal" and one.objective_value_ > tree.objective_value_ + off:
             one.certificate_ = replace(proof, status="near_optimal")
     least = min(one.objective_value_ for one in trees)
     if complete and least > tree.objective_value_ + off:
