@@ -109,7 +109,7 @@ def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
             )
     ax.axvline(estimates.min_propensity, color=FAINT, linestyle=":", linewidth=1.0)
     dressed(ax, "propensity score", "treatment")
-    ax.set_yticks(range(len(names)), list(map(plain, reversed(names))))
+    ax.set_yticks([len(names) - 1 - band for band in range(len(names))], list(map(plain, names)))
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(-0.05, len(names))
     legend(ax)
