@@ -351,7 +351,7 @@ def test_nothing_is_shared_with_the_fit():
     # Readers of the user's input, texts of features, and types.
     allowed = {
         "bristlecone._data.arrays": {"as_array", "type_name", "with_article"},
-        "bristlecone._data.days": {"in_days"},
+        "bristlecone._data.days": {"as_times"},
         "bristlecone._data.frame": {"columns_by_name", "costs_by_class"},
         "bristlecone._data.outcomes": {"check_survival", "read_causes"},
         "bristlecone._encoder.binary": {"BinaryEncoder"},

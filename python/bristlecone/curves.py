@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from bristlecone._core import RiskTable
 from bristlecone._data.checks import check_choice
-from bristlecone._data.days import in_days
+from bristlecone._data.days import as_times
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 
@@ -119,7 +119,7 @@ class StepFunction:
         ValueError
             If a time is NaN or outside ``domain`` (with the default domain: negative).
         """
-        t = np.asarray(in_days(np.asarray(t), "t"), dtype=np.float64)
+        t = as_times(t, "t")
         lower, upper = self.domain
         inside = (t >= lower) & (t <= upper)
         if not inside.all():
@@ -371,7 +371,7 @@ def numbers_at_risk(y: Outcome, times: ArrayLike) -> NDArray[np.int64]:
     [3, 2, 1]
     """
     _, time, entry = check_survival(y)
-    at = np.asarray(in_days(np.asarray(times), "times"), dtype=np.float64)
+    at = as_times(times, "times")
     if at.ndim != 1 or np.isnan(at).any():
         raise ValueError(f"times must be one-dimensional numbers, got {times!r}")
     left = np.searchsorted(np.sort(time), at, side="left")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from bristlecone._data.arrays import as_array, listed
-from bristlecone._data.days import in_days
+from bristlecone._data.days import as_times
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -66,7 +66,7 @@ def check_times(times: ArrayLike, *, ascending: bool = False) -> NDArray[np.floa
     ValueError
         Otherwise, and when there is none where they are to ascend.
     """
-    array = np.asarray(in_days(as_array(times, "times"), "times"), dtype=np.float64)
+    array = as_times(as_array(times, "times"), "times")
     if array.ndim != 1:
         raise ValueError(f"times has shape {array.shape}; expected one dimension")
     wrong = ~(np.isfinite(array) & (array >= 0))

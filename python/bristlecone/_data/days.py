@@ -6,7 +6,7 @@ import datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import check_none_missing
 
@@ -31,6 +31,17 @@ def as_dates(values: NDArray[Any], label: str) -> NDArray[Any]:
     if values.dtype.kind in "mM":
         check_none_missing(np.isnat(values), label)
     return values
+
+
+def as_times(times: ArrayLike, label: str) -> NDArray[np.float64]:
+    """Times as float64, in any shape; durations in days.
+
+    Raises
+    ------
+    ValueError
+        As ``in_days``, and if the times are no numbers.
+    """
+    return np.asarray(in_days(np.asarray(times), label), dtype=np.float64)
 
 
 def in_days(values: NDArray[Any], label: str, advice: str = "") -> NDArray[Any]:

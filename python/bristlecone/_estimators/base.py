@@ -116,6 +116,11 @@ class BaseTree(BaseEstimator):
         """Library of the data frames of tables: that of ``X`` in ``fit``, or pandas."""
         return getattr(self, "_frame", "pandas")
 
+    @property
+    def _score_name(self) -> str:
+        """What ``score`` is, in words."""
+        return str(self.leaves_.score_name)
+
     def _check_fitted(self) -> None:
         """Raise NotFittedError, or InfeasibleError, when there is no tree."""
         if "tree_" not in self.__dict__:

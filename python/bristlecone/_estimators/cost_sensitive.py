@@ -283,8 +283,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
             costs = columns_by_name(costs, leaves.labels.tolist(), "costs")
             table = check_amounts("costs", costs, (len(leaf), len(leaves.labels)))
         weight = check_sample_weight(sample_weight, len(leaf))
-        paid = table[np.arange(len(leaf)), leaves.label[leaf]] + leaves.prices[leaf]
-        return float(np.average(paid, weights=weight))
+        return leaves.mean_cost(leaf, table, weight)
 
     def score(
         self,
@@ -312,6 +311,10 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
             As ``mean_cost``.
         """
         return -self.mean_cost(X, y, sample_weight, costs=costs)
+
+    @property
+    def _score_name(self) -> str:
+        return "minus the mean cost"
 
     def _training_data(
         self, X: Any, y: Any, sample_weight: Any, *, costs: Any = None

@@ -209,34 +209,112 @@ def _check_verbose(name: str, value: Any) -> None:
         _checks().check_integer(name, value, 0)
 
 
-PARAMETERS = {parameter.name: parameter for parameter in (
-    Parameter("max_depth", 3, integer(0, optional=True), count_or_none, "D", "maximum number of "
-        "splits from the root to a leaf; none for no limit, which needs --max-leaf-nodes or "
-        "--leaf-penalty"),
-    Parameter("max_leaf_nodes", None, integer(1, optional=True), count_or_none, "N", "maximum "
-        "number of leaves"),
-    Parameter("min_samples_leaf", 1, _check_count_or_share, _count_or_share, "N", "minimum number "
-        "of rows in a leaf; a value below 1 is a share of the rows"),
-    Parameter("min_events_leaf", "auto", _check_events, _events, "N", "minimum number of events in "
-        "a leaf; a value below 1 is a share of the events; auto or none"),
-    Parameter("leaf_penalty", 0.0, number(0.0), float, "LOSS", "penalty per leaf, added to the "
-        "mean loss; larger values give smaller trees"),
-    Parameter("prior", "auto", _check_prior, number_or_auto, "EVENTS", "pseudo-events at the "
-        "baseline hazard added to every leaf (objective likelihood); or auto"),
-    Parameter("shrinkage", 0.0, number(0.0), float, "L", "pseudo-rows that pull the predictions of "
-        "a node towards those of its parent"),
-    Parameter("teacher", None, _check_teacher, word_or_none, "auto", "smooth the outcomes before "
-        "the search by cross-fitted predictions of a model; auto or none"),
-    Parameter("teacher_weight", 0.5, number(0.0, 1.0), float, "SHARE", "share of the teacher in "
-        "the smoothed outcomes, between 0 and 1"),
-    Parameter("time_limit", None, number(0.0, optional=True), float, "SECONDS", "stop the search "
-        "after this time and keep the best tree so far (default: no limit)"),
-    Parameter("memory_limit", None, integer(1, optional=True), int, "BYTES", "memory for the "
-        "tables of the search; with less, it is slower (default: 600 MiB)"),
-    Parameter("n_jobs", None, lambda name, value: _checks().thread_count(value), int, "N", "number "
-        "of threads; -1 for all cores (default: 1)"),
-    Parameter("encoder", "auto", check_encoder),
-    Parameter("random_state", None, lambda name, value: _checks().check_seed(name, value)),
-    Parameter("verbose", 0, _check_verbose),
-)}  # fmt: skip
+PARAMETERS = {
+    parameter.name: parameter
+    for parameter in (
+        Parameter(
+            "max_depth",
+            3,
+            integer(0, optional=True),
+            count_or_none,
+            "D",
+            "maximum number of splits from the root to a leaf; none for no limit, which needs "
+            "--max-leaf-nodes or --leaf-penalty",
+        ),
+        Parameter(
+            "max_leaf_nodes",
+            None,
+            integer(1, optional=True),
+            count_or_none,
+            "N",
+            "maximum number of leaves",
+        ),
+        Parameter(
+            "min_samples_leaf",
+            1,
+            _check_count_or_share,
+            _count_or_share,
+            "N",
+            "minimum number of rows in a leaf; a value below 1 is a share of the rows",
+        ),
+        Parameter(
+            "min_events_leaf",
+            "auto",
+            _check_events,
+            _events,
+            "N",
+            "minimum number of events in a leaf; a value below 1 is a share of the events; auto "
+            "or none",
+        ),
+        Parameter(
+            "leaf_penalty",
+            0.0,
+            number(0.0),
+            float,
+            "LOSS",
+            "penalty per leaf, added to the mean loss; larger values give smaller trees",
+        ),
+        Parameter(
+            "prior",
+            "auto",
+            _check_prior,
+            number_or_auto,
+            "EVENTS",
+            "pseudo-events at the baseline hazard added to every leaf (objective likelihood); or "
+            "auto",
+        ),
+        Parameter(
+            "shrinkage",
+            0.0,
+            number(0.0),
+            float,
+            "L",
+            "pseudo-rows that pull the predictions of a node towards those of its parent",
+        ),
+        Parameter(
+            "teacher",
+            None,
+            _check_teacher,
+            word_or_none,
+            "auto",
+            "smooth the outcomes before the search by cross-fitted predictions of a model; auto or "
+            "none",
+        ),
+        Parameter(
+            "teacher_weight",
+            0.5,
+            number(0.0, 1.0),
+            float,
+            "SHARE",
+            "share of the teacher in the smoothed outcomes, between 0 and 1",
+        ),
+        Parameter(
+            "time_limit",
+            None,
+            number(0.0, optional=True),
+            float,
+            "SECONDS",
+            "stop the search after this time and keep the best tree so far (default: no limit)",
+        ),
+        Parameter(
+            "memory_limit",
+            None,
+            integer(1, optional=True),
+            int,
+            "BYTES",
+            "memory for the tables of the search; with less, it is slower (default: 600 MiB)",
+        ),
+        Parameter(
+            "n_jobs",
+            None,
+            lambda name, value: _checks().thread_count(value),
+            int,
+            "N",
+            "number of threads; -1 for all cores (default: 1)",
+        ),
+        Parameter("encoder", "auto", check_encoder),
+        Parameter("random_state", None, lambda name, value: _checks().check_seed(name, value)),
+        Parameter("verbose", 0, _check_verbose),
+    )
+}
 """The shared parameters by name, in the order of the signatures."""

@@ -316,7 +316,9 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         settings = self._settings()
         found = train(rows, settings)
         survival = SurvivalRows(data._replace(time=times))
-        leaves = SmoothLeaves.grown(*found[:5], survival, design)
+        leaves = SmoothLeaves.grown(
+            found.tree, found.model, found.linear, found.shape, found.log_unit, survival, design
+        )
         facts: dict[str, Any] = {
             "restart_objectives": found.restart_objectives.tolist(),
             "converged": bool(found.converged),

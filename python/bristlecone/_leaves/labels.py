@@ -191,6 +191,14 @@ class ClassLeaves(LabelLeaves):
         """Feature costs along the path to every leaf, shape (n_leaves,)."""
         return np.zeros(len(self.label)) if self.price is None else self.price
 
+    def mean_cost(self, rows: NDArray[np.int64], costs: Floats, weight: Floats | None) -> float:
+        """Mean cost of the labels and questions of rows in these leaves.
+
+        ``costs`` are those of every label for every row, shape (n, n_classes).
+        """
+        paid = costs[np.arange(len(rows)), self.label[rows]] + self.prices[rows]
+        return float(np.average(paid, weights=weight))
+
     @cached_property
     def _is_priced(self) -> bool:
         return bool(self.prices.any())

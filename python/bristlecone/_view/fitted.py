@@ -29,6 +29,10 @@ class FittedTree(Protocol):
         """Library of the data frames of its tables."""
 
     @property
+    def _score_name(self) -> str:
+        """What its ``score`` is, in words."""
+
+    @property
     def splits_(self) -> dict[int, str]:
         """Splits in words, by node id."""
 

@@ -41,7 +41,7 @@ def scores_of(path: Any) -> Scores | None:
     refit = getattr(path, "refit", None)
     name = refit if refit in names else names[0]
     scoring = path.scoring if name == "score" else name
-    words = path.best_estimator_.leaves_.score_name
+    words = path.best_estimator_._score_name
     if scoring is not None:
         words = _WORDS.get(scoring, scoring) if isinstance(scoring, str) else name
     return Scores(

@@ -254,11 +254,14 @@ def _cell(text: str, is_narrow: bool) -> list[str]:
     return text.replace(" (", "\n(").split("\n") if is_narrow else [text]
 
 
-def _in_order(tree: Any, node: int = 0) -> Iterator[int]:
+def _in_order(tree: Any) -> Iterator[int]:
     """Nodes in order, with every split between its two sides."""
-    if tree.is_leaf[node]:
+    path: list[int] = []
+    node = 0
+    while path or node >= 0:
+        while node >= 0:
+            path.append(node)
+            node = int(tree.children_left[node])
+        node = path.pop()
         yield node
-        return
-    yield from _in_order(tree, int(tree.children_left[node]))
-    yield node
-    yield from _in_order(tree, int(tree.children_right[node]))
+        node = int(tree.children_right[node])

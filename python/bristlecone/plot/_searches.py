@@ -174,7 +174,7 @@ def plot_size_path(
     if X is not None:
         held_out = [float(tree.score(X, y)) for _, tree in trees]
         right = ax.twinx()
-        label = f"{trees[0][1].leaves_.score_name} of the given rows"
+        label = f"{trees[0][1]._score_name} of the given rows"
         right.plot(sizes, held_out, "--", color=_SCORE, label=label, marker="s", markersize=5)
         right.set_ylabel(label)
         right.spines["top"].set_visible(False)

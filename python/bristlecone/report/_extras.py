@@ -174,7 +174,7 @@ def held_out(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: floa
         # With delayed entry, the concordance index of a cause is not defined.
         score = f"mean log-likelihood: {tree.log_likelihood(X, y).mean():.3f}"
     else:
-        score = f"{tree.leaves_.score_name}: {tree.score(X, y):.3f}"
+        score = f"{tree._score_name}: {tree.score(X, y):.3f}"
     return Extra(
         "Calibration on held-out rows",
         "Rows that were held out, by the leaf they fall into: what the tree predicts, and what was "

@@ -103,7 +103,7 @@ def headline(found: Certificate) -> str:
     if found.status == "optimal":
         return f"Optimal {over}."
     if found.status == "near_optimal":
-        return f"N{found.sentence[1:]}."
+        return f"{found.sentence[:1].upper()}{found.sentence[1:]}."
     if found.status in STATUSES:
         ended = STATUSES[found.status].capitalize()
         best = ";" if found.is_proved else ": the best tree found so far,"

@@ -319,9 +319,7 @@ def _score(tree: Any, leaf: NDArray[np.int64], data: Any, rows: Any = slice(None
         found = concordance_index_censored(event, time, risk, entry=entry, sample_weight=weight)
         return float(found.cindex)
     if hasattr(data, "costs"):
-        costs = data.costs[rows]
-        paid = costs[np.arange(len(at)), leaves.label[at]] + leaves.prices[at]
-        return -float(np.average(paid, weights=weight))
+        return -leaves.mean_cost(at, data.costs[rows], weight)
     if leaves.compared == "shares":
         return float(np.average(leaves.label[at] == data.labels[rows], weights=weight))
     if leaves.compared == "means" and tree.certificate_.parameters["objective"] != "poisson":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bristlecone._data.arrays import as_array
-from bristlecone._data.days import in_days
+from bristlecone._data.days import as_times
 from bristlecone._data.outcomes import check_survival
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._model.survival import CURVE_ERROR
@@ -45,7 +45,7 @@ def read_lifetimes(
     entry = None if entry is None or not entry[kept].any() else entry[kept]
     grid = parameters.get("time_grid")
     if grid is not None:
-        grid = np.asarray(in_days(np.asarray(grid), "time_grid"), dtype=np.float64)
+        grid = as_times(grid, "time_grid")
         above = [int((grid < t).sum()) for t in time.tolist()]
         event = event & (np.array(above) < grid.size)
         time = grid[np.minimum(above, grid.size - 1)]

@@ -7,7 +7,7 @@
 use super::brier::{Brier, exact};
 use super::curve::{CurveStatistics, CurveTask, LeafCurve, Rounding, ScalarCurveTask};
 use super::fair_survival::{SHARE_BITS, in_units, room, shares};
-use super::fixed::{Penalty, power_of_two};
+use super::fixed::{Penalty, nearest, power_of_two};
 use super::{ANY, FrontTask, Said, Statistics, Task, range_of};
 use crate::error::Error;
 use crate::precise::Precise;
@@ -158,8 +158,8 @@ impl CurveTask for FairBrier {
 
 impl CurveStatistics for FairBrier {
     fn of_leaf(&self, loss: f64, mean: f64, share: i64) -> [i64; 2] {
-        let loss = (loss * self.scale).round() as i64;
-        [loss.min(self.most_loss[0]), (share as f64 * mean).round() as i64]
+        let loss = nearest(loss * self.scale);
+        [loss.min(self.most_loss[0]), nearest(share as f64 * mean)]
     }
 }
 

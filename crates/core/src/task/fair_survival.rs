@@ -5,7 +5,7 @@
 //! difference, which is therefore a component of its own. The two sums that turn it into two
 //! thresholds are τ ± the difference. See docs/maths/fair-survival.md.
 
-use super::fixed::power_of_two;
+use super::fixed::{nearest, power_of_two};
 use super::likelihood::{Likelihood, MOST_PRICE};
 use super::{ANY, FrontTask, Placed, Said, ScalarTask, Statistics, Superadditive, Task};
 use crate::error::Error;
@@ -305,7 +305,7 @@ impl Task for FairSurvival {
             _ => unreachable!("events and hazard"),
         };
         let difference = (sums[2] - sums[3]) as f64 * mean;
-        out.push([self.likelihood.leaf_cost(&sums[..2]), difference.round() as i64]);
+        out.push([self.likelihood.leaf_cost(&sums[..2]), nearest(difference)]);
     }
 
     fn combine(&self, a: &[i64; 2], b: &[i64; 2]) -> [i64; 2] {

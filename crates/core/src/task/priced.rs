@@ -4,7 +4,7 @@
 //! depends on the set of features above, not on their order, so it is a property of the itemset.
 //! The lattice adds it when it pairs two cells (docs/maths/label-costs.md).
 
-use super::fixed::{Fixed, mean_times_power, times_power, unit_exponent};
+use super::fixed::{Fixed, mean_times_power, nearest, times_power, unit_exponent};
 use super::label_costs::{LabelCosts, MAX_TOTAL_BITS};
 use super::prices::FeaturePrices;
 use super::wide::Wide;
@@ -267,7 +267,7 @@ impl Questions for Priced {
 
     fn feature_price(&self, feature: usize, tested: &[usize], sums: &[i64]) -> i64 {
         let rate = self.rate(feature, tested);
-        (sums[sums.len() - 1] as f64 * rate).min(MOST_PRICE).round() as i64
+        nearest((sums[sums.len() - 1] as f64 * rate).min(MOST_PRICE))
     }
 
     fn relatives(&self, feature: usize) -> &[usize] {

@@ -192,13 +192,10 @@ fn path_once<T: LaneTask>(
         let shape = Shape { depth: deepest, leaves: most, exact: 0 };
         let mut grower = SumGrower { search: &branch.nodes, sample: &root.sample };
         let first = grower.root();
-        let mut found = grow::greedy_by_leaves(&mut grower, first, shape, monitor).into_iter();
-        let mut last = found.next();
-        for search in &mut path {
-            if let Some(Found { cost, tree }) = &last {
-                search.offer(*cost, tree.clone());
-            }
-            last = found.next().or(last);
+        let found = grow::greedy_by_leaves(&mut grower, first, shape, monitor);
+        for (k, search) in path.iter_mut().enumerate() {
+            let Found { cost, tree } = &found[k.min(found.len() - 1)];
+            search.offer(*cost, tree.clone());
         }
     }
     Ok(path.into_iter().map(|search| search.finish(stop, about.clone())).collect())
