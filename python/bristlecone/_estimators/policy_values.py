@@ -19,7 +19,7 @@ from bristlecone._data.rows import check_row_labels, check_sample_weight, row_co
 from bristlecone._data.targets import LabelledData, check_labelled_data, known_codes
 from bristlecone._estimators.base import BaseTree
 from bristlecone._leaves.policies import comparison, covariance_of_mean
-from bristlecone._rewards.estimate import EstimatedRewards, Estimation, prepare
+from bristlecone._rewards.estimate import EstimatedRewards, Estimation, parameters_of_fit, prepare
 from bristlecone._teacher.folds import folds_of
 from bristlecone._teacher.lesson import seed_of
 from bristlecone._teacher.members import design_of
@@ -252,7 +252,7 @@ class PolicyValues(BaseTree):
                 "predicted_outcomes": predicted_outcomes,
             }
             given = {name: _taken(values, others) for name, values in by_row.items()}
-            tree = type(self)(**self.certificate_.parameters)
+            tree = type(self)(**parameters_of_fit(self))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", BristleconeWarning)
                 tree.fit(take_rows(X, others), _taken(y, others), **given)
@@ -302,12 +302,7 @@ class PolicyValues(BaseTree):
         rows = self._checked(
             X, y, sample_weight, treatment, propensity, predicted_outcomes, self.leaves_.labels
         )
-        parameters = dict(self.certificate_.parameters)
-        for name in ("outcome_model", "propensity_model"):
-            # A file does not contain a custom model, which may have been set since.
-            if parameters[name] is None:
-                parameters[name] = getattr(self, name)
-        how = self._estimation(parameters)
+        how = self._estimation(parameters_of_fit(self))
         found = prepare(how, rows, y, propensity, predicted_outcomes, judging=True)
         return found.estimates.spread(rows.kept)
 

@@ -14,6 +14,7 @@ from bristlecone._encoder.use import packed
 from bristlecone._estimators.base import BaseTree
 from bristlecone._fit.assemble import with_leaves
 from bristlecone._objectives.base import Objective
+from bristlecone._rewards.estimate import parameters_of_fit
 from bristlecone._search.certificate import fingerprint
 from bristlecone._search.engine import Problem
 from bristlecone._tree import Tree
@@ -83,7 +84,7 @@ class Reestimation(BaseTree):
         """
         self._check_fitted()
         start = time.perf_counter()
-        copy = type(self)(**self.certificate_.parameters)
+        copy = type(self)(**parameters_of_fit(self))
         copy._check_parameters()
         rows = copy._training_data(X, y, sample_weight, **data)
         self._check_labels(rows)

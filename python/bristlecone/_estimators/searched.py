@@ -20,6 +20,7 @@ from bristlecone._fit.search import Limits, Search
 from bristlecone._fit.solve import Callback, solve, solve_sizes
 from bristlecone._leaves.base import view
 from bristlecone._objectives.base import Objective
+from bristlecone._rewards.estimate import parameters_of_fit
 from bristlecone._search.certificate import TracePoint
 from bristlecone._search.engine import Problem
 from bristlecone._search.progress import SearchCost
@@ -261,7 +262,7 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
         If there is no tree.
     """
     tree._check_fitted()
-    copy = clone(tree).set_params(**tree.certificate_.parameters)
+    copy = clone(tree).set_params(**parameters_of_fit(tree))
     if tree.certificate_.teacher is not None:
         copy.set_params(teacher=teacher_of(tree))
     copy._check_parameters()

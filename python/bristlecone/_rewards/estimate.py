@@ -129,6 +129,15 @@ class Prepared(NamedTuple):
     estimates: EstimatedRewards
 
 
+def parameters_of_fit(tree: Any) -> dict[str, Any]:
+    """Parameters of a fitted tree; models that its file does not contain are the current ones."""
+    parameters = dict(tree.certificate_.parameters)
+    for name in ("outcome_model", "propensity_model"):
+        if name in parameters and parameters[name] is None:
+            parameters[name] = getattr(tree, name)
+    return parameters
+
+
 def prepare(
     how: Estimation,
     rows: LabelledData,
@@ -317,7 +326,10 @@ def _outcome(
 def _check_model(model: Any, parameter: str, argument: str, reward: str) -> None:
     if model is None:
         needed = f"{argument}, or {parameter}" if argument else parameter
-        raise ValueError(f"reward={reward!r} needs {needed}; {parameter} is None")
+        raise ValueError(
+            f"reward={reward!r} needs {needed}; {parameter} is None (a model file does not contain "
+            "a custom one: set it with set_params)"
+        )
 
 
 def _warn_of_overlap(found: EstimatedRewards, count: NDArray[np.int64]) -> None:
