@@ -233,8 +233,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         -----
         ColumnWarning
             If a text column contains only numbers, a column has many levels and none is frequent
-            enough for a feature, or levels are merged or count as average. The message names the
-            column.
+            enough for a feature, levels are merged or count as average, or the single value of a
+            column also replaces its missing ones. The message names the column.
         """
         self._fit_columns(X, None if y is None else lambda: y, sample_weight)
         return self
