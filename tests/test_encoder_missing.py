@@ -353,7 +353,7 @@ def test_a_column_without_values_gives_a_warning():
 
 def test_a_warning_names_a_column_whose_single_value_replaces_its_missing_ones():
     flag = pd.array([True, None, True, None], dtype="boolean")
-    X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "k": flag, "n": [2.5, 2.5, None, None]})
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "k": flag, "n": [2.5, None, None, 2.5]})
     with pytest.warns(ColumnWarning) as caught:
         BinaryEncoder().fit(X)
     assert [str(one.message).split(" has ")[0] for one in caught] == ["column 'k'", "column 'n'"]

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import (
     as_array,
+    check_in_memory,
     check_names,
     check_not_negative,
     listed,
@@ -261,6 +262,7 @@ def _read(y: Any, name: str, as_event: AsEvent | None = None) -> Survival:
         names = check_names(y, name)
         series = nw.from_native(y, eager_only=True).iter_columns()
         return _from_columns(dict(zip(names, series, strict=True)), name, as_event)
+    check_in_memory(y, name)
     shape = f" of shape {y.shape}" if isinstance(y, np.ndarray) else ""
     raise ValueError(f"{name} is {type_name(y)}{shape}; expected {_FORMS}")
 

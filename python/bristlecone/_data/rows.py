@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.arrays import as_array, check_not_negative, type_name
+from bristlecone._data.arrays import as_array, check_in_memory, check_not_negative, type_name
 from bristlecone.exceptions import InvalidParameterError
 
 # Within these limits, no sum, product or ratio of weights overflows or underflows.
@@ -115,6 +115,8 @@ def _indices(values: Any) -> list[Any]:
 
 def row_count(X: Any) -> int:
     """Number of rows of a data frame or of a two-dimensional array-like."""
+    if not isinstance(X, np.ndarray):
+        check_in_memory(X, "X")
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if isinstance(X, (list, tuple)):
         try:

@@ -16,7 +16,7 @@ from narwhals.dependencies import is_into_dataframe, is_pandas_dataframe
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bristlecone._data.arrays import transposed, type_name
+from bristlecone._data.arrays import check_in_memory, transposed, type_name
 from bristlecone._encoder.columns import (
     FEW_ROWS,
     CategoricalColumn,
@@ -136,8 +136,7 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
                 ]
 
             return Table(names, named, frame.shape[0], read_columns)
-        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-            raise TypeError(f"{reader} does not accept lazy frames; call collect() first")
+        check_in_memory(X, "X")
     array = _as_array(X)
     _check_shape(array.shape, reader, empty)
     return _table_of(array, [f"x{j}" for j in range(array.shape[1])], False)
