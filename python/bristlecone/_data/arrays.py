@@ -18,6 +18,8 @@ _BLOCK = 256
 def check_in_memory(values: Any, label: str) -> None:
     """Raise TypeError for a Dask collection or another lazy frame; ``label`` names it."""
     call = ""
+    if nw.dependencies.is_into_dataframe(values):
+        return
     if hasattr(values, "npartitions"):
         call = "compute"
     elif isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame):

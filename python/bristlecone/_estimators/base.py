@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy, deepcopy
+from inspect import signature
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -416,6 +417,30 @@ class Taught:
         return found.objective_value - penalty * self.tree_.n_leaves
 
 
+def training_rows(tree: Any, X: Any, y: Any, sample_weight: Any, more: Mapping[str, Any]) -> Any:
+    """Checked rows from the arguments of ``fit`` that describe them.
+
+    Raises
+    ------
+    TypeError
+        If there are other arguments, or one is missing.
+    ValueError, TypeError
+        As in ``fit``.
+    """
+    name, taken = type(tree).__name__, signature(tree._training_data).parameters
+    for other in more:
+        if other not in taken:
+            named = [one for one in taken if one in signature(tree.fit).parameters]
+            raise TypeError(
+                f"{other!r} is no argument here: the rows of this {name} are given by "
+                f"{', '.join(named)}"
+            )
+    for one in taken.values():
+        if one.kind is one.KEYWORD_ONLY and one.default is one.empty and one.name not in more:
+            raise TypeError(f"{name} needs the argument {one.name}, as in fit")
+    return tree._training_data(X, y, sample_weight, **more)
+
+
 def smoothed_again(
     tree: Any, teacher: Any, X: Any, y: Any, sample_weight: Any = None, **data: Any
 ) -> NDArray[np.float64]:
@@ -427,7 +452,7 @@ def smoothed_again(
         As in ``fit``, and if the outcomes are not those of the fit.
     """
     copy = type(tree)(**{**tree.certificate_.parameters, "teacher": teacher})
-    rows = copy._training_data(X, y, sample_weight, **data)
+    rows = training_rows(copy, X, y, sample_weight, data)
     smoothed: NDArray[np.float64] = teach_again(tree, copy._objective(), rows)[0].smoothed
     return smoothed
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from bristlecone._data.rows import CheckedRows
-from bristlecone._estimators.base import BaseTree
+from bristlecone._estimators.base import BaseTree, training_rows
 from bristlecone._fit.assemble import Fitted, announce, assemble, settle, unmet
 from bristlecone._fit.encode import encode, encode_again, warn_of_shares
 from bristlecone._fit.forecast import estimate
@@ -111,7 +111,7 @@ class SearchedTree(BaseTree):
         Parameters
         ----------
         X, y, sample_weight, **data
-            As in ``fit``.
+            As in ``fit``, except ``reference_loss``.
 
         Returns
         -------
@@ -161,7 +161,7 @@ class SearchedTree(BaseTree):
         Parameters
         ----------
         X, y, sample_weight, **data
-            As in ``fit``.
+            As in ``fit``, except ``reference_loss``.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class SearchedTree(BaseTree):
         """The search, and the rows and features it runs on."""
         start = time.perf_counter()
         self._check_parameters()
-        search, data = self._search(), self._training_data(X, y, sample_weight, **more)
+        search, data = self._search(), training_rows(self, X, y, sample_weight, more)
         data, teaching = teach(self, search.objective, data, callback)
         problem = encode(search, data, start)
         warn_of_shares(search.limits, problem)
@@ -267,7 +267,7 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
         copy.set_params(teacher=teacher_of(tree))
     copy._check_parameters()
     start = time.perf_counter()
-    search, rows = copy._search(), copy._training_data(X, y, sample_weight, **data)
+    search, rows = copy._search(), training_rows(copy, X, y, sample_weight, data)
     rows, teaching = teach_again(tree, search.objective, rows)
     problem = encode_again(tree.encoder_, tree.certificate_, rows, start)
     return Again(search, replace(problem, teaching=teaching), copy)

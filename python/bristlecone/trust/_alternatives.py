@@ -32,7 +32,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     tree : fitted tree
         A tree found by search, except a tree from a Pareto front or with feature costs.
     X, y, sample_weight, **data
-        The arguments of ``fit``, with the same rows.
+        The arguments of ``fit``, with the same rows, except ``callback`` and ``reference_loss``.
 
     Returns
     -------

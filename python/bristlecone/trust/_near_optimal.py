@@ -126,7 +126,7 @@ def near_optimal_trees(
     tree : fitted tree
         A tree found by search, except a tree from a Pareto front or with feature costs.
     X, y, sample_weight, **data
-        The arguments of ``fit``, with the same rows.
+        The arguments of ``fit``, with the same rows, except ``callback`` and ``reference_loss``.
     epsilon : float
         Largest difference to the optimum, in the unit of ``objective_value_``; at least 0. 0
         returns the optimal trees.

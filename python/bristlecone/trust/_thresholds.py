@@ -69,7 +69,7 @@ def threshold_gap(
         over leaves of functions of sums over their rows: not the Brier score, constraints or
         feature costs.
     X, y, sample_weight, **data
-        The arguments of ``fit``, with the same rows.
+        The arguments of ``fit``, with the same rows, except ``callback`` and ``reference_loss``.
     time_limit : float or None, default=1.0
         Seconds for the search; None for no limit.
 

@@ -27,6 +27,8 @@ from bristlecone.tune._scoring import DEFAULT, Metrics, check_scored, metrics_of
 Floats = NDArray[np.float64]
 
 _RULES = ("best", "one-standard-error")
+# Name, among those of the metrics, of whether there is a tree of the size.
+_HAS_TREE = " has a tree"
 
 
 def _of_tree(name: str) -> Callable[[Any], bool]:
@@ -222,6 +224,12 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         scores = []
         estimator = of_all_causes(self.estimator, rows.y)
         for done, found in enumerate(self._fold_scores(estimator, rows, folds, metrics), start=1):
+            known = found.pop(_HAS_TREE)
+            if known.any() and np.isnan(found[chooser][known.astype(bool)]).all():
+                raise ValueError(
+                    f"scoring: the metric {chooser!r} is NaN for the trees of every size in fold "
+                    f"{done - 1}, so no size can be chosen"
+                )
             scores.append(found)
             self._report(callback, done, n_searches)
         path = _path(self.estimator, rows)
@@ -449,9 +457,10 @@ def _fold(estimator: Any, known: GivenRows, held: GivenRows, metrics: Metrics) -
 
 
 def _scores(path: list[Any], rows: GivenRows, metrics: Metrics) -> dict[str, Floats]:
-    """Scores of every tree of a path; NaN if no tree keeps the constraints."""
-    found: dict[str, list[float]] = {name: [] for name in metrics}
+    """Scores of every tree of a path; NaN if no tree keeps the constraints, see ``_HAS_TREE``."""
+    found: dict[str, list[float]] = {name: [] for name in (*metrics, _HAS_TREE)}
     for place, tree in enumerate(path):
+        found[_HAS_TREE].append(hasattr(tree, "tree_"))
         for name, metric in metrics.items():
             if not hasattr(tree, "tree_"):
                 found[name].append(np.nan)
