@@ -124,7 +124,8 @@ def near_optimal_trees(
     Parameters
     ----------
     tree : fitted tree
-        A tree found by search, except a tree from a Pareto front or with feature costs.
+        A tree found by search, except an ``OptimalTree``, a tree from a Pareto front or with
+        feature costs.
     X, y, sample_weight, **data
         The arguments of ``fit``, with the same rows, except ``callback`` and ``reference_loss``.
     epsilon : float
