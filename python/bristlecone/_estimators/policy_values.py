@@ -19,9 +19,9 @@ from bristlecone._data.rows import check_row_labels, check_sample_weight, row_co
 from bristlecone._data.targets import LabelledData, check_labelled_data, known_codes
 from bristlecone._estimators.base import BaseTree
 from bristlecone._leaves.policies import comparison, covariance_of_mean
-from bristlecone._rewards.estimate import EstimatedRewards, Estimation, parameters_of_fit, prepare
+from bristlecone._rewards.estimate import EstimatedRewards, Estimation, prepare
 from bristlecone._teacher.folds import folds_of
-from bristlecone._teacher.lesson import seed_of
+from bristlecone._teacher.lesson import parameters_of_fit, seed_of
 from bristlecone._teacher.members import design_of
 from bristlecone.exceptions import BristleconeWarning, InfeasibleError, InvalidParameterError
 

@@ -14,9 +14,9 @@ from bristlecone._encoder.use import packed
 from bristlecone._estimators.base import BaseTree, training_rows
 from bristlecone._fit.assemble import with_leaves
 from bristlecone._objectives.base import Objective
-from bristlecone._rewards.estimate import parameters_of_fit
 from bristlecone._search.certificate import fingerprint
 from bristlecone._search.engine import Problem
+from bristlecone._teacher.lesson import parameters_of_fit
 from bristlecone._tree import Tree
 
 Estimator = TypeVar("Estimator", bound="Reestimation")

@@ -20,11 +20,10 @@ from bristlecone._fit.search import Limits, Search
 from bristlecone._fit.solve import Callback, solve, solve_sizes
 from bristlecone._leaves.base import view
 from bristlecone._objectives.base import Objective
-from bristlecone._rewards.estimate import parameters_of_fit
 from bristlecone._search.certificate import TracePoint
 from bristlecone._search.engine import Problem
 from bristlecone._search.progress import SearchCost
-from bristlecone._teacher.lesson import teach, teach_again, teacher_of
+from bristlecone._teacher.lesson import parameters_of_fit, teach, teach_again, teacher_of
 from bristlecone.exceptions import InfeasibleError
 
 Estimator = TypeVar("Estimator", bound="SearchedTree")

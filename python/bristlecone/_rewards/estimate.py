@@ -129,15 +129,6 @@ class Prepared(NamedTuple):
     estimates: EstimatedRewards
 
 
-def parameters_of_fit(tree: Any) -> dict[str, Any]:
-    """Parameters of a fitted tree; models that its file does not contain are the current ones."""
-    parameters = dict(tree.certificate_.parameters)
-    for name in ("outcome_model", "propensity_model"):
-        if name in parameters and parameters[name] is None:
-            parameters[name] = getattr(tree, name)
-    return parameters
-
-
 def prepare(
     how: Estimation,
     rows: LabelledData,

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from bristlecone._estimators.base import smoothed_again
-from bristlecone._rewards.estimate import parameters_of_fit
-from bristlecone._teacher.lesson import moments, teacher_of
+from bristlecone._teacher.lesson import moments, parameters_of_fit, teacher_of
 from bristlecone.exceptions import OverlapWarning
 from bristlecone.trust._compare import Checks
 from bristlecone.trust._exact import Floats
