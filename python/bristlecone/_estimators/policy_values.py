@@ -19,7 +19,7 @@ from bristlecone._data.rows import check_row_labels, check_sample_weight, row_co
 from bristlecone._data.targets import LabelledData, check_labelled_data, known_codes
 from bristlecone._estimators.base import BaseTree
 from bristlecone._leaves.policies import comparison, covariance_of_mean
-from bristlecone._rewards.estimate import EstimatedRewards, Estimation, prepare
+from bristlecone._rewards.estimate import NO_LATE_ROWS, EstimatedRewards, Estimation, prepare
 from bristlecone._teacher.folds import folds_of
 from bristlecone._teacher.lesson import parameters_of_fit, seed_of
 from bristlecone._teacher.members import design_of
@@ -242,7 +242,7 @@ class PolicyValues(BaseTree):
         fold[kept] = folds_of(columns, found.treatment[kept], seed)[0]
         label = np.zeros(len(kept), dtype=np.int64)
         if self.certificate_.parameters["horizon"] is not None:
-            y = as_structured(check_survival(y, entry_allowed=False))
+            y = as_structured(check_survival(y, without_entry=NO_LATE_ROWS))
         for k in range(int(fold.max()) + 1):
             held, others = fold == k, (fold >= 0) & (fold != k)
             by_row = {
