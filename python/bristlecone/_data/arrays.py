@@ -10,6 +10,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
 
 # Rows that are transposed at once.
 _BLOCK = 256
@@ -45,6 +46,24 @@ def as_array(values: Any, label: str) -> NDArray[Any]:
     array = np.asarray(unmasked(values, label))
     if array.dtype == object and all(isinstance(x, (Real, np.bool_)) for x in array.flat):
         return np.array(array.tolist())
+    return array
+
+
+def column_of_rows(values: Any, label: str) -> NDArray[Any]:
+    """As ``as_array``, with one value per row; a single column is one.
+
+    Raises
+    ------
+    ValueError
+        For another shape, and as ``as_array``.
+    """
+    array = as_array(values, label)
+    if label == "y":
+        return np.asarray(column_or_1d(array, warn=True))  # the messages of scikit-learn are of y
+    if array.ndim == 2 and array.shape[1] == 1:
+        return array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{label} has shape {array.shape}; expected one value per row")
     return array
 
 

@@ -9,9 +9,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from bristlecone._data.arrays import as_array, unmasked
+from bristlecone._data.arrays import as_array, column_of_rows, listed, unmasked
 from bristlecone._data.rows import check_row_labels, row_count
 from bristlecone.exceptions import InvalidParameterError
 
@@ -53,7 +52,7 @@ def codes_of(
         raise ValueError(
             f"This estimator requires {name} to be passed, but the target {name} is None"
         )
-    array = column_or_1d(as_array(values, name), warn=True)
+    array = column_of_rows(values, name)
     if len(array) != n_samples:
         raise ValueError(f"{rows_of} has {n_samples} rows but {name} has {len(array)}")
     if array.dtype.kind == "T":
@@ -77,7 +76,15 @@ def codes_of(
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise ValueError(f"{name} mixes labels of several types: {names}")
     if array.dtype.kind not in "biuUS":
-        check_classification_targets(array)
+        try:
+            check_classification_targets(array)
+        except ValueError:
+            if name == "y":
+                raise
+            raise ValueError(
+                f"{name} holds {listed(array.tolist(), 3)}; expected labels, such as texts or "
+                "whole numbers"
+            ) from None
     # Searched, because np.unique's inverse would sort all rows.
     classes = np.unique(array)
     return classes, np.searchsorted(classes, array).astype(np.int64)

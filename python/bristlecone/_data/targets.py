@@ -8,11 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import column_or_1d
 
-from bristlecone._data.arrays import as_array, unmasked
+from bristlecone._data.arrays import as_array, column_of_rows, unmasked
 from bristlecone._data.groups import codes_of
-from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
+from bristlecone._data.rows import (
+    check_row_labels,
+    check_sample_weight,
+    check_weights,
+    row_count,
+    take_rows,
+)
 from bristlecone.exceptions import InvalidParameterError
 
 # Weighted exposures below this share of the largest, or of 1, lose digits in doubles.
@@ -190,9 +195,10 @@ def _weighted_by_class(
             )
     factor = np.zeros(len(labels))
     factor[kept] = compute_sample_weight(class_weight, classes[labels[kept]])
-    weighted = check_sample_weight(factor if weight is None else factor * weight, len(labels))
-    assert weighted is not None
-    return weighted
+    weighted = factor if weight is None else factor * weight
+    if not weighted.any():
+        raise ValueError("class_weight leaves no row of positive weight")
+    return check_weights(weighted, "the weight by class_weight", len(labels))
 
 
 def known_codes(name: str, values: Any, known: NDArray[Any], n_samples: int) -> NDArray[np.int64]:
@@ -308,7 +314,7 @@ def check_numbers(name: str, values: Any, n_samples: int) -> NDArray[np.float64]
         raise ValueError(
             f"This estimator requires {name} to be passed, but the target {name} is None"
         )
-    array = column_or_1d(as_array(values, name), warn=True)
+    array = column_of_rows(values, name)
     if array.dtype.kind in "mM":
         raise ValueError(f"{name} has dtype {array.dtype}; expected numbers")
     if array.dtype.kind not in "biuf":
