@@ -150,7 +150,7 @@ def check_labelled_data(
     ------
     ValueError
         For no rows, lengths that differ, labels that are missing or continuous, pandas indices
-        that hold the same labels in another order, and all of ``check_sample_weight``.
+        as in ``check_row_labels``, and all of ``check_sample_weight``.
     """
     n_samples = row_count(X)
     check_row_labels(X, **{name: y}, sample_weight=sample_weight)
@@ -238,7 +238,7 @@ def check_numeric_data(X: Any, y: Any, sample_weight: Any, *, name: str = "y") -
     ------
     ValueError
         For no rows, lengths that differ, values that are no finite numbers (the row is named),
-        pandas indices that hold the same labels in another order, and all of
+        pandas indices as in ``check_row_labels``, and all of
         ``check_sample_weight``.
     """
     n_samples = row_count(X)
