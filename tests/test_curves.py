@@ -208,8 +208,10 @@ def test_rmst_without_censoring_is_the_mean_of_the_truncated_times():
     [
         (lambda: quantile([1.0], [0.5], 0.0), "q must lie strictly between 0 and 1"),
         (lambda: quantile([1.0], [0.5], np.nan), "q must lie strictly between 0 and 1"),
-        (lambda: rmst([1.0], [0.5], np.inf), "tau must be finite and non-negative"),
-        (lambda: rmst([1.0], [0.5], -1.0), "tau must be finite and non-negative"),
+        (lambda: rmst([1.0], [0.5], np.inf), "tau must be a finite number of at least 0"),
+        (lambda: rmst([1.0], [0.5], -1.0), "tau must be a finite number of at least 0"),
+        (lambda: rmst([1.0], [0.5], [1, 2]), "tau must be a finite number of at least 0"),
+        (lambda: quantile([1.0], [0.5], [0.1, 0.2]), "q must lie strictly between 0 and 1"),
         (lambda: median([1.0, 2.0], [[0.5]]), "survival must have shape"),
         *[
             (lambda use=use, given=given: use(*given), message)

@@ -5,12 +5,14 @@ An invalid argument raises a ValueError that names it.
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from bristlecone._core import RiskTable
-from bristlecone._data.checks import check_choice, check_times
+from bristlecone._data.checks import check_choice, check_real, check_times
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 
@@ -485,7 +487,7 @@ def _quantile(
     times: NDArray[np.float64], survival: NDArray[np.float64], q: float
 ) -> float | NDArray[np.float64]:
     """Quantile of checked curves, or of limits of confidence, which may rise."""
-    if not 0 < q < 1:
+    if not (isinstance(q, Real) and 0 < q < 1):
         raise ValueError(f"q must lie strictly between 0 and 1, got {q}")
     reached = survival <= 1 - q + _LEVEL_TOLERANCE
     # A last column that is always reached stands for "never".
@@ -559,8 +561,7 @@ def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | NDArray[n
     2.25
     """
     times, survival = _curves(times, survival)
-    if not (np.isfinite(tau) and tau >= 0):
-        raise ValueError(f"tau must be finite and non-negative, got {tau}")
+    check_real("tau", tau, 0.0)
     edges = np.minimum(np.append(times, tau), tau)
     result = edges[0] + (survival * np.diff(edges)).sum(axis=-1)
     return float(result) if survival.ndim == 1 else result

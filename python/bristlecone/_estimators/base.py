@@ -17,6 +17,7 @@ from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone._core import BinaryMatrix
+from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_confidence, check_times
 from bristlecone._data.frame import frame_backend, native_frame
 from bristlecone._encoder.missing import missing_by_leaf
@@ -104,7 +105,7 @@ class BaseTree(BaseEstimator):
             asked = np.unique(tree.feature[~tree.is_leaf]).tolist()
             missing = missing_by_feature(encoder, X, asked)
             if missing:
-                tree = tree.with_missing(rows_for(encoder, X, asked), missing)
+                tree = tree.with_missing(rows_for(encoder, X, asked, type(self).__name__), missing)
         self.tree_, self.leaves_ = tree, leaves
         self.encoder_, self.certificate_ = encoder, certificate
         self._frame = frame_backend(X)
@@ -255,7 +256,7 @@ class BaseTree(BaseEstimator):
         """Rows of ``X`` in the form that the tree reads."""
         self._check_fitted()
         asked = np.unique(self.tree_.feature[~self.tree_.is_leaf]).tolist()
-        return rows_for(self.encoder_, X, asked)
+        return rows_for(self.encoder_, X, asked, type(self).__name__)
 
     def _located(self, X: Any) -> tuple[Any, Any]:
         """The leaves, and the rows in the form that their predictions take."""
@@ -336,7 +337,8 @@ class BaseTree(BaseEstimator):
         NotFittedError, InfeasibleError
             If there is no tree.
         InvalidParameterError
-            If ``confidence`` is outside (0, 1), or a time is negative or not finite.
+            If ``confidence`` is outside (0, 1), a time is negative or not finite, or ``times`` are
+            given although the tree does not predict survival.
 
         Notes
         -----
@@ -348,6 +350,10 @@ class BaseTree(BaseEstimator):
         self._check_fitted()
         check_confidence(confidence)
         at = check_times([] if times is None else times)
+        if at.size and not self.leaves_.has_curves:
+            raise InvalidParameterError(
+                f"times needs a tree that predicts survival; got {type_name(self)}"
+            )
         tree = self.tree_
         rules: list[tuple[str, NDArray[Any]]] = []
         missing: list[tuple[str, NDArray[Any]]] = []

@@ -145,8 +145,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 def dumps(estimator: Any, curve_points: int | None = None) -> str:
     """JSON text of a fitted estimator; see :func:`save_model`."""
     check_integer("curve_points", curve_points, 1, optional=True)
-    estimator._check_fitted()
     name = type(estimator).__name__
+    if hasattr(estimator, "_check_fitted"):
+        estimator._check_fitted()
     if name == "OptimalTree":
         raise TypeError("an OptimalTree cannot be saved: its task is Python code")
     kind = document.ESTIMATORS.get(name)

@@ -70,8 +70,9 @@ class NearOptimalTrees(Sequence[Any]):
         -------
         DataFrame
             From the same library as ``X`` in ``fit``: ``column``, ``n_trees`` that use it, their
-            ``share``, and ``best_objective``, the least objective of the trees that do not use it
-            (NaN if all do). The columns used most often come first; unused ones are left out.
+            ``share``, and ``best_objective_without``, the least objective of the trees that do not
+            use it (NaN if all do). The columns used most often come first; unused ones are left
+            out.
         """
         used = [set(tree.features_used_) for tree in self]
         names = sorted({name for names in used for name in names}, key=str)
