@@ -435,6 +435,7 @@ def test_a_perfect_tree_of_uneven_weights_loses_nothing(name, y):
         assert model.objective_value_ == model.lower_bound_ == 0.0
 
 
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.SmallSampleWarning")
 @pytest.mark.parametrize("seed", range(12))
 def test_a_limit_holds_for_a_light_group(seed):
     rng = np.random.default_rng(seed)

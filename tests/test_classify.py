@@ -219,7 +219,11 @@ def test_text_and_dictionary_tell_the_label_and_the_weights():
 
 @pytest.mark.parametrize(
     ("class_weight", "message"),
-    [({5: 1.0}, "class_weight names 5"), ({0: -1.0}, "class_weight.* is -1.0")],
+    [
+        ({5: 1.0}, "class_weight names 5"),
+        ({0: -1.0}, "class_weight.* is -1.0"),
+        ({0: 0.0, 1: 0.0, 2: 0.0}, "^class_weight leaves no row of positive weight"),
+    ],
 )
 def test_class_weights_that_fit_no_class_are_named(class_weight, message):
     X, y, _ = sample()

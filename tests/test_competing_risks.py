@@ -311,7 +311,7 @@ def test_wrong_arguments_of_the_metrics_are_named():
     _, y = study(20)
     with pytest.raises(ValueError, match="no pair is comparable"):
         concordance_index_cause(y.assign(event=0), np.arange(20.0))
-    with pytest.raises(ValueError, match="delayed entry"):
+    with pytest.raises(ValueError, match=r"not supported by concordance_index_cause; use log_like"):
         concordance_index_cause(y.assign(entry=y["time"] / 2), np.arange(20.0))
     with pytest.raises(ValueError, match=r"incidence has shape \(20, 2\).*\(20, 1\)"):
         brier_score_cause(y, y, np.zeros((20, 2)), [0.1])

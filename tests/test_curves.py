@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -207,9 +208,24 @@ def test_rmst_without_censoring_is_the_mean_of_the_truncated_times():
     [
         (lambda: quantile([1.0], [0.5], 0.0), "q must lie strictly between 0 and 1"),
         (lambda: quantile([1.0], [0.5], np.nan), "q must lie strictly between 0 and 1"),
-        (lambda: rmst([1.0], [0.5], np.inf), "tau must be finite and non-negative"),
-        (lambda: rmst([1.0], [0.5], -1.0), "tau must be finite and non-negative"),
+        (lambda: rmst([1.0], [0.5], np.inf), "tau must be a finite number of at least 0"),
+        (lambda: rmst([1.0], [0.5], -1.0), "tau must be a finite number of at least 0"),
+        (lambda: rmst([1.0], [0.5], [1, 2]), "tau must be a finite number of at least 0"),
+        (lambda: quantile([1.0], [0.5], [0.1, 0.2]), "q must lie strictly between 0 and 1"),
         (lambda: median([1.0, 2.0], [[0.5]]), "survival must have shape"),
+        *[
+            (lambda use=use, given=given: use(*given), message)
+            for use in (median, partial(quantile, q=0.2), partial(rmst, tau=4.0))
+            for given, message in [
+                (([3, 1], [0.5, 0.25]), "times must be strictly ascending"),
+                (([1, 1], [0.5, 0.25]), "times must be strictly ascending"),
+                (([1, np.nan], [0.5, 0.25]), "times must be finite"),
+                (([-1, 3], [0.5, 0.25]), "times must be finite and not negative"),
+                (([1, 3], [0.5, np.nan]), "survival must lie between 0 and 1, without missing"),
+                (([1, 3], [[0.5, 0.2], [2.0, 0.2]]), "survival must lie between 0 and 1"),
+                (([1, 3], [0.25, 0.5]), "survival must not rise with time"),
+            ]
+        ],
     ],
 )
 def test_bad_arguments_of_summaries_are_named(call, message):

@@ -348,6 +348,7 @@ def test_unknown_category_matches_no_level():
         strict.transform(new)
 
 
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")
 def test_missing_numbers_are_replaced_by_the_mean_which_is_no_place_to_cut():
     X = pd.DataFrame({"a": [1.0, 2.0, np.nan, 6.0], "b": [5.0, np.nan, 5.0, 5.0]})
     encoder = BinaryEncoder().fit(X)
@@ -357,6 +358,7 @@ def test_missing_numbers_are_replaced_by_the_mean_which_is_no_place_to_cut():
     assert encoder.constant_features_in_ == ["b"]
 
 
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")
 def test_mean_of_a_constant_column_is_the_constant():
     X = np.array([[0.1], [0.1], [0.1], [np.nan]])
     assert BinaryEncoder().fit(X).n_features_out_ == 0
@@ -535,6 +537,7 @@ def test_cap_lets_columns_take_turns_from_the_most_balanced():
     assert fitted_names(X, max_features=len(full)) == full
 
 
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")
 @given(training_frames(), parameter_sets)
 def test_json_and_pickle_round_trips(frame, parameters):
     encoder = BinaryEncoder(**parameters).fit(frame)

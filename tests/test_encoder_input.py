@@ -255,7 +255,7 @@ def test_docstring_examples():
         (np.array([[1j]]), ValueError, "Complex data not supported: column 'x0'"),
         (csr_array(np.eye(2)), TypeError, "does not accept sparse input"),
         (np.ma.masked_array([[1.0]], mask=[[True]]), TypeError, "does not accept masked arrays"),
-        (pl.LazyFrame({"a": [1]}), TypeError, "does not accept lazy frames"),
+        (pl.LazyFrame({"a": [1]}), TypeError, "X is a polars LazyFrame.* call collect"),
     ],
 )
 def test_unusable_input_is_refused(X, error, message):

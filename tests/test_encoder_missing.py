@@ -88,6 +88,7 @@ def test_missing_integers_beside_zeros_and_ones_are_not_zero(missing):
     assert encoder.transform(later).tolist() == expected
 
 
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")
 @settings(deadline=None, max_examples=25, derandomize=True)
 @given(
     st.lists(st.none() | st.integers(-4, 4), min_size=3, max_size=30),
@@ -349,3 +350,17 @@ def test_a_column_without_values_gives_a_warning():
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [math.nan] * 4})
     with pytest.warns(ColumnWarning, match="these columns have no values and cannot be split: 'b'"):
         OptimalTreeClassifier(max_depth=1).fit(X, [0, 0, 1, 1])
+
+
+def test_a_warning_names_a_column_whose_single_value_replaces_its_missing_ones():
+    flag = pd.array([True, None, True, None], dtype="boolean")
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "k": flag, "n": [2.5, None, None, 2.5]})
+    with pytest.warns(ColumnWarning) as caught:
+        BinaryEncoder().fit(X)
+    assert [str(one.message).split(" has ")[0] for one in caught] == ["column 'k'", "column 'n'"]
+    said = str(caught[0].message)
+    assert "the single value True, which also replaces the missing value of 2 rows" in said
+    assert "missing='branch'" in said
+    assert {"k", "n is missing"} <= set(names(BinaryEncoder(missing="branch").fit(X)))
+    rare = pd.DataFrame({"k": pd.array([True] * 199 + [None], dtype="boolean")})
+    assert names(BinaryEncoder().fit(rare)) == []  # too few for the feature "is missing"

@@ -220,6 +220,9 @@ def test_the_gap_of_quantiles_is_that_to_all_thresholds():
     stopped = threshold_gap(tree, X, y, time_limit=0)
     assert stopped.lower_bound <= bound
     assert stopped.gap >= gap
+    brier = OptimalSurvivalTree(objective="brier", max_depth=1).fit(X, y)
+    with pytest.raises(InvalidParameterError, match=r"^threshold_gap needs an objective of sums"):
+        threshold_gap(brier, X, y)
 
 
 def test_a_limit_keeps_a_tree_and_a_bound():

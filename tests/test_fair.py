@@ -1,6 +1,7 @@
 """``FairTreeClassifier``: the constraint holds, no fair tree is better, and bad input."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -470,6 +471,20 @@ def test_metrics_take_labels_of_any_type(metric):
         metric(names[y], names[predicted], pos_label="maybe", **arguments)
     with pytest.raises(ValueError, match="y_true has 60 rows but y_pred has 59"):
         metric(y, predicted[:-1], **arguments)
+
+
+def test_messages_about_groups_name_them_and_a_single_column_is_one():
+    X, y, group, _ = sample()
+    tree = FairTreeClassifier(fairness=LOOSE)
+    for use in (partial(tree.fit, X), partial(demographic_parity_difference, y)):
+        for wrong, message in (
+            (group + 0.5, "^sensitive_features holds .*; expected labels"),
+            (np.column_stack([group, group]), r"^sensitive_features has shape \(60, 2\)"),
+            (pd.DataFrame({"a": group, "b": group}), r"^sensitive_features has shape \(60, 2\)"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                use(y, sensitive_features=wrong)
+        use(y, sensitive_features=pd.DataFrame({"a": group}))  # without a warning about y
 
 
 def test_rates_without_rows_are_named():

@@ -174,7 +174,8 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
             "group 0 is followed up only until 2",
         ),
         (lambda: logrank_test([0, 0], [1, 2], [0, 1]), "there is no event"),
-        (lambda: logrank_test([1, 1], [1, 2], [0, 0]), "rows of two groups"),
+        (lambda: logrank_test([1, 1], [1, 2], [0, 0]), "group holds only 0"),
+        (lambda: logrank_test([0, 1, 1], [1, 2, 3], [0, 1, 1]), "rows of two groups"),
         (lambda: logrank_test([1, 1], [1, 1], [0, 1]), "a survivor"),
         (
             lambda: logrank_test([1, 1], [1, 2], [0.0, np.nan]),

@@ -53,6 +53,11 @@ def test_logrank_does_not_depend_on_the_size_of_its_blocks(cells, monkeypatch):
     np.testing.assert_allclose(parts.expected, whole.expected, rtol=1e-12)
 
 
+def test_logrank_needs_two_groups():
+    with pytest.raises(ValueError, match="group holds only a; the test compares at least two"):
+        logrank_test([True, False], [1.0, 2.0], ["a", "a"])
+
+
 def test_logrank_of_many_groups_takes_little_memory(monkeypatch):
     rng = np.random.default_rng(0)
     n, cells = 20_000, 1 << 17

@@ -287,12 +287,6 @@ def test_unlimited_depth_needs_something_else_that_ends_the_search():
     assert model.n_leaves_ == 1
 
 
-def test_more_rows_per_leaf_than_rows_is_an_error():
-    X, y = sample(n=20)
-    with pytest.raises(ValueError, match="min_samples_leaf"):
-        OptimalSurvivalTree(min_samples_leaf=21, **PAPERS).fit(X, y)
-
-
 def test_training_rows_are_not_kept():
     data = load("gbsg2")
     many = pd.concat([data.X] * 20, ignore_index=True), np.tile(data.y, 20)

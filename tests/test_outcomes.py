@@ -189,7 +189,7 @@ def test_delayed_entry_is_refused_where_a_metric_has_none(name):
         return
     reported = "survival_test has delayed entry, for which censoring weights are not defined"
     if name in OF_COLUMNS:
-        reported = "y has delayed entry, which is not supported"
+        reported = f"y has delayed entry, which is not supported by {name}"
     with pytest.raises(ValueError, match=f"^{reported}"):
         score(name, LATE)
 

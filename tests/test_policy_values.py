@@ -1,12 +1,16 @@
 """Values of policies with their errors: training rows, held-out rows, cross-fitted, by leaf."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from bristlecone import PolicyTree, load_model, save_model
 from bristlecone.exceptions import InfeasibleError
 from bristlecone.report import html_report
+from bristlecone.trust import alternatives, verify
 
 SHARE = {"a": 0.5, "b": 0.5}
 
@@ -178,6 +182,22 @@ def test_text_page_and_file_tell_of_rows_and_gains(fitted, tmp_path):
     again = load_model(tmp_path / "m.json")
     pd.testing.assert_frame_equal(again.policy_table(), tree.policy_table())
     pd.testing.assert_frame_equal(again.leaf_table(), tree.leaf_table())
+
+
+def test_models_that_a_file_does_not_contain_can_be_set_again():
+    X, y, arm = trial(120, seed=4)
+    models = {"outcome_model": LinearRegression(), "propensity_model": LogisticRegression()}
+    tree = PolicyTree(max_depth=1, **models).fit(X, y, treatment=arm)
+    again = PolicyTree.from_json(tree.to_json())
+    for use in (again.score, again.reestimate, partial(verify, again)):
+        with pytest.raises(ValueError, match=r"propensity_model is None .*set it with set_params"):
+            use(X, y, treatment=arm)
+    again.set_params(**models)
+    assert again.score(X, y, treatment=arm) == tree.score(X, y, treatment=arm)
+    assert again.reestimate(X, y, treatment=arm).policy_value_ == tree.policy_value_
+    assert verify(again, X, y, treatment=arm).ok
+    assert len(alternatives(again, X, y, treatment=arm))
+    assert len(again.policy_table(X, y, treatment=arm, cross_fit=True)) == 4
 
 
 def test_leaves_of_other_rows_give_honest_values(fitted):

@@ -18,6 +18,7 @@ from bristlecone import (
 )
 from bristlecone._model.registry import dumps, loads
 from bristlecone.exceptions import EventFreeWarning, InvalidParameterError, SmallSampleWarning
+from bristlecone.trust import verify
 
 TREES = (OptimalSurvivalTree, GreedySurvivalTree)
 
@@ -93,10 +94,29 @@ def test_values_that_mean_nothing_are_errors(tree, name, value, data):
 
 
 @pytest.mark.parametrize("tree", TREES)
-@pytest.mark.parametrize("limits", [{"min_events_leaf": 0.6}, {"min_samples_leaf": 0.7}])
-def test_a_share_that_nothing_can_meet_is_one_leaf_and_a_warning(tree, limits, data):
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"min_events_leaf": 0.6},
+        {"min_samples_leaf": 0.7},
+        {"min_samples_leaf": 240},
+        {"min_samples_leaf": 10_000},
+    ],
+)
+def test_a_minimum_that_nothing_can_meet_is_one_leaf_and_a_warning(tree, limits, data):
     with pytest.warns(SmallSampleWarning, match=next(iter(limits))):
         model = tree(**limits).fit(*data)
+    assert model.n_leaves_ == 1
+    assert verify(model, *data).ok
+
+
+@pytest.mark.parametrize("least", [0.7, 70, 101])
+@pytest.mark.parametrize("thresholds", ["quantiles", "all"])
+def test_smallest_leaves_are_checked_for_every_outcome(least, thresholds):
+    X = np.arange(100.0)[:, None]
+    encoder = BinaryEncoder(thresholds=thresholds)
+    with pytest.warns(SmallSampleWarning, match=rf"^min_samples_leaf={least}.* a single leaf"):
+        model = OptimalTreeClassifier(min_samples_leaf=least, encoder=encoder).fit(X, X[:, 0] > 30)
     assert model.n_leaves_ == 1
 
 

@@ -336,8 +336,11 @@ def test_horizons_beyond_what_was_observed_are_refused():
     with pytest.raises(ValueError, match="predicted_outcomes cannot be used with horizon"):
         PolicyTree(horizon=2.0).fit(X, y, treatment=arm, predicted_outcomes=np.ones((200, 3)))
     late = outcome(y["event"], y["time"], y["time"] / 2)
-    with pytest.raises(ValueError, match="y has delayed entry"):
+    with pytest.raises(ValueError, match=r"y has delayed entry, .* by PolicyTree; leave out"):
         PolicyTree(horizon=2.0).fit(X, late, treatment=arm)
+    for given in (y, (y["event"], y["time"]), pd.DataFrame(y)):
+        with pytest.raises(ValueError, match="needs the parameter horizon"):
+            PolicyTree().fit(X, given, treatment=arm)
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ from bristlecone.scale import (
     fit_partitions,
     predict_partitions,
 )
+from bristlecone.trust import verify
 from bristlecone.tune import TreeSizeCV
 
 dd = pytest.importorskip("dask.dataframe")
@@ -169,6 +170,22 @@ def test_parquet_on_a_cluster(client, table, whole, tmp_path):
     assert np.array_equal(lazily.compute(), whole.predict(table))
     parts = list(predict_partitions(tree, tmp_path, "predict_median"))
     assert np.array_equal(np.concatenate(parts), whole.predict_median(table))
+
+
+def test_other_methods_ask_for_rows_in_memory(table):
+    frame = dask_frame(table, 2)
+    X, y = frame[PLAIN], frame[["event", "time"]]
+    own, outcomes = X.compute(), y.compute()
+    tree = DaskOptimalSurvivalTree(max_depth=1).fit(X, y)
+    for use in (tree.score, tree.log_likelihood, tree.size_path, tree.estimate_cost):
+        with pytest.raises(TypeError, match=r"X is a dask DataFrame.*call compute\(\) first"):
+            use(X, y)
+        with pytest.raises(TypeError, match=r"y is a dask DataFrame.*call compute\(\) first"):
+            use(own, y)
+        use(own, outcomes)
+    with pytest.raises(TypeError, match=r"call compute\(\) first"):
+        DaskOptimalTreeClassifier(max_depth=1).pareto_front(X, frame["label"])
+    assert verify(tree, own, outcomes).ok
 
 
 def test_dask_frame_without_a_cluster(table, whole):

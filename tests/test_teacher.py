@@ -12,7 +12,7 @@ import pytest
 from pace import slow_but
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.linear_model import LinearRegression, PoissonRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -430,6 +430,12 @@ def test_few_events_are_an_error_or_a_warning() -> None:
     y["event"][:12] = True
     with pytest.warns(SmallSampleWarning, match="fewer than 5 rows with an event"):
         OptimalSurvivalTree(teacher=Column(), max_depth=1).fit(X, y)
+
+
+def test_a_class_in_a_single_fold_is_an_error() -> None:
+    for teacher in ("auto", LogisticRegression()):
+        with pytest.raises(ValueError, match=r"two folds; the rows of class True \(1\) are"):
+            OptimalTreeClassifier(teacher=teacher).fit(X, np.arange(len(X)) == 3)
 
 
 @pytest.mark.slow

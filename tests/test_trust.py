@@ -1,6 +1,7 @@
 """Alternatives to splits, near-optimal trees and stability, compared with enumerations."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -215,6 +216,16 @@ def test_other_rows_and_other_trees_are_refused():
     for refused, more in ((fair, {"sensitive_features": X["b4"]}), (priced, {})):
         with pytest.raises(TypeError, match="sum over leaves, without feature costs"):
             alternatives(refused, X, y, **more)
+
+
+def test_arguments_of_the_search_are_refused_by_name():
+    X, y = sample(60)
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
+    for use in (alternatives, stability, partial(near_optimal_trees, epsilon=0.1)):
+        with pytest.raises(
+            TypeError, match=r"^'reference_loss' is no argument .* by X, y, sample_"
+        ):
+            use(tree, X, y, reference_loss=np.ones(60))
 
 
 def test_parameters_set_after_the_fit_do_not_matter():

@@ -3,6 +3,7 @@
 import logging
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -473,6 +474,7 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
         ({"cv": 1}, "cv must be an integer of at least 2"),
         ({"cv": True}, "cv must be a number of folds"),
         ({"cv": 2.5}, "cv must be a number of folds"),
+        ({"cv": "x"}, "cv must be a number of folds.*got 'x'"),
         ({"cv": []}, "yields no folds"),
         ({"cv": KFold(3), "n_repeats": 2}, "n_repeats needs a number of folds"),
         ({"n_repeats": 0}, "n_repeats must be an integer"),
@@ -490,8 +492,22 @@ def test_rows_that_do_not_fit_together_are_refused():
     X, y = sample(60)
     with pytest.raises(ValueError, match="X has 60 rows but y has 50"):
         TreeSizeCV(OptimalSurvivalTree()).fit(X, y[:50])
-    with pytest.raises(ValueError, match="sample_weight has shape"):
-        TreeSizeCV(OptimalSurvivalTree()).fit(X, y, sample_weight=np.ones(50))
+    for fit in (TreeSizeCV(OptimalSurvivalTree()).fit, partial(evaluate, OptimalSurvivalTree())):
+        with pytest.raises(ValueError, match=r"sample_weight has shape \(50,\); expected \(60,\)"):
+            fit(X, y, sample_weight=np.ones(50))
+
+
+def test_a_metric_that_is_nan_for_every_tree_is_named():
+    X, y = sample(60)
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), scoring=lambda *_: np.nan)
+    with pytest.raises(
+        ValueError, match=r"scoring: the metric 'score' is NaN for the trees of every size"
+    ):
+        search.fit(X, y)
+    # Another metric chooses.
+    scoring = {"none": lambda *_: np.nan, "own": None}
+    search.set_params(scoring=scoring, refit="own").fit(X, y)
+    assert np.isnan(search.cv_results_["mean_test_none"]).all()
 
 
 # --- evaluate ---

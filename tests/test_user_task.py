@@ -2,6 +2,7 @@
 
 import math
 import threading
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from scipy.special import xlogy
 from sklearn.base import clone
 
-from bristlecone import OptimalTree, OptimalTreeRegressor, Task
+from bristlecone import BinaryEncoder, OptimalTree, OptimalTreeRegressor, Task
 from bristlecone.datasets import load
 from bristlecone.exceptions import (
     ConstantFeatureWarning,
@@ -21,6 +22,7 @@ from bristlecone.exceptions import (
     SearchLimitWarning,
 )
 from bristlecone.export import export_dict, export_text
+from bristlecone.trust import alternatives, near_optimal_trees, threshold_gap
 
 
 class SquaredError(Task):
@@ -544,3 +546,15 @@ def test_a_task_is_asked_about_thousands_of_nodes_at_once():
 
     OptimalTree(task=Counted(), max_depth=4).fit(data.X, y)
     assert sum(asked) > 1000 * len(asked)
+
+
+def test_what_does_not_support_custom_tasks_says_so():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    tree = OptimalTree(task=SquaredError(), max_depth=1).fit(X, y)
+    for use in (alternatives, partial(near_optimal_trees, epsilon=0.1), threshold_gap):
+        with pytest.raises((TypeError, ValueError), match="does not support custom tasks"):
+            use(tree, X, y)
+    every = OptimalTree(task=SquaredError(), encoder=BinaryEncoder(thresholds="all"))
+    with pytest.raises(InvalidParameterError, match="objective: custom tasks are not supported"):
+        every.fit(X, y)

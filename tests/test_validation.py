@@ -248,6 +248,15 @@ def test_an_index_in_another_order_is_refused():
             check(X, y["time"], None)
     with pytest.raises(ValueError, match="X and sensitive_features have the same index"):
         groups.check_groups(X, y["event"], None, None, "fairness")
+    many = pd.DataFrame({"a": range(8), "event": [0, 1] * 4, "time": range(1, 9)})
+    for part in (many[2:6], many.loc[[2, 3, 4, 7]]):
+        own = many[["a"]][:4] if part.index[-1] == 5 else many[["a"]].loc[[1, 3, 4, 6]]
+        with pytest.raises(ValueError, match="X and y have indices with only some labels in comm"):
+            check_training_data(own, part[["event", "time"]])
+    # One of the two was selected from more rows, and the other one has its index reset.
+    selected, numbered = many.loc[[2, 3, 4, 7]], many[:4]
+    check_training_data(selected[["a"]], numbered[["event", "time"]])
+    check_training_data(numbered[["a"]], selected[["event", "time"]])
     # Rows are matched by position if the index has no information.
     for fine in (y.loc[X.index], y.set_axis([5, 6, 7, 8]), OUTCOMES["structured"], (EVENT, TIME)):
         check_training_data(X, fine)

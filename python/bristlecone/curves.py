@@ -5,12 +5,14 @@ An invalid argument raises a ValueError that names it.
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from bristlecone._core import RiskTable
-from bristlecone._data.checks import check_choice
+from bristlecone._data.checks import check_choice, check_real, check_times
 from bristlecone._data.days import as_times
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
@@ -263,7 +265,7 @@ class KaplanMeier(StepFunction):
             Infinity if a limit of S stays above 1 − q.
         """
         lower, upper = self.confidence_interval(confidence, method=method)
-        return float(quantile(self.x, lower, q)), float(quantile(self.x, upper, q))
+        return float(_quantile(self.x, lower, q)), float(_quantile(self.x, upper, q))
 
     @property
     def median(self) -> float:
@@ -451,9 +453,9 @@ def quantile(times: ArrayLike, survival: ArrayLike, q: float) -> float | NDArray
     Parameters
     ----------
     times : array-like of shape (n_times,)
-        Times of the steps, ascending.
+        Times of the steps, strictly ascending, finite and not negative.
     survival : array-like of shape (n_times,) or (n_curves, n_times)
-        Survival from each time on, non-increasing.
+        Survival from each time on, between 0 and 1, non-increasing.
     q : float
         Level, 0 < q < 1. The quantile is the smallest t with S(t) <= 1 − q, up to 1e-12 for
         the rounding of the curve.
@@ -466,7 +468,8 @@ def quantile(times: ArrayLike, survival: ArrayLike, q: float) -> float | NDArray
     Raises
     ------
     ValueError
-        If ``q`` is not within (0, 1), or shapes differ.
+        If ``q`` is not within (0, 1), shapes differ, times do not ascend, or a curve rises or has
+        a value outside [0, 1].
 
     See Also
     --------
@@ -478,8 +481,14 @@ def quantile(times: ArrayLike, survival: ArrayLike, q: float) -> float | NDArray
     >>> quantile([1.0, 3.0], [[0.7, 0.2], [0.9, 0.8]], 0.25).tolist()
     [1.0, inf]
     """
-    times, survival = _curves(times, survival)
-    if not 0 < q < 1:
+    return _quantile(*_curves(times, survival), q)
+
+
+def _quantile(
+    times: NDArray[np.float64], survival: NDArray[np.float64], q: float
+) -> float | NDArray[np.float64]:
+    """Quantile of checked curves, or of limits of confidence, which may rise."""
+    if not (isinstance(q, Real) and 0 < q < 1):
         raise ValueError(f"q must lie strictly between 0 and 1, got {q}")
     reached = survival <= 1 - q + _LEVEL_TOLERANCE
     # A last column that is always reached stands for "never".
@@ -495,9 +504,9 @@ def median(times: ArrayLike, survival: ArrayLike) -> float | NDArray[np.float64]
     Parameters
     ----------
     times : array-like of shape (n_times,)
-        Times of the steps, ascending.
+        Times of the steps, strictly ascending, finite and not negative.
     survival : array-like of shape (n_times,) or (n_curves, n_times)
-        Survival from each time on.
+        Survival from each time on, between 0 and 1, non-increasing.
 
     Returns
     -------
@@ -526,9 +535,9 @@ def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | NDArray[n
     Parameters
     ----------
     times : array-like of shape (n_times,)
-        Times of the steps, ascending.
+        Times of the steps, strictly ascending, finite and not negative.
     survival : array-like of shape (n_times,) or (n_curves, n_times)
-        Survival from each time on.
+        Survival from each time on, between 0 and 1, non-increasing.
     tau : float
         End of the integral, finite and non-negative.
 
@@ -540,7 +549,7 @@ def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | NDArray[n
     Raises
     ------
     ValueError
-        If ``tau`` is negative or not finite, or shapes differ.
+        If ``tau`` is negative or not finite, and as in :func:`quantile`.
 
     See Also
     --------
@@ -553,8 +562,7 @@ def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | NDArray[n
     2.25
     """
     times, survival = _curves(times, survival)
-    if not (np.isfinite(tau) and tau >= 0):
-        raise ValueError(f"tau must be finite and non-negative, got {tau}")
+    check_real("tau", tau, 0.0)
     edges = np.minimum(np.append(times, tau), tau)
     result = edges[0] + (survival * np.diff(edges)).sum(axis=-1)
     return float(result) if survival.ndim == 1 else result
@@ -563,13 +571,21 @@ def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | NDArray[n
 def _curves(
     times: ArrayLike, survival: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    times = np.asarray(times, dtype=np.float64)
+    """Times and survival curves as arrays, checked."""
+    times = check_times(times)
     survival = np.asarray(survival, dtype=np.float64)
-    if times.ndim != 1 or survival.ndim not in (1, 2) or survival.shape[-1] != times.size:
+    if not (np.diff(times) > 0).all():
+        raise ValueError("times must be strictly ascending")
+    if survival.ndim not in (1, 2) or survival.shape[-1] != times.size:
         raise ValueError(
             "survival must have shape (n_times,) or (n_curves, n_times), "
             f"got {survival.shape} for {times.size} times"
         )
+    # Rounding may exceed the limits by a little.
+    if not ((survival >= -_LEVEL_TOLERANCE) & (survival <= 1 + _LEVEL_TOLERANCE)).all():
+        raise ValueError("survival must lie between 0 and 1, without missing values")
+    if (np.diff(survival, axis=-1) > _LEVEL_TOLERANCE).any():
+        raise ValueError("survival must not rise with time")
     return times, survival
 
 

@@ -129,7 +129,7 @@ def brier_losses(
     [0.125, 0.0]
     """
     check_row_labels(y, of="y", survival=survival, sample_weight=sample_weight)
-    event, time, _ = check_survival(y, entry_allowed=False)
+    event, time, _ = check_survival(y, without_entry="brier_losses")
     weight = check_sample_weight(sample_weight, time.size)
     kept = np.ones(time.size, dtype=bool) if weight is None else weight > 0
     grid = check_time_grid(time_grid)

@@ -1,6 +1,7 @@
 """Errors about invalid data name the place, and an earlier fit stays unchanged."""
 
 from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -41,7 +42,7 @@ TABLES = {
     "text": (lambda X: "x0", "X is a str"),
     "nothing": (lambda X: None, "X is a NoneType"),
     "rows of two lengths": (lambda X: [[1, 2]] * 79 + [[3]], "rows of X differ in length"),
-    "a lazy frame": (lambda X: pl.DataFrame(X).lazy(), "X is a LazyFrame"),
+    "a lazy frame": (lambda X: pl.DataFrame(X).lazy(), r"polars LazyFrame.* call collect\(\)"),
     "sparse matrix": (lambda X: csr_matrix(X), r"sparse input; pass X\.toarray"),
     "sparse array": (lambda X: csr_array(X), r"sparse input; pass X\.toarray"),
     "masked": (lambda X: np.ma.array(X, mask=X > 2), r"masked arrays; pass X\.filled"),
@@ -138,6 +139,20 @@ def test_what_is_given_by_row_in_another_order_is_refused(subject):
         frame = pd.DataFrame(values) if np.ndim(values) == 2 else pd.Series(values)
         with pytest.raises(ValueError, match=f"X and {name} have the same index in another order"):
             replace(study, rows={**study.rows, name: frame[::-1]}).fit(subject.make())
+
+
+def test_arguments_that_are_not_of_the_rows_are_refused_by_name(subject):
+    model, study = subject.fitted()
+    for name in ("size_path", "estimate_cost", "reestimate"):
+        use = getattr(model, name, None)
+        if use is None or not {"data", "sample_weight"} <= signature(use).parameters.keys():
+            continue  # Python names what is unknown
+        for argument in ("reference_loss", "unknown"):
+            with pytest.raises(TypeError, match=f"^'{argument}' is no .*given by X, y, sample_we"):
+                use(study.X, study.y, **study.rows, **{argument: np.ones(80)})
+        if "treatment" in study.rows:
+            with pytest.raises(TypeError, match=r"^PolicyTree needs the argument t"):
+                use(study.X, study.y)
 
 
 def test_constant_columns_alone_give_a_leaf_and_a_warning(subject):

@@ -70,7 +70,10 @@ def test_columns_that_are_asked_about_must_be_there(subject):
         with pytest.raises(ValueError, match=f"missing: '{first}'"):
             getattr(model, name)(study.X.drop(columns=first), **options)
     upper = study.X.rename(columns=str.upper)
-    with pytest.raises(ValueError, match=f"missing: .*'{first}'.*not seen in training: 'X0', 'X1'"):
+    lacks = f"X lacks columns that {subject.cls.__name__} needs; missing"
+    with pytest.raises(
+        ValueError, match=f"^{lacks}: .*'{first}'.*not seen in training: 'X0', 'X1'"
+    ):
         model.apply(upper)
 
 
@@ -95,7 +98,8 @@ def test_arrays_have_as_many_columns_as_in_the_fit(subject):
     values = study.X.to_numpy()
     model = study.of(values).fit(subject.make())
     for wrong in (values[:, :3], np.hstack([values, values])):
-        message = f"X has {wrong.shape[1]} features, but .* is expecting 4 features"
+        reader = subject.cls.__name__
+        message = f"X has {wrong.shape[1]} features, but {reader} is expecting 4 features"
         for name, options in subject.predictions:
             with pytest.raises(ValueError, match=message):
                 getattr(model, name)(wrong, **options)

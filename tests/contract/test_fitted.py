@@ -326,6 +326,15 @@ def test_the_only_column_asked_about_has_all_the_importance(subject):
 # Leaves
 
 
+def test_times_in_the_table_of_leaves_need_curves(subject):
+    model, _ = subject.fitted()
+    if model.leaves_.has_curves:
+        assert len(model.leaf_table(times=[3.5]).columns) > len(model.leaf_table().columns)
+        return
+    with pytest.raises(ValueError, match="times needs a tree that predicts survival"):
+        model.leaf_table(times=[3.5])
+
+
 @pytest.mark.parametrize("container", ["pandas", "polars", "array"])
 def test_the_leaf_table_is_of_the_users_kind(subject, container):
     study = subject.study()

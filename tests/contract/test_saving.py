@@ -8,12 +8,21 @@ import re
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 
-from bristlecone import OptimalTreeRegressor, SoftSurvivalTree, load_model, save_model
+from bristlecone import (
+    CostSensitiveTreeClassifier,
+    OptimalSurvivalTree,
+    OptimalTreeRegressor,
+    SoftSurvivalTree,
+    load_model,
+    save_model,
+)
 from bristlecone.exceptions import ModelFormatError
 from bristlecone.export import export_dict, export_text
+from bristlecone.trust import verify
 from contract.subjects import same
 
 
@@ -99,6 +108,44 @@ def test_files_predict_the_same_to_the_last_bit(subject, tmp_path):
         with pytest.raises(ValueError, match=f"missing: '{used}'"):
             again.apply(study.X.drop(columns=used))
         assert study.fit(again).n_leaves_ > 1
+
+
+def test_scalars_and_arrays_of_numpy_and_pandas_are_saved_as_plain_values(subject):
+    if "files" in subject.cannot:
+        pytest.skip("cannot be saved")
+    plain = subject.make()
+    kinds = {str: np.str_, bool: bool, int: np.int64, float: np.float64, list: pd.Series}
+    numpy = {
+        name: kinds[type(value)](value)
+        for name, value in plain.get_params(deep=False).items()
+        if type(value) in kinds
+    }
+    saved = json.loads(subject.study().fit(subject.make(**numpy)).to_json())
+    assert saved["parameters"] == json.loads(subject.study().fit(plain).to_json())["parameters"]
+
+
+@pytest.mark.parametrize("teacher", [None, "auto"])
+def test_a_random_generator_is_saved_as_the_seed_that_it_has_drawn(teacher):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2)), rng.normal(size=80)
+    model = OptimalTreeRegressor(
+        max_depth=1, teacher=teacher, random_state=np.random.RandomState(3)
+    ).fit(X, y)
+    again = OptimalTreeRegressor.from_json(model.to_json())
+    assert isinstance(again.random_state, int)
+    assert verify(again, X, y).ok
+    assert again.to_json() == model.to_json()
+
+
+def test_frames_and_series_are_saved_as_lists():
+    rng = np.random.default_rng(0)
+    X, time = rng.normal(size=(80, 2)), rng.exponential(size=80)
+    costs = CostSensitiveTreeClassifier(max_depth=1, cost_matrix=pd.DataFrame([[0, 1], [2, 0]]))
+    text = costs.fit(X, time > 1).to_json()
+    assert CostSensitiveTreeClassifier.from_json(text).cost_matrix == [[0, 1], [2, 0]]
+    tree = OptimalSurvivalTree(objective="brier", max_depth=1, time_grid=pd.Series([0.5, 1.0]))
+    text = tree.fit(X, (np.ones(80, bool), time)).to_json()
+    assert OptimalSurvivalTree.from_json(text).time_grid == [0.5, 1.0]
 
 
 def test_files_of_mixed_columns_and_of_arrays_predict_the_same(subject):

@@ -226,7 +226,7 @@ def test_wrong_times_and_shares_are_refused(name):
     for wrong in (0.0, 1.0, np.nan):
         with pytest.raises(ValueError, match="q must"):
             model.predict_quantile(study.X, wrong)
-    for wrong in (-1.0, np.inf):
+    for wrong in (-1.0, np.inf, [1, 2], "late"):
         with pytest.raises(ValueError, match="tau"):
             model.predict_rmst(study.X, wrong)
 

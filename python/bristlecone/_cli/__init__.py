@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import sys
 import threading
@@ -68,6 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str) -> int:
+    # Messages about the file name its lines, those about the rows read from it the rows.
+    if re.search(r"\brow \d", message):
+        message += " (row 0 is the first row of the data)"
     print(f"bristlecone: error: {' '.join(message.split())}", file=sys.stderr)
     return _ERROR
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from bristlecone._data.arrays import as_array, check_none_missing, unmasked
+from bristlecone._data.arrays import as_array, check_none_missing, listed, unmasked
 from bristlecone._data.rows import check_column, check_finite, check_row_labels, row_count
 from bristlecone.exceptions import InvalidParameterError
 
@@ -64,7 +64,15 @@ def codes_of(
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise ValueError(f"{name} mixes labels of several types: {names}")
     if array.dtype.kind not in "biuUS":
-        check_classification_targets(array)
+        try:
+            check_classification_targets(array)
+        except ValueError:
+            if name == "y":
+                raise
+            raise ValueError(
+                f"{name} holds {listed(array.tolist(), 3)}; expected labels, such as texts or "
+                "whole numbers"
+            ) from None
     # Searched, because np.unique's inverse would sort all rows.
     classes = np.unique(array)
     return classes, np.searchsorted(classes, array).astype(np.int64)

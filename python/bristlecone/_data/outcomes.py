@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import (
     as_array,
+    check_in_memory,
     check_names,
     check_none_missing,
     check_not_negative,
@@ -125,7 +126,7 @@ def as_structured(survival: Survival) -> NDArray[np.void]:
     return y
 
 
-def check_survival(y: Any, name: str = "y", *, entry_allowed: bool = True) -> Survival:
+def check_survival(y: Any, name: str = "y", *, without_entry: str = "") -> Survival:
     """Event indicators and times from any form of ``y`` that :func:`outcome` and ``fit`` describe.
 
     ``name`` is what messages call ``y``. Checked outcomes are returned unchanged. The columns of a
@@ -136,13 +137,13 @@ def check_survival(y: Any, name: str = "y", *, entry_allowed: bool = True) -> Su
     ------
     ValueError
         If the form is not recognised, there are no rows, the event is not two-valued, a time is
-        missing, infinite or negative, an entry is not before its time, or a row enters late where
-        none may (``entry_allowed``); the column and row are named.
+        missing, infinite or negative, an entry is not before its time, or a row enters late and
+        ``without_entry`` says what does not support this; the column and row are named.
     """
     survival = y if isinstance(y, Survival) else _read(y, name)
     survival = survival._replace(entry=delayed(survival.entry))
-    if survival.entry is not None and not entry_allowed:
-        raise ValueError(f"{name} has delayed entry, which is not supported here")
+    if survival.entry is not None and without_entry:
+        raise ValueError(f"{name} has delayed entry, which is not supported by {without_entry}")
     return survival
 
 
@@ -264,6 +265,7 @@ def _read(y: Any, name: str, as_event: AsEvent | None = None) -> Survival:
         names = check_names(y, name)
         series = nw.from_native(y, eager_only=True).iter_columns()
         return _from_columns(dict(zip(names, series, strict=True)), name, as_event)
+    check_in_memory(y, name)
     shape = f" of shape {y.shape}" if isinstance(y, np.ndarray) else ""
     raise ValueError(f"{name} is {type_name(y)}{shape}; expected {_FORMS}")
 

@@ -113,10 +113,12 @@ def _written(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Mappings, arrays and NumPy scalars in the types of JSON."""
+    """Mappings, NumPy scalars, arrays, series and frames in the types of JSON."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    if hasattr(value, "__array__") and not isinstance(value, type):
+        return np.asarray(value).tolist()
+    return value
 
 
 def floats(values: Sequence[float], name: str, size: int | None = None) -> Floats:

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from bristlecone._data.arrays import as_array, check_not_negative, refuse, type_name
+from bristlecone._data.arrays import (
+    as_array,
+    check_in_memory,
+    check_not_negative,
+    refuse,
+    type_name,
+)
 from bristlecone.exceptions import InvalidParameterError
 
 # Within these limits, no sum, product or ratio of weights overflows or underflows.
@@ -76,7 +82,13 @@ def check_column(values: Any, name: str, n_samples: int, *, of: str = "X") -> ND
         raise ValueError(
             f"This estimator requires {name} to be passed, but the target {name} is None"
         )
-    array: NDArray[Any] = column_or_1d(as_array(values, name), warn=True)
+    array = as_array(values, name)
+    if name == "y":
+        array = np.asarray(column_or_1d(array, warn=True))  # the messages of scikit-learn are of y
+    elif array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    elif array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}; expected one value per row")
     check_length(array, name, n_samples, of=of)
     return array
 
@@ -108,29 +120,40 @@ def row_numbers(values: Any, name: str, n_samples: int) -> NDArray[np.float64]:
 
 
 def check_row_labels(rows: Any, *, of: str = "X", **by_row: Any) -> None:
-    """Reject pandas objects whose indices contain the same labels in another order.
+    """Reject pandas objects whose indices contradict that rows are matched by position.
 
-    Rows are matched by position, as everywhere in scikit-learn, so an index in another order is a
-    mistake. Different sets of labels are accepted, for instance after ``reset_index`` of one of the
-    two. ``rows``, which messages call ``of``, and the values of ``by_row`` may have any type,
-    including pairs of columns.
+    Rows are matched by position, as everywhere in scikit-learn, so an index with the same labels in
+    another order is a mistake, and so is one that shares only some of them. Accepted are indices
+    without a common label, and 0, 1, 2, ... beside the labels of a selection or another order, as
+    after ``reset_index`` of one of the two. ``rows``, which messages call ``of``, and the values of
+    ``by_row`` may have any type, including pairs of columns.
 
     Raises
     ------
     ValueError
-        If the labels are in another order.
+        If the labels are in another order, or only some of them are the same.
     """
     own = _indices(rows)
     for name, values in by_row.items() if own else ():
         for index in _indices(values):
             if len(index) != len(own[0]) or index.equals(own[0]):
                 continue
-            if index.isin(own[0]).all() and own[0].isin(index).all():
-                raise ValueError(
-                    f"{of} and {name} have the same index in another order, but rows are matched "
-                    f"by position: reorder one of them, as in {name}.loc[{of}.index], or pass "
-                    f"{name} without its index"
-                )
+            common = index.isin(own[0])
+            if common.all() and own[0].isin(index).all():
+                what = "the same index in another order"
+            elif common.any() and not (_is_reset(index, own[0]) or _is_reset(own[0], index)):
+                what = "indices with only some labels in common"
+            else:
+                continue
+            raise ValueError(
+                f"{of} and {name} have {what}, but rows are matched by position: reorder one of "
+                f"them, as in {name}.loc[{of}.index], or pass {name} without its index"
+            )
+
+
+def _is_reset(index: Any, other: Any) -> bool:
+    """Whether an index may be that of ``reset_index``, beside labels that are no range."""
+    return not hasattr(other, "step") and np.array_equal(index, np.arange(len(index)))
 
 
 def _indices(values: Any) -> list[Any]:
@@ -145,6 +168,8 @@ def _indices(values: Any) -> list[Any]:
 
 def row_count(X: Any) -> int:
     """Number of rows of a data frame or of a two-dimensional array-like."""
+    if not isinstance(X, np.ndarray):
+        check_in_memory(X, "X")
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if isinstance(X, (list, tuple)):
         try:

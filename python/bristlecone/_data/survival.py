@@ -65,8 +65,8 @@ def check_training_data(X: Any, y: Any, sample_weight: Any = None) -> TrainingDa
     Raises
     ------
     ValueError
-        For no rows, one row, lengths that differ, no event, pandas indices that hold the same
-        labels in another order, and all of ``check_survival`` and ``check_sample_weight``.
+        For no rows, one row, lengths that differ, no event, pandas indices as in
+        ``check_row_labels``, and all of ``check_survival`` and ``check_sample_weight``.
     """
     n_samples = row_count(X)
     check_row_labels(X, y=y, sample_weight=sample_weight)

@@ -16,6 +16,7 @@ from bristlecone._data.rows import (
     check_finite,
     check_row_labels,
     check_sample_weight,
+    check_weights,
     row_count,
     take_rows,
 )
@@ -151,7 +152,7 @@ def check_labelled_data(
     ------
     ValueError
         For no rows, lengths that differ, labels that are missing or continuous, pandas indices
-        that hold the same labels in another order, and all of ``check_sample_weight``.
+        as in ``check_row_labels``, and all of ``check_sample_weight``.
     """
     n_samples = row_count(X)
     check_row_labels(X, **{name: y}, sample_weight=sample_weight)
@@ -196,9 +197,10 @@ def _weighted_by_class(
             )
     factor = np.zeros(len(labels))
     factor[kept] = compute_sample_weight(class_weight, classes[labels[kept]])
-    weighted = check_sample_weight(factor if weight is None else factor * weight, len(labels))
-    assert weighted is not None
-    return weighted
+    weighted = factor if weight is None else factor * weight
+    if not weighted.any():
+        raise ValueError("class_weight leaves no row of positive weight")
+    return check_weights(weighted, "the weight by class_weight", len(labels))
 
 
 def known_codes(name: str, values: Any, known: NDArray[Any], n_samples: int) -> NDArray[np.int64]:
@@ -238,7 +240,7 @@ def check_numeric_data(X: Any, y: Any, sample_weight: Any) -> NumericData:
     ------
     ValueError
         For no rows, lengths that differ, values that are no finite numbers (the row is named),
-        pandas indices that hold the same labels in another order, and all of
+        pandas indices as in ``check_row_labels``, and all of
         ``check_sample_weight``.
     """
     n_samples = row_count(X)

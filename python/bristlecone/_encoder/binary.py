@@ -233,8 +233,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         -----
         ColumnWarning
             If a text column contains only numbers, a column has many levels and none is frequent
-            enough for a feature, or levels are merged or count as average. The message names the
-            column.
+            enough for a feature, levels are merged or count as average, or the single value of a
+            column also replaces its missing ones. The message names the column.
         """
         self._fit_columns(X, None if y is None else lambda: y, sample_weight)
         return self
@@ -390,14 +390,15 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             answers[index] = feature.evaluate(columns[feature.column])
         return answers, columns
 
-    def _evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.bool_]:
+    def _evaluate(self, X: Any, asked: Sequence[int], reader: str) -> NDArray[np.bool_]:
         """Compute some of the binary features; only their columns are needed.
 
         The same as ``transform``, but False for features whose positions are not in ``asked``.
         Columns that these features do not use may have any values and, in a DataFrame, be absent.
+        Messages name the ``reader``.
         """
         check_is_fitted(self)
-        n_rows, columns = self._columns_of(X, [self.features_[index] for index in asked])
+        n_rows, columns = self._columns_of(X, [self.features_[index] for index in asked], reader)
         encoded = np.zeros((n_rows, self.n_features_out_), dtype=bool, order="F")
         for index in asked:
             feature = self.features_[index]
@@ -540,9 +541,11 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             named=hasattr(self, "feature_names_in_"),
         )
 
-    def _columns_of(self, X: Any, features: Sequence[Feature]) -> tuple[int, dict[str, Column]]:
-        """Number of rows, and the columns that these features use."""
-        reader = type(self).__name__
+    def _columns_of(
+        self, X: Any, features: Sequence[Feature], reader: str = ""
+    ) -> tuple[int, dict[str, Column]]:
+        """Number of rows, and the columns that these features use; messages name the ``reader``."""
+        reader = reader or type(self).__name__
         table = read_table(X, reader, empty=True)
         needed = dict.fromkeys(feature.column for feature in features)
         named = hasattr(self, "feature_names_in_")

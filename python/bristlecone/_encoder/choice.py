@@ -20,7 +20,7 @@ from bristlecone._encoder.columns import (
     TrainingColumn,
 )
 from bristlecone._encoder.counts import ValueCounts
-from bristlecone._encoder.doubts import column_doubts
+from bristlecone._encoder.doubts import column_doubts, lost_missing
 from bristlecone._encoder.ensemble import guess_gaps
 from bristlecone._encoder.features import (
     ROUNDING,
@@ -256,6 +256,10 @@ def _choose(
             frequent |= not isinstance(other.feature, (Other, Missing))
             candidates.append(other)
     doubts: list[str] = []
+    if not varies and fill is not None and counts.n_missing:
+        lacking = float(counts.weight[-1]) / counts.total_weight
+        if parameters.min_support <= lacking <= 1 - parameters.min_support:
+            doubts = [lost_missing(counts.name, fill, counts.n_missing)]
     if varies and isinstance(column, CategoricalColumn):
         doubts = column_doubts(
             column,

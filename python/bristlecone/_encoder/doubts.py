@@ -11,6 +11,16 @@ from bristlecone._encoder.risk import FEWEST
 _MANY_LEVELS = 20
 
 
+def lost_missing(name: str, value: bool | float, n_missing: int) -> str:
+    """Warning about a column with a single value that also replaces its missing ones."""
+    shown = value if isinstance(value, bool) else f"{value:g}"
+    return (
+        f"column {name!r} has the single value {shown}, which also replaces the missing value of "
+        f"{n_missing} row{'s' if n_missing > 1 else ''}, so it gives no feature; pass "
+        "BinaryEncoder(missing='branch') to split on whether it is missing"
+    )
+
+
 def column_doubts(
     column: CategoricalColumn,
     *,

@@ -57,15 +57,18 @@ class NumericColumns:
         ValueError, TypeError
             As in ``fit``, and for missing columns.
         """
-        return self._evaluate(X, range(self.n_features_in_))
+        return self._evaluate(X, range(self.n_features_in_), "the tree")
 
-    def _evaluate(self, X: Any, asked: Sequence[int]) -> NDArray[np.float64]:
-        """As ``transform`` for the columns at these positions; the others are 0."""
-        table = read_table(X, _READER, empty=True)
+    def _evaluate(self, X: Any, asked: Sequence[int], reader: str) -> NDArray[np.float64]:
+        """As ``transform`` for the columns at these positions; the others are 0.
+
+        Messages name the ``reader``.
+        """
+        table = read_table(X, reader, empty=True)
         named = hasattr(self, "feature_names_in_")
         names = [column.name for column in self.columns_]
         needed = [names[position] for position in asked]
-        columns = table.aligned(names, named, "the tree", needed)
+        columns = table.aligned(names, named, reader, needed)
         placed = dict(zip(asked, columns.values(), strict=True))
         return _matrix(placed, table.n_rows, self.n_features_in_)
 

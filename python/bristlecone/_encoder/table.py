@@ -15,7 +15,7 @@ from narwhals.dependencies import is_into_dataframe, is_pandas_dataframe
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bristlecone._data.arrays import check_names, transposed, type_name
+from bristlecone._data.arrays import check_in_memory, check_names, transposed, type_name
 from bristlecone._encoder.columns import (
     FEW_ROWS,
     CategoricalColumn,
@@ -135,8 +135,7 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
                 ]
 
             return Table(names, named, frame.shape[0], read_columns)
-        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-            raise TypeError(f"{reader} does not accept lazy frames; call collect() first")
+        check_in_memory(X, "X")
     array = np.asarray(X)
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
         # numpy turns the numbers of a mixed list into text

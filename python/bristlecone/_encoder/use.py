@@ -78,10 +78,15 @@ def fit_encoder(
     return fitted, encoded if ours else None
 
 
-def rows_for(encoder: Any, X: Any, asked: Sequence[int]) -> NDArray[Any] | BinaryMatrix:
-    """Rows in the form of the tree: binary features, or numbers to be cut; at least ``asked``."""
+def rows_for(
+    encoder: Any, X: Any, asked: Sequence[int], reader: str
+) -> NDArray[Any] | BinaryMatrix:
+    """Rows in the form of the tree: binary features, or numbers to be cut; at least ``asked``.
+
+    Messages about ``X`` call the tree ``reader``.
+    """
     if isinstance(encoder, (BinaryEncoder, NumericColumns)):
-        return encoder._evaluate(X, asked)
+        return encoder._evaluate(X, asked, reader)
     return binary_features(encoder, X)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy, deepcopy
+from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone._core import BinaryMatrix
+from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_confidence, check_times
 from bristlecone._data.frame import frame_backend, native_frame
 from bristlecone._encoder.missing import missing_by_leaf
@@ -105,8 +107,8 @@ class BaseTree(BaseEstimator):
             asked = np.unique(tree.feature[~tree.is_leaf]).tolist()
             missing = missing_by_feature(encoder, X, asked)
             if missing:
-                count = tree.missing_counts(rows_for(encoder, X, asked), missing)
-                tree = tree.with_missing_counts(count)
+                rows = rows_for(encoder, X, asked, type(self).__name__)
+                tree = tree.with_missing_counts(tree.missing_counts(rows, missing))
         self.tree_, self.leaves_ = tree, leaves
         self.encoder_, self.certificate_ = encoder, certificate
         self._frame = frame_backend(X)
@@ -248,7 +250,7 @@ class BaseTree(BaseEstimator):
         """Rows of ``X`` in the form that the tree reads."""
         self._check_fitted()
         asked = np.unique(self.tree_.feature[~self.tree_.is_leaf]).tolist()
-        return rows_for(self.encoder_, X, asked)
+        return rows_for(self.encoder_, X, asked, type(self).__name__)
 
     def _located(self, X: Any) -> tuple[Any, Any]:
         """The leaves, and the rows in the form that their predictions take."""
@@ -329,7 +331,8 @@ class BaseTree(BaseEstimator):
         NotFittedError, InfeasibleError
             If there is no tree.
         InvalidParameterError
-            If ``confidence`` is outside (0, 1), or a time is negative or not finite.
+            If ``confidence`` is outside (0, 1), a time is negative or not finite, or ``times`` are
+            given although the tree does not predict survival.
 
         Notes
         -----
@@ -341,6 +344,10 @@ class BaseTree(BaseEstimator):
         self._check_fitted()
         check_confidence(confidence)
         at = check_times([] if times is None else times)
+        if at.size and not self.leaves_.has_curves:
+            raise InvalidParameterError(
+                f"times needs a tree that predicts survival; got {type_name(self)}"
+            )
         tree = self.tree_
         has_rules = isinstance(tree, Tree)
         columns: Columns = [("leaf", tree.leaves)]
@@ -413,6 +420,30 @@ class Taught(BaseTree):
         return found.objective_value - penalty * self.tree_.n_leaves
 
 
+def training_rows(tree: Any, X: Any, y: Any, sample_weight: Any, more: Mapping[str, Any]) -> Any:
+    """Checked rows from the arguments of ``fit`` that describe them.
+
+    Raises
+    ------
+    TypeError
+        If there are other arguments, or one is missing.
+    ValueError, TypeError
+        As in ``fit``.
+    """
+    name, taken = type(tree).__name__, signature(tree._training_data).parameters
+    for other in more:
+        if other not in taken:
+            named = [one for one in taken if one in signature(tree.fit).parameters]
+            raise TypeError(
+                f"{other!r} is no argument here: the rows of this {name} are given by "
+                f"{', '.join(named)}"
+            )
+    for one in taken.values():
+        if one.kind is one.KEYWORD_ONLY and one.default is one.empty and one.name not in more:
+            raise TypeError(f"{name} needs the argument {one.name}, as in fit")
+    return tree._training_data(X, y, sample_weight, **more)
+
+
 def smoothed_again(
     tree: Any, teacher: Any, X: Any, y: Any, sample_weight: Any = None, **data: Any
 ) -> NDArray[np.float64]:
@@ -424,7 +455,7 @@ def smoothed_again(
         As in ``fit``, and if the outcomes are not those of the fit.
     """
     copy = type(tree)(**{**tree.certificate_.parameters, "teacher": teacher})
-    rows = copy._training_data(X, y, sample_weight, **data)
+    rows = training_rows(copy, X, y, sample_weight, data)
     smoothed: NDArray[np.float64] = teach_again(tree, copy._objective(), rows)[0].smoothed
     return smoothed
 

@@ -399,7 +399,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         X : DataFrame or array, shape (n, n_features_in_)
             Rows with the columns of the fit.
         y : structured array, DataFrame or pair
-            As in ``fit``, but a cause need not occur.
+            As in ``fit``, but a cause need not occur, and without delayed entry, for which there is
+            ``log_likelihood``.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative.
         cause : int, default=1
@@ -413,7 +414,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         Raises
         ------
         ValueError
-            If there is no such cause, or no pair can be compared.
+            If there is no such cause, no pair can be compared, or rows entered late.
         """
         risk = self.predict(X, cause)
         return concordance_index_cause(y, risk, cause, sample_weight=sample_weight)

@@ -247,8 +247,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         ConstantFeatureWarning
             If every column of ``X`` is constant.
         SmallSampleWarning
-            If ``min_samples_leaf`` or ``min_events_leaf``, as a share or "auto", is too large for
-            any split, so the tree is a single leaf.
+            If ``min_samples_leaf`` or ``min_events_leaf`` is too large for any split, so the
+            tree is a single leaf.
         EventFreeWarning
             If one binary feature separates rows without events although at least 20 are expected in
             them. Then ``min_events_leaf="auto"`` sets no minimum.
@@ -270,7 +270,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         if self.max_depth != 0:
             warn_of_small_sample(
                 None if numeric else lambda: count_answers(rows, data.event),
-                (self.min_samples_leaf, least["min_samples_leaf"]),
+                (self.min_samples_leaf, least["min_samples_leaf"], len(data.time)),
                 (self.min_events_leaf, least["min_events_leaf"], int(data.event.sum())),
             )
         grown = _core.grow_greedy(

@@ -19,9 +19,9 @@ from bristlecone._data.rows import check_row_labels, check_sample_weight, row_co
 from bristlecone._data.targets import LabelledData, check_labelled_data, known_codes
 from bristlecone._estimators.base import BaseTree
 from bristlecone._leaves.policies import comparison, covariance_of_mean
-from bristlecone._rewards.estimate import EstimatedRewards, Estimation, prepare
+from bristlecone._rewards.estimate import NO_LATE_ROWS, EstimatedRewards, Estimation, prepare
 from bristlecone._teacher.folds import folds_of
-from bristlecone._teacher.lesson import seed_of
+from bristlecone._teacher.lesson import parameters_of_fit, seed_of
 from bristlecone._teacher.members import design_of
 from bristlecone.exceptions import BristleconeWarning, InfeasibleError, InvalidParameterError
 
@@ -246,11 +246,11 @@ class PolicyValues(BaseTree):
         X, by_row = given.X, given._asdict()
         del by_row["X"]
         if self.certificate_.parameters["horizon"] is not None:
-            by_row["y"] = as_structured(check_survival(given.y, entry_allowed=False))
+            by_row["y"] = as_structured(check_survival(given.y, without_entry=NO_LATE_ROWS))
         for k in range(int(fold.max()) + 1):
             held, others = fold == k, (fold >= 0) & (fold != k)
             of_others = {name: _taken(values, others) for name, values in by_row.items()}
-            tree = type(self)(**self.certificate_.parameters)
+            tree = type(self)(**parameters_of_fit(self))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", BristleconeWarning)
                 tree.fit(take_rows(X, others), **of_others)
@@ -283,13 +283,9 @@ class PolicyValues(BaseTree):
     def _rewards_of(self, given: Treated) -> EstimatedRewards:
         """Rewards of rows for judging a fitted tree, estimated as at the time of the fit."""
         rows = self._checked(given, self.leaves_.labels)
-        parameters = dict(self.certificate_.parameters)
-        for name in ("outcome_model", "propensity_model"):
-            # A file does not contain a custom model, which may have been set since.
-            if parameters[name] is None:
-                parameters[name] = getattr(self, name)
+        how = self._estimation(parameters_of_fit(self))
         more = given.propensity, given.predicted_outcomes
-        found = prepare(self._estimation(parameters), rows, given.y, *more, judging=True)
+        found = prepare(how, rows, given.y, *more, judging=True)
         return found.estimates.spread(rows.kept)
 
 

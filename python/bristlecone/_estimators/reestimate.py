@@ -11,11 +11,12 @@ import numpy as np
 
 from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone._encoder.use import packed
-from bristlecone._estimators.base import BaseTree
+from bristlecone._estimators.base import BaseTree, training_rows
 from bristlecone._fit.assemble import with_leaves
 from bristlecone._objectives.base import Objective
 from bristlecone._search.certificate import fingerprint
 from bristlecone._search.engine import Problem
+from bristlecone._teacher.lesson import parameters_of_fit
 from bristlecone._tree import Tree
 
 Estimator = TypeVar("Estimator", bound="Reestimation")
@@ -46,7 +47,8 @@ class Reestimation(BaseTree):
         Parameters
         ----------
         X, y, sample_weight, **data
-            As in ``fit``, with the other rows. Only the columns that the tree uses are needed.
+            As in ``fit``, with the other rows, except ``callback`` and ``reference_loss``. Only the
+            columns that the tree uses are needed.
 
         Returns
         -------
@@ -83,9 +85,9 @@ class Reestimation(BaseTree):
         """
         self._check_fitted()
         start = time.perf_counter()
-        copy = type(self)(**self.certificate_.parameters)
+        copy = type(self)(**parameters_of_fit(self))
         copy._check_parameters()
-        rows = copy._training_data(X, y, sample_weight, **data)
+        rows = training_rows(copy, X, y, sample_weight, data)
         self._check_labels(rows)
         features = self._rows(rows.X)
         if not self.tree_.numeric:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from bristlecone._data.rows import CheckedRows
-from bristlecone._estimators.base import BaseTree
+from bristlecone._estimators.base import BaseTree, training_rows
 from bristlecone._fit.assemble import Fitted, announce, assemble, settle, unmet
 from bristlecone._fit.encode import encode, encode_again, warn_of_shares
 from bristlecone._fit.forecast import estimate
@@ -23,7 +23,7 @@ from bristlecone._objectives.base import Objective
 from bristlecone._search.certificate import TracePoint
 from bristlecone._search.engine import Problem
 from bristlecone._search.progress import SearchCost
-from bristlecone._teacher.lesson import teach, teach_again, teacher_of
+from bristlecone._teacher.lesson import parameters_of_fit, teach, teach_again, teacher_of
 from bristlecone.exceptions import InfeasibleError
 
 Estimator = TypeVar("Estimator", bound="SearchedTree")
@@ -103,7 +103,7 @@ class SearchedTree(BaseTree):
         Parameters
         ----------
         X, y, sample_weight, **data
-            As in ``fit``.
+            As in ``fit``, except ``reference_loss``.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class SearchedTree(BaseTree):
         Parameters
         ----------
         X, y, sample_weight, **data
-            As in ``fit``.
+            As in ``fit``, except ``reference_loss``.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class SearchedTree(BaseTree):
         """The search, and the rows and features it runs on."""
         start = time.perf_counter()
         self._check_parameters()
-        search, data = self._search(), self._training_data(X, y, sample_weight, **more)
+        search, data = self._search(), training_rows(self, X, y, sample_weight, more)
         data, teaching = teach(self, search.objective, data, callback)
         problem = encode(search, data, start)
         warn_of_shares(search.limits, problem)
@@ -254,12 +254,12 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
         If there is no tree.
     """
     tree._check_fitted()
-    copy = clone(tree).set_params(**tree.certificate_.parameters)
+    copy = clone(tree).set_params(**parameters_of_fit(tree))
     if tree.certificate_.teacher is not None:
         copy.set_params(teacher=teacher_of(tree))
     copy._check_parameters()
     start = time.perf_counter()
-    search, rows = copy._search(), copy._training_data(X, y, sample_weight, **data)
+    search, rows = copy._search(), training_rows(copy, X, y, sample_weight, data)
     rows, teaching = teach_again(tree, search.objective, rows)
     problem = encode_again(tree.encoder_, tree.certificate_, rows, start)
     return Again(search, replace(problem, teaching=teaching), copy)

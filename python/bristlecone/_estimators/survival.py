@@ -302,8 +302,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         ConstantFeatureWarning
             If every column of ``X`` is constant.
         SmallSampleWarning
-            If ``min_samples_leaf`` or ``min_events_leaf``, as a share or "auto", is too large for
-            any split, so the tree is a single leaf.
+            If ``min_samples_leaf`` or ``min_events_leaf`` is too large for any split, so the
+            tree is a single leaf.
         EventFreeWarning
             If one binary feature separates rows without events although at least 20 are expected in
             them. Then ``min_events_leaf="auto"`` sets no minimum.

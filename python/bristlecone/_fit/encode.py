@@ -102,7 +102,7 @@ def encode_again(
 def warn_of_shares(
     limits: Limits, problem: Problem, counted: Callable[[], AnswerCounts] | None = None
 ) -> None:
-    """Warn if shares of the data as smallest leaves rule out every split.
+    """Warn if the smallest leaves rule out every split.
 
     ``counted`` counts the features of the rows, by default those of the problem.
     """
@@ -116,9 +116,11 @@ def warn_of_shares(
     if counted is None:
         among = np.zeros(len(problem.features), dtype=bool) if event is None else event
         counted = partial(count_answers, problem.features, among)
+    n_rows = len(problem.features) if problem.count is None else int(problem.count.sum())
+    rows = limits.min_samples_leaf, least["min_samples_leaf"], n_rows
     # The search over every threshold checks the sizes of leaves itself.
     known = None if isinstance(problem.features, RankedFeatures) else counted
-    warn_of_small_sample(known, (limits.min_samples_leaf, least["min_samples_leaf"]), events)
+    warn_of_small_sample(known, rows, events)
 
 
 def _growth(

@@ -48,8 +48,8 @@ def smallest_leaf(
 
 
 def least_rows(value: Any, n_rows: int) -> int:
-    """Minimum number of rows of a leaf for this number of training rows."""
-    return int(value) if isinstance(value, Integral) else _share_of(value, n_rows)
+    """Minimum number of rows of a leaf for this number of training rows, at most all of them."""
+    return min(int(value), n_rows) if isinstance(value, Integral) else _share_of(value, n_rows)
 
 
 def _least_events(value: Any, data: TrainingData, n_events: int) -> int:
@@ -79,34 +79,34 @@ def _share_of(share: Any, total: int) -> int:
 
 def warn_of_small_sample(
     counted: Callable[[], AnswerCounts] | None,
-    rows: tuple[Any, int],
+    rows: tuple[Any, int, int],
     events: tuple[Any, int, int] | None = None,
 ) -> None:
-    """Warn if a minimum that follows from the data rules out every split.
+    """Warn if a minimum rules out every split.
 
     ``counted`` contains the rows and events for which each binary feature is true; None for
-    numbers, for which only rows are counted. ``rows`` is ``min_samples_leaf`` and its value here,
-    ``events`` the same for ``min_events_leaf``, with the number of events.
+    numbers, for which only the totals are known. ``rows`` is ``min_samples_leaf``, its value here
+    and the number of rows, ``events`` the same for ``min_events_leaf`` and events.
     """
-    limits: list[tuple[str, str, Any, int, int | None]]
-    limits = [("min_samples_leaf", "rows", *rows, None)]
-    if events is not None and events[1]:
-        limits.append(("min_events_leaf", "events", *events))
-    for name, what, value, least, n_events in limits:
-        if isinstance(value, Integral):
-            continue
-        splits = n_events is None or n_events >= 2 * least
+    limits = [("min_samples_leaf", "rows", rows)]
+    if events is not None:
+        limits.append(("min_events_leaf", "events", events))
+    for name, what, (value, least, total) in limits:
+        whole = isinstance(value, Integral)
+        if not least or (whole and least == 1):
+            continue  # rules out nothing but constant columns, which have their own warning
+        splits = total >= 2 * least
         if counted is not None:
             answers = counted()
-            yes = answers.holds if n_events is None else answers.among
-            chosen = answers.n_rows if n_events is None else n_events
-            splits = bool((np.minimum(yes, chosen - yes) >= least).any())
+            yes = answers.holds if what == "rows" else answers.among
+            splits = bool((np.minimum(yes, total - yes) >= least).any())
             # Constant columns have their own warning.
             splits |= not ((answers.holds > 0) & (answers.holds < answers.n_rows)).any()
         if not splits:
+            means = "" if whole else f" means at least {least} {what} in a leaf"
             warn(
-                f"{name}={value!r} means at least {least} {what} in a leaf: no binary feature "
-                "leaves as many on both sides, and the tree is a single leaf",
+                f"{name}={value!r}{means}: no binary feature leaves as many {what} on both sides, "
+                "and the tree is a single leaf",
                 SmallSampleWarning,
             )
 

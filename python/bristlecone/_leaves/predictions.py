@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._data.checks import check_times
+from bristlecone._data.checks import check_real, check_times
 from bristlecone._data.outcomes import Survival, check_survival
 from bristlecone._data.rows import check_row_labels, row_count
 from bristlecone._leaves.base import SurvivalLeaves, view
@@ -182,10 +182,9 @@ class SurvivalPredictions:
             If ``tau`` is negative or not finite.
         """
         leaves, rows = self._located(X)
-        end = float(leaves.unique_times[-1] if tau is None else tau)
-        if not (np.isfinite(end) and end >= 0):
-            raise ValueError(f"tau must be finite and non-negative, got {tau}")
-        return leaves.rmst(rows, end)
+        end = leaves.unique_times[-1] if tau is None else tau
+        check_real("tau", end, 0.0)
+        return leaves.rmst(rows, float(end))
 
     def log_likelihood(self, X: Any, y: Any) -> Floats:
         """Log-likelihood of the outcome of every row under its predicted curve.

@@ -438,7 +438,7 @@ def seal(model: Model) -> Model:
     """
     content = replace(model, checksum="")
     try:
-        packed = msgspec.msgpack.encode(content, order="deterministic")
+        packed = msgspec.msgpack.encode(content, order="deterministic", enc_hook=_encodable)
     except OverflowError:
         raise ValueError("an integer of more than 64 bits cannot be saved") from None
     return replace(model, checksum=sha256(packed).hexdigest())
@@ -447,10 +447,17 @@ def seal(model: Model) -> Model:
 def write(model: Model) -> str:
     """JSON text, one field of the model per line."""
     lines = [
-        msgspec.json.encode(name) + b": " + msgspec.json.encode(value)
+        msgspec.json.encode(name) + b": " + msgspec.json.encode(value, enc_hook=_encodable)
         for name, value in asdict(model).items()
     ]
     return "{\n" + b",\n".join(lines).decode() + "\n}\n"
+
+
+def _encodable(value: Any) -> Any:
+    """A value that msgspec cannot encode, such as a text of NumPy, in the types of JSON."""
+    if not isinstance(value, (np.ndarray, np.generic)):
+        raise TypeError(f"{type_name(value)} cannot be saved as JSON")
+    return value.tolist()
 
 
 class _Header(msgspec.Struct):

@@ -14,12 +14,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from msgspec.structs import asdict
 
 import bristlecone
@@ -37,7 +39,9 @@ from bristlecone._leaves.thinning import thinned
 from bristlecone._model import document
 from bristlecone._model.files import write_files
 from bristlecone._model.survival import CURVE_ERROR
+from bristlecone._search.certificate import Teaching
 from bristlecone._soft.tree import SoftTree
+from bristlecone._teacher.lesson import seed_of
 from bristlecone.exceptions import ModelFormatError
 
 
@@ -51,7 +55,8 @@ def save_model(
     estimator : fitted tree
         Tree to save. The file contains no training rows. Its parameters are those of the fit, even
         if they were changed since; a custom ``teacher``, ``outcome_model`` or
-        ``propensity_model`` is None in the file.
+        ``propensity_model`` is None in the file, arrays and frames are lists, and a random
+        generator is a seed that it has drawn.
     path : path
         File to write; an existing one is replaced.
     curve_points : int, optional
@@ -140,8 +145,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 def dumps(estimator: Any, curve_points: int | None = None) -> str:
     """JSON text of a fitted estimator; see :func:`save_model`."""
     check_integer("curve_points", curve_points, 1, optional=True)
-    estimator._check_fitted()
     name = type(estimator).__name__
+    if hasattr(estimator, "_check_fitted"):
+        estimator._check_fitted()
     if name == "OptimalTree":
         raise TypeError("an OptimalTree cannot be saved: its task is Python code")
     kind = document.ESTIMATORS.get(name)
@@ -151,7 +157,8 @@ def dumps(estimator: Any, curve_points: int | None = None) -> str:
             raise TypeError(f"{with_article(name)} cannot be saved; save its best_estimator_")
         raise TypeError(f"{with_article(name)} cannot be saved; only {known} can")
     leaves, certificate = estimator.leaves_, estimator.certificate_
-    parameters = {key: _plain_parameter(key, x) for key, x in certificate.parameters.items()}
+    given = certificate.parameters
+    parameters = {key: _plain_parameter(key, x, certificate.teacher) for key, x in given.items()}
     if curve_points is not None:
         leaves, certificate = _thinned(leaves, certificate, curve_points)
     tree: Any = document.TreeRecord
@@ -233,10 +240,13 @@ def _thinned(leaves: Any, certificate: Any, points: int) -> tuple[Any, Any]:
     )
 
 
-def _plain_parameter(name: str, value: Any) -> Any:
+def _plain_parameter(name: str, value: Any, teaching: Teaching | None) -> Any:
     if name in ("teacher", "outcome_model", "propensity_model") and not isinstance(value, str):
         # A file does not contain models of other packages; the certificate keeps their text.
         return None
+    if isinstance(value, np.random.RandomState):
+        # The seed that it gave the teacher, or would give the models of a policy.
+        return seed_of(deepcopy(value)) if teaching is None else teaching.seed
     return document.plain_parameter(name, value)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.outcomes import check_survival
+from bristlecone._data.outcomes import check_survival, is_outcome
 from bristlecone._data.rows import check_length
 from bristlecone._data.targets import LabelledData, PolicyData, check_numbers
 from bristlecone._foreign import predicts_curves
@@ -27,6 +27,10 @@ from bristlecone._rewards.nuisance import Rows, outcome_predictions, propensity_
 from bristlecone.exceptions import InvalidParameterError, OverlapWarning
 
 Floats = NDArray[np.float64]
+
+
+NO_LATE_ROWS = "PolicyTree; leave out the rows that entered late"
+"""What messages say about delayed entry."""
 
 
 class Estimation(NamedTuple):
@@ -257,8 +261,12 @@ def _outcome(
     """Outcomes of the kept rows: numbers, or times with their events if there is a horizon."""
     n = len(rows.kept)
     if how.horizon is None:
+        if _is_survival(y):
+            raise InvalidParameterError(
+                "y has events and times, for which PolicyTree needs the parameter horizon"
+            )
         return check_numbers("y", y, n)[rows.kept], None
-    event, time, _ = check_survival(y, entry_allowed=False)
+    event, time, _ = check_survival(y, without_entry=NO_LATE_ROWS)
     check_length(event, "y", n)
     event, time = event[rows.kept], time[rows.kept]
     horizon = float(how.horizon)
@@ -282,10 +290,21 @@ def _outcome(
     return time, event
 
 
+def _is_survival(y: Any) -> bool:
+    """Whether these are events and times in a form that ``check_survival`` accepts."""
+    try:
+        return is_outcome(y) and bool(check_survival(y))
+    except ValueError:
+        return False
+
+
 def _check_model(model: Any, parameter: str, argument: str, reward: str) -> None:
     if model is None:
         needed = f"{argument}, or {parameter}" if argument else parameter
-        raise ValueError(f"reward={reward!r} needs {needed}; {parameter} is None")
+        raise ValueError(
+            f"reward={reward!r} needs {needed}; {parameter} is None (a model file does not contain "
+            "a custom one: set it with set_params)"
+        )
 
 
 def _warn_of_overlap(found: EstimatedRewards, count: NDArray[np.int64]) -> None:

@@ -205,6 +205,7 @@ def engine_of(task: Task, features: BinaryMatrix | RankedFeatures) -> Engine:
 _NO_THRESHOLDS = {
     "brier": "the Brier score of a leaf is not a function of sums over its rows",
     "priced-costs": "features have prices",
+    "own": "custom tasks are not supported",
 }
 
 

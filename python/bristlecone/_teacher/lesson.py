@@ -73,6 +73,15 @@ def teach(
     return _smoothed(data, lesson), lesson.record
 
 
+def parameters_of_fit(tree: Any) -> dict[str, Any]:
+    """Parameters of a fitted tree; models that its file does not contain are the current ones."""
+    parameters = dict(tree.certificate_.parameters)
+    for name in ("outcome_model", "propensity_model"):
+        if name in parameters and parameters[name] is None:
+            parameters[name] = getattr(tree, name)
+    return parameters
+
+
 def teacher_of(tree: Any) -> Any:
     """The teacher of a fitted tree; None without one, and for leaves of other rows.
 

@@ -336,6 +336,15 @@ class Classes(Outcomes):
         sizes = sizes[sizes > 0]
         if len(sizes) < 2:
             raise InvalidParameterError("a teacher needs rows of at least two classes")
+        for held in np.unique(fold):
+            others = self.labels[fold != held]
+            if len(np.unique(others)) < 2:
+                own = np.setdiff1d(self.labels, others)[0]
+                raise ValueError(
+                    "a teacher needs rows of two classes in at least two folds; the rows of class "
+                    f"{self.classes[own]!s} ({np.sum(self.labels == own)}) are all in one, where "
+                    "equal rows are together"
+                )
         return sizes.min() / MOST_FOLDS, "rows of a class"
 
     @property

@@ -84,7 +84,7 @@ def concordance_index_cause(
     """
     check_integer("cause", cause, 1)
     check_real("tied_tol", tied_tol, 0.0)
-    rows = _scored(y, sample_weight, estimate=estimate)
+    rows = _scored(y, sample_weight, "concordance_index_cause", estimate=estimate)
     risk = row_values(estimate, "estimate", rows.kept.size)[rows.kept]
     at = np.flatnonzero(rows.cause == cause)
     uncensored = rows.uncensored(rows.time[at], before=True)
@@ -172,7 +172,7 @@ def brier_score_cause(
     """
     check_integer("cause", cause, 1)
     at = check_times(times)
-    rows = _scored(y_test, sample_weight, incidence=incidence)
+    rows = _scored(y_test, sample_weight, "brier_score_cause", incidence=incidence)
     predicted = np.asarray(incidence, dtype=np.float64)
     if predicted.shape != (rows.kept.size, at.size):
         raise ValueError(
@@ -202,7 +202,7 @@ def brier_score_of_tree(
     earlier: the score is constant between steps of the curves, events and censorings, and G is
     known and positive before the last training time.
     """
-    leaves, test = tree.leaves_, _scored(y_test, sample_weight, instead="the metric likelihood")
+    leaves, test = tree.leaves_, _scored(y_test, sample_weight, "the metric ibs")
     leaves.check_cause(cause)
     index = np.searchsorted(tree.tree_.leaves, tree.apply(X))
     if index.size != test.kept.size:
@@ -279,12 +279,12 @@ class _Scored:
         return found
 
 
-def _scored(
-    y: Outcome, sample_weight: ArrayLike | None, *, instead: str = "", **by_row: ArrayLike
-) -> _Scored:
+def _scored(y: Outcome, sample_weight: ArrayLike | None, what: str, **by_row: ArrayLike) -> _Scored:
     check_row_labels(y, of="y", sample_weight=sample_weight, **by_row)
     outcomes = read_causes(y)
     if outcomes.entry is not None:
-        advice = f"; use {instead}" if instead else ""
-        raise ValueError(f"y has delayed entry, which is not supported here{advice}")
+        raise ValueError(
+            f"y has delayed entry, which is not supported by {what}; use log_likelihood of a "
+            "CompetingRisksTree, in model selection the metric likelihood"
+        )
     return _Scored(outcomes, check_sample_weight(sample_weight, outcomes.time.size))

@@ -66,7 +66,8 @@ def of_outcome(*by_row: str) -> Callable[[Metric[P, R]], OfOutcome[P, R]]:
             values = {name: given.get(name) for name in by_row}
             if one:
                 check_row_labels(first, of="y", **values)
-                survival = check_survival(first, entry_allowed=late)
+                without = "" if late else function.__name__
+                survival = check_survival(first, without_entry=without)
             else:
                 columns = {name: given.get(name) for name in ("event", "time", "entry")}
                 survival = check_survival(check_columns(**columns))

@@ -57,8 +57,8 @@ def logrank_test(
     Raises
     ------
     ValueError
-        If there is no event, or no event time with rows of two groups at risk and a
-        survivor; if ``group`` contains NaN or differs in length.
+        If there are fewer than two groups, no event, or no event time with rows of two groups at
+        risk and a survivor; if ``group`` contains NaN or differs in length.
 
     See Also
     --------
@@ -77,6 +77,8 @@ def logrank_test(
     ([1.0, 2.0], [0.5, 2.5])
     """
     groups, member = codes_of(group, len(time), "group", rows_of="the outcome")
+    if groups.size < 2:
+        raise ValueError(f"group holds only {groups[0]!s}; the test compares at least two groups")
     if not event.any():
         raise ValueError("there is no event, so the groups cannot be compared")
     observed = np.bincount(member[event], minlength=groups.size).astype(np.float64)

@@ -195,7 +195,7 @@ def plot_treatment_curves(
         )
     check_confidence(confidence)
     leaf = fitted.apply(X)
-    event, time, _ = check_survival(y, entry_allowed=False)
+    event, time, _ = check_survival(y, without_entry="plot_treatment_curves")
     if len(time) != len(leaf):
         raise ValueError(f"X has {len(leaf)} rows but y has {len(time)}")
     labels = fitted.leaves_.labels

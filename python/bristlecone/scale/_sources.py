@@ -158,25 +158,47 @@ def _dataset(paths: Sequence[Any]) -> Any:
             if not found:
                 raise FileNotFoundError(2, "no such file, and no file matches", path)
             files += found
-    # Without this, a column of another type is cast or read as missing.
+    return dataset.dataset(files, schema=_schema(files), format="parquet")
+
+
+def _schema(files: Sequence[str]) -> Any:
+    """The columns of Parquet files; a ValueError names a file that has others than the first.
+
+    Without this check, a column of another type would be cast or read as missing.
+    """
+    import pyarrow
+    from pyarrow import parquet
+
+    known: dict[str, Any] = {}
     for file in files:
-        _check_schema(files[0], file)
-    return dataset.dataset(files, format="parquet")
+        try:
+            schema = parquet.read_schema(file)
+        except pyarrow.ArrowInvalid as error:
+            raise ValueError(f"{file}: {' '.join(str(error).split())}") from None
+        own = dict(zip(schema.names, schema.types, strict=True))
+        known = known or own
+        for column in own.keys() & known.keys():
+            common = _common_type(own[column], known[column])
+            if common is not None:
+                own[column] = known[column] = common
+        try:
+            check_same_columns(own, known, files[0])
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from None
+    return pyarrow.schema(list(known.items()))
 
 
-def _check_schema(first: str, file: str) -> None:
-    """Raise ValueError if a Parquet file has other columns than the first."""
-    from pyarrow import ArrowInvalid, parquet
+def _common_type(one: Any, other: Any) -> Any:
+    """Type of a column that has no value in one file, or missing integers; None for others."""
+    from pyarrow import types
 
-    try:
-        known, own = parquet.read_schema(first), parquet.read_schema(file)
-    except ArrowInvalid as error:
-        raise ValueError(f"{file}: {' '.join(str(error).split())}") from None
-    kinds = [dict(zip(one.names, one.types, strict=True)) for one in (own, known)]
-    try:
-        check_same_columns(kinds[0], kinds[1], first)
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+    for kind, rest in ((one, other), (other, one)):
+        if types.is_null(kind):
+            return rest
+        # Writers make integers with a missing value floating; reading checks that they are exact.
+        if types.is_integer(kind) and types.is_float64(rest):
+            return rest
+    return None
 
 
 def check_same_columns(own: dict[str, Any], known: dict[str, Any], first: str) -> None:
@@ -227,7 +249,18 @@ def _pieces(fragment: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _read_piece(piece: Any, schema: Any, columns: list[str]) -> Any:
-    return piece.to_table(schema=schema, columns=columns, use_threads=False)
+    from pyarrow import ArrowInvalid
+
+    try:
+        return piece.to_table(schema=schema, columns=columns, use_threads=False)
+    except ArrowInvalid as error:
+        own, kinds = piece.physical_schema, schema
+        cast = [name for name in columns if own.field(name).type != kinds.field(name).type]
+        raise ValueError(
+            f"{error}; other files have another type of {listed(cast)}: write it with one type"
+            if cast
+            else str(error)
+        ) from None
 
 
 def _of_dask(frame: Any) -> Source:

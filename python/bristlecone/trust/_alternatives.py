@@ -31,9 +31,10 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     Parameters
     ----------
     tree : fitted tree
-        A tree found by search, except a tree from a Pareto front or with feature costs.
+        A tree found by search, except an ``OptimalTree``, a tree from a Pareto front or with
+        feature costs.
     X, y, sample_weight, **data
-        The arguments of ``fit``, with the same rows.
+        The arguments of ``fit``, with the same rows, except ``callback`` and ``reference_loss``.
 
     Returns
     -------
@@ -139,11 +140,15 @@ def search_again(
     return again(tree, X, y, sample_weight, **data)
 
 
-def refusal(tree: Any, what: str) -> str:
-    """Message for a tree whose objective is not supported."""
+def refusal(
+    tree: Any, what: str, needed: str = "that is a sum over leaves, without feature costs"
+) -> str:
+    """Message for a tree whose objective is not supported; ``needed`` is what it lacks."""
+    if "task" in tree.certificate_.parameters:
+        return f"{what} does not support custom tasks, as in this {type(tree).__name__}"
     return (
-        f"{what} needs an objective that is a sum over leaves, without feature costs; "
-        f"{type(tree).__name__} with these parameters has no such objective"
+        f"{what} needs an objective {needed}; {type(tree).__name__} with these parameters has no "
+        "such objective"
     )
 
 

@@ -90,8 +90,8 @@ _KINDS = {
 
 
 def kind_of(tree: Any) -> Kind:
-    """How a tree is verified."""
-    return _KINDS[type(tree).__name__]
+    """How a tree is verified; one of a subclass, such as those for Dask, as its base."""
+    return next(_KINDS[one.__name__] for one in type(tree).__mro__ if one.__name__ in _KINDS)
 
 
 def read_rows(tree: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Rows:

@@ -70,8 +70,9 @@ class NearOptimalTrees(Sequence[Any]):
         -------
         DataFrame
             From the same library as ``X`` in ``fit``: ``column``, ``n_trees`` that use it, their
-            ``share``, and ``best_objective``, the least objective of the trees that do not use it
-            (NaN if all do). The columns used most often come first; unused ones are left out.
+            ``share``, and ``best_objective_without``, the least objective of the trees that do not
+            use it (NaN if all do). The columns used most often come first; unused ones are left
+            out.
         """
         used = [set(tree.features_used_) for tree in self]
         names = sorted({name for names in used for name in names}, key=str)
@@ -116,9 +117,10 @@ def near_optimal_trees(
     Parameters
     ----------
     tree : fitted tree
-        A tree found by search, except a tree from a Pareto front or with feature costs.
+        A tree found by search, except an ``OptimalTree``, a tree from a Pareto front or with
+        feature costs.
     X, y, sample_weight, **data
-        The arguments of ``fit``, with the same rows.
+        The arguments of ``fit``, with the same rows, except ``callback`` and ``reference_loss``.
     epsilon : float
         Largest difference to the optimum, in the unit of ``objective_value_``; at least 0. 0
         returns the optimal trees.

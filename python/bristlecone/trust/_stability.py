@@ -108,7 +108,7 @@ def stability(
     tree : fitted tree
         A tree found by search.
     X, y, sample_weight, **data
-        The arguments of ``fit``, with the same rows.
+        The arguments of ``fit``, with the same rows, except ``callback`` and ``reference_loss``.
     n_resamples : int, default=200
         Number of resamples, with one search each.
     random_state : int, RandomState or None

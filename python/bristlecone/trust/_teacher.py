@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bristlecone._estimators.base import smoothed_again
-from bristlecone._teacher.lesson import moments, teacher_of
+from bristlecone._teacher.lesson import moments, parameters_of_fit, teacher_of
 from bristlecone.exceptions import OverlapWarning
 from bristlecone.trust._compare import Checks
 from bristlecone.trust._exact import Floats
@@ -61,11 +61,7 @@ def check_teacher(
 
 def estimated_again(tree: Any, X: Any, y: Any, weight: Any, more: Mapping[str, Any]) -> Any:
     """The rewards of the fit by models that are fitted again."""
-    parameters = dict(tree.certificate_.parameters)
-    for name in ("outcome_model", "propensity_model"):
-        # A file does not contain a custom model, which may have been set since.
-        if parameters[name] is None:
-            parameters[name] = getattr(tree, name)
+    parameters = parameters_of_fit(tree)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OverlapWarning)
         given = {name: value for name, value in more.items() if name != "sample_weight"}

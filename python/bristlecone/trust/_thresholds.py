@@ -12,7 +12,7 @@ from bristlecone._data.checks import check_real
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._fit.encode import encode
 from bristlecone.exceptions import InvalidParameterError
-from bristlecone.trust._alternatives import search_again
+from bristlecone.trust._alternatives import refusal, search_again
 
 
 class ThresholdGap(NamedTuple):
@@ -66,10 +66,10 @@ def threshold_gap(
     ----------
     tree : fitted tree
         A tree found by search over the features of a ``BinaryEncoder``, whose objective is a sum
-        over leaves of functions of sums over their rows: not the Brier score, constraints or
-        feature costs.
+        over leaves of functions of sums over their rows: not the Brier score, constraints,
+        feature costs or custom tasks.
     X, y, sample_weight, **data
-        The arguments of ``fit``, with the same rows.
+        The arguments of ``fit``, with the same rows, except ``callback`` and ``reference_loss``.
     time_limit : float or None, default=1.0
         Seconds for the search; None for no limit.
 
@@ -117,6 +117,11 @@ def threshold_gap(
     limits = replace(search.limits, time_limit=time_limit)
     search = replace(search, encoder=encoder, limits=limits)
     every = replace(encode(search, problem.data, start), least=problem.least)
-    solution = search.engine(every).solve(**limits.settings(every))
+    try:
+        engine = search.engine(every)
+    except InvalidParameterError:  # it names an encoder that the user did not pass
+        needed = "of sums over the rows of every leaf, without constraints or feature costs"
+        raise InvalidParameterError(refusal(tree, "threshold_gap", needed)) from None
+    solution = engine.solve(**limits.settings(every))
     own, bound = tree.certificate_.objective_value, solution.lower_bound
     return ThresholdGap(max(0.0, own - bound), bound, own, solution.status)

@@ -380,7 +380,7 @@ def _least(value: Any, total: int) -> int:
     if isinstance(value, str):
         return 0
     if isinstance(value, Integral):
-        return int(value)
+        return min(int(value), total)
     return max(1, math.ceil(round(float(value) * total, 9)))
 
 

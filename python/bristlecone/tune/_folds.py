@@ -37,14 +37,17 @@ def folds_of(
                 "RepeatedStratifiedKFold"
             )
         y = rows.y if strata is None else strata
+        wrong = InvalidParameterError(
+            "cv must be a number of folds, a splitter, or pairs of training and test rows; got "
+            f"{cv!r}"
+        )
+        if isinstance(cv, str):
+            raise wrong
         folds = cv.split(rows.X, y, groups) if hasattr(cv, "split") else cv
         try:
             found = [(np.asarray(train), np.asarray(test)) for train, test in folds]
         except TypeError:
-            raise InvalidParameterError(
-                "cv must be a number of folds, a splitter, or pairs of training and test rows; got "
-                f"{cv!r}"
-            ) from None
+            raise wrong from None
         if not found:
             raise InvalidParameterError(f"cv={cv!r} yields no folds")
         return found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bristlecone._data.outcomes import as_structured, check_causes, either_outcome, is_outcome
-from bristlecone._data.rows import check_row_labels, row_count
+from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
 
 
 class GivenRows(NamedTuple):
@@ -33,10 +33,13 @@ class GivenRows(NamedTuple):
         Raises
         ------
         ValueError
-            If ``X`` and ``y`` differ in their number or order of rows.
+            If ``X`` and ``y`` differ in their number or order of rows, and as in
+            ``check_sample_weight``.
         """
         n_rows = row_count(X)
         more = {name: values for name, values in more.items() if values is not None}
+        if "sample_weight" in more:
+            check_sample_weight(more["sample_weight"], n_rows)
         if isinstance(y, (tuple, list)) and is_outcome(y) and len(y) != n_rows:
             y = as_structured(either_outcome(y))
         by_row = {name: values for name, values in more.items() if _length(values) == n_rows}

@@ -221,8 +221,9 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         n_searches = len(folds) + 1
         scores = []
         estimator = of_all_causes(self.estimator, rows.y)
-        for done, found in enumerate(self._fold_scores(estimator, rows, folds, metrics), start=1):
-            scores.append(found)
+        found = self._fold_scores(estimator, rows, folds, metrics, chooser)
+        for done, of_fold in enumerate(found, start=1):
+            scores.append(of_fold)
             self._report(callback, done, n_searches)
         path = _path(self.estimator, rows)
         self._report(callback, n_searches, n_searches)
@@ -248,15 +249,15 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         return metrics, self.refit
 
     def _fold_scores(
-        self, estimator: Any, rows: GivenRows, folds: Folds, metrics: Metrics
+        self, estimator: Any, rows: GivenRows, folds: Folds, metrics: Metrics, chooser: str
     ) -> Iterator[dict[str, Floats]]:
         """Scores of every fold, in their order, as soon as they are ready."""
         halves = ((rows.taken(train), rows.taken(test)) for train, test in folds)
         if self.n_jobs is None or self.n_jobs == 1:
-            return (_fold(estimator, known, held, metrics) for known, held in halves)
+            return (_fold(estimator, known, held, metrics, chooser) for known, held in halves)
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         found: Iterator[dict[str, Floats]] = parallel(
-            delayed(_fold)(estimator, known, held, metrics) for known, held in halves
+            delayed(_fold)(estimator, known, held, metrics, chooser) for known, held in halves
         )
         return found
 
@@ -446,8 +447,16 @@ def _path(estimator: Any, rows: GivenRows) -> list[Any]:
     return path
 
 
-def _fold(estimator: Any, known: GivenRows, held: GivenRows, metrics: Metrics) -> dict[str, Floats]:
-    """Scores of the best tree of every size; NaN if no tree keeps the constraints."""
+def _fold(
+    estimator: Any, known: GivenRows, held: GivenRows, metrics: Metrics, chooser: str
+) -> dict[str, Floats]:
+    """Scores of the best tree of every size; NaN if no tree keeps the constraints.
+
+    Raises
+    ------
+    ValueError
+        If the ``chooser`` among the metrics is NaN for every tree.
+    """
     path = _path(estimator, known)
     found: dict[str, list[float]] = {name: [] for name in metrics}
     for place, tree in enumerate(path):
@@ -458,7 +467,14 @@ def _fold(estimator: Any, known: GivenRows, held: GivenRows, metrics: Metrics) -
                 found[name].append(found[name][-1])
             else:
                 found[name].append(score_of(metric, tree, held))
-    return {name: np.array(values) for name, values in found.items()}
+    has_tree = [hasattr(tree, "tree_") for tree in path]
+    scores = {name: np.array(values) for name, values in found.items()}
+    if any(has_tree) and np.isnan(scores[chooser][has_tree]).all():
+        raise ValueError(
+            f"scoring: the metric {chooser!r} is NaN for the trees of every size in a fold, so no "
+            "size can be chosen"
+        )
+    return scores
 
 
 def _is_same(tree: Any, other: Any) -> bool:
