@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression
 from survival_rows import sample
 
 from bristlecone import (
+    CompetingRisksTree,
     CostSensitiveTreeClassifier,
     DemographicParity,
     FairTreeClassifier,
@@ -22,6 +23,7 @@ from bristlecone import (
 from bristlecone.exceptions import SearchLimitWarning
 from bristlecone.report import html_report
 from bristlecone.trust import alternatives, near_optimal_trees, stability, verify
+from bristlecone.tune import TreeSizeCV
 
 
 def binary(seed=0, n=40, p=5):
@@ -204,6 +206,9 @@ def test_other_rows_and_other_trees_are_refused():
             ask(LinearRegression(), X, y)
         with pytest.raises(TypeError, match="got a GreedySurvivalTree"):
             ask(GreedySurvivalTree().fit(X, y), X, y)
+        search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=2).fit(X, y)
+        with pytest.raises(TypeError, match="got a TreeSizeCV; pass its best_estimator_"):
+            ask(search, X, y)
     with pytest.raises(ValueError, match="epsilon"):
         near_optimal_trees(tree, X, y, epsilon=-1)
     X, y, _ = binary()
@@ -226,6 +231,28 @@ def test_arguments_of_the_search_are_refused_by_name():
             TypeError, match=r"^'reference_loss' is no argument .* by X, y, sample_"
         ):
             use(tree, X, y, reference_loss=np.ones(60))
+
+
+def test_stability_with_several_causes():
+    X, y = sample(120)
+    time = y["months"]
+    cause = np.where(y["dead"], 1 + (np.arange(120) % 3 == 0), 0)
+    tree = CompetingRisksTree(max_depth=2).fit(X, (cause, time))
+    found = stability(tree, X, (cause, time), n_resamples=10, random_state=0)
+    assert found.score == pytest.approx(tree.score(X, (cause, time)))
+    assert found.leaves.notna().all(axis=None) and found.optimism > 0
+    assert found.leaves["predicted"].between(0, 1).all()
+    late = pd.DataFrame({"event": cause, "time": time, "entry": time / 2})
+    tree.fit(X, late)
+    assert np.isnan(stability(tree, X, late, n_resamples=3, random_state=0).score)
+
+
+def test_resamples_without_a_pair_to_compare_are_left_out_of_the_optimism():
+    # The event of the last row alone comes after all other times.
+    X, y = [[0.0], [0.0], [1.0], [1.0]], ([True, False, False, True], [1.0, 2.0, 3.0, 4.0])
+    tree = OptimalSurvivalTree(max_depth=1, min_events_leaf=None).fit(X, y)
+    found = stability(tree, X, y, n_resamples=20, random_state=0)
+    assert np.isfinite(found.optimism)
 
 
 def test_parameters_set_after_the_fit_do_not_matter():
@@ -286,6 +313,13 @@ def test_stability_of_every_kind_of_leaf():
     tree = OptimalTreeClassifier(max_depth=2).fit(X, labels)
     found = stability(tree, X, labels, n_resamples=10, random_state=0)
     assert found.score == pytest.approx(tree.score(X, labels))
+    counts, exposure = labels * 3 + np.arange(40) % 2, 1.0 + np.arange(40) % 3
+    tree = OptimalTreeRegressor(objective="poisson", max_depth=1)
+    for more in ({}, {"exposure": exposure}):
+        tree.fit(X, counts, **more)
+        found = stability(tree, X, counts, **more, n_resamples=10, random_state=0)
+        assert found.score == pytest.approx(tree.score(X, counts, **more))
+        assert found.leaves.notna().all(axis=None) and found.optimism > 0
     known = {"treatment": labels.astype(int), "predicted_outcomes": np.eye(40)[:, :2]}
     outcome = np.arange(40.0)
     policy = PolicyTree(reward="direct", max_depth=1).fit(X, outcome, **known)

@@ -28,6 +28,7 @@ from bristlecone._model.registry import dumps, loads
 from bristlecone.datasets import load
 from bristlecone.trust import verify
 from bristlecone.trust._compare import close
+from bristlecone.tune import TreeSizeCV
 
 EVERY = {**SUBJECTS, "brier": BRIER, "f1": F1, "greedy over thresholds": THRESHOLDS}
 
@@ -89,6 +90,17 @@ def test_weights_and_entries_are_computed_anew():
     assert verify(tree, X, y, sample_weight=weight).ok
     assert "rows" in failed(verify(tree, X, y))
     assert "rows" in failed(verify(tree, X, y, sample_weight=weight * (1 + 1e-6)))
+
+
+def test_the_tree_of_a_search_over_sizes_is_verified(study):
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=2).fit(*study)
+    assert verify(search, *study).subject.startswith("OptimalSurvivalTree, 2 leaves")
+
+
+def test_a_result_is_true_if_no_check_failed(study, tree):
+    X, y = study
+    assert verify(tree, X, y)
+    assert not verify(tree, X[1:], y[1:])
 
 
 def test_a_changed_row_is_noticed(study, tree):
@@ -339,6 +351,8 @@ def test_wrong_arguments_are_named(study, tree):
         verify(tree, X, y, treatment=np.ones(len(y)))
     with pytest.raises(ValueError, match="686 rows but y has 685"):
         verify(tree, X, y[1:])
+    with pytest.raises(ValueError, match=r"X lacks columns of the tree: 'estrec', 'pnodes'$"):
+        verify(tree, X.drop(columns=["pnodes", "estrec"]), y)
     policy = PolicyTree(horizon=1000.0, max_depth=1, reward="inverse-propensity")
     given = {"treatment": np.arange(686) % 2, "propensity": 0.5}
     policy.fit(X, y, **given)

@@ -271,16 +271,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
             weight = check_sample_weight(sample_weight, len(predicted))
             return float(r2_score(y, predicted, sample_weight=weight))
         data = check_counts(X, y, sample_weight, exposure)
-        rates = data.rates
-        exposed = np.ones(len(rates)) if data.rate_weight is None else data.rate_weight
-        rate = np.average(rates, weights=exposed)
-        least, whole = (
-            _deviance(rates, one, exposed)
-            for one in (predicted[data.kept], np.full_like(rates, rate))
-        )
-        if whole == 0:
-            return 1.0 if least == 0 else 0.0
-        return 1.0 - least / whole
+        return explained_deviance(data, predicted[data.kept])
 
     def _check_parameters(self) -> None:
         check_parameters(self, objective=choice("squared-error", "poisson"))
@@ -301,6 +292,17 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     def _objective(self) -> SquaredError:
         kind = PoissonDeviance if self.objective == "poisson" else SquaredError
         return kind(shrinkage=float(self.shrinkage))
+
+
+def explained_deviance(data: NumericData, predicted: NDArray[np.float64]) -> float:
+    """D² of predicted rates of counts; 1 for no deviance at all."""
+    rates = data.rates
+    exposed = np.ones(len(rates)) if data.rate_weight is None else data.rate_weight
+    rate = np.average(rates, weights=exposed)
+    left, whole = (_deviance(rates, one, exposed) for one in (predicted, np.full_like(rates, rate)))
+    if whole == 0:
+        return 1.0 if left == 0 else 0.0
+    return 1.0 - left / whole
 
 
 def _deviance(

@@ -49,7 +49,7 @@ class Leaves(ABC):
     tree_kind = "Decision tree"
     #: What the ``score`` of such a tree is.
     score_name = "score"
-    #: What can be compared with outcomes: "survival", "shares", "means" or nothing.
+    #: What can be compared with outcomes: "survival", "incidences", "shares", "means" or nothing.
     compared = ""
     #: Whether predictions are curves over time.
     has_curves = False

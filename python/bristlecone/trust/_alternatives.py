@@ -133,9 +133,10 @@ def search_again(
 ) -> Again:
     """The search of a tree that was searched for; TypeError for any other."""
     if not isinstance(tree, SearchedTree):
+        advice = "; pass its best_estimator_" if hasattr(tree, "best_estimator_") else ""
         raise TypeError(
             f"{what} accepts only trees of bristlecone that are found by search; got "
-            f"{type_name(tree)}"
+            f"{type_name(tree)}{advice}"
         )
     return again(tree, X, y, sample_weight, **data)
 

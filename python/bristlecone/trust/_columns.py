@@ -68,6 +68,10 @@ class Table:
         named = names is not None and self.named
         if not named and self.n_columns != count:
             raise ValueError(f"X has {self.n_columns} columns; the tree was fitted with {count}")
+        if named:
+            absent = [repr(str(names[at])) for at in places if names[at] not in self.table.columns]
+            if absent:
+                raise ValueError(f"X lacks columns of the tree: {', '.join(sorted(absent))}")
         nothing = Values(np.full(self.n_rows, np.nan), [None] * self.n_rows)
         return [
             _values(self.column(str(names[at]) if named else at)) if at in places else nothing

@@ -14,11 +14,12 @@ from sklearn.utils import check_random_state
 from bristlecone._core import BinaryMatrix
 from bristlecone._data.checks import check_integer
 from bristlecone._data.frame import native_frame
+from bristlecone._estimators.regressor import explained_deviance
 from bristlecone._estimators.searched import Again
 from bristlecone._leaves.minimum import smallest_leaf
 from bristlecone._search.engine import Problem
 from bristlecone._tree import NO_FEATURE
-from bristlecone.metrics import concordance_index_censored
+from bristlecone.metrics import concordance_index_cause, concordance_index_censored
 from bristlecone.trust._alternatives import key, search_again
 from bristlecone.trust._exact import Floats
 
@@ -46,7 +47,8 @@ class Stability:
     leaves : DataFrame
         One row per leaf of the tree: ``leaf``, ``n_samples``, ``predicted`` and ``expected``.
         ``predicted`` is the prediction of the tree: for survival trees the restricted mean of the
-        curve, for classifiers the share of the leaf's label. ``expected`` is the mean prediction
+        curve, for competing risks the incidence of cause 1 at the end of the common follow-up, for
+        classifiers the share of the leaf's label. ``expected`` is the mean prediction
         for the rows of the leaf by the trees of resamples that do not contain the row.
     score, optimism, corrected : float
         ``score`` is ``tree.score`` on the training rows, ``optimism`` is how much better trees of
@@ -136,7 +138,9 @@ def stability(
     -----
     The optimism is that of Harrell, Lee and Mark, "Multivariable prognostic models", Statistics in
     Medicine 15 (1996). Each resample's tree is scored on the resample and on all rows; the optimism
-    is the mean difference. The score is ``tree.score``, or NaN if it needs more than X and y.
+    is the mean difference; resamples whose score is not defined are left out. The score is
+    ``tree.score``, but NaN for a ``PolicyTree``, an ``OptimalTree``, and a ``CompetingRisksTree``
+    of rows with delayed entry.
 
     Examples
     --------
@@ -249,6 +253,9 @@ class _Tally:
         own = self.tree.leaves_
         if own.compared == "survival":
             return leaves.rmst(leaf, own.common_follow_up)
+        if own.compared == "incidences":
+            end = np.array([own.any_cause.common_follow_up])
+            return leaves.incidence_at(1, end)[leaf, 0]
         if own.compared == "shares":
             return leaves.shares[leaf, own.label[self.leaf]]
         if own.compared == "means":
@@ -293,7 +300,8 @@ class _Tally:
             ("expected", np.array(expected)),
         ]
         score = _score(tree, self.leaf, self.problem.data)
-        optimism = float(np.mean(self.optimisms)) if self.optimisms else np.nan
+        known = [optimism for optimism in self.optimisms if not np.isnan(optimism)]
+        optimism = float(np.mean(known)) if known else np.nan
         kind = tree._frame_kind
         return Stability(
             n_resamples=self.n,
@@ -309,19 +317,35 @@ class _Tally:
 
 
 def _score(tree: Any, leaf: NDArray[np.int64], data: Any, rows: Any = slice(None)) -> float:
-    """``score`` of a tree on some training rows; NaN if it needs more than X and y."""
+    """``score`` of a tree on some training rows; NaN if it is unknown, see ``stability``."""
     leaves, at = tree.leaves_, leaf[rows]
     weight = None if data.weight is None else data.weight[rows]
-    if leaves.compared == "survival":
-        event, time = data.event[rows], data.time[rows]
-        entry = None if data.entry is None else data.entry[rows]
-        risk = leaves.ranks(at)
-        found = concordance_index_censored(event, time, risk, entry=entry, sample_weight=weight)
-        return float(found.cindex)
+    if leaves.compared in ("survival", "incidences"):
+        return _concordance(leaves, at, data, rows, weight)
     if hasattr(data, "costs"):
         return -leaves.mean_cost(at, data.costs[rows], weight)
     if leaves.compared == "shares":
         return float(np.average(leaves.label[at] == data.labels[rows], weights=weight))
-    if leaves.compared == "means" and tree.certificate_.parameters["objective"] != "poisson":
-        return float(r2_score(data.target[rows], leaves.predicted[at], sample_weight=weight))
+    if leaves.compared != "means":
+        return np.nan
+    if tree.certificate_.parameters["objective"] == "poisson":
+        exposure = None if data.exposure is None else data.exposure[rows]
+        part = data._replace(target=data.target[rows], weight=weight, exposure=exposure)
+        return explained_deviance(part, leaves.predicted[at])
+    return float(r2_score(data.target[rows], leaves.predicted[at], sample_weight=weight))
+
+
+def _concordance(leaves: Any, at: NDArray[np.int64], data: Any, rows: Any, weight: Any) -> float:
+    """Concordance index; NaN if no two rows can be compared, or causes with delayed entry."""
+    time, entry = data.time[rows], None if data.entry is None else data.entry[rows]
+    try:
+        if leaves.compared == "survival":
+            event, risk = data.event[rows], leaves.ranks(at)
+            found = concordance_index_censored(event, time, risk, entry=entry, sample_weight=weight)
+            return float(found.cindex)
+        if entry is None:
+            risk = leaves.theta[0][at]
+            return concordance_index_cause((data.cause[rows], time), risk, sample_weight=weight)
+    except ValueError:  # few events were drawn, or none of cause 1
+        pass
     return np.nan

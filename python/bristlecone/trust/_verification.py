@@ -57,7 +57,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """All checks of a tree; printed, and in notebooks, as a short table.
+    """All checks of a tree; printed, and in notebooks, as a short table. True if none failed.
 
     Parameters
     ----------
@@ -87,6 +87,9 @@ class Verification:
     def ok(self) -> bool:
         """Whether no check failed."""
         return not self.failed
+
+    def __bool__(self) -> bool:
+        return self.ok
 
     @property
     def failed(self) -> tuple[Check, ...]:

@@ -67,7 +67,8 @@ def verify(
     Parameters
     ----------
     tree : fitted tree
-        Any tree of this package, fitted or loaded from a file.
+        Any tree of this package, fitted or loaded from a file, or a ``TreeSizeCV``, whose
+        ``best_estimator_`` is verified.
     X, y : as in ``fit``
         The rows that the tree was fitted to, in the same order. For a tree from ``reestimate``,
         the rows that its leaves were estimated from.
@@ -124,6 +125,7 @@ def verify(
     passed
     """
     fitted: Any = check_tree(tree, "verify")
+    fitted = getattr(fitted, "best_estimator_", fitted)
     rows = read_rows(fitted, X, y, fit_arguments)
     checks = Checks()
     subject = f"{type(fitted).__name__}, {fitted.tree_.n_leaves} leaves, {len(rows.weight)} rows"
