@@ -4,10 +4,12 @@
 ///
 /// A piece with the curve value s loses s²·p + (1 − s)²·q, which is least at s = q/(p + q).
 /// Neighbouring pieces whose minimisers increase are pooled (Barlow, Bartholomew, Bremner, Brunk
-/// 1972). Amortised O(1) per piece.
+/// 1972). Amortised O(1) per piece. No two of p and q are multiplied: of very short times both may
+/// be so small that their product is 0.
 #[derive(Clone, Debug, Default)]
 pub struct Fit {
-    pieces: Vec<[f64; 2]>,
+    /// p, q and s of every piece.
+    pieces: Vec<[f64; 3]>,
 }
 
 impl Fit {
@@ -22,13 +24,13 @@ impl Fit {
         if p + q <= 0.0 {
             return;
         }
-        let mut last = [p, q];
-        // While q/(p+q) of the new piece is above that of the previous one.
-        while let Some(&[p, q]) = self.pieces.last() {
-            if last[1] * p <= q * last[0] {
+        let mut last = [p, q, q / (p + q)];
+        while let Some(&[p, q, s]) = self.pieces.last() {
+            if last[2] <= s {
                 break;
             }
-            last = [last[0] + p, last[1] + q];
+            let (p, q) = (last[0] + p, last[1] + q);
+            last = [p, q, q / (p + q)];
             self.pieces.pop();
         }
         self.pieces.push(last);
@@ -36,6 +38,26 @@ impl Fit {
 
     /// Loss of the fitted curve: Σ p·q/(p + q).
     pub fn loss(&self) -> f64 {
-        self.pieces.iter().map(|[p, q]| p * q / (p + q)).sum()
+        self.pieces.iter().map(|[p, _, s]| p * s).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_pooled_and_lose_the_same_in_any_unit() {
+        let loss = |unit: f64| {
+            let mut fit = Fit::default();
+            for (p, q) in [(1.0, 3.0), (3.0, 1.0), (1.0, 1.0), (0.0, 0.0), (2.0, 6.0)] {
+                fit.push(p * unit, q * unit);
+            }
+            fit.loss() / unit
+        };
+        // All but the first are pooled: 6 and 8.
+        for exponent in [0, -500, -900, 900] {
+            assert_eq!(loss(2f64.powi(exponent)), 0.75 + 6.0 * (8.0 / 14.0), "2^{exponent}");
+        }
     }
 }
