@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy, deepcopy
+from functools import cache
 from inspect import signature
 from typing import Any, TypeVar
 
@@ -430,18 +431,30 @@ def training_rows(tree: Any, X: Any, y: Any, sample_weight: Any, more: Mapping[s
     ValueError, TypeError
         As in ``fit``.
     """
-    name, taken = type(tree).__name__, signature(tree._training_data).parameters
-    for other in more:
-        if other not in taken:
-            named = [one for one in taken if one in signature(tree.fit).parameters]
+    kind: Any = type(tree)
+    taken, needed, of_fit = _row_arguments(kind)
+    for name in more:
+        if name not in taken:
             raise TypeError(
-                f"{other!r} is no argument here: the rows of this {name} are given by "
-                f"{', '.join(named)}"
+                f"{name!r} is no argument here: the rows of this {kind.__name__} are given by "
+                f"{', '.join(of_fit)}"
             )
-    for one in taken.values():
-        if one.kind is one.KEYWORD_ONLY and one.default is one.empty and one.name not in more:
-            raise TypeError(f"{name} needs the argument {one.name}, as in fit")
+    for name in needed:
+        if name not in more:
+            raise TypeError(f"{kind.__name__} needs the argument {name}, as in fit")
     return tree._training_data(X, y, sample_weight, **more)
+
+
+@cache
+def _row_arguments(kind: Any) -> tuple[frozenset[str], list[str], list[str]]:
+    """Arguments that describe rows: all, those without a default, and those of ``fit``."""
+    taken, of_fit = signature(kind._training_data).parameters, signature(kind.fit).parameters
+    needed = [
+        name
+        for name, one in taken.items()
+        if one.kind is one.KEYWORD_ONLY and one.default is one.empty
+    ]
+    return frozenset(taken), needed, [name for name in taken if name in of_fit and name != "self"]
 
 
 def smoothed_again(
