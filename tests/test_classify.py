@@ -113,9 +113,12 @@ def test_class_weights_multiply_row_weights():
     same = OptimalTreeClassifier().fit(X, y, product)
     assert model.objective_value_ == same.objective_value_
     np.testing.assert_array_equal(model.predict(X), same.predict(X))
-    balanced = OptimalTreeClassifier(class_weight="balanced").fit(X, y)
-    means = OptimalTreeClassifier(objective="balanced-accuracy").fit(X, y)
-    assert balanced.objective_value_ == pytest.approx(means.objective_value_, abs=1e-12)
+    for own in (None, weight):
+        balanced = OptimalTreeClassifier(class_weight="balanced").fit(X, y, own)
+        means = OptimalTreeClassifier(objective="balanced-accuracy").fit(X, y, own)
+        assert balanced.objective_value_ == pytest.approx(means.objective_value_, abs=1e-12)
+        totals = balanced.leaf_values_.sum(axis=0)
+        np.testing.assert_allclose(totals, totals.sum() / 3)
 
 
 @pytest.mark.parametrize("objective", ["accuracy", "balanced-accuracy"])

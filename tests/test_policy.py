@@ -370,6 +370,19 @@ def test_a_policy_of_rewards_of_nothing_is_proven_by_those_it_does_not_take():
     assert 0 <= scarce.gap_ <= 1e-9 * 0.1 / 0.3
 
 
+def test_a_policy_of_no_reward_is_not_optimal_beside_rewards_of_light_rows():
+    # All rewards are of rows with almost no weight, and are far above the mean.
+    X = [[0, 1], [0, 0], [0, 1], [0, 0], [0, 1], [0, 0], [1, 1], [0, 1]]
+    rewards = np.zeros((8, 2))
+    rewards[[0, 2, 6], 0] = 2e38
+    weight = [1.0, 1.0, 1.0, 1.0, 1.0, 1e10, 1.0, 1.0]
+    model = PolicyTree(reward="direct", max_depth=1, leaf_penalty=1.0, capacities={0: 0.75})
+    known = {"treatment": [0, 1] * 4, "predicted_outcomes": rewards, "sample_weight": weight}
+    model.fit(X, np.zeros(8), **known)
+    assert model.status_ == "optimal" and model.predict(X).tolist() == [0, 1, 0, 1, 0, 1, 0, 0]
+    assert model.objective_value_ == pytest.approx(-6e38 / (1e10 + 7), rel=1e-12)
+
+
 def test_rewards_near_the_largest_number_give_a_policy_and_those_beyond_name_their_row():
     X, known = [[0], [0], [1], [1]], {"treatment": ["a", "b", "a", "b"], "propensity": [0.5] * 4}
     model = PolicyTree(reward="inverse-propensity", max_depth=1)

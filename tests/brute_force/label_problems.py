@@ -109,7 +109,8 @@ def classification(rng, objectives):
     parameters |= {"objective": objective, "class_weight": class_weight, "shrinkage": amount}
     labels = labels[kept]
     if class_weight == "balanced":
-        weight = weight * (len(labels) / (n_classes * np.bincount(labels)))[labels]
+        of_class = np.bincount(labels, weight)
+        weight = weight * (of_class.sum() / (n_classes * of_class))[labels]
     elif class_weight:
         weight = weight * np.array([class_weight.get(name, 1.0) for name in classes])[labels]
     w, unit = plain.whole(weight)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.class_weight import compute_sample_weight
 
 from bristlecone._data.arrays import as_array, unmasked
 from bristlecone._data.groups import codes_of
@@ -182,12 +181,10 @@ def _weighted_by_class(
     weight: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
     """Weight of every row times that of its class; 0 if the row's own weight is 0."""
-    balanced = isinstance(class_weight, str) and class_weight == "balanced"
-    if not isinstance(class_weight, dict) and not balanced:
-        raise InvalidParameterError(
-            f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}"
-        )
-    if isinstance(class_weight, dict):
+    own = kept.astype(np.float64) if weight is None else weight
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        factors = balanced_weights(labels[kept], own[kept])
+    elif isinstance(class_weight, dict):
         check_amounts("class_weight", np.array(list(class_weight.values())))
         unknown = [label for label in class_weight if label not in classes.tolist()]
         if unknown:
@@ -195,12 +192,21 @@ def _weighted_by_class(
                 f"class_weight names {unknown[0]!r}, which is not among the classes "
                 f"{classes.tolist()}"
             )
-    factor = np.zeros(len(labels))
-    factor[kept] = compute_sample_weight(class_weight, classes[labels[kept]])
-    weighted = factor if weight is None else factor * weight
+        factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
+    else:
+        raise InvalidParameterError(
+            f"class_weight must be a dict, 'balanced' or None; got {class_weight!r}"
+        )
+    weighted = factors[labels] * own
     if not weighted.any():
         raise ValueError("class_weight leaves no row of positive weight")
     return check_weights(weighted, "the weight by class_weight", len(labels))
+
+
+def balanced_weights(labels: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Factors that give every class the same total weight, and all rows theirs."""
+    of_class = np.bincount(labels, weight)
+    return of_class.sum() / (len(of_class) * of_class)
 
 
 def known_codes(name: str, values: Any, known: NDArray[Any], n_samples: int) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bristlecone._data.targets import balanced_weights
 from bristlecone._estimators.causes import CompetingRisksTree
 from bristlecone._estimators.classifier import OptimalTreeClassifier
 from bristlecone._estimators.cost_sensitive import CostSensitiveTreeClassifier
@@ -108,12 +109,11 @@ def checked_outcomes(
 def _balanced(
     y: NDArray[Any], weight: NDArray[np.float64] | None, count: NDArray[np.int64]
 ) -> dict[Any, float]:
-    """Weights of the classes for "balanced": scikit-learn's n / (n_classes · n_of_class)."""
-    shown = np.ones(len(y), dtype=bool) if weight is None else weight > 0
-    classes, code = np.unique(y[shown], return_inverse=True)
-    rows = np.bincount(code, count[shown])
-    factor = count[shown].sum() / (len(classes) * rows)
-    return dict(zip(classes.tolist(), factor.tolist(), strict=True))
+    """Weights of the classes for "balanced"."""
+    own = count if weight is None else count * weight
+    classes, code = np.unique(y[own > 0], return_inverse=True)
+    factors = balanced_weights(code, own[own > 0].astype(np.float64))
+    return dict(zip(classes.tolist(), factors.tolist(), strict=True))
 
 
 def keep(

@@ -38,7 +38,8 @@ def _weighted_by_class(
     if isinstance(asked, Mapping):
         by_class = np.array([asked.get(label, 1.0) for label in classes.tolist()])
     else:
-        by_class = kept.sum() / (len(classes) * np.bincount(codes[kept]))
+        totals = np.bincount(codes[kept], None if weight is None else weight[kept])
+        by_class = totals.sum() / (len(classes) * totals)
     factor[kept] = by_class[codes[kept]]
     return factor if weight is None else factor * weight
 

@@ -138,7 +138,7 @@ def stability(
     -----
     The optimism is that of Harrell, Lee and Mark, "Multivariable prognostic models", Statistics in
     Medicine 15 (1996). Each resample's tree is scored on the resample and on all rows; the optimism
-    is the mean difference; resamples whose score is not defined are left out. The score is
+    is the mean difference; resamples whose scores are not finite are left out. The score is
     ``tree.score``, but NaN for a ``PolicyTree``, an ``OptimalTree``, and a ``CompetingRisksTree``
     of rows with delayed entry.
 
@@ -300,7 +300,7 @@ class _Tally:
             ("expected", np.array(expected)),
         ]
         score = _score(tree, self.leaf, self.problem.data)
-        known = [optimism for optimism in self.optimisms if not np.isnan(optimism)]
+        known = [optimism for optimism in self.optimisms if np.isfinite(optimism)]
         optimism = float(np.mean(known)) if known else np.nan
         kind = tree._frame_kind
         return Stability(

@@ -34,7 +34,7 @@ pub struct Rewards {
     pub(super) total_weight: f64,
     /// Sum of the best reward of every row, times its weight.
     best: Precise,
-    /// Smallest absolute reward that is not 0.
+    /// Smallest absolute reward that is not 0, times the weight of its row.
     least: f64,
     penalty: f64,
 }
@@ -80,8 +80,6 @@ impl Rewards {
             return Err(Error::invalid("rewards", reason));
         }
         let (values, weights) = (inward, weights.unwrap_or_default());
-        let least = values.iter().map(|v: &f64| v.abs()).filter(|&v| v > 0.0);
-        let least = least.fold(f64::INFINITY, f64::min);
         let mut rewards = Rewards {
             values,
             weights,
@@ -90,15 +88,18 @@ impl Rewards {
             outward,
             total_weight,
             best: Precise::default(),
-            least: if least < f64::INFINITY { least } else { 0.0 },
+            least: 0.0,
             penalty,
         };
-        let mut best = Precise::default();
+        let (mut best, mut least) = (Precise::default(), f64::INFINITY);
         for row in 0..rewards.n_rows() {
-            let (w, most) = (rewards.weight(row), most_of(rewards.row(row)));
-            best.add_product_times(w, most, given.count(row));
+            let (w, own) = (rewards.weight(row), rewards.row(row));
+            best.add_product_times(w, most_of(own), given.count(row));
+            let sizes = own.iter().map(|reward| w * reward.abs());
+            least = sizes.filter(|&size| size > 0.0).fold(least, f64::min);
         }
         rewards.best = best;
+        rewards.least = if least < f64::INFINITY { least } else { 0.0 };
         Ok(rewards)
     }
 
@@ -219,8 +220,8 @@ impl Rewards {
     fn of_value(&self, value: Precise, terms: f64, n_leaves: usize) -> Measured {
         let mean = |sum: f64| times_power(sum / self.total_weight, self.outward);
         let penalty = self.penalty * n_leaves as f64;
-        // If all terms are 0, the size of a single reward.
-        let size = if terms > 0.0 { mean(terms) } else { times_power(self.least, self.outward) };
+        // If all terms are 0, the least that a reward adds to the mean.
+        let size = mean(if terms > 0.0 { terms } else { self.least });
         Measured { objective: penalty - mean(value.value()), magnitude: size + penalty }
     }
 
