@@ -128,6 +128,14 @@ def test_rows_that_come_after_all_others_have_died_leave_the_mean_as_it_is():
     assert curve.restricted_mean(3.5) == (1.0, 0.0)
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e300])
+def test_the_error_of_a_mean_has_any_unit_of_time(unit):
+    time = np.array([1.0, 2.0, 5.0])
+    mean, error = kaplan_meier(([True] * 3, time)).restricted_mean(4.0)
+    found = kaplan_meier(([True] * 3, time * unit)).restricted_mean(4.0 * unit)
+    np.testing.assert_allclose(found, [mean * unit, error * unit], rtol=1e-14)
+
+
 @pytest.mark.parametrize(
     ("y", "message"),
     [

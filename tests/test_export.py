@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from papers import PAPERS
 
+from bristlecone import OptimalTreeRegressor
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone.curves import kaplan_meier
@@ -74,6 +75,12 @@ def test_a_median_that_rests_on_the_last_row_has_an_open_interval():
     event, time = np.arange(10) == 9, np.arange(1.0, 11.0)
     model = OptimalSurvivalTree(max_depth=0, objective="brier", **PAPERS)
     assert "median=10 (10 to -)" in export_text(model.fit(time[:, None], (event, time)))
+
+
+def test_line_breaks_in_levels_do_not_break_lines():
+    X = pd.DataFrame({"c": ["one\ntwo", "three"] * 4})
+    text = export_text(OptimalTreeRegressor(max_depth=1).fit(X, [1.0, 2.0] * 4))
+    assert text.splitlines()[0] == r"c = one\ntwo"
 
 
 def test_text_of_an_inner_yes_branch_is_connected():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from engine_settings import SETTINGS
@@ -65,7 +67,10 @@ def test_a_measure_is_best_on_the_front(depth, leaves):
 @pytest.mark.parametrize("time_limit", [0.0, 0.05, None])
 def test_a_front_holds_trees_that_do_not_dominate_one_another(time_limit):
     X, labels = _problem(300, 8)
-    front = pareto_front(labels, X, **{**SETTINGS, "max_depth": 3, "time_limit": time_limit})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        front = pareto_front(labels, X, **{**SETTINGS, "max_depth": 3, "time_limit": time_limit})
+    assert len(caught) == (front.status != "optimal")
     # A machine may be fast enough for the second limit, but not for the first.
     expected = {0.0: {"time_limit"}, 0.05: {"time_limit", "optimal"}, None: {"optimal"}}
     assert front.status in expected[time_limit]

@@ -11,7 +11,7 @@ from bristlecone._cli import main
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.export import export_text
 from bristlecone.plot import plot_calibration
-from bristlecone.trust import stability, verify
+from bristlecone.trust import verify
 from bristlecone.tune import TreeSizeCV
 
 
@@ -206,12 +206,11 @@ def test_cross_validation_splits_the_exposure_with_the_rows():
     np.testing.assert_allclose(search.predict(X), 365 * days.predict(X), rtol=1e-9)
 
 
-def test_what_would_need_the_exposure_of_new_rows_is_not_reported():
+def test_calibration_which_would_need_the_exposure_of_new_rows_is_refused():
     X, y, _, exposure = study(80)
     model = tree(max_depth=1).fit(X, y, exposure=exposure)
     with pytest.raises(InvalidParameterError, match="calibration is not available"):
         plot_calibration(model, X, y)
-    assert np.isnan(stability(model, X, y, n_resamples=2, random_state=0, exposure=exposure).score)
 
 
 def test_counts_whose_squares_are_no_numbers_are_refused():

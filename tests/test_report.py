@@ -495,6 +495,23 @@ def test_the_size_path_is_a_section_of_its_own(veterans):
         html_report(model, size_path=[LinearRegression()])
 
 
+def test_a_search_over_sizes_is_compared_with_rows_held_out(veterans):
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=2).fit(veterans.X, veterans.y)
+    page = Page(html_report(search, X=veterans.X, y=veterans.y, times=[60]))
+    assert f"concordance index: {search.best_estimator_.score(veterans.X, veterans.y):.3f}" in (
+        page.words
+    )
+
+
+def test_held_out_rows_without_a_score_are_compared_all_the_same(veterans):
+    tree = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
+    y = np.zeros(30, dtype=bool), np.arange(1.0, 31.0)
+    page = Page(html_report(tree, X=veterans.X[:30], y=y, times=[1]))
+    assert "concordance index: not defined" in page.words
+    numbers = OptimalTreeRegressor(max_depth=1).fit([[1.0], [2.0], [8.0]], [1.0, 3.0, 11.0])
+    assert "R²: not defined" in Page(html_report(numbers, X=[[1.0]], y=[2.0])).words
+
+
 def test_survival_is_compared_at_every_time_and_without_limits_where_nothing_happened(veterans):
     model = OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y)
     page = html_report(model, X=veterans.X, y=veterans.y, times=[0.5, 60, 120])

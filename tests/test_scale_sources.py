@@ -10,7 +10,7 @@ import pytest
 from pace import slow_but
 from test_scale import FEATURES, cut, random_table
 
-from bristlecone import BinaryEncoder, OptimalSurvivalTree, outcome
+from bristlecone import BinaryEncoder, OptimalSurvivalTree, PolicyTree, outcome
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.scale import fit_partitions
 
@@ -149,8 +149,9 @@ def test_missing_files(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda part: part.drop(columns="age"), "no column 'age'"),
-        # The threads decide which of two checks is first.
+        (lambda part: part.drop(columns="age"), "other columns than frame 0: it lacks 'age'"),
+        (lambda part: part.assign(more=1), "other columns than frame 0: it also has 'more'"),
+        # The threads decide which of two checks, and which of two partitions, is first.
         (
             lambda part: part.assign(age=part["age"].astype(str)),
             "column 'age' (has type|holds text)",
@@ -164,8 +165,9 @@ def test_missing_files(tmp_path):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_errors_name_the_partition(change, message, n_jobs, table):
     parts = [table[:100], table[100:200], change(table[200:])]
-    with pytest.raises((ValueError, TypeError), match=f"^frame 2.*{message}"):
+    with pytest.raises((ValueError, TypeError), match=f"^frame .*{message}") as caught:
         fitted(parts, n_jobs=n_jobs)
+    assert "frame 2" in str(caught.value)
 
 
 def test_files_of_other_columns_are_refused(table, tmp_path):
@@ -303,6 +305,14 @@ def test_roles_and_names(table):
         fitted([table], target="age")
     with pytest.raises(InvalidParameterError, match=r"'nothing'.*is not a column"):
         fitted([table], drop=["nothing"])
+    for drop in ("age", 5):
+        with pytest.raises(InvalidParameterError, match="drop must be a list of columns"):
+            fitted([table], drop=drop)
+    policy = PolicyTree(reward="inverse-propensity")
+    for propensity in (0.5, {"A": 0.5, "B": 0.5}):
+        given = {"target": "age", "treatment": "event", "propensity": propensity}
+        with pytest.raises(InvalidParameterError, match="propensity must name a column, or a list"):
+            fit_partitions(policy, [table], **given)
     with pytest.raises(InvalidParameterError, match="no columns besides"):
         fitted([table[["time", "event"]]])
     tree = fitted([table], drop=["age"])

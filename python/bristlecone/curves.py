@@ -300,7 +300,9 @@ class KaplanMeier(StepFunction):
         # still enter and have events later.
         known = np.where(beyond > 0, self.log_variance[seen], 0.0)
         steps = np.where(beyond > 0, np.diff(known, prepend=0.0), 0.0)
-        return mean, float(np.sqrt(beyond**2 @ steps))
+        # As a share of the whole, whose square cannot overflow.
+        unit = tau or 1.0
+        return mean, unit * float(np.sqrt((beyond / unit) ** 2 @ steps))
 
 
 def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMeier:

@@ -331,7 +331,8 @@ def fair_labels(rng):
     labels, group = labels[kept], group[kept]
     u, _ = plain.whole(weight)
     if class_weight == "balanced":
-        weight = weight * (len(labels) / (2 * np.bincount(labels)))[labels]
+        of_class = np.bincount(labels, weight)
+        weight = weight * (of_class.sum() / (2 * of_class))[labels]
     elif class_weight:
         weight = weight * np.array([class_weight.get(name, 1.0) for name in classes])[labels]
     predicted = shares(amount, X[kept], labels, weight, 2)

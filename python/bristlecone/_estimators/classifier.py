@@ -258,6 +258,11 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         ValueError, TypeError, KeyboardInterrupt
             As in ``fit``; also if ``leaf_penalty`` is above 0 or there is a ``teacher``, which a
             front does not support.
+
+        Warns
+        -----
+        SearchLimitWarning
+            If a limit or Ctrl-C stopped the search; the front is then not complete.
         """
         if self.teacher is not None:
             raise InvalidParameterError("pareto_front counts real outcomes: it needs teacher=None")

@@ -307,6 +307,11 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         ------
         ValueError, TypeError, KeyboardInterrupt
             As in ``fit``; also if ``leaf_penalty`` is above 0, which a front does not support.
+
+        Warns
+        -----
+        SearchLimitWarning
+            If a limit or Ctrl-C stopped the search; the front is then not complete.
         """
         if self.leaf_penalty > 0:
             raise InvalidParameterError("pareto_front needs leaf_penalty=0")

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._core import BinaryMatrix
+from bristlecone._log import warn
 from bristlecone._tree import Tree
+from bristlecone.exceptions import SearchLimitWarning
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +207,17 @@ def pareto_front(
     """
     data = {"labels": labels, "weight": weight}
     front = _core.front("confusion", data, features, **settings)
+    _warn_of_limits(front.status, len(front.points))
     return public_front(front, features, weight, ("false positives", "false negatives"))
+
+
+def _warn_of_limits(status: str, n_trees: int) -> None:
+    if status != "optimal":
+        warn(
+            f"the search stopped ({status}) with {n_trees} trees; others of the front may be "
+            "missing, or better than these",
+            SearchLimitWarning,
+        )
 
 
 # Differences of rates that are closer count as equal. That is far more than limits have room for,
@@ -250,6 +262,7 @@ def fair_front(
         limit = costs[1] - _ALIKE
         if found.status != "optimal" or limit < 0:
             break
+    _warn_of_limits(found.status, len(points))
     return ParetoFront(points, cost_names, found.status)
 
 

@@ -55,7 +55,8 @@ def export_text(tree: Any) -> str:
         weight = f" (weight {node['weight']:.6g})" if fitted.tree_.is_weighted else ""
         return f"[{node['node']}] n={node['n_samples']}{weight}, {fitted.leaves_.text(node)}"
 
-    lines = list(_lines(export_dict(tree), leaf_text, "", ""))
+    # Names and levels may contain line breaks.
+    lines = [line.replace("\n", r"\n") for line in _lines(export_dict(tree), leaf_text, "", "")]
     if isinstance(fitted.tree_, SoftTree) and len(lines) > 1:
         lines.append("weights: over the range of each column in training, largest first")
     missing = fitted._missing_text()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
 
 from bristlecone._data.arrays import type_name
 from bristlecone._data.outcomes import read_causes
@@ -146,6 +148,7 @@ def held_out(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: floa
     """Predicted against observed values in every leaf, on rows that were not part of the fit."""
     if X is None or y is None:
         raise InvalidParameterError("pass both X and y of the held-out rows, or neither")
+    tree = getattr(tree, "best_estimator_", tree)
     kind = tree.leaves_.compared
     if not kind:
         raise TypeError(
@@ -170,17 +173,27 @@ def held_out(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: floa
         labels = f"predicted {quantity}", f"observed {quantity}"
         heads += labels
         charts.append(_chart(labels, drawn, ends, ends, diagonal=True))
-    if kind == "incidences" and read_causes(y).entry is not None:
-        # With delayed entry, the concordance index of a cause is not defined.
-        score = f"mean log-likelihood: {tree.log_likelihood(X, y).mean():.3f}"
-    else:
-        score = f"{tree._score_name}: {tree.score(X, y):.3f}"
     return Extra(
         "Calibration on held-out rows",
         "Rows that were held out, by the leaf they fall into: what the tree predicts, and what was "
         f"observed. On the line both are equal. Brackets and bars are {percent(confidence)} "
-        f"confidence limits. Score of these {sum(p.n for p in found[0].points):,} rows, {score}.",
+        f"confidence limits. Score of these {sum(p.n for p in found[0].points):,} rows, "
+        f"{_score(tree, X, y)}.",
         charts,
         heads,
         rows,
     )
+
+
+def _score(tree: Any, X: Any, y: Any) -> str:
+    """Name and value of the score of rows, which may be too few for one."""
+    if tree.leaves_.compared == "incidences" and read_causes(y).entry is not None:
+        # With delayed entry, the concordance index of a cause is not defined.
+        return f"mean log-likelihood: {tree.log_likelihood(X, y).mean():.3f}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        try:
+            value = tree.score(X, y)
+        except ValueError:  # no two rows can be compared
+            value = np.nan
+    return f"{tree._score_name}: {'not defined' if np.isnan(value) else f'{value:.3f}'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -186,6 +186,8 @@ CostSensitiveTreeClassifier, OptimalTreeRegressor or PolicyTree
 
 def _features(source: Source, roles: Roles, drop: Sequence[str]) -> list[str]:
     """Columns that are features."""
+    if isinstance(drop, str) or not isinstance(drop, Iterable):
+        raise InvalidParameterError(f"drop must be a list of columns; got {drop!r}")
     for names, who in ((roles.names, "a column of the outcome"), (drop, "drop")):
         for name in names:
             if name not in source.columns:
@@ -193,8 +195,6 @@ def _features(source: Source, roles: Roles, drop: Sequence[str]) -> list[str]:
                     f"{name!r} ({who}) is not a column of the partitions; there are "
                     f"{listed(source.columns, 12)}"
                 )
-    if isinstance(drop, str):
-        raise InvalidParameterError(f"drop must be a list of columns; got {drop!r}")
     features = [name for name in source.columns if name not in {*roles.names, *drop}]
     if not features:
         raise InvalidParameterError("the partitions have no columns besides those of the outcome")

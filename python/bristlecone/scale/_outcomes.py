@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -78,10 +78,12 @@ def roles_of(estimator: Any, **given: Any) -> Roles:
             continue
         if role not in (*needed, *optional, "weight"):
             raise InvalidParameterError(f"{role}={value!r}: {who} has no {role}")
-        many = role in ("costs", "propensity") and not isinstance(value, str)
-        names = tuple(value) if many else (value,)
+        many = role in ("costs", "propensity")
+        listed = many and isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
+        names = tuple(value) if listed else (value,)
         if not names or not all(isinstance(name, str) for name in names):
-            raise InvalidParameterError(f"{role} must name a column; got {value!r}")
+            what = "a column, or a list of them" if many else "a column"
+            raise InvalidParameterError(f"{role} must name {what}; got {value!r}")
         columns[role] = names
     return Roles(kind, columns)
 

@@ -132,6 +132,13 @@ def select(frame: Any, columns: Sequence[str]) -> Any:
     return nw.from_native(frame, eager_only=True).select(list(columns)).to_native()
 
 
+def _select_of_same(frame: Any, columns: Sequence[str], every: Sequence[str], first: str) -> Any:
+    """As ``select``; a ValueError unless ``every`` column is there, as in the ``first``."""
+    found = check_names(frame, "the partition")
+    check_same_columns(dict.fromkeys(found), dict.fromkeys(every), first)
+    return select(frame, columns)
+
+
 def _names(frame: Any) -> list[str]:
     names = check_names(frame, "the first partition")
     odd = [name for name in names if not isinstance(name, str)]
@@ -288,12 +295,15 @@ def _of_frame(frame: Any) -> Source:
 
 
 def _of_list(frames: list[Any]) -> Source:
+    names = _names(frames[0])
+
     def parts(columns: Sequence[str]) -> Iterator[Part]:
         for index, frame in enumerate(frames):
-            yield Part(index, f"frame {index}", partial(select, frame, list(columns)))
+            load = partial(_select_of_same, frame, list(columns), names, "frame 0")
+            yield Part(index, f"frame {index}", load)
 
     n_rows = sum(len(frame) for frame in frames)
-    return Source(_names(frames[0]), parts, len(frames), n_rows)
+    return Source(names, parts, len(frames), n_rows)
 
 
 def _of_frames(make: Callable[[], Iterable[Any]], kind: str) -> Source:
@@ -301,7 +311,8 @@ def _of_frames(make: Callable[[], Iterable[Any]], kind: str) -> Source:
 
     def parts(columns: Sequence[str]) -> Iterator[Part]:
         for index, frame in enumerate(make()):
-            yield Part(index, f"{kind} {index}", partial(select, _frame(frame), list(columns)))
+            load = partial(_select_of_same, _frame(frame), list(columns), names, f"{kind} 0")
+            yield Part(index, f"{kind} {index}", load)
 
     frames = iter(make())
     try:
@@ -316,7 +327,8 @@ def _of_frames(make: Callable[[], Iterable[Any]], kind: str) -> Source:
     close = getattr(frames, "close", None)
     if close is not None:
         close()
-    return Source(_names(_frame(first)), parts, None)
+    names = _names(_frame(first))
+    return Source(names, parts, None)
 
 
 def _frame(values: Any) -> Any:
