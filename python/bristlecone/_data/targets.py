@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array, unmasked
+from bristlecone._data.exact import product_sum
 from bristlecone._data.groups import codes_of
 from bristlecone._data.rows import (
     check_column,
@@ -183,7 +184,7 @@ def _weighted_by_class(
     """Weight of every row times that of its class; 0 if the row's own weight is 0."""
     own = kept.astype(np.float64) if weight is None else weight
     if isinstance(class_weight, str) and class_weight == "balanced":
-        factors = balanced_weights(labels[kept], own[kept])
+        factors = balanced_weights(labels[kept], own[kept], np.ones(kept.sum(), dtype=np.int64))
     elif isinstance(class_weight, dict):
         check_amounts("class_weight", np.array(list(class_weight.values())))
         unknown = [label for label in class_weight if label not in classes.tolist()]
@@ -203,10 +204,17 @@ def _weighted_by_class(
     return check_weights(weighted, "the weight by class_weight", len(labels))
 
 
-def balanced_weights(labels: NDArray[np.int64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Factors that give every class the same total weight, and all rows theirs."""
-    of_class = np.bincount(labels, weight)
-    return of_class.sum() / (len(of_class) * of_class)
+def balanced_weights(
+    labels: NDArray[np.int64], weight: NDArray[np.float64], count: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Factors that give every class the same total weight, and all rows theirs.
+
+    Each row stands for ``count`` rows. Sums are rounded once, whatever the order of the rows.
+    """
+    classes = [labels == k for k in range(int(labels.max()) + 1)]
+    of_class = np.array([product_sum(weight[own], count[own]) for own in classes])
+    factors: NDArray[np.float64] = of_class.sum() / (len(of_class) * of_class)
+    return factors
 
 
 def known_codes(name: str, values: Any, known: NDArray[Any], n_samples: int) -> NDArray[np.int64]:

@@ -110,9 +110,10 @@ def _balanced(
     y: NDArray[Any], weight: NDArray[np.float64] | None, count: NDArray[np.int64]
 ) -> dict[Any, float]:
     """Weights of the classes for "balanced"."""
-    own = count if weight is None else count * weight
-    classes, code = np.unique(y[own > 0], return_inverse=True)
-    factors = balanced_weights(code, own[own > 0].astype(np.float64))
+    own = np.ones(len(y)) if weight is None else weight
+    shown = own > 0
+    classes, code = np.unique(y[shown], return_inverse=True)
+    factors = balanced_weights(code, own[shown], count[shown])
     return dict(zip(classes.tolist(), factors.tolist(), strict=True))
 
 

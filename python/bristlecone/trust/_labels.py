@@ -38,7 +38,9 @@ def _weighted_by_class(
     if isinstance(asked, Mapping):
         by_class = np.array([asked.get(label, 1.0) for label in classes.tolist()])
     else:
-        totals = np.bincount(codes[kept], None if weight is None else weight[kept])
+        own = np.ones(len(codes)) if weight is None else weight
+        in_classes = (kept & (codes == k) for k in range(len(classes)))
+        totals = np.array([math.fsum(own[rows]) for rows in in_classes])
         by_class = totals.sum() / (len(classes) * totals)
     factor[kept] = by_class[codes[kept]]
     return factor if weight is None else factor * weight
