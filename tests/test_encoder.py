@@ -469,6 +469,7 @@ def same_encoding(encoder, other):
     return one == two
 
 
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")
 @given(training_frames(), parameter_sets, st.data())
 def test_integer_weights_equal_repeated_rows(frame, parameters, data):
     n = len(frame)
@@ -479,6 +480,7 @@ def test_integer_weights_equal_repeated_rows(frame, parameters, data):
     assert same_encoding(weighted, BinaryEncoder(**parameters).fit(repeated))
 
 
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")
 @given(training_frames(), parameter_sets, st.randoms(use_true_random=False))
 def test_order_of_the_rows_does_not_matter(frame, parameters, random):
     order = list(range(len(frame)))
@@ -500,6 +502,7 @@ def test_features_of_equal_balance_tie_in_every_order_of_the_rows():
     assert found == {("x0 <= 0.5",)}
 
 
+@pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")
 @given(training_frames(), parameter_sets)
 def test_no_feature_is_constant_or_repeated_and_fit_transform_is_both(frame, parameters):
     encoder = BinaryEncoder(**parameters).fit(frame)
