@@ -180,6 +180,14 @@ def test_files_of_other_columns_are_refused(table, tmp_path):
         fitted(tmp_path)
 
 
+def test_a_type_of_another_file_is_named_beside_columns_from_folders(table, tmp_path):
+    for site, age in (("a", 1), ("b", 1.5)):
+        (tmp_path / f"site={site}").mkdir()
+        table[:100].assign(age=age).to_parquet(tmp_path / f"site={site}" / "rows.parquet")
+    with pytest.raises(ValueError, match=r"site=b.*rows\.parquet: .*another type of 'age'"):
+        fitted(pyarrow.dataset.dataset(tmp_path, format="parquet", partitioning="hive"))
+
+
 @pytest.mark.parametrize("empty_first", [False, True])
 def test_a_column_without_values_in_one_file_is_missing_there(table, tmp_path, empty_first):
     whole = table.assign(

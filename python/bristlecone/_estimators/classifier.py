@@ -59,8 +59,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         objective and bound do not change.
     class_weight : dict, "balanced" or None, default=None
         Factor by which the weight of each row is multiplied, by class (1 for a class that is not
-        named); "balanced" gives every class the same total weight, of which ``sample_weight`` is a
-        part (scikit-learn counts rows).
+        named); "balanced" gives every class the same total weight, ``sample_weight`` included.
+        scikit-learn balances the number of rows instead.
     teacher : "auto", estimator or None, default=None
         Model that smooths the outcomes before the search: its cross-fitted predictions are mixed
         into them, so the tree fits less noise. Statistics and predictions of the leaves use the

@@ -455,9 +455,10 @@ def write(model: Model) -> str:
 
 def _encodable(value: Any) -> Any:
     """A value that msgspec cannot encode, such as a text of NumPy, in the types of JSON."""
-    if not isinstance(value, (np.ndarray, np.generic)):
+    found = plain(value)
+    if found is value:
         raise TypeError(f"{type_name(value)} cannot be saved as JSON")
-    return value.tolist()
+    return found
 
 
 class _Header(msgspec.Struct):

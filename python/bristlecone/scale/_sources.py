@@ -261,8 +261,10 @@ def _read_piece(piece: Any, schema: Any, columns: list[str]) -> Any:
     try:
         return piece.to_table(schema=schema, columns=columns, use_threads=False)
     except ArrowInvalid as error:
-        own, kinds = piece.physical_schema, schema
-        cast = [name for name in columns if own.field(name).type != kinds.field(name).type]
+        # Columns that come from the names of folders are not in the file.
+        own = set(piece.physical_schema.names)
+        kinds = {name: schema.field(name).type for name in columns if name in own}
+        cast = [n for n, kind in kinds.items() if piece.physical_schema.field(n).type != kind]
         raise ValueError(
             f"{error}; other files have another type of {listed(cast)}: write it with one type"
             if cast

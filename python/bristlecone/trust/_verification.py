@@ -57,7 +57,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """All checks of a tree; printed, and in notebooks, as a short table. True if none failed.
+    """All checks of a tree, true if none failed; printed, and in notebooks, as a short table.
 
     Parameters
     ----------
