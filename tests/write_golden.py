@@ -9,6 +9,7 @@ of it is changed or removed.
 
 import json
 import sys
+from inspect import cleandoc
 from pathlib import Path
 
 import msgspec
@@ -35,6 +36,10 @@ def golden_files(version=None):
 def schema():
     """JSON Schema of saved models, as in the docs."""
     title = {"title": "A model saved by bristlecone", **msgspec.json.schema(Model)}
+    for record in title["$defs"].values():
+        # msgspec keeps the indentation of docstrings before version 0.23.
+        if "description" in record:
+            record["description"] = cleandoc(record["description"])
     return msgspec.json.format(msgspec.json.encode(title)) + b"\n"
 
 
