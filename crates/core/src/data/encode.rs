@@ -8,6 +8,14 @@ use rustc_hash::FxHashMap;
 /// Rows that are encoded together, few enough for their words to stay in the cache.
 const ROWS: usize = 4096;
 
+/// With at most this many gaps, those below a rank are counted if a table would not stay in the
+/// cache.
+const FEW_GAPS: usize = 16;
+
+/// Most ranks of a table that stays in the cache. The number is small in tests, so that their small
+/// samples have columns of both kinds.
+const SHORT_TABLE: usize = if cfg!(test) { 8 } else { 4096 };
+
 /// Neighbouring features that belong to one column.
 pub enum Questions<'a> {
     /// Thresholds: whether the rank of a row is at most the given gap.
@@ -27,13 +35,20 @@ impl Questions<'_> {
     }
 }
 
+/// Number of gaps below each rank of a column.
+enum Above {
+    /// The gaps, filled up with gaps above all ranks.
+    Counted([u32; FEW_GAPS]),
+    /// The number for every rank; ranks beyond the end have the last one.
+    Listed(Vec<u32>),
+}
+
 /// The answers of one column for every rank, as words of a row.
 struct Answered {
     /// First word of the row that contains an answer, and the number of such words.
     first: usize,
     words: usize,
-    /// Number of gaps below each rank. Ranks beyond the end have the last number.
-    above: Vec<u32>,
+    above: Above,
     /// The words of a rank that is above this number of gaps.
     masks: Vec<u64>,
 }
@@ -57,15 +72,35 @@ impl Answered {
             masks.extend_from_slice(&held);
         }
         above.push(gaps.len() as u32);
+        let mut few = [u32::MAX; FEW_GAPS];
+        let above = if gaps.len() <= FEW_GAPS && above.len() > SHORT_TABLE {
+            few[..gaps.len()].copy_from_slice(gaps);
+            Above::Counted(few)
+        } else {
+            Above::Listed(above)
+        };
         Answered { first, words, above, masks }
     }
 
     /// Sets the answers in rows of `width` words.
     fn set(&self, rows: &mut [u64], width: usize, ranks: impl Iterator<Item = u32>) {
-        let last = self.above.len() - 1;
-        for (row, rank) in rows.chunks_exact_mut(width).zip(ranks) {
-            let above = self.above[last.min(rank as usize)] as usize;
-            let mask = &self.masks[above * self.words..][..self.words];
+        match &self.above {
+            Above::Counted(gaps) => {
+                let below = |rank| gaps.iter().map(|&gap| u32::from(gap < rank)).sum();
+                self.set_masks(rows, width, ranks.map(below));
+            }
+            Above::Listed(above) => {
+                let last = above.len() - 1;
+                let listed = ranks.map(|rank| above[last.min(rank as usize)]);
+                self.set_masks(rows, width, listed);
+            }
+        }
+    }
+
+    /// As `set`, for the numbers of gaps below the rank of every row.
+    fn set_masks(&self, rows: &mut [u64], width: usize, above: impl Iterator<Item = u32>) {
+        for (row, above) in rows.chunks_exact_mut(width).zip(above) {
+            let mask = &self.masks[above as usize * self.words..][..self.words];
             row[self.first..].iter_mut().zip(mask).for_each(|(word, mask)| *word |= mask);
         }
     }
