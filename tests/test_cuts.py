@@ -1,5 +1,7 @@
 """With the thresholds of greedy trees in ``encoder="auto"``, optimal trees are never worse."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,6 +24,7 @@ from bristlecone._estimators.regressor import OptimalTreeRegressor
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone._model.registry import dumps, loads
 from bristlecone._objectives.parity import RmstParity
+from bristlecone._search.cuts import Growth, cuts_by_gini
 from bristlecone.datasets import load
 from bristlecone.exceptions import SearchLimitWarning
 
@@ -234,12 +237,64 @@ def test_squared_error_is_never_above_that_of_cart(depth):
     assert tree.objective_value_ <= np.mean((cart.predict(X) - y) ** 2) + 1e-9
 
 
-def test_cuts_of_cart_are_those_of_its_single_precision():
-    # CART cannot distinguish these two, which are equal in single precision.
-    X = np.array([[0.0], [1.0], [1.0 + 1e-12], [2.0]] * 5)
-    y = np.array([0, 0, 0, 1] * 5)
-    tree = OptimalTreeClassifier(max_depth=1).fit(X, y)
-    assert tree.objective_value_ == 0.0
+@pytest.mark.parametrize("seed", range(20))
+def test_classes_of_tied_numbers_are_never_worse_than_with_cart(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 40, (150, 4)).astype(float)
+    labels = (X[:, 0] > 17).astype(int) + (X[:, 1] * X[:, 2] > 500) ^ (rng.random(150) < 0.2)
+    weight = rng.integers(1, 4, 150)
+    cart = DecisionTreeClassifier(max_depth=3, min_samples_leaf=4, random_state=0)
+    share = cart.fit(X, labels, sample_weight=weight).score(X, labels, sample_weight=weight)
+    tree = OptimalTreeClassifier(max_depth=3, min_samples_leaf=4).fit(X, labels, weight)
+    assert 1 - tree.objective_value_ >= share - 1e-12
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cuts_by_gini_are_those_of_cart(weighted):
+    rng = np.random.default_rng(5)
+    X = np.column_stack([rng.normal(size=(200, 3)), rng.random(200) < 0.4])
+    labels = np.where(X[:, 0] > 0.3, X[:, 3] > 0, 2 * (X[:, 1] > X[:, 2])).astype(int)
+    labels = np.where(rng.random(200) < 0.2, rng.integers(0, 3, 200), labels)
+    weight = rng.random(200) + 0.5 if weighted else None
+    frame = pd.DataFrame(X, columns=list("abcd")).astype({"d": bool})
+    columns, _, _ = BinaryEncoder()._fit_columns(frame, whole=True)()
+    growth = Growth(3, None, 0.01, None, 5)
+    cart = DecisionTreeClassifier(max_depth=3, min_samples_leaf=5).fit(X, labels, weight).tree_
+    # Children follow their parents: prune from the last node to the first.
+    errors = cart.weighted_n_node_samples * (1 - cart.value[:, 0].max(axis=1))
+    least, kept = errors.copy(), set()
+    for node in reversed(range(cart.node_count)):
+        if cart.children_left[node] >= 0:
+            sides = cart.children_left[node], cart.children_right[node]
+            split = least[list(sides)].sum() + 0.01 * cart.weighted_n_node_samples[0]
+            if split < errors[node]:
+                least[node] = split
+                kept.add(node)
+    expected, waiting = set(), [0]
+    while waiting:
+        node = waiting.pop()
+        if node in kept:
+            expected.add(
+                (cart.feature[node], cart.threshold[node] if cart.feature[node] < 3 else 0)
+            )
+            waiting += [cart.children_left[node], cart.children_right[node]]
+    assert len(expected) > 2
+
+    def middle(cut):
+        values = columns.values[cut.column]
+        return 0 if values is None else (values[cut.below] + values[cut.above]) / 2
+
+    found = {(cut.column, middle(cut)) for cut in cuts_by_gini(labels, weight, columns, growth)}
+    assert {column for column, _ in found} == {column for column, _ in expected}
+    assert sorted(at for _, at in found) == pytest.approx(sorted(at for _, at in expected))
+    assert cuts_by_gini(labels, weight, columns, growth._replace(seconds=0.0)) == []
+
+
+def test_seconds_of_a_second_tree_are_those_that_the_first_one_left():
+    now = time.perf_counter()
+    assert 4.0 < Growth(3, None, 0.0, 10.0, 1).after(now - 5.0).seconds <= 5.0
+    assert Growth(3, None, 0.0, 10.0, 1).after(now - 20.0).seconds == 0.0
+    assert Growth(3, None, 0.0, None, 1).after(now).seconds is None
 
 
 def with_cuts(encoder, X, cuts):

@@ -13,7 +13,7 @@ from bristlecone._encoder.cuts import Cut
 from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._leaves.base import Leaves
 from bristlecone._search.certificate import GroupValues
-from bristlecone._search.cuts import Growth, SklearnTree, cuts_of_sklearn, cuts_of_task
+from bristlecone._search.cuts import Growth, cuts_of_task
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._teacher.outcomes import Outcomes
 from bristlecone._tree import Tree
@@ -120,10 +120,4 @@ class TaskObjective(Objective[RowsT, LeavesT]):
         return engine_of(self.task_of(problem), problem.features)
 
     def cuts(self, data: RowsT, columns: RankedColumns, growth: Growth) -> list[Cut]:
-        cuts = cuts_of_task(*self.task(data), columns, growth)
-        other = self.sklearn_tree(data)
-        return cuts if other is None else cuts + cuts_of_sklearn(other, columns, growth)
-
-    def sklearn_tree(self, data: RowsT) -> SklearnTree | None:
-        """Tree of scikit-learn whose cuts are added, too."""
-        return None
+        return cuts_of_task(*self.task(data), columns, growth)

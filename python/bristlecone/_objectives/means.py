@@ -13,7 +13,6 @@ from bristlecone._data.exact import product_sum
 from bristlecone._data.targets import NumericData
 from bristlecone._leaves.means import MeanLeaves, weighted_quantiles
 from bristlecone._objectives.base import TaskObjective
-from bristlecone._search.cuts import SklearnTree
 from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Numbers, Outcomes
 from bristlecone._tree import Tree
@@ -42,10 +41,6 @@ class SquaredError(TaskObjective[NumericData, MeanLeaves]):
 
     def task(self, data: NumericData) -> Task:
         return Task("regression", {"target": data.sought.target, "weight": data.weight})
-
-    def sklearn_tree(self, data: NumericData) -> SklearnTree | None:
-        target = data.sought.target
-        return SklearnTree("squared_error", target, data.weight, by_label=False)
 
     def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> MeanLeaves:
         groups = _Groups.of(tree, problem)

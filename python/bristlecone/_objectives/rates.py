@@ -13,7 +13,6 @@ from scipy.special import xlogy
 from bristlecone._data.targets import NumericData
 from bristlecone._leaves.means import MeanLeaves
 from bristlecone._objectives.means import SquaredError
-from bristlecone._search.cuts import SklearnTree
 from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Rates
 from bristlecone._tree import Tree
@@ -40,12 +39,6 @@ class PoissonDeviance(SquaredError):
     def task(self, data: NumericData) -> Task:
         counts = {"target": data.sought.target, "exposure": data.exposure}
         return Task("poisson", {**counts, "weight": data.weight})
-
-    def sklearn_tree(self, data: NumericData) -> SklearnTree | None:
-        data = data.sought
-        if not data.target.any():
-            return None  # scikit-learn rejects counts that are all zero
-        return SklearnTree("poisson", data.rates, data.rate_weight, by_label=False)
 
     def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> MeanLeaves:
         data = problem.data

@@ -37,72 +37,53 @@ class Growth(NamedTuple):
     min_samples_leaf: int
     min_events_leaf: int = 0
 
-
-class SklearnTree(NamedTuple):
-    """Criterion, target and node costs of a tree of scikit-learn.
-
-    ``by_label`` counts the weight that is not of the node's class; else the impurity is summed.
-    """
-
-    criterion: str
-    target: NDArray[Any]
-    weight: Floats | None
-    by_label: bool
+    def after(self, start: float) -> Growth:
+        """The same limits, without the seconds that have passed since ``start``."""
+        if self.seconds is None:
+            return self
+        return self._replace(seconds=max(self.seconds - (time.perf_counter() - start), 0.0))
 
 
 def cuts_of_task(
     task: str, data: dict[str, Any], columns: RankedColumns, growth: Growth
 ) -> list[Cut]:
     """Cuts of the engine's greedy tree for a task, pruned exactly."""
+    cuts, _ = _grow(task, data, columns, growth)
+    return [cut for cut in cuts if cut is not None]
+
+
+def _grow(
+    task: str, data: dict[str, Any], columns: RankedColumns, growth: Growth
+) -> tuple[list[Cut | None], list[list[int]]]:
+    """Cut (None at a leaf) and children of every node of the engine's greedy tree for a task."""
     limits = growth._asdict()
     limits |= {"time_limit": limits.pop("seconds"), "memory_limit": None}
     grown = _core.greedy_cuts(task, data, columns.ranks, **limits, n_threads=1, options=None)
-    split = grown["column"] >= 0
-    parts = (grown[name][split].tolist() for name in ("column", "below", "above"))
-    return [Cut(*cut) for cut in zip(*parts, strict=True)]
+    parts = (grown[name].tolist() for name in ("column", "below", "above"))
+    cuts = [Cut(*cut) if cut[0] >= 0 else None for cut in zip(*parts, strict=True)]
+    return cuts, np.column_stack([grown["children_left"], grown["children_right"]]).tolist()
 
 
-def cuts_of_sklearn(tree: SklearnTree, columns: RankedColumns, growth: Growth) -> list[Cut]:
-    """Cuts of a tree of scikit-learn after pruning by the leaf penalty.
-
-    It rounds numbers to single precision; the cuts are between the ranks that it distinguishes.
-    """
-    # Every tree imports this module, and few grow one of scikit-learn, whose import takes long.
-    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
-    largest = float(np.finfo(np.float32).max)
-    X = np.clip(columns.numbers(), -largest, largest).astype(np.float32)
-    budget = growth.max_leaf_nodes
-    of_classes = tree.criterion in ("gini", "entropy")
-    kind = DecisionTreeClassifier if of_classes else DecisionTreeRegressor
-    estimator = kind(
-        criterion=tree.criterion,
-        max_depth=growth.max_depth,
-        max_leaf_nodes=None if budget is None else max(budget, 2),
-        min_samples_leaf=growth.min_samples_leaf,
-        random_state=0,
-    )
-    grown = estimator.fit(X, tree.target, sample_weight=tree.weight).tree_
-    weight = grown.weighted_n_node_samples
-    if tree.by_label:
-        share = grown.value[:, 0, :] / grown.value[:, 0, :].sum(axis=1, keepdims=True)
-        cost = weight * (1.0 - share.max(axis=1))
-    else:
-        cost = weight * grown.impurity
-    children = np.column_stack([grown.children_left, grown.children_right]).tolist()
-    price = growth.leaf_penalty * weight[0]
-    kept = _worthwhile(cost.tolist(), [price] * len(children), children, None)
-    cuts, waiting = [], [(0, np.arange(len(X)))]
+def cuts_by_gini(
+    labels: NDArray[np.int64], weight: Floats | None, columns: RankedColumns, growth: Growth
+) -> list[Cut]:
+    """Cuts of the greedy tree by Gini impurity, after pruning by errors and the leaf penalty."""
+    present, labels = np.unique(labels, return_inverse=True)
+    data = {"labels": labels, "n_classes": len(present), "weight": weight}
+    cuts, children = _grow("gini", data, columns, growth._replace(leaf_penalty=0.0))
+    costs = [0.0] * len(cuts)
+    total = float(columns.n_rows if weight is None else weight.sum())
+    waiting = [(0, np.arange(columns.n_rows))]
     while waiting:
         node, rows = waiting.pop()
-        if node not in kept:
-            continue
-        column = int(grown.feature[node])
-        left = X[rows, column] <= grown.threshold[node]
-        rank = columns.ranks[column][rows]
-        cuts.append(Cut(column, int(rank[left].max()), int(rank[~left].min())))
-        waiting += [(children[node][1], rows[~left]), (children[node][0], rows[left])]
-    return cuts
+        of_class = np.bincount(labels[rows], None if weight is None else weight[rows])
+        costs[node] = float(of_class.sum() - of_class.max())
+        cut = cuts[node]
+        if cut is not None:
+            left = columns.ranks[cut.column][rows] <= cut.below
+            waiting += zip(children[node], (rows[left], rows[~left]), strict=True)
+    kept = _worthwhile(costs, [growth.leaf_penalty * total] * len(costs), children, None)
+    return [cut for node, cut in enumerate(cuts) if node in kept and cut is not None]
 
 
 def cuts_by_costs(
