@@ -59,7 +59,8 @@ class Table:
         if not self.named:
             return self.table[:, key]
         name = key if key in self.table.columns else self.table.columns[key]
-        return self.table[name].to_list()
+        column = self.table[name]
+        return column.to_numpy() if column.dtype.is_numeric() else column.to_list()
 
     def columns(self, places: set[int]) -> list[Values]:
         """All columns of the fit; those at other positions have empty values."""
