@@ -1,6 +1,9 @@
 """Alternatives to splits, near-optimal trees and stability, compared with enumerations."""
 
 import itertools
+import os
+import signal
+import threading
 from functools import partial
 
 import numpy as np
@@ -20,7 +23,7 @@ from bristlecone import (
     OptimalTreeRegressor,
     PolicyTree,
 )
-from bristlecone.exceptions import SearchLimitWarning
+from bristlecone.exceptions import SearchCostWarning, SearchLimitWarning
 from bristlecone.report import html_report
 from bristlecone.trust import alternatives, near_optimal_trees, stability, verify
 from bristlecone.tune import TreeSizeCV
@@ -270,6 +273,26 @@ def test_a_limit_leaves_what_was_done():
     with pytest.warns(SearchLimitWarning, match="stopped"):
         table = alternatives(tree, X, y)
     assert len(table) < 10
+
+
+def test_stability_warns_of_searches_that_stopped_at_a_limit():
+    X, y, _ = binary()
+    with pytest.warns(SearchLimitWarning):
+        tree = OptimalTreeClassifier(max_depth=3, time_limit=0).fit(X, y)
+    with pytest.warns(SearchLimitWarning, match=r"5 of 5 searches stopped \(time_limit\)"):
+        found = stability(tree, X, y, n_resamples=5, random_state=0)
+    assert found.n_resamples == 5
+
+
+def test_ctrl_c_ends_stability():
+    X, _, y = binary(n=400, p=60)
+    with pytest.warns(SearchCostWarning), pytest.warns(SearchLimitWarning):
+        tree = OptimalTreeRegressor(max_depth=6, time_limit=0.5).fit(X, y)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        stability(tree, X, y, n_resamples=10, random_state=0)
+    timer.join()
 
 
 def test_stability_of_a_clear_split_and_of_noise():

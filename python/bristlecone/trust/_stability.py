@@ -17,8 +17,10 @@ from bristlecone._data.frame import native_frame
 from bristlecone._estimators.regressor import explained_deviance
 from bristlecone._estimators.searched import Again
 from bristlecone._leaves.minimum import smallest_leaf
+from bristlecone._log import warn
 from bristlecone._search.engine import Problem
 from bristlecone._tree import NO_FEATURE
+from bristlecone.exceptions import SearchLimitWarning
 from bristlecone.metrics import concordance_index_cause, concordance_index_censored
 from bristlecone.trust._alternatives import key, search_again
 from bristlecone.trust._exact import Floats
@@ -129,6 +131,13 @@ def stability(
         If the rows are not those of the fit, or its teacher is unknown.
     NotFittedError, InfeasibleError
         If there is no tree.
+    KeyboardInterrupt
+        On Ctrl-C.
+
+    Warns
+    -----
+    SearchLimitWarning
+        If searches stopped at the tree's limit on time or memory. Their best trees count.
 
     See Also
     --------
@@ -157,12 +166,19 @@ def stability(
     rerun = search_again(tree, "stability", X, y, sample_weight, data)
     problem = rerun.problem
     random = check_random_state(random_state)
-    tally = _Tally(tree, problem)
+    tally, stops = _Tally(tree, problem), list[str]()
     for _ in range(n_resamples):
         drawn = np.sort(random.randint(len(problem.features), size=len(problem.features)))
         other = _searched(rerun, drawn)
-        if other is not None:
-            tally.add(other, drawn)
+        if other is None:
+            continue
+        if other.certificate_.status.endswith("_limit"):
+            stops.append(other.certificate_.status)
+        tally.add(other, drawn)
+    if stops:
+        names = " and ".join(sorted(set(stops)))
+        text = f"{len(stops)} of {tally.n} searches stopped ({names}) before their tree was proven"
+        warn(f"{text}; a longer search may find others", SearchLimitWarning)
     return tally.result()
 
 
@@ -184,6 +200,8 @@ def _searched(rerun: Again, drawn: NDArray[np.int64]) -> Any:
     least = smallest_leaf(search.limits, part)
     sample = replace(problem, data=part, features=features, least=least, memo={})
     solution = search.engine(sample).solve(**search.limits.settings(sample))
+    if solution.status == "interrupted":
+        raise KeyboardInterrupt
     if not np.isfinite(solution.objective):
         return None
     return rerun.tree(solution, sample, start)
