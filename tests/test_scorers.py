@@ -405,3 +405,5 @@ def test_rows_are_taken_in_every_form(tree, halves):
     frame = pd.DataFrame({"event": z["dead"], "time": z["months"]})
     for scorer in SCORERS.values():
         assert scorer(tree, Z, frame) == scorer(tree, Z, z)
+    with pytest.raises(ValueError, match="expected a structured array"):
+        metrics.concordance_scorer(OptimalTreeRegressor().fit(Z, z["months"]), Z, z["months"])

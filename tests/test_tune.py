@@ -646,3 +646,13 @@ def test_sizes_of_infinite_score_are_not_chosen():
     assert np.isnan(found.cv_results_["se_test_score"][-1])
     table = evaluate({"one": tree, "other": tree}, X, y, cv=3, against="one")
     assert (table["mean"] == -np.inf).all() and table["difference"].isna().all()
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "r2", "accuracy"])
+def test_metrics_of_other_outcomes_are_refused_by_name(scoring):
+    tree, (X, y) = OptimalSurvivalTree(max_depth=1), sample(60)
+    message = f"scoring='{scoring}' cannot score an OptimalSurvivalTree on these rows: "
+    with pytest.raises(InvalidParameterError, match=message):
+        TreeSizeCV(tree, scoring=scoring, cv=3).fit(X, y)
+    with pytest.raises(InvalidParameterError, match=message):
+        evaluate(tree, X, y, scoring=[scoring], cv=3)

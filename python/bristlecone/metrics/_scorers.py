@@ -164,8 +164,9 @@ def concordance_scorer(
         return float(model.score(X, y, sample_weight, cause=cause))
     if is_survival_tree(model):
         return float(model.score(X, y, sample_weight))
+    test = check_survival(y)
     if predicts_survival(model):
-        risk = risk_of(model, X, event_times(check_survival(y)), "concordance_scorer")
+        risk = risk_of(model, X, event_times(test), "concordance_scorer")
     else:
         risk = model.predict(X)
     return concordance_index_censored(y, risk, sample_weight=sample_weight).cindex

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.metrics import get_scorer
 
+from bristlecone._data.arrays import type_name
 from bristlecone._foreign import takes_columns
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._scorers import SCORERS
@@ -17,6 +19,22 @@ Metrics = dict[str, Metric | None]
 """Scorers by name; None is the method ``score`` or, for costs, minus the mean cost."""
 
 DEFAULT = "score"
+
+
+@dataclass(frozen=True)
+class _OfSklearn:
+    """A scorer of scikit-learn, whose errors name the metric and the estimator."""
+
+    name: str
+    scorer: Metric
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        try:
+            return self.scorer(estimator, X, y, sample_weight=sample_weight)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise InvalidParameterError(
+                f"scoring={self.name!r} cannot score {type_name(estimator)} on these rows: {error}"
+            ) from error
 
 
 def metrics_of(scoring: Any) -> Metrics:
@@ -61,13 +79,12 @@ def _metric(scoring: Any) -> Metric | None:
     if isinstance(scoring, str) and scoring in SCORERS:
         return SCORERS[scoring]
     try:
-        scorer: Metric = get_scorer(scoring)
+        return _OfSklearn(scoring, get_scorer(scoring))
     except (ValueError, TypeError):
         raise InvalidParameterError(
             f"scoring {scoring!r} is not a metric; pass one of {', '.join(SCORERS)} or the name "
             "of a scorer of scikit-learn"
         ) from None
-    return scorer
 
 
 def check_scored(estimator: Any, metrics: Metrics) -> None:
