@@ -53,19 +53,27 @@ class ParquetFile:
     ) -> Any:
         """Read the rows; parameters and result are those of :meth:`CsvFile.read`.
 
-        Numbers of a column that must be text are converted. Dates and nested values are kept as
-        objects; the code that uses the column accepts or rejects them.
+        Numbers of a column that must be text are converted. Dates are kept as objects; the code
+        that uses the column accepts or rejects them.
 
         Raises
         ------
         ImportError, OSError, ValueError
-            As ``columns``; for a file without rows, and for a text in a column of numbers.
+            As ``columns``; for a file without rows, a text in a column of numbers, and a column of
+            lists, structs or maps.
         """
         wanted = self.columns if columns is None else list(columns)
-        table = self._ask(lambda parquet, file: parquet.read_table(file, columns=wanted))
+        # A process that ends while the threads of pyarrow still start is aborted.
+        one_thread = {"use_threads": False, "pre_buffer": False}
+        table = self._ask(
+            lambda parquet, file: parquet.read_table(file, columns=wanted, **one_thread)
+        )
         if not table.num_rows:
             raise ValueError(f"{self.name}: no rows")
-        frame = _plain(table).to_pandas(ignore_metadata=True)[wanted]
+        try:
+            frame = _plain(table).to_pandas(ignore_metadata=True, use_threads=False)[wanted]
+        except TypeError as error:
+            raise ValueError(f"{self.name}: {error}") from None
         kinds = kinds or {}
         try:
             found = {name: _of_kind(frame[name], kinds.get(name), missing) for name in wanted}
@@ -91,12 +99,17 @@ class ParquetFile:
 
 
 def _plain(table: Any) -> Any:
-    """The table with categories as text and decimals as floats."""
+    """The table with categories as text and decimals as floats; TypeError for nested columns."""
     import pyarrow
     from pyarrow import types
 
     fields = []
     for field in table.schema:
+        if types.is_nested(field.type):
+            raise TypeError(
+                f"column {field.name!r} holds nested values ({field.type}); expected numbers, "
+                "booleans or text"
+            )
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
         fields.append(field.with_type(pyarrow.float64() if types.is_decimal(kind) else kind))
     return table.cast(pyarrow.schema(fields))
