@@ -264,3 +264,13 @@ def test_a_fit_on_the_command_line_says_at_once_that_it_is_hopeless(capsys, monk
     monkeypatch.setattr(progress._Line, "show", watch)
     assert main(["fit", "gbsg2", "--max-depth", "9", "--progress"]) == 130
     assert re.match(r"bristlecone: warning: the search is forecast to take", "".join(reported))
+
+
+def test_in_place_of_every_threshold_quantiles_are_suggested():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 8)), (rng.random(600) < 0.7, rng.exponential(size=600))
+    every = BinaryEncoder(thresholds="all", min_support=0.02)
+    tree = OptimalSurvivalTree(max_depth=4, encoder=every, time_limit=1.0)
+    with pytest.warns(SearchCostWarning):
+        cost = tree.estimate_cost(X, y)
+    assert "encoder=BinaryEncoder(min_support=0.02) (" in cost.suggestion

@@ -175,14 +175,20 @@ def _fewer_features(
 ) -> Iterator[str]:
     """Fewer features, because the forecast grows with their number; depth 2 if too few remain.
 
-    A number that changes almost nothing is not suggested, because the forecast is too rough.
+    A number that changes almost nothing is not suggested, because the forecast is too rough. In
+    place of every threshold, quantiles are suggested.
     """
     encoder = BinaryEncoder() if isinstance(search.encoder, str) else clone(search.encoder)
     if not isinstance(encoder, BinaryEncoder):
         return
-    if encoder.thresholds == "all":
-        encoder.set_params(thresholds="quantiles")
     seconds, memory = _allowance(search.limits)
+    if encoder.thresholds == "all":
+        search = replace(search, encoder=encoder.set_params(thresholds="quantiles"))
+        problem = encode(search, problem.data)
+        cost = forecast(search, problem)
+        if _affordable(search.limits, cost):
+            yield f"encoder={encoder!r} ({cost})"
+            return
     began, took = time.perf_counter(), problem.seconds
     last = began + max(_SECONDS_OF_TRIES, _SHARE_OF_TRIES * seconds)
     if began + took > until:
