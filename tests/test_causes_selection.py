@@ -224,7 +224,7 @@ def test_wrong_numbers_of_causes_are_named():
     row = int(np.argmax(y["event"] > 2))
     with pytest.raises(ValueError, match=f"cause 3 in row {row}, but n_causes is 2"):
         CompetingRisksTree(n_causes=2).fit(X, y)
-    with pytest.raises(InvalidParameterError, match="cause_weights has 3 values for 4 causes"):
+    with pytest.raises(InvalidParameterError, match="3 values, but the number of causes is 4"):
         CompetingRisksTree(n_causes=4, cause_weights=[1, 1, 1]).fit(X, y)
     with pytest.raises(ValueError, match="no event of a cause with a positive weight"):
         CompetingRisksTree(n_causes=4, cause_weights=[0, 0, 0, 1]).fit(X, y)

@@ -50,6 +50,8 @@ def test_what_brier_has_not_is_refused(capsys, folder):
         ),
         (("fit", "study.csv", *FIT, "--categorical", "days"), "--categorical: 'days' is the"),
         (("fit", "gbsg2", "--title", "A tree"), "--title needs --report"),
+        (("fit", "gbsg2", "--teacher-weight", "0.3"), "--teacher-weight needs --teacher"),
+        (("fit", "gbsg2", "--random-state", "3"), "--random-state needs --teacher"),
         (("fit", "gbsg2", "--max-d", "3"), "unrecognized arguments: --max-d 3"),
         (("fit", "gbsg2", "--max-depth", "deep"), "--max-depth: invalid integer value: 'deep'"),
         (("fit", "gbsg2", "--max-depth", "-1"), "max_depth must be"),

@@ -68,6 +68,9 @@ def test_columns_named_by_id_are_copied_as_they_are_written(capsys, folder):
     assert "--id: the data have no column 'pidd'; did you mean 'pid'?" in refused(
         capsys, folder, "predict", "m.json", "new.csv", "--id", "pidd"
     )
+    assert "--id: 'pid' is given twice" in refused(
+        capsys, folder, "predict", "m.json", "new.csv", "--id", "pid", "pid"
+    )
 
 
 def test_every_time_has_a_column_of_its_own(capsys, folder):

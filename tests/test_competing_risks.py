@@ -216,7 +216,7 @@ def test_wrong_causes_are_named(cause, message):
 
 def test_wrong_numbers_of_causes_are_named():
     X, y = study()
-    with pytest.raises(InvalidParameterError, match="cause_weights has 3 values for 2 causes"):
+    with pytest.raises(InvalidParameterError, match="3 values, but the number of causes is 2"):
         CompetingRisksTree(cause_weights=[1, 1, 1]).fit(X, y)
     many = pd.DataFrame({"event": np.arange(1, 11), "time": np.ones(10)})
     with pytest.raises(ValueError, match="10 causes; at most 8"):

@@ -23,7 +23,12 @@ from bristlecone import (
     __version__,
 )
 from bristlecone.datasets import load
-from bristlecone.exceptions import InfeasibleError, InfeasibleWarning, SearchLimitWarning
+from bristlecone.exceptions import (
+    InfeasibleError,
+    InfeasibleWarning,
+    SearchLimitWarning,
+    SmallSampleWarning,
+)
 
 GBSG2 = load("gbsg2")
 
@@ -184,3 +189,9 @@ def test_without_a_tree_there_is_nothing_to_describe():
         model.fit([[0], [1], [0], [1]], np.zeros(4), **known)
     with pytest.raises(InfeasibleError):
         model.describe()
+
+
+def test_a_minimum_above_the_number_of_rows_is_that_number():
+    with pytest.warns(SmallSampleWarning):
+        tree = OptimalTreeClassifier(min_samples_leaf=50).fit([[0], [1], [1]], [0, 1, 1])
+    assert "with at least 3 training rows in each leaf over" in " ".join(tree.describe().split())

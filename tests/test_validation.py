@@ -156,11 +156,11 @@ def test_dates_count_in_days_with_their_fractions():
         ),
         (
             dates().assign(entry=TIME),
-            "'entry' of y and column 'exit' of y must both be|holds dates",
+            "'entry' of y and column 'exit' of y must both be dates, both be durations, or both be",
         ),
         (
             dates().assign(exit=pd.to_timedelta(TIME + 1, unit="D"), entry=TIME),
-            "must both be durations, or both numbers",
+            "must both be dates, both be durations, or both be numbers",
         ),
         (pd.DataFrame(columns(time=["2020-01-01"] * 4)), "'2020-01-01'.* expected numbers"),
         ((EVENT, np.array(["2020-01-01"] * 4)), "such as .*'2020-01-01'.* expected numbers"),

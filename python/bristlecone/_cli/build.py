@@ -7,7 +7,7 @@ from typing import Any
 
 import bristlecone
 from bristlecone._cli.kinds import Kind, flag
-from bristlecone._cli.options import BY_NAME, MAPPING, Group
+from bristlecone._cli.options import BY_NAME, MAPPING, TEACHER, Group
 from bristlecone._cli.roles import Columns, Rows
 from bristlecone._cli.tables import absent, check_column, spells
 from bristlecone._estimators.parameters import Parameter
@@ -17,11 +17,12 @@ _NEEDS = {
     "time_label": "report",
     **dict.fromkeys(("folds", "repeats", "rule", "scoring"), "tune"),
 }
+_TEACHER_NEEDS = dict.fromkeys(("teacher_weight", "random_state"), "teacher")
 
 
 def build(kind: Kind, given: Mapping[str, Any]) -> Any:
     """Estimator for the given options, with checked parameters."""
-    check_needs(given, kind.needs)
+    check_needs(given, {**kind.needs, **(_TEACHER_NEEDS if TEACHER in kind.groups else {})})
     parameters: dict[str, Any] = {}
     for group in kind.groups:
         values = {

@@ -145,11 +145,11 @@ class CsvFile:
         return content if content.endswith(b"\n") else content + b"\n"
 
     def _undecodable(self, content: bytes, at: int) -> ValueError:
-        line = content.count(b"\n", 0, at) + 1
-        return ValueError(
-            f"{self.name}, line {line}: byte 0x{content[at]:02x} is not text in UTF-8; save the "
-            "file in UTF-8"
-        )
+        line, byte = content.count(b"\n", 0, at) + 1, f"byte 0x{content[at]:02x}"
+        problem = f"{byte} is not text in UTF-8; save the file in UTF-8"
+        if not content[at]:
+            problem = f"{byte} is not text; if it is a file in UTF-16, save it in UTF-8"
+        return ValueError(f"{self.name}, line {line}: {problem}")
 
     @cached_property
     def _delimiter(self) -> str:

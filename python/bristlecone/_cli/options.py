@@ -6,6 +6,7 @@ class here.
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -81,7 +82,12 @@ def _matrix_rows(text: str) -> list[list[float]]:
     try:
         return [_numbers(text)]
     except ValueError:
-        lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
+        try:
+            lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
+        except OSError as error:
+            raise ArgumentTypeError(
+                f"{text!r} is not a row of numbers, and no file: {error.strerror}"
+            ) from None
         return [_numbers(line) for line in lines if line.strip()]
 
 

@@ -43,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     table = open_table(arguments.data)
     for name in arguments.id:
         check_column(name, table.columns, "--id")
+        if arguments.id.count(name) > 1:
+            raise ValueError(f"--id: {name!r} is given twice")
     X = known_columns(estimator, table, arguments.model, arguments.na)
     if hasattr(estimator, "predict_cumulative_incidence"):
         predicted = _incidence(estimator, X, times, 1 if cause is None else cause)

@@ -333,8 +333,10 @@ def _times(
     check_length(start, start_label, len(values), of=label)
     if values.dtype.kind == start.dtype.kind == "M":
         return _days_between(start, start_label, values, label), None
-    if (values.dtype.kind == "m") != (start.dtype.kind == "m"):
-        raise ValueError(f"{start_label} and {label} must both be durations, or both numbers")
+    if any((values.dtype.kind == kind) != (start.dtype.kind == kind) for kind in "Mm"):
+        raise ValueError(
+            f"{start_label} and {label} must both be dates, both be durations, or both be numbers"
+        )
     until = _as_time(values, label)
     return until, _as_entry(start, start_label, until)
 

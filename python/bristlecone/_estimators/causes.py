@@ -434,7 +434,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
             raise ValueError(f"y has {n_causes} causes; at most {MOST_CAUSES} are supported")
         if weights and len(weights) != n_causes:
             raise InvalidParameterError(
-                f"cause_weights has {len(weights)} values for {n_causes} causes"
+                f"cause_weights has {len(weights)} values, but the number of causes is {n_causes}"
             )
         assert data.cause is not None
         if weights and not any(weights[k - 1] for k in set(data.cause[data.event].tolist())):

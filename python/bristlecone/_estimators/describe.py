@@ -228,15 +228,15 @@ def _shrinkage(leaves: Any) -> str:
 
 
 def _size(found: Certificate) -> str:
-    """Limits on the size of a tree: "of depth at most 3, with ..."."""
+    """Limits on the size of a tree: "of depth at most 3 with ... and ..."."""
     parameters = found.parameters
     depth, leaves = parameters["max_depth"], parameters["max_leaf_nodes"]
-    limits = ["of any depth" if depth is None else f"of depth at most {depth}"]
+    size, limits = "of any depth" if depth is None else f"of depth at most {depth}", []
     if leaves is not None:
         limits.append(f"at most {leaves} leaves")
-    rows = parameters["min_samples_leaf"]
-    if not isinstance(rows, Integral):
-        limits.append(f"at least {100 * rows:g}% of the training rows in each leaf")
+    share, rows = parameters["min_samples_leaf"], found.settings["min_samples_leaf"]
+    if not isinstance(share, Integral):
+        limits.append(f"at least {100 * share:g}% of the training rows in each leaf")
     elif rows != 1:
         limits.append(f"at least {rows} training rows in each leaf")
     of_each = parameters.get("min_samples_treatment", 0)
@@ -246,7 +246,7 @@ def _size(found: Certificate) -> str:
     events = found.settings.get("min_events_leaf", 0)
     if events:
         limits.append(f"at least {events} training {_plural(events, 'event')} in each leaf")
-    return " and ".join(limits)
+    return f"{size} with {' and '.join(limits)}" if limits else size
 
 
 def _candidates(found: Certificate) -> str:
