@@ -218,6 +218,8 @@ def test_points_and_commas_in_one_file_are_refused(point):
         ("a,b\n" + "".join(f"{k}.5,1\n" for k in range(12)) + "?,1\n", 14, "?"),
         ("a\n50\n60\n\n70\n4o\n80\n", 6, "4o"),
         ('a,b\n50,"x\ny"\n60,\n70,\n4o,\n80,\n', 6, "4o"),
+        ("a,b\n950,1\n" + "".join(f'"{k},012.50",1\n' for k in range(1, 12)), 3, "1,012.50"),
+        ("a\n" + "".join(f"{k}%\n" for k in range(11)), 2, "0%"),
     ],
 )
 def test_a_column_of_numbers_with_an_odd_cell_is_refused(text, line, cell):
@@ -229,7 +231,15 @@ def test_a_column_of_numbers_with_an_odd_cell_is_refused(text, line, cell):
 
 @pytest.mark.parametrize(
     "values",
-    [["1", "2", "A"] * 9, ["1", "2", "3"] * 9 + ["A"], ["01", "02", "A"], ["x", "1"], ["1", "A"]],
+    [
+        ["1", "2", "A"] * 9,
+        ["1", "2", "3"] * 9 + ["A"],
+        ["01", "02", "A"],
+        ["x", "1"],
+        ["1", "A"],
+        ["5%", "10%"] * 9,
+        [f"{k}.{k}.2020" for k in range(12)],
+    ],
 )
 def test_codes_of_which_some_are_numbers_are_text(values):
     assert table("a\n" + "".join(f"{value}\n" for value in values))["a"].tolist() == values

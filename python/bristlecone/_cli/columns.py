@@ -18,6 +18,8 @@ _CODES = 10
 _FEWEST = 4
 # Dates that ISO 8601 does not allow: 31.12.2020, 31/12/2020, 12-31-2020.
 _OTHER_DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})")
+# Numbers with a separator of thousands or a percent sign: 7,012.00, 1'234, 70%.
+_DECORATED = re.compile(r"[+-]?(\d{1,3}([,.' \u00a0]\d{3})+([.,]\d+)?|\d+([.,]\d+)?) ?%?")
 _SAMPLE = 200
 
 
@@ -69,6 +71,7 @@ def typed(column: Any, kind: str | None, mark: str) -> Any:
         odd = next(level for level in levels if not _is_number(level, mark))
         raise _cell_error(column, odd, not_a_number(str(odd)))
     _refuse_nearly_numbers(column, levels, mark)
+    _refuse_decorated(column, levels)
     return column
 
 
@@ -149,7 +152,11 @@ def _is_text(column: Any) -> bool:
     If so, the column is not a broken column of numbers, which need not be checked further.
     """
     cells = column.iloc[:: len(column) // _SAMPLE + 1].dropna().tolist()
-    odd = [isinstance(cell, str) and not _is_number(cell, *DECIMAL_MARKS) for cell in cells]
+    odd = [
+        isinstance(cell, str)
+        and not (_is_number(cell, *DECIMAL_MARKS) or _DECORATED.fullmatch(cell.strip()))
+        for cell in cells
+    ]
     return 2 * sum(odd) > len(cells)
 
 
@@ -180,6 +187,19 @@ def _refuse_nearly_numbers(column: Any, levels: list[Any], mark: str) -> None:
         odd[0],
         f"{odd[0]!r} is not a number, but nearly all other cells are; correct it, read it as "
         f"missing (--na {quote(odd[0])}) or {_as_text(column)}",
+    )
+
+
+def _refuse_decorated(column: Any, levels: list[Any]) -> None:
+    """Raise CellError for numbers with separators of thousands or percent signs."""
+    if len(levels) <= _CODES or not all(_DECORATED.fullmatch(str(one).strip()) for one in levels):
+        return
+    odd = next(level for level in levels if not _is_number(level, *DECIMAL_MARKS))
+    raise _cell_error(
+        column,
+        odd,
+        f"{odd!r} has a separator of thousands or a percent sign; write plain numbers, or "
+        f"{_as_text(column)}",
     )
 
 
