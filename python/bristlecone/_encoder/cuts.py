@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -63,15 +64,18 @@ def add_cuts(
     asked = zip(encoder.features_, *questions, strict=True)
     every: list[tuple[Feature, int, int]]
     every = [one for index, one in enumerate(asked) if index in kept]
+    # Further features of numbers come after their thresholds.
+    place = {name: place for place, name in enumerate(fills)}
+
+    def order(one: tuple[Feature, int, int]) -> tuple[int, float]:
+        return place[one[0].column], getattr(one[0], "value", math.inf)
+
     for column, gap in chosen.added:
         name, values = names[column], columns.values[column]
         assert values is not None
         ends = float(values[gap]), float(values[gap + 1])
         value = float(midway(*ends))
-        every.append((threshold(name, value, *ends, fills[name]), column, gap))
-    # Further features of numbers come after their thresholds.
-    place = {name: place for place, name in enumerate(fills)}
-    every.sort(key=lambda one: (place[one[0].column], getattr(one[0], "value", math.inf)))
+        insort(every, (threshold(name, value, *ends, fills[name]), column, gap), key=order)
     features, places, gaps = (list(of) for of in zip(*every, strict=True))
     encoder._replace_features(features)
     return places, gaps
