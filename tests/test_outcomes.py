@@ -257,7 +257,7 @@ def test_outcome_has_the_fields_that_were_given():
         (([0, 1], [1, 2, 3]), "^event has 2 rows but time has 3"),
         (([0, 1], [1, 2], [0]), "^time has 2 rows but entry has 1"),
         (([0, 1], [date(2020, 1, 1)] * 2), "^time holds dates"),
-        (([0, 1], [1, 2], [date(2020, 1, 1)] * 2), "^entry holds dates"),
+        (([0, 1], [1, 2], [date(2020, 1, 1)] * 2), "^entry and time must both be dates"),
         ((["yes", "no"], [1, 2]), "^event has dtype .*'yes', 'no'; expected True/False or 0/1"),
         (([0, 1], ["1", "x"]), "^time has dtype .* expected numbers"),
         ((pd.Series([0, 1]), pd.Series([1, 2])[::-1]), "^event and time have the same index"),
@@ -381,7 +381,10 @@ def test_the_command_line_takes_entries_by_name(capsys, tmp_path, monkeypatch):
     ("changed", "message"),
     [
         ({"entry": LAST, "exit": FIRST}, "column 'exit' is 2020-"),
-        ({"entry": FIRST.astype(str).astype(object), "exit": TIME}, "column 'entry' holds dates"),
+        (
+            {"entry": FIRST.astype(str).astype(object), "exit": TIME},
+            "column 'entry' and column 'exit' must both be dates",
+        ),
         (
             {"exit": ["2020-31-01", *LAST[1:].astype(str)]},
             "column 'exit': '2020-31-01' is not a date, but other cells are, such as",
