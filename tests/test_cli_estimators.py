@@ -366,7 +366,7 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
         (("cost-sensitive", "--target", "ill", "--cost-matrix", "0,1", "1"),
          "--cost-matrix: 2 rows of 2, 1 numbers are not a square matrix"),
         (("cost-sensitive", "--target", "ill", "--cost-matrix", "costs.csv"),
-         "'costs.csv' is not a row of numbers, and no file: No such file"),
+         "'costs.csv' is neither a row of numbers nor a readable file (No such file"),
         (("classifier", "--target", "ill", "--class-weight", "balanced", "true=2"),
          "--class-weight: balanced cannot be combined with weights of labels"),
         (("policy", "--treatment", "arm", "--time", "gain"), "--time needs --horizon"),

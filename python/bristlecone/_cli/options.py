@@ -86,7 +86,7 @@ def _matrix_rows(text: str) -> list[list[float]]:
             lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
         except OSError as error:
             raise ArgumentTypeError(
-                f"{text!r} is not a row of numbers, and no file: {error.strerror}"
+                f"{text!r} is neither a row of numbers nor a readable file ({error.strerror})"
             ) from None
         return [_numbers(line) for line in lines if line.strip()]
 

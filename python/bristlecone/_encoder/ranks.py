@@ -105,14 +105,6 @@ class RankedColumns(NamedTuple):
         """Binary features of the rows."""
         return BinaryMatrix.of_ranks(self.ranks, *questions, self.n_rows)
 
-    def numbers(self) -> NDArray[np.float64]:
-        """The values that the ranks stand for, shape (n, k)."""
-        columns = [
-            ranks.astype(np.float64) if values is None else values[ranks]
-            for values, ranks in zip(self.values, self.ranks, strict=True)
-        ]
-        return np.column_stack(columns)
-
 
 class Encoded(NamedTuple):
     """Training rows: their columns as ranks, the question of every feature, and the answers."""

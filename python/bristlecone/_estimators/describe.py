@@ -234,10 +234,11 @@ def _size(found: Certificate) -> str:
     size, limits = "of any depth" if depth is None else f"of depth at most {depth}", []
     if leaves is not None:
         limits.append(f"at most {leaves} leaves")
-    share, rows = parameters["min_samples_leaf"], found.settings["min_samples_leaf"]
-    if not isinstance(share, Integral):
-        limits.append(f"at least {100 * share:g}% of the training rows in each leaf")
+    rows = parameters["min_samples_leaf"]
+    if not isinstance(rows, Integral):
+        limits.append(f"at least {100 * rows:g}% of the training rows in each leaf")
     elif rows != 1:
+        rows = found.settings.get("min_samples_leaf", rows)  # at most all training rows
         limits.append(f"at least {rows} training rows in each leaf")
     of_each = parameters.get("min_samples_treatment", 0)
     if of_each:
