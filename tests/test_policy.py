@@ -383,6 +383,15 @@ def test_a_policy_of_no_reward_is_not_optimal_beside_rewards_of_light_rows():
     assert model.objective_value_ == pytest.approx(-6e38 / (1e10 + 7), rel=1e-12)
 
 
+def test_a_reward_that_vanishes_by_its_weight_is_not_nothing():
+    # The light row's reward times its weight is less than the smallest number.
+    X, rewards = [[0], [1], [0], [1]], np.array([[0, 0], [0, 0], [5e-323, 0], [0, 2]])
+    model = PolicyTree(reward="direct", max_depth=1, leaf_penalty=1e-6, capacities={1: 0.0})
+    known = {"treatment": [0, 1, 0, 1], "predicted_outcomes": rewards}
+    with pytest.raises(ValueError, match="the values span too wide a range"):
+        model.fit(X, np.zeros(4), sample_weight=[1.0, 1.0, 1e-6, 1.0], **known)
+
+
 def test_rewards_near_the_largest_number_give_a_policy_and_those_beyond_name_their_row():
     X, known = [[0], [0], [1], [1]], {"treatment": ["a", "b", "a", "b"], "propensity": [0.5] * 4}
     model = PolicyTree(reward="inverse-propensity", max_depth=1)

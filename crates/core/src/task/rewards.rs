@@ -95,7 +95,7 @@ impl Rewards {
         for row in 0..rewards.n_rows() {
             let (w, own) = (rewards.weight(row), rewards.row(row));
             best.add_product_times(w, most_of(own), given.count(row));
-            let sizes = own.iter().map(|reward| w * reward.abs());
+            let sizes = own.iter().map(|&reward| size_of(w, reward));
             least = sizes.filter(|&size| size > 0.0).fold(least, f64::min);
         }
         rewards.best = best;
@@ -190,7 +190,7 @@ impl Rewards {
             let w = self.weight(row);
             for ((sum, size), &reward) in sums[leaf * k..].iter_mut().zip(self.row(row)) {
                 sum.add_product_times(w, reward, count);
-                *size += count * w * reward.abs();
+                *size += count * size_of(w, reward);
             }
         }
         let (mut value, mut terms) = (Precise::default(), 0.0);
@@ -212,7 +212,7 @@ impl Rewards {
         for (row, treatment) in treatments.enumerate() {
             let (w, reward) = (self.weight(row), self.row(row)[treatment as usize]);
             value.add_product(w, reward);
-            terms += w * reward.abs();
+            terms += size_of(w, reward);
         }
         self.of_value(value, terms, n_leaves)
     }
@@ -239,6 +239,13 @@ pub(super) fn in_two_parts(cost: i128, exponent: i32) -> [f64; 2] {
     let high = cost as f64;
     let low = (cost - high as i128) as f64;
     [high, low].map(|part| times_power(part, -exponent))
+}
+
+/// Size of a weighted reward; 0 only if one of the two is.
+fn size_of(weight: f64, reward: f64) -> f64 {
+    let size = weight * reward.abs();
+    let vanishes = size == 0.0 && weight > 0.0 && reward != 0.0;
+    if vanishes { f64::from_bits(1) } else { size }
 }
 
 fn most_of(values: &[f64]) -> f64 {
