@@ -284,10 +284,11 @@ def test_cuts_by_gini_are_those_of_cart(weighted):
         values = columns.values[cut.column]
         return 0 if values is None else (values[cut.below] + values[cut.above]) / 2
 
-    found = {(cut.column, middle(cut)) for cut in cuts_by_gini(labels, weight, columns, growth)}
+    data = {"labels": labels, "n_classes": 3, "weight": weight}
+    found = {(cut.column, middle(cut)) for cut in cuts_by_gini(data, columns, growth)}
     assert {column for column, _ in found} == {column for column, _ in expected}
     assert sorted(at for _, at in found) == pytest.approx(sorted(at for _, at in expected))
-    assert cuts_by_gini(labels, weight, columns, growth._replace(seconds=0.0)) == []
+    assert cuts_by_gini(data, columns, growth._replace(seconds=0.0)) == []
 
 
 def test_seconds_of_a_second_tree_are_those_that_the_first_one_left():

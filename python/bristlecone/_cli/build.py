@@ -7,7 +7,7 @@ from typing import Any
 
 import bristlecone
 from bristlecone._cli.kinds import Kind, flag
-from bristlecone._cli.options import BY_NAME, MAPPING, TEACHER, Group
+from bristlecone._cli.options import BY_NAME, MAPPING, Group
 from bristlecone._cli.roles import Columns, Rows
 from bristlecone._cli.tables import absent, check_column, spells
 from bristlecone._estimators.parameters import Parameter
@@ -17,12 +17,11 @@ _NEEDS = {
     "time_label": "report",
     **dict.fromkeys(("folds", "repeats", "rule", "scoring"), "tune"),
 }
-_TEACHER_NEEDS = dict.fromkeys(("teacher_weight", "random_state"), "teacher")
 
 
 def build(kind: Kind, given: Mapping[str, Any]) -> Any:
     """Estimator for the given options, with checked parameters."""
-    check_needs(given, {**kind.needs, **(_TEACHER_NEEDS if TEACHER in kind.groups else {})})
+    check_needs(given, *(group.needs for group in kind.groups))
     parameters: dict[str, Any] = {}
     for group in kind.groups:
         values = {
@@ -76,11 +75,12 @@ def _class(group: Group, values: dict[str, Any]) -> str:
     return group.cls[name]
 
 
-def check_needs(given: Mapping[str, Any], needs: Mapping[str, str] | None = None) -> None:
+def check_needs(given: Mapping[str, Any], *needs: Mapping[str, str]) -> None:
     """Raise ValueError if an option is given without the one that it needs."""
-    for option, other in {**_NEEDS, **(needs or {})}.items():
-        if given.get(option) is not None and given.get(other) is None:
-            raise ValueError(f"{flag(option)} needs {flag(other)}")
+    for options in (_NEEDS, *needs):
+        for option, other in options.items():
+            if given.get(option) is not None and given.get(other) is None:
+                raise ValueError(f"{flag(option)} needs {flag(other)}")
 
 
 def _value(option: Parameter, read: Any) -> Any:

@@ -55,8 +55,6 @@ class Kind(NamedTuple):
         Arguments of an example.
     roles : tuple of Role
     groups : tuple of options.Group
-    needs : mapping
-        Options and the ones that they need.
     keyed : mapping
         Parameters that are mappings, and the role whose values their names are; "" for features.
     """
@@ -68,7 +66,6 @@ class Kind(NamedTuple):
     example: str
     roles: tuple[Role, ...]
     groups: tuple[options.Group, ...]
-    needs: Mapping[str, str] = MappingProxyType({})
     keyed: Mapping[str, str] = MappingProxyType({})
 
     @property
@@ -139,7 +136,6 @@ WEIGHT = Role("weight", "weights", "column of row weights", "sample_weight",
 
 _TIMES = (TIME, EVENT, ENTRY)
 _STUDY = "study.csv --time days --event status"
-_FAIR_TAU = {"fairness_tau": "fairness_limit"}
 
 DEFAULT = "survival"
 
@@ -152,7 +148,6 @@ KINDS = {
         f"{_STUDY} --event-value dead --drop id",
         (*_TIMES, SENSITIVE, WEIGHT),
         (options.SURVIVAL, options.FAIR_SURVIVAL, options.TEACHER, options.SEARCH, options.BINARY),
-        needs={"sensitive": "fairness_limit", "fairness_limit": "sensitive", **_FAIR_TAU},
     ),
     "greedy": Kind(
         "GreedySurvivalTree",
@@ -182,7 +177,6 @@ KINDS = {
         f"{_STUDY} --depth 1 --random-state 0",
         (*_TIMES, SENSITIVE, WEIGHT),
         (options.SOFT, options.FAIR_SOFT, options.TRAINING, options.SOLVER),
-        needs={"sensitive": "fairness_penalty", "fairness_penalty": "sensitive"},
     ),
     "classifier": Kind(
         "OptimalTreeClassifier",
@@ -242,7 +236,6 @@ KINDS = {
         "study.csv --target gain --treatment arm --drop id",
         (OUTCOME, TIME, EVENT, TREATMENT, PROPENSITY, PREDICTED, WEIGHT),
         (options.POLICY, options.REWARDS, options.SEARCH, options.BINARY),
-        needs={"time": "horizon", "event": "horizon", "estimand": "horizon"},
         keyed={"capacities": "treatment"},
     ),
 }

@@ -39,12 +39,15 @@ class Group(NamedTuple):
         Public class of that parameter; its arguments are the options without "made_". If there
         are several classes, a mapping to them from the values of the option ``made``. MAPPING and
         BY_NAME are not classes.
+    needs : mapping
+        Options, of the group or of the rows, and the ones that they need.
     """
 
     title: str
     options: tuple[Parameter, ...]
     made: str = ""
     cls: str | Mapping[str, str] = ""
+    needs: Mapping[str, str] = MappingProxyType({})
 
     def argument(self, option: Parameter) -> str:
         """Name of one of the options in the parameter that they describe together."""
@@ -167,7 +170,8 @@ FAIR_SURVIVAL = Group("fairness", (
         "survival time (RMST) of the groups of --sensitive (default: no limit)"),
     _option("fairness_tau", None, float, "T", "end of the restricted mean (default: the last "
     "training time)"),
-), "fairness", "RmstParity")  # fmt: skip
+), "fairness", "RmstParity", {"sensitive": "fairness_limit", "fairness_limit": "sensitive",
+    "fairness_tau": "fairness_limit"})  # fmt: skip
 
 GREEDY = Group("tree", (
     _option("criterion", "likelihood", str, "NAME", "measure of the best split of a node: "
@@ -184,7 +188,7 @@ GREEDY = Group("tree", (
 TEACHER = Group("teacher", (
     *_shared("teacher", "teacher_weight"),
     _option("random_state", None, int, "SEED", "seed of the teacher (default: 0)"),
-))  # fmt: skip
+), needs=dict.fromkeys(("teacher_weight", "random_state"), "teacher"))  # fmt: skip
 
 SOFT = Group("tree", (
     _option("depth", 2, int, "D", "number of splits from the root to a leaf"),
@@ -227,7 +231,8 @@ SOLVER = Group("solver", (
 FAIR_SOFT = Group("fairness", (
     _option("fairness_penalty", None, float, "RHO", "penalty on the distance between the curves of "
         "the groups of --sensitive, a sum over pairs of rows"),
-), "fairness", "CurveParity")  # fmt: skip
+), "fairness", "CurveParity",
+    {"sensitive": "fairness_penalty", "fairness_penalty": "sensitive"})  # fmt: skip
 
 _CLASS_WEIGHT = _option("class_weight", None, _weights, "LABEL=WEIGHT", "factors by which the "
     "weights of the rows are multiplied, by label; or balanced", nargs="+",
@@ -299,7 +304,7 @@ REWARDS = Group("rewards", (
         "restricted-mean (mean survival time up to it) or survival (probability of surviving "
         "it)"),
     _option("random_state", None, int, "SEED", "seed of the models (default: 0)"),
-))  # fmt: skip
+), needs=dict.fromkeys(("time", "event", "estimand"), "horizon"))  # fmt: skip
 
 SEARCH = Group("search", _shared("time_limit", "memory_limit", "n_jobs"))
 

@@ -70,10 +70,8 @@ class ParquetFile:
         )
         if not table.num_rows:
             raise ValueError(f"{self.name}: no rows")
-        try:
-            frame = _plain(table).to_pandas(ignore_metadata=True, use_threads=False)[wanted]
-        except TypeError as error:
-            raise ValueError(f"{self.name}: {error}") from None
+        plain = _plain(table, self.name)
+        frame = plain.to_pandas(ignore_metadata=True, use_threads=False)[wanted]
         kinds = kinds or {}
         try:
             found = {name: _of_kind(frame[name], kinds.get(name), missing) for name in wanted}
@@ -98,17 +96,17 @@ class ParquetFile:
                 raise ValueError(f"{self.name}: {' '.join(str(error).split())}") from None
 
 
-def _plain(table: Any) -> Any:
-    """The table with categories as text and decimals as floats; TypeError for nested columns."""
+def _plain(table: Any, name: str) -> Any:
+    """The table with categories as text and decimals as floats; ValueError for nested columns."""
     import pyarrow
     from pyarrow import types
 
     fields = []
     for field in table.schema:
         if types.is_nested(field.type):
-            raise TypeError(
-                f"column {field.name!r} holds nested values ({field.type}); expected numbers, "
-                "booleans or text"
+            raise ValueError(
+                f"{name}: column {field.name!r} holds nested values ({field.type}); expected "
+                "numbers, booleans or text"
             )
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
         fields.append(field.with_type(pyarrow.float64() if types.is_decimal(kind) else kind))

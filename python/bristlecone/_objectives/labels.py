@@ -67,13 +67,14 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
         return data.classes.astype(str)[data.labels]
 
     def task(self, data: ClassRowsT) -> Task:
-        return _accuracy(data, "accuracy")
+        return _of_labels("accuracy", data.labels, data.weight)
 
     def cuts(self, data: ClassRowsT, columns: RankedColumns, growth: Growth) -> list[Cut]:
         """Also those of a tree by Gini impurity, as few single splits change a label."""
         start = time.perf_counter()
         cuts = super().cuts(data, columns, growth)
-        return cuts + cuts_by_gini(*self._weighed(data), columns, growth.after(start))
+        gini = _of_labels("gini", *self._weighed(data))
+        return cuts + cuts_by_gini(gini.data, columns, growth.after(start))
 
     def _weighed(self, data: ClassRowsT) -> tuple[NDArray[np.int64], Floats | None]:
         """Label of every row and its weight in the objective."""
@@ -142,7 +143,7 @@ class LabelSums(ClassObjective[LabelledData]):
 
     def task(self, data: LabelledData) -> Task:
         if data.smoothed is None:
-            return _accuracy(data, self.name)
+            return _of_labels(self.name, data.labels, data.weight)
         if self.name in ("gini", "entropy"):
             return Task(self.name, {"shares": data.smoothed, "weight": data.weight})
         # Expected errors: the cost of a label is the share of the other classes.
@@ -184,12 +185,11 @@ class LabelSums(ClassObjective[LabelledData]):
         return super().cuts(data, columns, growth)
 
     def _weighed(self, data: LabelledData) -> tuple[NDArray[np.int64], Floats | None]:
-        labels, weight = data.labels, data.weight
-        if data.smoothed is not None:
-            labels = (data.smoothed * self._class_scale(data)).argmax(axis=1)
+        labels, weight, scale = data.labels, data.weight, self._class_scale(data)
         if self.balanced:
-            own = np.ones(len(labels)) if weight is None else weight
-            weight = own / np.bincount(data.labels, weights=own)[data.labels]
+            weight = scale[labels] if weight is None else weight * scale[labels]
+        if data.smoothed is not None:
+            labels = (data.smoothed * scale).argmax(axis=1)
         return labels, weight
 
     def losses(
@@ -260,10 +260,9 @@ class Measure(ClassObjective[LabelledData]):
         return AIMS[self.name]
 
 
-def _accuracy(data: ClassRows, name: str) -> Task:
-    labels, n_classes = data.labels, len(data.classes)
-    present = np.bincount(labels, minlength=n_classes) > 0
+def _of_labels(name: str, labels: NDArray[np.int64], weight: Floats | None) -> Task:
+    present = np.bincount(labels) > 0
     if not present.all():
         # The engine has no classes of weight zero.
-        labels, n_classes = (np.cumsum(present) - 1)[labels], int(present.sum())
-    return Task(name, {"labels": labels, "n_classes": n_classes, "weight": data.weight})
+        labels = (np.cumsum(present) - 1)[labels]
+    return Task(name, {"labels": labels, "n_classes": int(present.sum()), "weight": weight})

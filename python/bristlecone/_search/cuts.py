@@ -64,12 +64,12 @@ def _grow(
     return cuts, np.column_stack([grown["children_left"], grown["children_right"]]).tolist()
 
 
-def cuts_by_gini(
-    labels: NDArray[np.int64], weight: Floats | None, columns: RankedColumns, growth: Growth
-) -> list[Cut]:
-    """Cuts of the greedy tree by Gini impurity, after pruning by errors and the leaf penalty."""
-    present, labels = np.unique(labels, return_inverse=True)
-    data = {"labels": labels, "n_classes": len(present), "weight": weight}
+def cuts_by_gini(data: dict[str, Any], columns: RankedColumns, growth: Growth) -> list[Cut]:
+    """Cuts of the greedy tree by Gini impurity, after pruning by errors and the leaf penalty.
+
+    ``data`` are those of the task "gini": labels and weights.
+    """
+    labels, weight = data["labels"], data["weight"]
     cuts, children = _grow("gini", data, columns, growth._replace(leaf_penalty=0.0))
     costs = [0.0] * len(cuts)
     total = float(columns.n_rows if weight is None else weight.sum())

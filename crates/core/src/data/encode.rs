@@ -43,6 +43,22 @@ enum Above {
     Listed(Vec<u32>),
 }
 
+impl Above {
+    /// For gaps in ascending order.
+    fn new(gaps: impl ExactSizeIterator<Item = u32> + Clone) -> Self {
+        let largest = gaps.clone().last().unwrap_or(0);
+        if gaps.len() <= FEW_GAPS && largest as usize >= SHORT_TABLE {
+            let mut few = [u32::MAX; FEW_GAPS];
+            few.iter_mut().zip(gaps).for_each(|(place, gap)| *place = gap);
+            return Above::Counted(few);
+        }
+        let (n_gaps, mut above) = (gaps.len() as u32, Vec::new());
+        (0..n_gaps).zip(gaps).for_each(|(passed, gap)| above.resize(gap as usize + 1, passed));
+        above.push(n_gaps);
+        Above::Listed(above)
+    }
+}
+
 /// The answers of one column for every rank, as words of a row.
 struct Answered {
     /// First word of the row that contains an answer, and the number of such words.
@@ -63,23 +79,13 @@ impl Answered {
         (0..gaps.len()).for_each(|k| held[place(k) / 64] |= 1 << (place(k) % 64));
         let mut order: Vec<usize> = (0..gaps.len()).collect();
         order.sort_by_key(|&k| gaps[k]);
-        let mut above = Vec::new();
         let mut masks = held.clone();
         // The higher the rank, the fewer features are true.
-        for (passed, k) in order.into_iter().enumerate() {
-            above.resize(gaps[k] as usize + 1, passed as u32);
+        for &k in &order {
             held[place(k) / 64] &= !(1 << (place(k) % 64));
             masks.extend_from_slice(&held);
         }
-        above.push(gaps.len() as u32);
-        let mut few = [u32::MAX; FEW_GAPS];
-        let above = if gaps.len() <= FEW_GAPS && above.len() > SHORT_TABLE {
-            few[..gaps.len()].copy_from_slice(gaps);
-            Above::Counted(few)
-        } else {
-            Above::Listed(above)
-        };
-        Answered { first, words, above, masks }
+        Answered { first, words, above: Above::new(order.into_iter().map(|k| gaps[k])), masks }
     }
 
     /// Sets the answers in rows of `width` words.
