@@ -98,6 +98,9 @@ def test_random_problems(name, kind):
         ("table", "classes", 20261268),
         # or alone above it.
         ("table", "costs", 62000231),
+        # Of equally good trees, the one with the fewest leaves on one side of a column that most
+        # rows, but not most distinct rows, have.
+        ("parts", "classes", 440000276),
     ],
 )
 def test_problems_that_once_failed(name, kind, seed):

@@ -16,6 +16,14 @@ pub struct Column {
     pub flipped: bool,
 }
 
+impl Column {
+    /// The side of a split on this column where the feature is true: 1, the true side of the
+    /// column, unless the column is flipped.
+    pub fn true_side(self) -> usize {
+        usize::from(!self.flipped)
+    }
+}
+
 /// Distinct rows over the columns that are worth splitting on, with statistics summed over equal
 /// rows.
 ///

@@ -188,7 +188,8 @@ impl<'a, N: Nodes> Branch<'a, N> {
     ) -> Result<KnownOf<N>, Stop> {
         let mut least = Known::bound(N::Cost::MOST);
         let mut place = Place::FIRST;
-        let ways = self.ways(sides.nodes, allowed);
+        let side = self.nodes.true_side(node, sides.split);
+        let ways = self.ways(sides.nodes, allowed, side);
         if N::ALL_SIZES && ways.clone().nth(1).is_some() {
             // A result for as many leaves as either side can use holds for all shares, and one
             // lattice finds all of them.
@@ -222,18 +223,23 @@ impl<'a, N: Nodes> Branch<'a, N> {
         known.tree.as_ref().map(|tree| Place::new(self.nodes.leaves(tree), question))
     }
 
-    /// Ways to share the leaves that leave over none that a side could use. There is only one if
-    /// there are enough leaves for both sides.
+    /// Ways to share the leaves that leave over none that a side could use, with the fewest on the
+    /// given side first. There is only one if there are enough leaves for both sides.
     pub fn ways(
         &self,
         sides: &[N::Node; 2],
         allowed: Allowed,
+        side: usize,
     ) -> impl Iterator<Item = [Allowed; 2]> + Clone + use<N> {
         let depth = allowed.depth - 1;
-        let [no, yes] = [0, 1].map(|s| self.nodes.useful(&sides[s], allowed.below()).leaves);
-        let all = allowed.leaves.min(no.saturating_add(yes));
-        (all.saturating_sub(no).max(1)..=yes.min(all - 1))
-            .map(move |yes| [all - yes, yes].map(|leaves| Allowed { depth, leaves }))
+        let [other, own] =
+            [1 - side, side].map(|side| self.nodes.useful(&sides[side], allowed.below()).leaves);
+        let all = allowed.leaves.min(other.saturating_add(own));
+        (all.saturating_sub(other).max(1)..=own.min(all - 1)).map(move |own| {
+            let mut leaves = [all - own; 2];
+            leaves[side] = own;
+            leaves.map(|leaves| Allowed { depth, leaves })
+        })
     }
 
     /// Searches both sides of a split with the given shares.
@@ -287,7 +293,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
     ) -> Result<Option<[Allowed; 2]>, Stop> {
         let bounds = [0, 1].map(|side| self.nodes.bound_of_side(split, &nodes[side], side));
         let (mut best, mut least) = (None, N::Cost::MOST);
-        for share in self.ways(nodes, allowed) {
+        for share in self.ways(nodes, allowed, self.nodes.true_side(node, split)) {
             let proven = [N::Cost::MOST; 2];
             let mut sides = Sides { open: None, split, nodes, bounds, proven };
             let known = self.pair(node, &mut sides, share, cut)?;

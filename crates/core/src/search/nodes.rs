@@ -381,6 +381,12 @@ pub trait Nodes: Sized {
         self.bound(node)
     }
 
+    /// The side where the question as the caller asks it is true; among equally good trees, those
+    /// with the fewest leaves on it come first.
+    fn true_side(&self, _node: &Self::Node, _split: &Self::Split) -> usize {
+        1
+    }
+
     /// The side to search first: 0 for the false side, 1 for the true side.
     fn first_side(&self, sides: &[Self::Node; 2]) -> usize;
 

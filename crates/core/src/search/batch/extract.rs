@@ -48,11 +48,11 @@ struct ExtractedNode {
     price: f64,
 }
 
-/// A split, and the leaf budgets of its sides.
+/// A split, and the leaf budgets of its false and its true side.
 struct ExtractedSplit {
     value: f64,
     column: usize,
-    shares: (usize, usize),
+    shares: [usize; 2],
 }
 
 impl Lattice<'_> {
@@ -106,12 +106,13 @@ impl Lattice<'_> {
             // Slot j stands for j + 1 leaves; both sides have at least one.
             let shares = if self.tables.unlimited { 0..1 } else { 0..slot };
             for a in shares {
-                let b = if self.tables.unlimited { 0 } else { slot - 1 - a };
+                let mut shares = [if self.tables.unlimited { 0 } else { slot - 1 - a }; 2];
+                shares[self.sample.columns[column].true_side()] = a;
                 let value = |value, slot| self.side_value(node, &sides, column, value, slot);
-                let value = value(true, a) + value(false, b) + node.price;
+                let value = value(false, shares[0]) + value(true, shares[1]) + node.price;
                 values[column] = values[column].min(value);
                 if best.as_ref().is_none_or(|best| value < best.value) {
-                    best = Some(ExtractedSplit { value, column, shares: (a, b) });
+                    best = Some(ExtractedSplit { value, column, shares });
                 }
             }
         }
@@ -133,8 +134,8 @@ impl Lattice<'_> {
             }
         };
         let mut below = Vec::new();
-        let yes = self.descend(&side(true), shares.0, &mut below, monitor)?;
-        let no = self.descend(&side(false), shares.1, &mut below, monitor)?;
+        let yes = self.descend(&side(true), shares[1], &mut below, monitor)?;
+        let no = self.descend(&side(false), shares[0], &mut below, monitor)?;
         let cost = yes.cost + no.cost + node.price;
         Ok(Found { cost, tree: Tree::on(self.sample.columns[column], [&no.tree, &yes.tree]) })
     }

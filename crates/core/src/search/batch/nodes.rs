@@ -255,6 +255,10 @@ impl Nodes for BatchNodes<'_> {
         Ok(Self::parts(&node.sample, split.column, &open.sides))
     }
 
+    fn true_side(&self, node: &BatchNode, split: &BatchSplit) -> usize {
+        node.sample.columns[split.column].true_side()
+    }
+
     /// The smaller side is cheaper, and may already rule out the column.
     fn first_side(&self, sides: &[BatchNode; 2]) -> usize {
         usize::from(sides[1].sample.n_rows() <= sides[0].sample.n_rows())

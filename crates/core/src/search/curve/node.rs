@@ -280,6 +280,11 @@ impl<'a> Nodes for CurveNodes<'a> {
     }
 
     #[inline]
+    fn true_side(&self, _node: &CurveNode, split: &Candidate) -> usize {
+        self.tables.columns[split.column].true_side()
+    }
+
+    #[inline]
     fn first_side(&self, sides: &[CurveNode; 2]) -> usize {
         usize::from(sides[0].rows.count >= sides[1].rows.count)
     }

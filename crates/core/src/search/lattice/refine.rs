@@ -311,7 +311,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         }
         let slack = self.slack(error, leaf.cost);
         let (bound, error) = (least + slack, slack / 2.0);
-        let (mut best, mut place) = (leaf, (0, (0, 0)));
+        let (mut best, mut place) = (leaf, (0, 0));
         if slack == 0.0 && best.cost as f64 <= least {
             return Ok(best);
         }
@@ -341,7 +341,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                 let cost = if o.cost < i64::MAX { y.cost + o.cost + price } else { i64::MAX };
                 Some(RefinedNode { cost, leaves, column: c as u32, sides: [yes, no] })
             };
-            let at = (c, shares);
+            // Among shares of one budget: fewest leaves where the feature is true.
+            let at = (c, [shares.1, shares.0][self.sample.columns[c].true_side()]);
             let better = |split: &RefinedNode| {
                 (split.cost, split.leaves, at) < (best.cost, best.leaves, place)
                     && split.cost < i64::MAX

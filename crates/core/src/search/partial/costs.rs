@@ -32,12 +32,13 @@ pub(in crate::search) struct Costs<'a, T> {
     values: Vec<Vec<i64>>,
 }
 
-/// Cost and leaves of a tree, and the leaves of its true side; ordered in the same way as trees.
+/// Cost and leaves of a tree, and the leaves where its first feature is true; ordered in the same
+/// way as trees.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RootSplit {
     cost: i64,
     leaves: usize,
-    of_yes: usize,
+    when_true: usize,
 }
 
 impl<'a, T: LaneTask> Costs<'a, T> {
@@ -179,14 +180,22 @@ impl<'a, T: LaneTask> Costs<'a, T> {
     /// The best tree with a column at the root and at most this many leaves, if there is one; the
     /// smallest of equally good ones.
     pub fn best_below(&self, column: usize, most_leaves: usize) -> Option<Found> {
-        let RootSplit { cost, leaves, of_yes } = self.root_split(column, most_leaves)?;
+        let RootSplit { cost, leaves, when_true } = self.root_split(column, most_leaves)?;
         let below = |value: bool, leaves: usize| {
             let mut literals = vec![(column, value)];
             let cost = self.costs_of(&literals)[leaves - 1];
             self.tree(&mut literals, leaves, cost)
         };
-        let (yes, no) = (below(true, of_yes), below(false, leaves - of_yes));
+        let [of_no, of_yes] = self.shares(column, leaves, when_true);
+        let (yes, no) = (below(true, of_yes), below(false, of_no));
         Some(Found { cost, tree: Tree::on(self.columns[column], [&no, &yes]) })
+    }
+
+    /// Leaves of the false and the true side of a column, from those where its feature is true.
+    fn shares(&self, column: usize, leaves: usize, when_true: usize) -> [usize; 2] {
+        let mut shares = [leaves - when_true; 2];
+        shares[self.columns[column].true_side()] = when_true;
+        shares
     }
 
     /// How the best tree with a column at the root divides its leaves.
@@ -197,8 +206,8 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         for (a, yes) in yes.into_iter().enumerate().filter(|(_, cost)| *cost < NONE) {
             let others = no.iter().enumerate().take(most_leaves.saturating_sub(a + 1));
             for (b, no) in others.filter(|(_, cost)| **cost < NONE) {
-                let (cost, leaves, of_yes) = (yes + no + price, a + b + 2, a + 1);
-                let split = RootSplit { cost, leaves, of_yes };
+                let when_true = [b + 1, a + 1][self.columns[column].true_side()];
+                let split = RootSplit { cost: yes + no + price, leaves: a + b + 2, when_true };
                 best = Some(best.map_or(split, |best| best.min(split)));
             }
         }
@@ -220,8 +229,9 @@ impl<'a, T: LaneTask> Costs<'a, T> {
                 literals.pop();
                 costs
             });
-            for of_yes in 1..leaves {
-                let costs = [(0, of_yes), (1, leaves - of_yes)]
+            for when_true in 1..leaves {
+                let [of_no, of_yes] = self.shares(column, leaves, when_true);
+                let costs = [(0, of_yes), (1, of_no)]
                     .map(|(side, n)| sides[side].get(n - 1).copied().unwrap_or(NONE));
                 if costs.contains(&NONE) || costs[0] + costs[1] + price != cost {
                     continue;
@@ -233,7 +243,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
                     tree
                 };
                 let yes = below(true, of_yes, costs[0]);
-                let no = below(false, leaves - of_yes, costs[1]);
+                let no = below(false, of_no, costs[1]);
                 return Tree::on(self.columns[column], [&no, &yes]);
             }
         }

@@ -455,6 +455,10 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         split.sides[side]
     }
 
+    fn true_side(&self, node: &SumNode, split: &SumSplit) -> usize {
+        node.sample.columns[split.column].true_side()
+    }
+
     /// The true side has fewer rows and may already rule out the column. With prices, the false
     /// side may do so sooner, because its tests cost more.
     fn first_side(&self, _sides: &[SumNode; 2]) -> usize {

@@ -203,6 +203,10 @@ impl Nodes for WideNodes<'_> {
         Ok([false, true].map(|value| self.node(node.sample.restrict(split.column, value))))
     }
 
+    fn true_side(&self, node: &WideNode, split: &WideSplit) -> usize {
+        node.sample.columns[split.column].true_side()
+    }
+
     /// The true side has fewer rows.
     fn first_side(&self, _sides: &[WideNode; 2]) -> usize {
         1
