@@ -371,7 +371,7 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
          "--class-weight: balanced cannot be combined with weights of labels"),
         (("policy", "--treatment", "arm", "--time", "gain"), "--time needs --horizon"),
         (("policy", "--target", "gain", "--treatment", "arm", "--capacity", "1=1.5"),
-         "capacities['1'] must be at most 1"),
+         "capacities['1'] must be a share of the rows"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(

@@ -113,6 +113,10 @@ def test_a_column_costs_once_whatever_is_asked_about_it():
     assert "price 0.1" in export_text(model)
     dear = CostSensitiveTreeClassifier(feature_costs={"age": 0.6}).fit(frame, y)
     assert dear.n_leaves_ == 1
+    # The proof is about prices even if the tree asks for nothing that has one.
+    assert "the prices of the questions asked included" in dear.certificate_.aim
+    free = CostSensitiveTreeClassifier(feature_costs={"age": 0.0}).fit(frame, y)
+    assert "prices" not in free.certificate_.aim
     by_position = CostSensitiveTreeClassifier(feature_costs={0: 0.1}).fit(frame, y)
     assert by_position.objective_value_ == model.objective_value_
 

@@ -133,7 +133,7 @@ OUTCOME = np.ones(40, bool), np.arange(1.0, 41.0)
             PolicyTree(reward="direct", capacities={1: 0.5}),
             np.arange(40.0),
             {"treatment": np.arange(40) % 2, "predicted_outcomes": np.eye(40)[:, :2]},
-            ["estimated by the direct method", "it may prescribe 1 for at most 0.5"],
+            ["estimated by the direct method", "it may prescribe 1 to at most 50% of the rows"],
         ),
         (OptimalTreeRegressor(max_leaf_nodes=3), OUTCOME[1], {}, ["at most 3 leaves"]),
         (OptimalTree(task=Squares()), OUTCOME[1], {}, ["mean cost by the task Squares"]),

@@ -282,11 +282,16 @@ def test_unusable_input_is_refused(X, error, message):
         ),
         (lambda X: X.assign(treated="no"), TypeError, "'treated' held numbers"),
         (lambda X: X.assign(stage=3), TypeError, "'stage' held text .* holds numbers"),
+        (
+            lambda X: X.assign(site=["1", "2"] * 3),
+            TypeError,
+            "'site' held categories that are numbers in training, .* text '1' in row 0",
+        ),
         (lambda X: X.to_numpy()[:, :4], ValueError, "X has 4 features, but BinaryEncoder is expec"),
     ],
 )
 def test_columns_that_differ_from_training_are_refused(change, error, message):
-    X = pd.DataFrame(mixed_columns())
+    X = pd.DataFrame(mixed_columns()).assign(site=pd.Categorical([1, 2, 1, 2, 1, 2]))
     encoder = BinaryEncoder().fit(X)
     with pytest.raises(error, match=message):
         encoder.transform(change(X))

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier
@@ -31,9 +32,14 @@ def grades(values, levels=GRADES):
 def test_ordered_categories_are_cut_in_their_order():
     levels = ["low", "mid", "high"]  # not the order of the alphabet
     values = ["high", "low", "mid", "low"]
+    arrow = pa.Table.from_pandas(grades(values, levels))
+    parts = pa.concat_tables([arrow.slice(0, 1), arrow.slice(1)])
     for X in (
         grades(values, levels),
         pl.DataFrame({"grade": pl.Series(values, dtype=pl.Enum(levels))}),
+        arrow,
+        parts,
+        arrow.to_pandas(types_mapper=pd.ArrowDtype),
     ):
         encoder = BinaryEncoder().fit(X)
         assert names(encoder) == ["grade <= low", "grade <= mid"]

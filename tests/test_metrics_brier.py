@@ -66,6 +66,19 @@ def test_brier_score_of_certain_and_right_predictions_is_zero():
     assert integrated_brier_score(y, y, right, time, method="step") == 0.0
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_the_exact_integral_does_not_depend_on_the_unit_of_time(unit):
+    survival, times = survival_matrix(3, n_times=6)
+    (event, time), (known, since) = sample(3)[:2], sample(2, n=60)[:2]
+    scores = [
+        integrated_brier_score(
+            (known, since * scale), (event, time * scale), survival, times * scale, method="step"
+        )
+        for scale in (1.0, unit)
+    ]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-12)
+
+
 @pytest.mark.parametrize("method", ["trapezoid", "step"])
 def test_ibs_ratio_is_relative_to_the_kaplan_meier_curve_of_the_training_data(method):
     train, test = sample(2, n=60)[:2], sample(3)[:2]

@@ -266,7 +266,7 @@ def test_capacities_that_no_tree_keeps_are_infeasible():
         ({"reward": "oracle"}, {}, "^reward must be one of"),
         ({"capacities": [0.5, 0.5]}, {}, "^capacities must be a mapping"),
         ({"capacities": {0: -0.5}}, {}, r"^capacities\[0\] must be"),
-        ({"capacities": {0: 30}}, {}, r"^capacities\[0\] must be at most 1"),
+        ({"capacities": {0: 30}}, {}, r"^capacities\[0\] must be a share of the rows"),
         ({"capacities": {"pill": 0.5}}, {}, "names 'pill', a treatment that was never observed"),
         (
             {"propensity_model": None},
@@ -305,6 +305,7 @@ def test_capacities_that_no_tree_keeps_are_infeasible():
             r"predicted_outcomes\[0, 0\] is inf",
         ),
         ({}, {"treatment": None}, "treatment"),
+        ({}, {"treatment": ["pill"] * 60}, "treatment has one value, .pill."),
         ({}, {"treatment": [0] * 59}, "X has 60 rows but treatment has 59"),
     ],
     ids=lambda value: str(value)[:30],

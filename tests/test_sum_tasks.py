@@ -134,7 +134,7 @@ def test_features_of_one_origin_are_paid_once_and_groups_discounted() -> None:
         ({"labels": np.array(["a", "b", "c"])}, "labels must be a float64, int64 or bool array"),
         ({"weight": np.array([1.0, np.nan, 1.0])}, "sample_weight: row 1"),
         ({"weight": np.zeros(3)}, "sample_weight: all weights are zero"),
-        ({"n_classes": 33}, "has 33 classes, 32 at most"),
+        ({"n_classes": 33}, "has 33 classes; at most 32 are supported"),
         ({"colour": 1}, '"colour" is not a column of the task'),
         ({"feature_cost": np.ones(2)}, '"feature_cost" is not a column of the task'),
     ],

@@ -162,6 +162,9 @@ def test_of_too_many_trees_those_of_few_leaves_are_kept():
         few = near_optimal_trees(tree, X, y, epsilon=0.2, limit=7)
     assert len(few) == 7 < len(every) and not few.complete and every.complete
     assert [one.n_leaves_ for one in few] == [one.n_leaves_ for one in every][:7]
+    # A better tree without a column may be among those that are left out.
+    assert few.columns()["best_objective_without"].isna().all()
+    assert every.columns()["best_objective_without"].notna().any()
 
 
 def test_trees_of_few_leaves_are_within_epsilon_of_the_best():

@@ -21,6 +21,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     cross_val_score,
 )
+from sklearn.pipeline import make_pipeline
 from survival_rows import sample
 
 import bristlecone
@@ -286,6 +287,9 @@ def test_groups_go_to_the_splitter():
     folds = list(GroupKFold(3).split(X, groups=groups))
     same = clone(search).set_params(cv=folds).fit(X, y)
     assert found.best_score_ == same.best_score_
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(clone(search)).fit(X, y, groups=groups)
+        assert pipeline[0].best_score_ == same.best_score_
     with pytest.raises(InvalidParameterError, match="groups need a splitter"):
         TreeSizeCV(OptimalSurvivalTree()).fit(X, y, groups=groups)
 

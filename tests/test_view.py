@@ -11,7 +11,7 @@ from bristlecone import (
     OptimalTreeRegressor,
     SoftSurvivalTree,
 )
-from bristlecone._data.texts import counted, number
+from bristlecone._data.texts import counted, number, round_numbers
 from bristlecone._leaves.shown import Bar
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.layout import place
@@ -98,6 +98,25 @@ def test_no_bar_meets_its_value_or_its_name():
             assert ruler.width(row.name, 10.0, bold=True) <= row.name_end
         lengths = [(row.end - row.start) / bar.value for row, bar in zip(rows, bars, strict=True)]
         np.testing.assert_allclose(lengths, lengths[0], rtol=1e-6)
+
+
+def test_numbers_of_an_axis_fit_side_by_side():
+    ruler = Ruler()
+    for low, high in ((0.0, 1.0), (0.0, 2.6e7), (999_997.4, 1_000_001.7), (-1e6, 3.2e6)):
+        for width in (30.0, 80.0, 200.0, 600.0):
+            ticks = ruler.ticks(low, high, width, 10.0)
+            assert ticks == round_numbers(low, high, len(ticks)) or len(ticks) <= 2
+            if len(ticks) > 2:
+                apart = width * (ticks[1] - ticks[0]) / (high - low)
+                assert ruler.widest(map(number, ticks), 10.0) < apart
+        assert ruler.ticks(low, high, 2000.0, 10.0) == round_numbers(low, high, 6)
+
+
+def test_a_number_is_broken_only_where_it_must_be():
+    ruler = Ruler()
+    assert ruler.wrap("tiny <= -1.54965e-08", 80.0, 10.0) == ["tiny", "<=", "-1.54965e-08"]
+    assert ruler.wrap("8.05239e-09", 80.0, 10.0) == ["8.05239e-09"]
+    assert len(ruler.wrap("8.05239e-09", 40.0, 10.0)) > 1
 
 
 def test_numbers_and_counts_are_written_for_people():

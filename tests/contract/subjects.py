@@ -535,7 +535,7 @@ SUBJECTS = {
         PolicyTree,
         treated,
         (*VALUES, ("predict_outcomes", {})),
-        single_row="one column per treatment that was observed",
+        single_row="treatment has one value",
         bad={
             **BAD_NUMBERS,
             "treatments, too few": by_row("treatment", lambda v: v[:-1], "80 rows but treatment"),

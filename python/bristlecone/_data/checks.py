@@ -39,7 +39,7 @@ def check_real(name: str, value: Any, minimum: float, *, optional: bool = False)
         number = math.inf
     if isinstance(value, (bool, np.bool_)) or not math.isfinite(number) or number < minimum:
         raise InvalidParameterError(
-            f"{name} must be a finite number of at least {minimum}"
+            f"{name} must be a finite number of at least {minimum:g}"
             f"{' or None' if optional else ''}; got {value!r}"
         )
 

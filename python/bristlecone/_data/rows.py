@@ -16,7 +16,8 @@ from bristlecone._data.arrays import (
     refuse,
     type_name,
 )
-from bristlecone.exceptions import InvalidParameterError
+from bristlecone._log import warn
+from bristlecone.exceptions import BristleconeWarning, InvalidParameterError
 
 # Within these limits, no sum, product or ratio of weights overflows or underflows.
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
@@ -123,15 +124,21 @@ def check_row_labels(rows: Any, *, of: str = "X", **by_row: Any) -> None:
     """Reject pandas objects whose indices contradict that rows are matched by position.
 
     Rows are matched by position, as everywhere in scikit-learn, so an index with the same labels in
-    another order is a mistake, and so is one that shares only some of them. Accepted are indices
-    without a common label, and 0, 1, 2, ... beside the labels of a selection or another order, as
-    after ``reset_index`` of one of the two. ``rows``, which messages call ``of``, and the values of
-    ``by_row`` may have any type, including pairs of columns.
+    another order is a mistake. One that shares only some of them may be a mistake, or rows of
+    shuffled outcomes, as in a permutation test. Accepted are indices without a common label, and
+    0, 1, 2, ... beside the labels of a selection or another order, as after ``reset_index`` of one
+    of the two. ``rows``, which messages call ``of``, and the values of ``by_row`` may have any
+    type, including pairs of columns.
 
     Raises
     ------
     ValueError
-        If the labels are in another order, or only some of them are the same.
+        If the labels are in another order.
+
+    Warns
+    -----
+    BristleconeWarning
+        If only some of the labels are the same.
     """
     own = _indices(rows)
     for name, values in by_row.items() if own else ():
@@ -140,15 +147,17 @@ def check_row_labels(rows: Any, *, of: str = "X", **by_row: Any) -> None:
                 continue
             common = index.isin(own[0])
             if common.all() and own[0].isin(index).all():
-                what = "the same index in another order"
-            elif common.any() and not (_is_reset(index, own[0]) or _is_reset(own[0], index)):
-                what = "indices with only some labels in common"
-            else:
-                continue
-            raise ValueError(
-                f"{of} and {name} have {what}, but rows are matched by position: reorder one of "
-                f"them, as in {name}.loc[{of}.index], or pass {name} without its index"
-            )
+                raise ValueError(
+                    f"{of} and {name} have the same index in another order, but rows are matched "
+                    f"by position: reorder one of them, as in {name}.loc[{of}.index], or pass "
+                    f"{name} without its index"
+                )
+            if common.any() and not (_is_reset(index, own[0]) or _is_reset(own[0], index)):
+                warn(
+                    f"{of} and {name} have indices with only some labels in common; rows are "
+                    "matched by position",
+                    BristleconeWarning,
+                )
 
 
 def _is_reset(index: Any, other: Any) -> bool:
@@ -176,7 +185,7 @@ def row_count(X: Any) -> int:
             shape = np.shape(X)
         except ValueError:
             raise ValueError("the rows of X differ in length or hold lists") from None
-    elif _is_only_array_like(X):
+    elif is_only_array_like(X):
         shape = np.asarray(X).shape
     if len(shape) != 2:
         raise InvalidParameterError(
@@ -192,9 +201,9 @@ def take_rows(X: Any, kept: NDArray[np.bool_]) -> Any:
         return nw.from_native(X, eager_only=True).filter(kept.tolist()).to_native()
     if isinstance(X, (list, tuple)):
         return [row for row, keep in zip(X, kept, strict=True) if keep]
-    return np.asarray(X)[kept] if _is_only_array_like(X) else X[kept]
+    return np.asarray(X)[kept] if is_only_array_like(X) else X[kept]
 
 
-def _is_only_array_like(X: Any) -> bool:
+def is_only_array_like(X: Any) -> bool:
     """Whether ``X`` can be turned into an array but has no other property of one."""
     return hasattr(X, "__array__") and not hasattr(X, "shape")

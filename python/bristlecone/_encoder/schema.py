@@ -166,6 +166,14 @@ def _conform_levels(column: Column, schema: ColumnSchema, handle_unknown: str) -
             raise TypeError(
                 f"column {schema.name!r} held text in training, but it holds numbers now"
             )
+    else:
+        numbers = schema.levels and not any(isinstance(level, str) for level in schema.levels)
+        if numbers and column.levels and all(isinstance(level, str) for level in column.levels):
+            row, level = column.first_text()
+            raise TypeError(
+                f"column {schema.name!r} held categories that are numbers in training, but it "
+                f"holds the text {level!r} in row {row}"
+            )
     if handle_unknown == "error":
         known = frozenset(schema.levels)
         unknown = np.array([*(level not in known for level in column.levels), False])

@@ -217,8 +217,13 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
         return _from_texts(name, series)
     if dtype in (nw.Categorical, nw.Enum):
         column = _from_texts(name, series, as_levels=True)
-        if isinstance(dtype, nw.Enum) and isinstance(column, CategoricalColumn):
-            return _in_order(column, dtype.categories)
+        categories: Iterable[Any] | None
+        if isinstance(dtype, nw.Enum):
+            categories = dtype.categories
+        else:
+            categories = _categories_of_arrow(series.to_native())
+        if categories is not None and isinstance(column, CategoricalColumn):
+            return _in_order(column, categories)
         return column
     if dtype in (nw.Object, nw.Unknown):
         return _from_array(name, series.to_numpy())
@@ -333,6 +338,21 @@ def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> 
     if levels and all(isinstance(value, Integral) for value in levels):
         return NumericColumn.of_integers(name, numbers, missing)
     return NumericColumn(name, numbers, missing, integral=False)
+
+
+def _categories_of_arrow(native: Any) -> list[Any] | None:
+    """The categories of an ordered dictionary of Arrow, in their order; None for other types."""
+    in_pandas = nw.dependencies.is_pandas_series(native)
+    kind = (
+        getattr(native.dtype, "pyarrow_dtype", None) if in_pandas else getattr(native, "type", None)
+    )
+    if not getattr(kind, "ordered", False):
+        return None
+    if in_pandas:
+        native = native.array.__arrow_array__()
+    whole = native.combine_chunks() if hasattr(native, "combine_chunks") else native
+    found: list[Any] = whole.dictionary.to_pylist()
+    return found
 
 
 def _in_order(column: CategoricalColumn, categories: Iterable[Any]) -> CategoricalColumn:

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from bristlecone._data.arrays import with_article
+from bristlecone._data.texts import counted
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.features import OneOf
 from bristlecone._encoder.missing import missing_by_leaf
@@ -84,7 +85,7 @@ def _describe_search(estimator: Any) -> str:
             searched,
             *_fit(estimator, f"Result of the search: {found.sentence}; {numbers}.{remarks}"),
             encoding,
-            f"The {count} binary features:" if count else "No column gave a binary feature.",
+            _heading(count) if count else "No column gave a binary feature.",
         ],
         list_questions(questions(estimator.encoder_)),
     )
@@ -114,7 +115,7 @@ def _describe_grown(estimator: Any) -> str:
     features = questions(estimator.encoder_)
     paragraphs += [
         _encoding(estimator.encoder_, estimator.tree_),
-        f"The {len(features)} binary features:",
+        _heading(len(features)),
     ]
     return document(paragraphs, list_questions(features))
 
@@ -150,7 +151,7 @@ def _describe_soft(estimator: Any) -> str:
             f"{estimator.depth_} with soft multivariate splits and "
             f"{with_article(found.parameters['leaf'])} "
             f"model in each of its {estimator.n_leaves_} leaves by {found.aim}. The best "
-            f"of {found.parameters['n_restarts']} starts was kept, with the objective "
+            f"of {counted(found.parameters['n_restarts'], 'start')} was kept, with the objective "
             f"{found.objective_value:.10g}. The tree is not proven to be optimal.",
             _data(estimator),
             f"The splits use {used}.",
@@ -190,14 +191,13 @@ def _groups(found: Certificate) -> list[str]:
 def _data(estimator: Any) -> str:
     """The training data in a sentence."""
     tree = estimator.tree_
-    rows = f"{int(tree.n_node_samples[0])} rows"
+    rows = counted(int(tree.n_node_samples[0]), "row")
     if tree.is_weighted:
         rows += f" of total weight {tree.weighted_n_node_samples[0]:.6g}"
     facts = estimator.leaves_.facts()
     if "n_events" in facts[0]:
-        rows += f", {sum(fact['n_events'] for fact in facts)} events"
-    columns = estimator.n_features_in_
-    return f"Training data: {rows}, {columns} {_plural(columns, 'column')}."
+        rows += f", {counted(sum(fact['n_events'] for fact in facts), 'event')}"
+    return f"Training data: {rows}, {counted(estimator.n_features_in_, 'column')}."
 
 
 def _tree(estimator: Any) -> str:
@@ -242,11 +242,11 @@ def _size(found: Certificate) -> str:
         limits.append(f"at least {rows} training rows in each leaf")
     of_each = parameters.get("min_samples_treatment", 0)
     if of_each:
-        of_rows = f"{of_each} training {_plural(of_each, 'row')}"
+        of_rows = counted(of_each, "training row")
         limits.append(f"at least {of_rows} of every treatment in each leaf")
     events = found.settings.get("min_events_leaf", 0)
     if events:
-        limits.append(f"at least {events} training {_plural(events, 'event')} in each leaf")
+        limits.append(f"at least {counted(events, 'training event')} in each leaf")
     return f"{size} with {' and '.join(limits)}" if limits else size
 
 
@@ -254,11 +254,12 @@ def _candidates(found: Certificate) -> str:
     """Phrase for the candidates of the splits."""
     if "thresholds" in found.facts:
         return "every threshold of the numeric columns and the categories as encoded"
-    return f"{len(found.binary_features)} binary features"
+    return counted(len(found.binary_features), "binary feature")
 
 
-def _plural(number: int, noun: str) -> str:
-    return noun if number == 1 else f"{noun}s"
+def _heading(n_features: int) -> str:
+    """Of the list of binary features."""
+    return "The binary feature:" if n_features == 1 else f"The {n_features:,} binary features:"
 
 
 def _encoding(encoder: Any, tree: Tree, with_cuts: bool = False) -> str:
@@ -272,12 +273,12 @@ def _encoding(encoder: Any, tree: Tree, with_cuts: bool = False) -> str:
     if by_risk:
         cuts += (
             f". The levels of {', '.join(by_risk)} are ordered by their risk in the training rows "
-            "and split like numbers; levels that no split names, new ones among them, take its "
-            "branch for no"
+            "and split like numbers; levels that a split does not name, such as new ones, go to "
+            "its side for no"
         )
     missing = [schema.name for schema in encoder.columns_ if schema.has_missing]
     if not missing:
         return f"{cuts}. No value was missing."
     text = f"{cuts}. Values were missing in {', '.join(missing)}: {_MISSING[encoder.missing]}."
     by_leaf = missing_by_leaf(tree)
-    return f"{text} A split tested a missing value of {by_leaf}." if by_leaf else text
+    return f"{text} A value that a split tests was missing in {by_leaf}." if by_leaf else text

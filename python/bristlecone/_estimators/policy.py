@@ -343,6 +343,11 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         rows = self._checked(
             Treated(X, y, sample_weight, treatment, propensity, predicted_outcomes)
         )
+        if len(rows.classes) == 1:
+            one = rows.classes.tolist()[0]
+            raise ValueError(
+                f"treatment has one value, {one!r}; a policy needs at least two treatments"
+            )
         self._objective().capacity(rows.classes, 1.0)
         how = self._estimation()
         given = propensity, predicted_outcomes, heard
@@ -386,6 +391,10 @@ def _check_capacities(name: str, value: Any) -> None:
             f"{name} must be a mapping from treatments to shares; got {value!r}"
         )
     for treatment, share in (value or {}).items():
+        if isinstance(share, (int, float)) and share > 1:
+            raise InvalidParameterError(
+                f"{name}[{treatment!r}] must be a share of the rows, between 0 and 1; got {share!r}"
+            )
         number(0.0, 1.0)(f"{name}[{treatment!r}]", share)
 
 

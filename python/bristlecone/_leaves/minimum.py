@@ -105,8 +105,8 @@ def warn_of_small_sample(
         if not splits:
             means = "" if whole else f" means at least {least} {what} in a leaf"
             warn(
-                f"{name}={value!r}{means}: no binary feature leaves as many {what} on both sides, "
-                "and the tree is a single leaf",
+                f"{name}={value!r}{means}: no binary feature leaves as many {what} on each side, "
+                "so the tree is a single leaf",
                 SmallSampleWarning,
             )
 

@@ -24,6 +24,11 @@ class Fact(NamedTuple):
     interval: str = ""
     is_drawn: bool = False
 
+    @property
+    def line(self) -> str:
+        """Name and text; a colon stands between two numbers."""
+        return f"{self.name}{':' * self.name[-1].isdigit()} {self.text}"
+
 
 @dataclass(frozen=True, eq=False)
 class Curve:

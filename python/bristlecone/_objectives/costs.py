@@ -92,7 +92,9 @@ class LabelCosts(ClassObjective[CostlyData]):
         return super().value(tree, problem, leaves) + asked
 
     def aim(self, problem: Problem[CostlyData], leaves: ClassLeaves) -> str:
-        asked = ", the prices of the questions asked included" if leaves.prices.any() else ""
+        prices = self._prices(problem)
+        priced = prices is not None and prices.cost.any()
+        asked = ", the prices of the questions asked included" if priced else ""
         return (
             f"the least mean cost of the labels given{asked} (van der Linden, de Weerdt and "
             "Demirović, NeurIPS 2023)"

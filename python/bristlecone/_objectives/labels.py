@@ -28,9 +28,9 @@ AIMS = {
     "balanced-accuracy": "the least mean, over the classes, of the share that is misclassified",
     "gini": "the least Gini impurity of the leaves, weighted by leaf",
     "entropy": "the least entropy of the leaves, weighted by leaf",
-    "f1": "the greatest F1 score of the second class; the objective is 1 less that (van der "
+    "f1": "the greatest F1 score of the second class; the objective is 1 minus it (van der "
     "Linden, de Weerdt and Demirović, NeurIPS 2023)",
-    "mcc": "the greatest Matthews correlation; the objective is 1 less that",
+    "mcc": "the greatest Matthews correlation; the objective is 1 minus it",
 }
 
 

@@ -42,7 +42,7 @@ class Prices(NamedTuple):
 
 
 def binary_prices(encoder: Any, costs: Any) -> Prices | None:
-    """Costs of the binary features of a fitted encoder; None if all are free.
+    """Costs of the binary features of a fitted encoder; None without costs.
 
     Parameters
     ----------

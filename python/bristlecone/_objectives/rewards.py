@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bristlecone._data.exact import product_sum
 from bristlecone._data.targets import PolicyData
+from bristlecone._data.texts import percent
 from bristlecone._leaves.labels import label_weights
 from bristlecone._leaves.policies import PolicyLeaves, covariance_of_mean
 from bristlecone._objectives.base import TaskObjective
@@ -154,7 +155,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
 
     def aim(self, problem: Problem[PolicyData], leaves: PolicyLeaves) -> str:
         given = (self.capacities or {}).items()
-        limits = ", ".join(f"{name} for at most {share:g}" for name, share in given)
+        limits = " and ".join(f"{name} to at most {percent(share)}" for name, share in given)
         what, source = "mean outcome", "van der Linden, de Weerdt and Demirović, NeurIPS 2023"
         if self.horizon is not None:
             means = self.estimand == "restricted-mean"
@@ -165,7 +166,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             f"the greatest {what} of the treatments it prescribes, estimated by the "
             f"{self.reward} method ({source}){self._estimated(problem.data)}; "
             "the objective is its negative"
-            + (f"; of all rows it may prescribe {limits}" if limits else "")
+            + (f"; it may prescribe {limits} of the rows" if limits else "")
         )
 
 

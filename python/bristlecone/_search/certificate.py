@@ -326,7 +326,9 @@ class Certificate:
     def scope(self) -> str:
         """The trees that the proof is about, in words."""
         if "thresholds" not in self.facts:
-            return f"among trees over these {len(self.binary_features)} binary features"
+            n_features = len(self.binary_features)
+            these = "this binary" if n_features == 1 else f"these {n_features} binary"
+            return f"among trees over {these} feature{'s' * (n_features != 1)}"
         depth, side = self.parameters.get("max_depth"), self.facts["rows_per_side"]
         trees = "all trees" if depth is None else f"all trees of depth {depth}"
         return (

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from bristlecone._data.texts import number, round_numbers
+
 # Distance between the bases of two lines, as a share of the font size.
 LEADING = 1.28
 # Characters of a user's text: no picture has room for more.
@@ -14,6 +16,13 @@ _SIGNS = {"<=", ">=", "<", ">", "=", "!="}
 # Advance of characters, in units of the font size; wide enough for every font asked for.
 _NARROW, _USUAL, _CAPITAL, _WIDE = 0.4, 0.65, 0.78, 1.05
 _BOLD = 1.06
+# Least space between two texts.
+_GAP = 0.8
+# Parts of a word between which it may be broken: numbers are whole.
+_PARTS = re.compile(
+    r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?=\s|$)"
+    r"|[^_\-./:\s]*\s+|[^_\-./:\s]*[_\-./:]+\s*|[^_\-./:\s]+"
+)
 
 
 class Ruler:
@@ -26,6 +35,19 @@ class Ruler:
     def widest(self, texts: Iterable[str], size: float, *, bold: bool = False) -> float:
         """Width of the widest of several lines."""
         return max((self.width(text, size, bold=bold) for text in texts), default=0.0)
+
+    def ticks(
+        self, low: float, high: float, width: float, size: float, most: int = 6
+    ) -> list[float]:
+        """Round numbers from ``low`` to ``high`` whose texts fit side by side on this width."""
+        ticks = round_numbers(low, high, most)
+        while len(ticks) > 2 and most > 1:
+            text = self.widest(map(number, ticks), size)
+            if text + _GAP * size <= width * (ticks[1] - ticks[0]) / (high - low):
+                break
+            most -= 1
+            ticks = round_numbers(low, high, most)
+        return ticks
 
     def wrap(
         self, text: str, width: float, size: float, *, bold: bool = False, most: int = 0
@@ -59,7 +81,7 @@ class Ruler:
         return [line.replace("\xa0", " ") for line in lines]
 
     def _broken(self, word: str, width: float, size: float, bold: bool) -> list[str]:
-        parts = re.findall(r"[^_\-./:\s]*[_\-./:\s]+|[^_\-./:\s]+", word) or [word]
+        parts = _PARTS.findall(word) or [word]
         lines = [""]
         for part in parts:
             if self.width((lines[-1] + part).rstrip(), size, bold=bold) <= width:

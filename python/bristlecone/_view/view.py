@@ -116,7 +116,7 @@ class View:
         lines = [self.rows[k].short]
         for fact in self.leaves[k].facts:
             if not fact.is_drawn:
-                lines.append(f"{fact.name} {fact.text}".replace(" ", "\xa0"))
+                lines.append(fact.line.replace(" ", "\xa0"))
                 lines += [fact.interval] * bool(fact.interval)
         return lines
 

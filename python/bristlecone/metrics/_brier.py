@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -318,17 +319,19 @@ def _step_integral(
     weight = _event_weight(scored, upper, censoring)
     own = np.clip(time, lower, upper)
     inverse_censoring_at(censoring, own[time > lower], "time at risk")
-    knots = np.union1d(0.0, censoring.x)
+    # A power of two keeps the areas within range and changes no digit.
+    unit = -math.frexp(upper)[1]
+    knots = np.union1d([0.0, upper], censoring.x[censoring.x < upper])
     slope = inverse_or_zero(np.asarray(censoring(knots)))
-    area = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(knots))])
+    area = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.ldexp(np.diff(knots), unit))])
 
     def integral(t: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.interp(t, knots, area)
 
     edges = np.clip(np.concatenate([[0.0], curves.x, [np.inf]]), lower, upper)
     piece = np.searchsorted(curves.x, time, side="right")
-    length, inverse_g = np.diff(edges), np.diff(integral(edges))
-    after = weight * (edges[piece + 1] - own)
+    length, inverse_g = np.ldexp(np.diff(edges), unit), np.diff(integral(edges))
+    after = weight * np.ldexp(edges[piece + 1] - own, unit)
     before = scored.weight * (integral(own) - integral(edges[piece]))
     total = 0.0
     for rows, index, survival in curves.blocks():
@@ -337,7 +340,7 @@ def _step_integral(
         dead = cells.sum_before(weight[rows]) * length + cells.sum(after[rows])
         alive = cells.sum_after(scored.weight[rows]) * inverse_g + cells.sum(before[rows])
         total += float((survival**2 * dead + (1 - survival) ** 2 * alive).sum())
-    return total / float(scored.weight.sum() * (upper - lower))
+    return total / float(scored.weight.sum() * np.ldexp(upper - lower, unit))
 
 
 class _Cells:

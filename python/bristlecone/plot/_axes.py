@@ -12,6 +12,7 @@ from bristlecone._data.texts import number
 from bristlecone._leaves.shown import Curve
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK
+from bristlecone._view.ruler import Ruler
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +72,38 @@ def dressed(ax: Axes, x: str, y: str) -> Axes:
     for axis in (ax.xaxis, ax.yaxis):
         if axis.get_scale() == "linear":
             axis.set_major_formatter(lambda value, _: number(value, 10))
+    if ax.get_xscale() == "linear" and not isinstance(ax.xaxis.get_major_locator(), _fixed()):
+        ax.xaxis.set_major_locator(_side_by_side())
     return ax
+
+
+def _fixed() -> type:
+    """The locator of ticks that were chosen."""
+    from matplotlib.ticker import FixedLocator
+
+    return FixedLocator
+
+
+def _side_by_side() -> Any:
+    """A locator of round numbers whose texts fit side by side."""
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.ticker import AutoLocator, MaxNLocator
+
+    class SideBySide(AutoLocator):
+        def tick_values(self, vmin: float, vmax: float) -> Any:
+            ax: Any = self.axis.axes  # type: ignore[union-attr]
+            length = 72 * ax.bbox.width / ax.figure.dpi
+            size = FontProperties(size=rcParams["xtick.labelsize"]).get_size_in_points()
+            ticks = super().tick_values(vmin, vmax)
+            for most in range(len(ticks), 1, -1):
+                text = Ruler().widest((number(tick, 10) for tick in ticks), size)
+                if text <= length * (ticks[1] - ticks[0]) / (vmax - vmin):
+                    break
+                ticks = MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10]).tick_values(vmin, vmax)
+            return ticks
+
+    return SideBySide()
 
 
 def legend(ax: Axes, *, below: bool = False, lines: float = 0.0) -> Any:

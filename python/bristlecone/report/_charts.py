@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# Font size of names and numbers.
+TEXT = 10.5
+
 Floats = NDArray[np.float64]
 Tenths = NDArray[np.int64]
 Curve = Callable[[Floats], Any]

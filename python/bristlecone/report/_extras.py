@@ -15,9 +15,10 @@ from bristlecone._data.texts import number, percent, round_numbers
 from bristlecone._leaves.shown import interval
 from bristlecone._view.calibration import calibrations
 from bristlecone._view.fitted import FittedTree
+from bristlecone._view.ruler import Ruler
 from bristlecone._view.sizes import Scores, scores_of, trees_of
 from bristlecone.exceptions import InvalidParameterError
-from bristlecone.report._charts import Area
+from bristlecone.report._charts import TEXT, Area
 from bristlecone.report._proof import STATUSES
 
 _CHOSEN, _OTHER = "#0b5cad", "#55636f"
@@ -70,7 +71,9 @@ def _chart(
         "area": area,
         "width": area.right + 16,
         "height": area.bottom + 42,
-        "ticks": [(area.across(value), number(value)) for value in round_numbers(*x, 6)],
+        "ticks": [
+            (area.across(value), number(value)) for value in Ruler().ticks(*x, area.width, TEXT)
+        ],
         "heights": [(area.down(value), number(value)) for value in round_numbers(*y, 6)],
         "labels": labels,
         "points": placed,

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.texts import number, round_numbers
+from bristlecone._data.texts import number
 from bristlecone._leaves.shown import Bars, Box, Curve, Incidences
 from bristlecone._view.palette import label_colour
 from bristlecone._view.ruler import Ruler
 from bristlecone._view.view import View, bar_rows
 from bristlecone.curves import StepFunction
-from bristlecone.report._charts import Area
+from bristlecone.report._charts import TEXT, Area
 
 Floats = NDArray[np.float64]
 Panel = dict[str, Any]
@@ -57,12 +57,12 @@ BAR = 18
 SMALL = Size(144, 98, left=30, bottom=16, bars=5, bar=BAR)
 ROW = Size(132, 40)
 LARGE = Size(380, 236, left=46, bottom=66, bars=12, bar=BAR, counts=True)
-# Font size of the names and values of bars.
-_TEXT = 10.5
 # Ticks of survival and incidences.
 _HEIGHTS = [0.0, 0.25, 0.5, 0.75, 1.0]
 # Area of the chart of all leaves, and the most leaves with numbers at risk below it.
 _OVERVIEW, _MOST_ROWS, _ROW = (70.0, 17.0, 640.0, 300.0), 12, 17.0
+# Font size of its numbers; narrow screens show every second one at less than twice the size.
+_WIDE_TEXT = 12.0
 
 
 def height_of(view: View) -> float:
@@ -81,7 +81,7 @@ def panel_of(view: View, k: int, size: Size) -> Panel:
 
 
 def _text(view: View, k: int, size: Size) -> Panel:
-    facts = (f"{fact.name} {fact.text}" for fact in view.leaves[k].facts)
+    facts = (fact.line for fact in view.leaves[k].facts)
     return {"kind": "text", "text": ", ".join(facts)}
 
 
@@ -108,7 +108,7 @@ def _incidences(view: View, k: int, size: Size) -> Panel:
             {
                 "path": area.between(low, high),
                 "colour": label_colour(cause),
-                "name": str(cause + 1) if area.height * (last[1] - last[0]) > _TEXT else "",
+                "name": str(cause + 1) if area.height * (last[1] - last[0]) > TEXT else "",
                 "middle": area.down(sum(last) / 2),
             }
         )
@@ -127,7 +127,9 @@ def _axes(view: View, size: Size, area: Area) -> Panel:
 
 
 def _ticks(view: View, size: Size) -> list[float]:
-    return view.ticks(6 if size.counts else 3) if size.bottom else []
+    if not size.bottom:
+        return []
+    return Ruler().ticks(*view.shown.span, size.width, TEXT, 6 if size.counts else 3)
 
 
 def _at(place: Callable[[float], float], values: list[float]) -> list[tuple[float, str]]:
@@ -173,7 +175,7 @@ def _marks(curve: Any, area: Area) -> str:
 
 def _bars(view: View, k: int, size: Size) -> Panel:
     bars = view.bars(k, size.bars)
-    rows, _ = bar_rows(bars, view.shown.span, size.width - 10, Ruler(), _TEXT)
+    rows, _ = bar_rows(bars, view.shown.span, size.width - 10, Ruler(), TEXT)
     height = {"height": size.bar * len(rows) + 6} if size.counts else {}
     return {"kind": "bars", "rows": rows, "width": size.width - 10, **height}
 
@@ -183,14 +185,14 @@ def _box(view: View, k: int, size: Size) -> Panel:
     size = replace(size, left=12, height=150) if size.counts else size
     box: Any = view.leaves[k].panel
     area = size.area(view.shown.span)
-    ticks = round_numbers(*area.x, 5 if size.counts else 3) if size.bottom else []
+    ticks = Ruler().ticks(*area.x, area.width, TEXT, 5 if size.counts else 3)
     names = ("least", "low", "first", "median", "third", "high", "most")
     return {
         "kind": "box",
         "size": size,
         "area": area,
         "predicted": area.across(box.predicted),
-        "ticks": _at(area.across, ticks),
+        "ticks": _at(area.across, ticks) if size.bottom else [],
         **{name: area.across(at) for name, at in zip(names, box.levels, strict=True)},
     }
 
@@ -206,7 +208,7 @@ _KINDS: dict[type, Callable[[View, int, Size], Panel]] = {
 def overview(view: View) -> dict[str, Any]:
     """Curves of all leaves in one chart, with the numbers at risk below."""
     area = Area(*_OVERVIEW, view.shown.span)
-    times = view.ticks(7)
+    times = Ruler().ticks(*view.shown.span, area.width, _WIDE_TEXT, 7)
     leaves = []
     for k, (node, colour) in enumerate(zip(view.nodes, view.colours, strict=True)):
         paths = _paths(view, k, area)

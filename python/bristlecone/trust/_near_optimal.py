@@ -72,7 +72,9 @@ class NearOptimalTrees(Sequence[Any]):
             From the same library as ``X`` in ``fit``: ``column``, ``n_trees`` that use it, their
             ``share``, and ``best_objective_without``, the least objective of the trees that do not
             use it (NaN if all do). The columns used most often come first; unused ones are left
-            out.
+            out. If the trees are not ``complete``, the counts and shares are those of the trees
+            that were found, and ``best_objective_without`` is NaN: a better tree without the
+            column may be missing.
         """
         used = [set(tree.features_used_) for tree in self]
         names = sorted({name for names in used for name in names}, key=str)
@@ -80,7 +82,8 @@ class NearOptimalTrees(Sequence[Any]):
         rows = []
         for name in names:
             asks = np.array([name in names for names in used])
-            without = float(values[~asks].min()) if not asks.all() else np.nan
+            known = self.complete and not asks.all()
+            without = float(values[~asks].min()) if known else np.nan
             rows.append((name, int(asks.sum()), float(asks.mean()), without))
         rows.sort(key=lambda row: -row[1])
         columns = "column", "n_trees", "share", "best_objective_without"

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bristlecone._data.outcomes import as_structured, check_causes, either_outcome, is_outcome
-from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
+from bristlecone._data.rows import (
+    check_row_labels,
+    check_sample_weight,
+    is_only_array_like,
+    row_count,
+)
 
 
 class GivenRows(NamedTuple):
@@ -37,6 +42,7 @@ class GivenRows(NamedTuple):
             ``check_sample_weight``.
         """
         n_rows = row_count(X)
+        X, y = (np.asarray(given) if is_only_array_like(given) else given for given in (X, y))
         more = {name: values for name, values in more.items() if values is not None}
         if "sample_weight" in more:
             check_sample_weight(more["sample_weight"], n_rows)

@@ -367,10 +367,14 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         return score_of(metrics[chooser], self.best_estimator_, rows)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata that ``fit`` and ``score`` pass on: those that the estimator requests."""
+        """Metadata that ``fit`` and ``score`` pass on, to the estimator and to ``cv``."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         mapping = mapping.add(caller="score", callee="score")
-        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+        router = MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+        if hasattr(self.cv, "get_metadata_routing"):
+            mapping = MethodMapping().add(caller="fit", callee="split")
+            router = router.add(splitter=self.cv, method_mapping=mapping)
+        return router
 
     # In notebooks a fitted search is shown as its best tree.
     @property

@@ -82,7 +82,7 @@ impl<'a> Problem<'a> {
         let codes = self.columns.codes("labels")?;
         let n_classes = self.count("n_classes")?;
         if n_classes > MOST_LABELS {
-            let reason = format!("has {n_classes} classes, {MOST_LABELS} at most");
+            let reason = format!("has {n_classes} classes; at most {MOST_LABELS} are supported");
             return Err(Error::invalid("y", reason));
         }
         let label = |(row, &code): (usize, &i64)| {

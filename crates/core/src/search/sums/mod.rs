@@ -2,10 +2,11 @@
 //!
 //! [`nodes`] provides the nodes of the branch and bound, with bounds from single rows ([`bounds`]),
 //! from groups of rows ([`groups`]) and, from the sides of one question, for those of others
-//! ([`subsets`]). [`start`] grows first trees, [`plan`] compares forecasts with limits, and
-//! [`solve`](mod@solve) runs all steps. See docs/maths/branch.md.
+//! ([`subsets`]). [`start`] and [`dive`] grow first trees, [`plan`] compares forecasts with limits,
+//! and [`solve`](mod@solve) runs all steps. See docs/maths/branch.md.
 
 mod bounds;
+mod dive;
 mod groups;
 mod neighbours;
 mod nodes;

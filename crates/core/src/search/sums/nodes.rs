@@ -112,7 +112,7 @@ impl Pending<OpenSumNode, SumSplit, i64> for SumQueue {
     }
 }
 
-fn add(sides: [i64; 2], price: i64) -> i64 {
+pub fn add(sides: [i64; 2], price: i64) -> i64 {
     sides[0].plus(sides[1]).plus(price)
 }
 
@@ -223,23 +223,6 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         } else {
             Known::bound(lower)
         }))
-    }
-
-    /// A greedy tree that chooses each split by the best tree with this number of levels below it.
-    pub fn dive(&self, sample: &Sample, depth: usize, levels: usize) -> Result<Found, Stop> {
-        let reach = depth.min(levels).min(self.lattice_depth(sample, usize::MAX).max(1));
-        let solved = self.lattice(sample, Query::full(reach, i64::MAX))?;
-        let near = solved.found.into_iter().next().expect("one budget");
-        if reach == depth || near.tree.n_nodes() == 1 {
-            return Ok(near);
-        }
-        let root = near.tree.feature[0] as usize;
-        let c = sample.columns.partition_point(|column| column.feature < root);
-        let no = self.dive(&sample.restrict(c, false), depth - 1, levels)?;
-        let yes = self.dive(&sample.restrict(c, true), depth - 1, levels)?;
-        let cost = add([no.cost, yes.cost], self.prices(sample)[c]);
-        let far = || Found { cost, tree: Tree::on(sample.columns[c], [&no.tree, &yes.tree]) };
-        Ok(if cost < near.cost { far() } else { near })
     }
 
     /// Whether solving two nodes, one level lower, for each of the `open` columns takes less time

@@ -25,6 +25,9 @@ const SHARE: f64 = 0.02;
 /// Share of a time limit that may be spent on a first tree.
 const START: f64 = 0.2;
 
+/// Most columns that a dive compares at a node.
+const MOST_WIDTH: usize = 64;
+
 /// Share of a time limit that may be spent on a depth whose benefit is unknown.
 const UNKNOWN: f64 = 0.02;
 
@@ -105,6 +108,15 @@ impl<'a, T: LaneTask> Plan<'a, T> {
             most if depth + 1 < most => most - depth + 1,
             _ => usize::MAX,
         })
+    }
+
+    /// Number of columns that a dive compares at every node within the time that it may take.
+    pub fn width(&self, levels: usize) -> usize {
+        let below = self.max_depth - levels;
+        let dives = (below * (below + 1)) as f64;
+        let left = (START * self.monitor.remaining()).min(SHARE * self.seconds);
+        let width = left / (dives * self.work.on_threads(levels, 1).seconds);
+        (width as usize).clamp(1, MOST_WIDTH)
     }
 
     /// Three or two levels, if this many lattices of them are a small part of the search.

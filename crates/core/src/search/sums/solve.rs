@@ -285,9 +285,12 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let pays = allowed.depth > 4 || !plan.is_instant();
         let levels = if pays { plan.look_ahead() } else { 0 };
         if levels > 0 && allowed.is_full() {
-            let tree = branch.nodes.dive(&root.sample, allowed.depth, levels)?;
-            if self.settles(&tree) {
-                return Ok(());
+            let most = plan.width(levels);
+            for width in [1, 4, 16, 64].into_iter().take_while(|&width| width <= most) {
+                let tree = branch.nodes.dive(&root.sample, allowed.depth, levels, width)?;
+                if self.settles(&tree) {
+                    return Ok(());
+                }
             }
         }
         for depth in (depth..allowed.depth).take_while(|&depth| plan.affords(depth)) {
