@@ -14,7 +14,7 @@ pub use neighbours::{alternatives, near_optimal};
 
 use super::branch::{Branch, MemoOf};
 use super::grow::{self, Shape};
-use super::nodes::Nodes;
+use super::nodes::{Found, Nodes};
 use super::resolve::WORTH;
 use super::root::{About, Scale, Search};
 use super::{Checked, Measured, Monitor, Settings, Solution, Status, Stop, too_wide};
@@ -27,12 +27,19 @@ use kernel::Kernel;
 use node::{CurveNode, CurveNodes};
 use rows::Tables;
 use start::CurveGrower;
+use std::ops::RangeInclusive;
 
 /// Searches of smaller depths, from 2 on, stop before this depth.
 const DEEPENING: usize = 6;
 
 /// Levels at the bottom of the second greedy tree that are searched exactly.
 const EXACT_LEVELS: usize = 2;
+
+/// Columns per node of the dives after the searches of depth two and three.
+const DIVES: [&[usize]; 2] = [&[1, 4], &[16]];
+
+/// Depths for which dives pay off.
+const DIVED: RangeInclusive<usize> = 5..=8;
 
 /// Smallest slack of passes. Any value is valid, because bounds are lowered by it; this one makes
 /// ties of most costs that differ only by rounding.
@@ -307,10 +314,18 @@ impl<'a> Prepared<'a> {
             let found = grow::greedy(&mut grower, root.clone(), shape, monitor);
             search.offer(found.cost, found.tree);
         }
-        // Smaller depths cost little, and their best tree rules out most of the deeper trees.
+        let dives = settings.limits.allowed().is_full() && DIVED.contains(&allowed.depth);
+        let widths = if dives { DIVES } else { [&[][..]; 2] };
+        // Smaller depths cost little, and their best tree rules out most of the deeper trees. So do
+        // dives, if there are many levels.
         for depth in 2..allowed.depth.min(DEEPENING) {
-            let allowed = allowed.at_most(depth, usize::MAX);
-            search.at_root(&mut branch, root, allowed, false)?;
+            let shallower = allowed.at_most(depth, usize::MAX);
+            search.at_root(&mut branch, root, shallower, false)?;
+            for &width in widths.get(depth - 2).copied().unwrap_or_default() {
+                let mut hear = |found: &Found<f64>| search.offer(found.cost, found.tree.clone());
+                let found = start::dive(&mut branch, root, allowed.depth, width, &mut hear)?;
+                search.offer(found.cost, found.tree);
+            }
         }
         // Bounds that rely on the reference model are not bounds on the optimum.
         search.at_root(&mut branch, root, allowed, proves)

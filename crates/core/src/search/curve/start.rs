@@ -1,10 +1,11 @@
 //! Greedy splits for tasks whose leaves are curves.
 
+use super::EXACT_LEVELS;
 use super::node::{Candidate, CurveNode, CurveNodes, OpenCurveNode};
 use crate::search::Stop;
 use crate::search::branch::Branch;
 use crate::search::grow::{BestOf, BestSplit, Grower};
-use crate::search::nodes::{Allowed, Found, Nodes, Rooted};
+use crate::search::nodes::{Allowed, Found, Listed, Nodes, Rooted};
 
 /// Chooses splits by their sides as leaves.
 pub struct CurveGrower<'a, 'b>(pub &'b mut Branch<'a, CurveNodes<'a>>);
@@ -53,5 +54,100 @@ impl<'a> Grower for CurveGrower<'a, '_> {
 
     fn slack(&self) -> f64 {
         self.0.nodes.slack()
+    }
+}
+
+/// A greedy tree whose splits are those of the best trees of a few levels. With a `width` above 1,
+/// that many columns with the best such trees are compared by the greedy trees below them, which
+/// `hear` receives.
+pub fn dive<'a>(
+    branch: &mut Branch<'a, CurveNodes<'a>>,
+    node: &CurveNode,
+    depth: usize,
+    width: usize,
+    hear: &mut dyn FnMut(&Found<f64>),
+) -> Result<Found<f64>, Stop> {
+    let near = CurveGrower(branch).exact(node, depth.min(EXACT_LEVELS))?;
+    if depth <= EXACT_LEVELS || near.tree.n_nodes() == 1 {
+        return Ok(near);
+    }
+    let (open, mut splits) = branch.nodes.all_splits(node);
+    let allowed = Allowed::of(EXACT_LEVELS, usize::MAX);
+    for split in &mut splits {
+        // From here on, the order of the columns is that of their best trees of a few levels.
+        split.bound = branch.below(node, &open, split, allowed, f64::INFINITY)?.known.value;
+    }
+    splits.sort_by(|a, b| a.bound.total_cmp(&b.bound));
+    splits.truncate(width);
+    let mut below = |split: &Candidate, width: usize| -> Result<Found<f64>, Stop> {
+        let sides = branch.nodes.sides(node, &open, split)?;
+        let no = dive(branch, &sides[0], depth - 1, width, &mut |_| ())?;
+        let yes = dive(branch, &sides[1], depth - 1, width, &mut |_| ())?;
+        branch.nodes.give_back(sides);
+        let tree = branch.nodes.joined(node, split, [&no.tree, &yes.tree]);
+        Ok(Found { cost: no.cost + yes.cost, tree })
+    };
+    let mut best = splits[0];
+    if width > 1 {
+        let mut least = f64::INFINITY;
+        for split in &splits {
+            let found = below(split, 1)?;
+            hear(&found);
+            if found.cost < least {
+                (least, best) = (found.cost, *split);
+            }
+        }
+    }
+    let far = below(&best, width)?;
+    branch.nodes.close(open);
+    Ok(if far.cost < near.cost { far } else { near })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::BinaryMatrix;
+    use crate::search::curve::Prepared;
+    use crate::search::{Monitor, Settings};
+    use crate::survival::Observations;
+    use crate::task::brier::Brier;
+    use crate::task::curve::LeafCurve;
+    use bristlecone_oracle::instances::Random;
+
+    #[test]
+    fn a_wide_dive_is_no_worse_and_over_all_columns_it_is_optimal_one_level_deeper() {
+        let mut better = 0;
+        for seed in 0..40 {
+            let random = &mut Random::new(seed);
+            let (n, columns) = (30 + random.below(60), 4 + random.below(4));
+            let bytes: Vec<u8> = (0..n * columns).map(|_| u8::from(random.chance(0.4))).collect();
+            let features = BinaryMatrix::from_bytes(n, columns, &bytes).unwrap();
+            let time: Vec<f64> = (0..n).map(|_| 1.0 + random.below(20) as f64).collect();
+            let event: Vec<bool> = (0..n).map(|_| random.chance(0.6)).collect();
+            let obs = Observations { time: &time, event: &event, ..Observations::default() };
+            let task = Brier::new(&obs, 1e-3, LeafCurve::KaplanMeier, None).unwrap();
+            let never = || false;
+            let monitor = Monitor::new(None, &never);
+            for depth in [EXACT_LEVELS + 1, EXACT_LEVELS + 2] {
+                let settings = Settings::default().with_limits(|s| s.max_depth = depth);
+                let settings = settings.checked(n, n).unwrap();
+                let mut prepared = Prepared::new(&task, &features, &settings).unwrap();
+                let best = prepared.solve(&settings, &monitor, None).unwrap().objective;
+                let mut branch = prepared.branch(&settings, &monitor);
+                let found = [1, 2, columns].map(|width| {
+                    dive(&mut branch, &prepared.root, depth, width, &mut |_| ()).unwrap()
+                });
+                for Found { cost, tree } in &found {
+                    assert!((cost - prepared.objective(tree)).abs() <= 1e-9 * best, "seed {seed}");
+                    assert!(tree.depth() <= depth && *cost >= best * (1.0 - 1e-9));
+                    assert!(*cost <= found[0].cost, "seed {seed}");
+                }
+                better += usize::from(found[2].cost < found[0].cost * (1.0 - 1e-9));
+                if depth == EXACT_LEVELS + 1 {
+                    assert!(found[2].cost <= best * (1.0 + 1e-9), "seed {seed}");
+                }
+            }
+        }
+        assert!(better > 5, "{better}");
     }
 }

@@ -34,6 +34,9 @@ use std::borrow::Cow;
 /// Most work of a search with 128-bit costs, which tries thresholds one by one; a minute or two.
 const SHORT_WORK: f64 = (1u64 << 28) as f64;
 
+/// Largest depth for which dives pay off.
+const DEEPEST_DIVE: usize = 8;
+
 /// Largest error of single lanes, as a share of the total.
 const BLURRED: f64 = 1e-3;
 
@@ -292,6 +295,12 @@ fn run<T: Swept>(
         // Its tree remains if a limit ends the search.
         search.at_root(branch, root, allowed.at_most(depth, usize::MAX), false)?;
     }
+    let dives = allowed.is_full() && allowed.depth <= DEEPEST_DIVE;
+    for levels in (2..allowed.depth.min(4)).filter(|_| dives) {
+        if let Some(found) = nodes::dive(branch, root, allowed.depth, levels)? {
+            search.offer(found.cost, found.tree);
+        }
+    }
     search.at_root(branch, root, allowed, true)
 }
 
@@ -372,5 +381,52 @@ impl<T: Swept> Scale<Pair> for RankScale<'_, T> {
 
     fn is_exact(&self) -> bool {
         self.resolution == 0.0 && self.problem.task.orders_sizes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::accuracy::Accuracy;
+    use bristlecone_oracle::instances::Random;
+
+    #[test]
+    fn a_dive_costs_what_its_tree_costs_and_is_optimal_if_it_looks_all_the_way() {
+        let mut better = 0;
+        for seed in 0..60 {
+            let random = &mut Random::new(seed);
+            let (n, columns) = (30 + random.below(60), 1 + random.below(3));
+            let ranks: Vec<u32> = (0..n * columns).map(|_| random.below(n) as u32).collect();
+            let dense = |column: &[u32]| {
+                let mut distinct = column.to_vec();
+                distinct.sort_unstable();
+                distinct.dedup();
+                let place = |v| distinct.binary_search(v).unwrap() as u32;
+                column.iter().map(place).collect::<Vec<u32>>()
+            };
+            let ranks = ranks.chunks_exact(n).flat_map(dense).collect();
+            let matrix = RankMatrix::new(n, columns, ranks).unwrap();
+            let labels: Vec<usize> = (0..n).map(|_| random.below(2)).collect();
+            let task = Accuracy::new(&labels, 2, None, 0.0, 16).unwrap();
+            let settings = Settings::default().with_limits(|s| s.max_depth = 4);
+            let settings = settings.checked(n, n).unwrap();
+            let never = || false;
+            let monitor = Monitor::new(None, &never);
+            let problem = Problem::new(&task, &matrix, &settings, &monitor);
+            let mut branch = problem.branch();
+            let root = branch.nodes.node(problem.table.all(), None);
+            let scale = RankScale::new(&problem, &task, root.rows.floor);
+            let [near, far, best] = [2, 3, 4].map(|levels| {
+                let found = nodes::dive(&mut branch, &root, 4, levels).unwrap().unwrap();
+                assert_eq!(found.cost.value, scale.cost(&found.tree), "seed {seed}");
+                assert!(found.tree.depth() <= 4);
+                found.cost.value
+            });
+            assert!(best <= near.min(far), "seed {seed}");
+            better += usize::from(best < near);
+            let optimal = over_thresholds(&task, &matrix, &settings, &monitor).unwrap();
+            assert_eq!(best, scale.cost(&optimal.tree), "seed {seed}");
+        }
+        assert!(better > 10, "{better}");
     }
 }

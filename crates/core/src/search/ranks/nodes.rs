@@ -8,7 +8,7 @@ use super::rows::{Cuts, Rows};
 use crate::search::Stop;
 use crate::search::branch::Branch;
 use crate::search::nodes::{
-    Allowed, Below, Bounded, Cost, Known, KnownOf, Look, Nodes, Parent, Pending, Rooted,
+    Allowed, Below, Bounded, Cost, Found, Known, KnownOf, Look, Nodes, Parent, Pending, Rooted,
     splits_that_pay,
 };
 use crate::task::Swept;
@@ -379,6 +379,34 @@ impl<T: Swept> Rooted for RankNodes<'_, T> {
         branch.nodes.give_back(sides);
         Ok(Tree::split(question, &below[1], &below[0]))
     }
+}
+
+/// A greedy tree whose splits are those of the best trees of `levels` levels; `None` if no tree is
+/// allowed.
+pub fn dive<T: Swept>(
+    branch: &mut Branch<RankNodes<T>>,
+    node: &RankNode,
+    depth: usize,
+    levels: usize,
+) -> Result<Option<Found<Pair>>, Stop> {
+    let near = branch.nodes.useful(node, Allowed::of(depth.min(levels), usize::MAX));
+    let known = branch.solve(node, None, near, Pair::MOST)?;
+    let Some(question) = known.tree else { return Ok(None) };
+    if depth <= levels || question == LEAF {
+        let tree = RankNodes::whole(branch, node, near, &known)?;
+        return Ok(Some(Found { cost: known.value, tree }));
+    }
+    let split = split_on(&branch.nodes, question as usize);
+    let (open, _) = branch.nodes.intervals(node);
+    let sides = branch.nodes.sides(node, &open, &split)?;
+    let mut below = Vec::with_capacity(2);
+    for side in &sides {
+        below.extend(dive(branch, side, depth - 1, levels)?);
+    }
+    branch.nodes.give_back(sides);
+    let [no, yes] = &below[..] else { return Ok(None) };
+    let cost = no.cost.plus(yes.cost).plus(branch.nodes.price(&split));
+    Ok(Some(Found { cost, tree: Tree::split(question as usize, &yes.tree, &no.tree) }))
 }
 
 /// A question without any knowledge about its sides.
