@@ -116,7 +116,8 @@ class View:
         lines = [self.rows[k].short]
         for fact in self.leaves[k].facts:
             if not fact.is_drawn:
-                lines.append(fact.line.replace(" ", "\xa0"))
+                # Lists of numbers are broken between their entries only.
+                lines.append(fact.line.replace(" ", "\xa0").replace(",\xa0", ", "))
                 lines += [fact.interval] * bool(fact.interval)
         return lines
 

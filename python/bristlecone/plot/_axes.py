@@ -72,28 +72,19 @@ def dressed(ax: Axes, x: str, y: str) -> Axes:
     for axis in (ax.xaxis, ax.yaxis):
         if axis.get_scale() == "linear":
             axis.set_major_formatter(lambda value, _: number(value, 10))
-    if ax.get_xscale() == "linear" and not isinstance(ax.xaxis.get_major_locator(), _fixed()):
-        ax.xaxis.set_major_locator(_side_by_side())
+    _space_ticks(ax)
     return ax
 
 
-def _fixed() -> type:
-    """The locator of ticks that were chosen."""
-    from matplotlib.ticker import FixedLocator
-
-    return FixedLocator
-
-
-def _side_by_side() -> Any:
-    """A locator of round numbers whose texts fit side by side."""
+def _space_ticks(axes: Axes) -> None:
+    """Leave out ticks of the horizontal axis, unless they were set, until their texts fit."""
     from matplotlib import rcParams
     from matplotlib.font_manager import FontProperties
     from matplotlib.ticker import AutoLocator, MaxNLocator
 
     class SideBySide(AutoLocator):
         def tick_values(self, vmin: float, vmax: float) -> Any:
-            ax: Any = self.axis.axes  # type: ignore[union-attr]
-            length = 72 * ax.bbox.width / ax.figure.dpi
+            length = 72 * axes.bbox.width / axes.figure.dpi
             size = FontProperties(size=rcParams["xtick.labelsize"]).get_size_in_points()
             ticks = super().tick_values(vmin, vmax)
             for most in range(len(ticks), 1, -1):
@@ -103,7 +94,8 @@ def _side_by_side() -> Any:
                 ticks = MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10]).tick_values(vmin, vmax)
             return ticks
 
-    return SideBySide()
+    if type(axes.xaxis.get_major_locator()) is AutoLocator:
+        axes.xaxis.set_major_locator(SideBySide())
 
 
 def legend(ax: Axes, *, below: bool = False, lines: float = 0.0) -> Any:

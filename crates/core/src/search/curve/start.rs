@@ -72,12 +72,16 @@ pub fn dive<'a>(
         return Ok(near);
     }
     let (open, mut splits) = branch.nodes.all_splits(node);
-    let allowed = Allowed::of(EXACT_LEVELS, usize::MAX);
-    for split in &mut splits {
-        // From here on, the order of the columns is that of their best trees of a few levels.
-        split.bound = branch.below(node, &open, split, allowed, f64::INFINITY)?.known.value;
+    let (columns, root) = (&branch.nodes.tables.columns, near.tree.feature[0] as usize);
+    splits.sort_by_key(|split| columns[split.column].feature != root);
+    if width > 1 {
+        let allowed = Allowed::of(EXACT_LEVELS, usize::MAX);
+        for split in &mut splits[1..] {
+            // From here on, the order of the columns is that of their best trees of a few levels.
+            split.bound = branch.below(node, &open, split, allowed, f64::INFINITY)?.known.value;
+        }
+        splits[1..].sort_by(|a, b| a.bound.total_cmp(&b.bound));
     }
-    splits.sort_by(|a, b| a.bound.total_cmp(&b.bound));
     splits.truncate(width);
     let mut below = |split: &Candidate, width: usize| -> Result<Found<f64>, Stop> {
         let sides = branch.nodes.sides(node, &open, split)?;
