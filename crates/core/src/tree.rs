@@ -53,8 +53,8 @@ impl Tree {
     }
 
     /// A split on a column, with the trees of its false and its true side.
-    pub fn on(column: Column, [no, yes]: [&Tree; 2]) -> Self {
-        let (yes, no) = if column.flipped { (no, yes) } else { (yes, no) };
+    pub fn on(column: Column, sides: [&Tree; 2]) -> Self {
+        let [no, yes] = column.turned(sides);
         Tree::split(column.feature, yes, no)
     }
 

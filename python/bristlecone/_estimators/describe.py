@@ -85,7 +85,9 @@ def _describe_search(estimator: Any) -> str:
             searched,
             *_fit(estimator, f"Result of the search: {found.sentence}; {numbers}.{remarks}"),
             encoding,
-            _heading(count) if count else "No column gave a binary feature.",
+            f"The {counted(count, 'binary feature')}:"
+            if count
+            else "No column gave a binary feature.",
         ],
         list_questions(questions(estimator.encoder_)),
     )
@@ -115,7 +117,7 @@ def _describe_grown(estimator: Any) -> str:
     features = questions(estimator.encoder_)
     paragraphs += [
         _encoding(estimator.encoder_, estimator.tree_),
-        _heading(len(features)),
+        f"The {counted(len(features), 'binary feature')}:",
     ]
     return document(paragraphs, list_questions(features))
 
@@ -255,11 +257,6 @@ def _candidates(found: Certificate) -> str:
     if "thresholds" in found.facts:
         return "every threshold of the numeric columns and the categories as encoded"
     return counted(len(found.binary_features), "binary feature")
-
-
-def _heading(n_features: int) -> str:
-    """Of the list of binary features."""
-    return "The binary feature:" if n_features == 1 else f"The {n_features:,} binary features:"
 
 
 def _encoding(encoder: Any, tree: Tree, with_cuts: bool = False) -> str:

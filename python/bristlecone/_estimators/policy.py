@@ -391,11 +391,12 @@ def _check_capacities(name: str, value: Any) -> None:
             f"{name} must be a mapping from treatments to shares; got {value!r}"
         )
     for treatment, share in (value or {}).items():
-        if isinstance(share, (int, float)) and share > 1:
+        try:
+            number(0.0, 1.0)(name, share)
+        except InvalidParameterError:
             raise InvalidParameterError(
                 f"{name}[{treatment!r}] must be a share of the rows, between 0 and 1; got {share!r}"
-            )
-        number(0.0, 1.0)(f"{name}[{treatment!r}]", share)
+            ) from None
 
 
 def _check_model(name: str, value: Any) -> None:

@@ -17,6 +17,12 @@ pub struct Column {
 }
 
 impl Column {
+    /// Turns what belongs to the false and the true side of the column into what belongs to those
+    /// of the feature, or the reverse.
+    pub fn turned<V>(self, [no, yes]: [V; 2]) -> [V; 2] {
+        if self.flipped { [yes, no] } else { [no, yes] }
+    }
+
     /// The side of a split on this column where the feature is true: 1, the true side of the
     /// column, unless the column is flipped.
     pub fn true_side(self) -> usize {
@@ -214,7 +220,7 @@ impl Sample {
     pub fn split_of(&self, tree: &Tree, node: usize) -> Option<(usize, [usize; 2])> {
         let c = self.column_of(tree.feature[node] as usize)?;
         let (with, without) = (tree.left[node] as usize, tree.right[node] as usize);
-        Some((c, if self.columns[c].flipped { [with, without] } else { [without, with] }))
+        Some((c, self.columns[c].turned([without, with])))
     }
 
     /// Columns that are true in row `r`.

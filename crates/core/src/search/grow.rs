@@ -135,6 +135,31 @@ fn grow<G: Grower>(
     Ok(())
 }
 
+/// The better of `near`, a tree of a few levels, and a greedy tree that looks ahead: `below` finds
+/// one of a width below a column. Of the first `width` columns, the one with the best tree of width
+/// 1 below it is chosen, and `hear` receives these trees.
+pub fn look_ahead<S: Copy, C: Cost>(
+    near: Found<C>,
+    columns: &[S],
+    width: usize,
+    mut below: impl FnMut(S, usize) -> Result<Found<C>, Stop>,
+    hear: &mut dyn FnMut(&Found<C>),
+) -> Result<Found<C>, Stop> {
+    let mut best = columns[0];
+    if width > 1 {
+        let mut least = C::MOST;
+        for &column in columns.iter().take(width) {
+            let found = below(column, 1)?;
+            hear(&found);
+            if found.cost < least {
+                (least, best) = (found.cost, column);
+            }
+        }
+    }
+    let far = below(best, width)?;
+    Ok(if far.cost < near.cost { far } else { near })
+}
+
 /// The subtrees of the greedy tree of this shape with at most 1, 2, … leaves; the last is the tree
 /// that [`greedy`] returns.
 pub fn greedy_by_leaves<G: Grower>(

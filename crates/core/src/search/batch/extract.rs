@@ -106,8 +106,8 @@ impl Lattice<'_> {
             // Slot j stands for j + 1 leaves; both sides have at least one.
             let shares = if self.tables.unlimited { 0..1 } else { 0..slot };
             for a in shares {
-                let mut shares = [if self.tables.unlimited { 0 } else { slot - 1 - a }; 2];
-                shares[self.sample.columns[column].true_side()] = a;
+                let b = if self.tables.unlimited { 0 } else { slot - 1 - a };
+                let shares = self.sample.columns[column].turned([b, a]);
                 let value = |value, slot| self.side_value(node, &sides, column, value, slot);
                 let value = value(false, shares[0]) + value(true, shares[1]) + node.price;
                 values[column] = values[column].min(value);

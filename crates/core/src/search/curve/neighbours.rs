@@ -109,11 +109,10 @@ impl<F: Fn(&Tree) -> f64> Walk<'_, F> {
             let message = format!("node {at} is no split of these rows that the limits allow");
             return Err(End::Error(Error::invalid("tree", message)));
         };
-        let flipped = columns[own.column].flipped;
+        let [right, left] = columns[own.column].turned([0, 1]);
         let sides = self.branch.nodes.sides(node, &open, own)?;
         self.branch.nodes.close(open);
         // In preorder: rows that have the feature come first.
-        let [left, right] = if flipped { [0, 1] } else { [1, 0] };
         let children = [self.tree.left[at] as usize, self.tree.right[at] as usize];
         let sizes = children.map(|child| self.tree.leaves_below(child));
         for (k, side) in [left, right].into_iter().enumerate() {

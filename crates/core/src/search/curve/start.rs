@@ -4,7 +4,7 @@ use super::EXACT_LEVELS;
 use super::node::{Candidate, CurveNode, CurveNodes, OpenCurveNode};
 use crate::search::Stop;
 use crate::search::branch::Branch;
-use crate::search::grow::{BestOf, BestSplit, Grower};
+use crate::search::grow::{BestOf, BestSplit, Grower, look_ahead};
 use crate::search::nodes::{Allowed, Found, Listed, Nodes, Rooted};
 
 /// Chooses splits by their sides as leaves.
@@ -82,29 +82,17 @@ pub fn dive<'a>(
         }
         splits[1..].sort_by(|a, b| a.bound.total_cmp(&b.bound));
     }
-    splits.truncate(width);
-    let mut below = |split: &Candidate, width: usize| -> Result<Found<f64>, Stop> {
-        let sides = branch.nodes.sides(node, &open, split)?;
+    let below = |split: Candidate, width: usize| {
+        let sides = branch.nodes.sides(node, &open, &split)?;
         let no = dive(branch, &sides[0], depth - 1, width, &mut |_| ())?;
         let yes = dive(branch, &sides[1], depth - 1, width, &mut |_| ())?;
         branch.nodes.give_back(sides);
-        let tree = branch.nodes.joined(node, split, [&no.tree, &yes.tree]);
+        let tree = branch.nodes.joined(node, &split, [&no.tree, &yes.tree]);
         Ok(Found { cost: no.cost + yes.cost, tree })
     };
-    let mut best = splits[0];
-    if width > 1 {
-        let mut least = f64::INFINITY;
-        for split in &splits {
-            let found = below(split, 1)?;
-            hear(&found);
-            if found.cost < least {
-                (least, best) = (found.cost, *split);
-            }
-        }
-    }
-    let far = below(&best, width)?;
+    let found = look_ahead(near, &splits, width, below, hear);
     branch.nodes.close(open);
-    Ok(if far.cost < near.cost { far } else { near })
+    found
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl Plans {
     /// A split on column `c` of `sample`.
     pub fn split(&mut self, sample: &Sample, c: usize, yes: u32, no: u32) -> u32 {
         let column = sample.columns[c];
-        let (yes, no) = if column.flipped { (no, yes) } else { (yes, no) };
+        let [no, yes] = column.turned([no, yes]);
         self.push(Plan::Split { feature: column.feature as u32, yes, no })
     }
 

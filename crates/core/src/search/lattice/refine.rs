@@ -342,7 +342,8 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
                 Some(RefinedNode { cost, leaves, column: c as u32, sides: [yes, no] })
             };
             // Among shares of one budget: fewest leaves where the feature is true.
-            let at = (c, [shares.1, shares.0][self.sample.columns[c].true_side()]);
+            let [_, when_true] = self.sample.columns[c].turned([shares.1, shares.0]);
+            let at = (c, when_true);
             let better = |split: &RefinedNode| {
                 (split.cost, split.leaves, at) < (best.cost, best.leaves, place)
                     && split.cost < i64::MAX
@@ -473,12 +474,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let Some(&column) = self.sample.columns.get(column as usize) else {
             return Tree::leaf();
         };
-        let (yes, no) = (self.tree(yes), self.tree(no));
-        if column.flipped {
-            Tree::split(column.feature, &no, &yes)
-        } else {
-            Tree::split(column.feature, &yes, &no)
-        }
+        Tree::on(column, [&self.tree(no), &self.tree(yes)])
     }
 }
 

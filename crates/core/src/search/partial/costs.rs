@@ -193,9 +193,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
 
     /// Leaves of the false and the true side of a column, from those where its feature is true.
     fn shares(&self, column: usize, leaves: usize, when_true: usize) -> [usize; 2] {
-        let mut shares = [leaves - when_true; 2];
-        shares[self.columns[column].true_side()] = when_true;
-        shares
+        self.columns[column].turned([leaves - when_true, when_true])
     }
 
     /// How the best tree with a column at the root divides its leaves.
@@ -206,7 +204,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
         for (a, yes) in yes.into_iter().enumerate().filter(|(_, cost)| *cost < NONE) {
             let others = no.iter().enumerate().take(most_leaves.saturating_sub(a + 1));
             for (b, no) in others.filter(|(_, cost)| **cost < NONE) {
-                let when_true = [b + 1, a + 1][self.columns[column].true_side()];
+                let [_, when_true] = self.columns[column].turned([b + 1, a + 1]);
                 let split = RootSplit { cost: yes + no + price, leaves: a + b + 2, when_true };
                 best = Some(best.map_or(split, |best| best.min(split)));
             }

@@ -3,11 +3,11 @@
 use super::nodes::{SumNodes, add};
 use crate::data::Sample;
 use crate::search::Stop;
+use crate::search::grow::look_ahead;
 use crate::search::lattice::Query;
 use crate::search::nodes::Found;
 use crate::task::LaneTask;
 use crate::tree::Tree;
-use std::iter;
 
 impl<T: LaneTask> SumNodes<'_, T> {
     /// A greedy tree that chooses each split by the best tree with this number of levels below it.
@@ -33,21 +33,11 @@ impl<T: LaneTask> SumNodes<'_, T> {
             let tree = Tree::on(sample.columns[c], [&no.tree, &yes.tree]);
             Ok(Found { cost: add([no.cost, yes.cost], prices[c]), tree })
         };
-        let mut column = sample.column_of(near.tree.feature[0] as usize).expect("a column");
-        if width > 1 {
-            let mut order: Vec<usize> = (0..values.len()).filter(|&c| c != column).collect();
-            order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
-            order.truncate(width - 1);
-            let mut least = i64::MAX;
-            for c in iter::once(column).chain(order) {
-                let cost = below(c, 1)?.cost;
-                if cost < least {
-                    (least, column) = (cost, c);
-                }
-            }
-        }
-        let far = below(column, width)?;
-        Ok(if far.cost < near.cost { far } else { near })
+        let root = sample.column_of(near.tree.feature[0] as usize).expect("a column");
+        let mut order: Vec<usize> = (0..values.len()).filter(|&c| c != root).collect();
+        order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+        order.insert(0, root);
+        look_ahead(near, &order, width, below, &mut |_| ())
     }
 }
 

@@ -25,8 +25,8 @@ const SHARE: f64 = 0.02;
 /// Share of a time limit that may be spent on a first tree.
 const START: f64 = 0.2;
 
-/// Most columns that a dive compares at a node.
-const MOST_WIDTH: usize = 64;
+/// Numbers of columns per node that dives compare.
+const WIDTHS: [usize; 4] = [1, 4, 16, 64];
 
 /// Share of a time limit that may be spent on a depth whose benefit is unknown.
 const UNKNOWN: f64 = 0.02;
@@ -110,13 +110,13 @@ impl<'a, T: LaneTask> Plan<'a, T> {
         })
     }
 
-    /// Number of columns that a dive compares at every node within the time that it may take.
-    pub fn width(&self, levels: usize) -> usize {
+    /// Numbers of columns per node for the dives that the time allows, in their order.
+    pub fn widths(&self, levels: usize) -> impl Iterator<Item = usize> + use<T> {
         let below = self.max_depth - levels;
         let dives = (below * (below + 1)) as f64;
         let left = (START * self.monitor.remaining()).min(SHARE * self.seconds);
-        let width = left / (dives * self.work.on_threads(levels, 1).seconds);
-        (width as usize).clamp(1, MOST_WIDTH)
+        let most = left / (dives * self.work.on_threads(levels, 1).seconds);
+        WIDTHS.into_iter().take_while(move |&width| width == 1 || width as f64 <= most)
     }
 
     /// Three or two levels, if this many lattices of them are a small part of the search.

@@ -285,8 +285,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let pays = allowed.depth > 4 || !plan.is_instant();
         let levels = if pays { plan.look_ahead() } else { 0 };
         if levels > 0 && allowed.is_full() {
-            let most = plan.width(levels);
-            for width in [1, 4, 16, 64].into_iter().take_while(|&width| width <= most) {
+            for width in plan.widths(levels) {
                 let tree = branch.nodes.dive(&root.sample, allowed.depth, levels, width)?;
                 if self.settles(&tree) {
                     return Ok(());
