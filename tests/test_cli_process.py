@@ -81,7 +81,7 @@ def test_ctrl_c_during_the_search_gives_the_best_tree_so_far(folder):
     fit = ("fit", "maintenance", "--thresholds", "midpoints", "--max-depth", "4")
     done = run_process("-c", program, *fit, "--model", "m.json")
     assert done.returncode == 130
-    assert table_of(done.stdout)["status"].startswith("interrupted: the best tree found, not")
+    assert table_of(done.stdout)["status"].startswith("interrupted: the best tree found so far")
     assert done.stderr.startswith("bristlecone: warning: ")
     assert load_model("m.json").status_ == "interrupted"
 

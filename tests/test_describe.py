@@ -93,7 +93,7 @@ def test_weights_missing_values_and_unproven_searches_are_reported():
         assert part in text
     with pytest.warns(SearchLimitWarning):
         model = OptimalSurvivalTree(time_limit=0.0).fit(GBSG2.X, GBSG2.y)
-    assert "time_limit: the best tree found, not proven optimal" in reported(model)
+    assert "stopped at the time limit: the best tree found so far" in reported(model)
     single = OptimalSurvivalTree(max_depth=0).fit(GBSG2.X, GBSG2.y)
     assert "The tree is a single leaf." in reported(single)
 

@@ -74,7 +74,10 @@ def test_trace_of_a_stopped_search_has_a_gap():
         tree = OptimalSurvivalTree(max_depth=4, time_limit=0).fit(X, y)
     ax = plot_trace(tree)
     reported = ax.get_title("left").replace("\n", " ")
-    assert reported.startswith("time_limit: the best tree found, not proven") and "gap" in reported
+    assert (
+        reported.startswith("stopped at the time limit: the best tree found so far")
+        and "gap" in reported
+    )
     assert ax.collections[0].get_paths()
 
 

@@ -303,7 +303,7 @@ def test_lines_hold_as_much_as_fits(most):
 def test_an_unproven_tree_is_not_called_optimal(tree):
     found = reopened(tree, status="time_limit", lower_bound=tree.objective_value_ - 0.25)
     sentence, numbers = certificate(found)
-    assert sentence.startswith("time_limit: the best tree found, not proven optimal")
+    assert sentence.startswith("stopped at the time limit: the best tree found so far")
     assert dict(numbers)["gap"].startswith("0.25 (")
     page = Page(html_report(found))
     assert page.having("open") and not page.having("proven")

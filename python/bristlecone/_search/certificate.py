@@ -17,17 +17,18 @@ from bristlecone._search.progress import SearchProgress, relative_gap
 from bristlecone._search.row_sums import PREFIX
 from bristlecone.exceptions import InvalidParameterError, SearchLimitWarning
 
-# Statuses of searches. The others, UNPROVEN, are those of greedy and soft trees, and of trees whose
-# leaves were estimated from other rows than their splits; nothing is proven about these.
-STATUSES = (
-    "optimal",
-    "near_optimal",
-    "reference_optimal",
-    "time_limit",
-    "memory_limit",
-    "interrupted",
-    "infeasible",
-)
+# How searches end, in words.
+STATUSES = {
+    "optimal": "optimal",
+    "near_optimal": "nearly optimal",
+    "reference_optimal": "best with respect to the reference model",
+    "time_limit": "stopped at the time limit",
+    "memory_limit": "stopped at the memory limit",
+    "interrupted": "interrupted",
+    "infeasible": "infeasible",
+}
+# Statuses of greedy and soft trees, and of trees whose leaves were estimated from other rows than
+# their splits.
 UNPROVEN = ("grown", "trained", "reestimated")
 
 # Facts of a re-estimated tree about the rows that its questions are from, and what they were.
@@ -340,14 +341,14 @@ class Certificate:
     def sentence(self) -> str:
         """The proof in words."""
         if self.structure is not None:
-            first = self.structure
             return (
-                "reestimated: the leaves were estimated from other rows than the splits, and "
-                "nothing is proven on these rows; status of the splits, on "
-                f"{first.n_samples} rows: {first.sentence}"
+                "the leaves were estimated again on other rows, for which nothing is proven. The "
+                f"splits, found on {self.structure.n_samples:,} rows: {self.structure.sentence}"
             )
+        if self.status == "grown":
+            return "grown greedily, one split at a time: nothing is proven about other trees"
         if not self.is_searched:
-            return f"{self.status}, not found by search: nothing is proven"
+            return "trained from several starting points: nothing is proven about other trees"
         over = f"optimal {self.scope}"
         if self.teacher is not None:
             over += f", for {self.teacher.outcomes}"
@@ -357,9 +358,9 @@ class Certificate:
             return (
                 f"nearly {over}: the objective exceeds that of the optimal tree by {self.gap:.3g}"
             )
-        if self.status == "reference_optimal":
-            return f"best with respect to the reference model, not proven {over}"
-        return f"{self.status}: the best tree found, not proven {over}"
+        ended = STATUSES[self.status]
+        best = ";" if self.is_proved else ": the best tree found so far,"
+        return f"{ended}{best} not proven {over}"
 
     @property
     def numbers(self) -> list[tuple[str, str]]:

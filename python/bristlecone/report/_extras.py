@@ -13,13 +13,13 @@ from bristlecone._data.arrays import type_name
 from bristlecone._data.outcomes import read_causes
 from bristlecone._data.texts import number, percent, round_numbers
 from bristlecone._leaves.shown import interval
+from bristlecone._search.certificate import STATUSES
 from bristlecone._view.calibration import calibrations
 from bristlecone._view.fitted import FittedTree
 from bristlecone._view.ruler import Ruler
 from bristlecone._view.sizes import Scores, scores_of, trees_of
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.report._charts import TEXT, Area
-from bristlecone.report._proof import STATUSES
 
 _CHOSEN, _OTHER = "#0b5cad", "#55636f"
 

@@ -10,19 +10,9 @@ from typing import Any
 from bristlecone._data.texts import number
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.rules import list_questions, questions
-from bristlecone._search.certificate import Certificate
 from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import FittedTree, check_tree
 
-# How searches end, in words.
-STATUSES = {
-    "optimal": "optimal",
-    "near_optimal": "nearly optimal",
-    "reference_optimal": "best with respect to the reference model",
-    "time_limit": "stopped at the time limit",
-    "memory_limit": "stopped at the memory limit",
-    "interrupted": "interrupted",
-}
 # Neither changes the tree.
 _UNTOLD = ("verbose", "n_jobs")
 
@@ -89,30 +79,6 @@ class Proof:
     group_table: list[list[str]]
 
 
-def headline(found: Certificate) -> str:
-    """Proof as text, with a capital letter and a full stop."""
-    if found.structure is not None:
-        first = headline(found.structure)
-        return (
-            "The leaves were estimated again on other rows, for which nothing is proven. The "
-            f"splits, found on {found.structure.n_samples:,} rows: {first[:1].lower()}{first[1:]}"
-        )
-    over = found.scope
-    if found.teacher is not None:
-        over += f", for {found.teacher.outcomes}"
-    if found.status == "optimal":
-        return f"Optimal {over}."
-    if found.status == "near_optimal":
-        return f"{found.sentence[:1].upper()}{found.sentence[1:]}."
-    if found.status in STATUSES:
-        ended = STATUSES[found.status].capitalize()
-        best = ";" if found.is_proved else ": the best tree found so far,"
-        return f"{ended}{best} not proven optimal {over}."
-    if found.status == "grown":
-        return "Grown greedily, one split at a time: nothing is proven about other trees."
-    return "Trained from several starting points: nothing is proven about other trees."
-
-
 def proof(tree: FittedTree) -> Proof:
     """Proof of a fitted tree."""
     found = tree.certificate_
@@ -125,7 +91,7 @@ def proof(tree: FittedTree) -> Proof:
     aim = found.aim[:1].upper() + found.aim[1:]
     aim = f"Aim: {aim}" if aim.endswith(".") else f"Aim: {aim}."
     return Proof(
-        headline=headline(found),
+        headline=f"{found.sentence[:1].upper()}{found.sentence[1:]}.",
         aim=aim if found.teacher is None else f"{aim} {found.teacher.sentences}",
         is_proven=found.status == "optimal",
         numbers=numbers,
