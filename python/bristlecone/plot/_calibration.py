@@ -123,7 +123,9 @@ def _draw(ax: Axes, points: list[Compared], *, named: bool, kind: str) -> None:
     low, high = (np.nanmin(ends), np.nanmax(ends)) if kind == "means" else (0.0, 1.0)
     pad = 0.04 * ((high - low) or 1.0) if kind == "means" else 0.02
     ax.plot([low, high], [low, high], color=RULE, linewidth=1.2, zorder=1)
-    for point in points:
+    # The names of neighbours are on opposite sides of the diagonal, so that they do not overlap.
+    rank = np.argsort(np.argsort([point.predicted for point in points]))
+    for point, below in zip(points, rank % 2 == 0, strict=True):
         if np.isfinite(point.lower):
             bar = [point.lower, point.upper]
             ax.plot([point.predicted] * 2, bar, color=point.colour, linewidth=1.2, zorder=2)
@@ -132,10 +134,10 @@ def _draw(ax: Axes, points: list[Compared], *, named: bool, kind: str) -> None:
             ax.annotate(
                 point.name.removeprefix("leaf "),
                 (point.predicted, point.observed),
-                xytext=(5, -3),
+                xytext=(5, -3) if below else (-5, 3),
                 textcoords="offset points",
-                ha="left",
-                va="top",
+                ha="left" if below else "right",
+                va="top" if below else "bottom",
                 fontsize="small",
                 color=INK,
             )
