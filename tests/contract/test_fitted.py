@@ -171,7 +171,7 @@ def test_a_limit_leaves_a_tree_with_a_valid_bound(subject):
     assert model.lower_bound_ <= best.objective_value_ + 1e-9
     assert model.objective_value_ >= best.objective_value_ - 1e-9
     assert len(model.apply(study.X)) == 80
-    assert "time_limit" in model.describe()
+    assert "stopped at the time limit" in " ".join(model.describe().split())
 
 
 def test_an_exception_of_the_callback_ends_the_fit_and_keeps_the_earlier_one(subject):
