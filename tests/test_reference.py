@@ -138,7 +138,7 @@ def test_no_report_calls_such_a_tree_optimal(caplog):
         model = brier(max_depth=2, verbose=1).fit(X, Y, reference_loss=losses)
     assert "guarantee: no tree is better by more than" in caplog.text
     sentence, numbers = certificate(model)
-    assert sentence.startswith("best with respect to the reference model, not proven optimal")
+    assert sentence.startswith("best with respect to the reference model; not proven optimal")
     assert dict(numbers)["guarantee"] == f"no tree is better by more than {model.guarantee_:.6g}"
     page = html_report(model)
     assert 'class="proof open"' in page

@@ -41,6 +41,7 @@ ROOMS = (
     "_data",
     "exceptions",
     "_log",
+    "_types",
     "_core",
 )
 

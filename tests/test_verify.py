@@ -378,6 +378,7 @@ def test_nothing_is_shared_with_the_fit():
         "bristlecone._leaves.survival": {"StepLeaves"},
         "bristlecone._model.survival": {"CURVE_ERROR"},
         "bristlecone._tree": {"Tree"},
+        "bristlecone._types": {"Bools", "Floats", "Integers"},
         "bristlecone._view.fitted": {"check_tree"},
     }
     # These have to search or teach again.

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
 from bristlecone._data.rows import take_rows
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats
 
 _SURVIVAL = ("predict_survival_function",)
 _HAZARD = ("predict_cumulative_hazard_function", "predict_cumulative_hazard")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from bristlecone._core import BinaryMatrix
+from bristlecone._types import Bools, Floats, Integers
 
 NO_CHILD = -1
 NO_FEATURE = -2
@@ -20,16 +21,16 @@ NO_FEATURE = -2
 class BinaryTree(ABC):
     """Nodes of a binary tree in preorder, node 0 is the root; what follows from their children."""
 
-    children_left: NDArray[np.int64]
-    children_right: NDArray[np.int64]
-    n_node_samples: NDArray[np.int64]
-    weighted_n_node_samples: NDArray[np.float64]
+    children_left: Integers
+    children_right: Integers
+    n_node_samples: Integers
+    weighted_n_node_samples: Floats
 
     @abstractmethod
-    def leaf_index(self, rows: Any) -> NDArray[np.int64]:
+    def leaf_index(self, rows: Any) -> Integers:
         """Position in ``leaves`` of the leaf every row falls in."""
 
-    def apply(self, rows: Any) -> NDArray[np.int64]:
+    def apply(self, rows: Any) -> Integers:
         """Node id of the leaf every row falls in, shape (n,)."""
         return self.leaves[self.leaf_index(rows)]
 
@@ -44,12 +45,12 @@ class BinaryTree(ABC):
         return self.n_node_samples.size
 
     @cached_property
-    def is_leaf(self) -> NDArray[np.bool_]:
+    def is_leaf(self) -> Bools:
         """Whether the node is a leaf, shape (node_count,)."""
         return self.children_left == NO_CHILD
 
     @cached_property
-    def leaves(self) -> NDArray[np.int64]:
+    def leaves(self) -> Integers:
         """Node ids of the leaves, left to right."""
         return np.flatnonzero(self.is_leaf)
 
@@ -59,7 +60,7 @@ class BinaryTree(ABC):
         return self.leaves.size
 
     @cached_property
-    def node_depth(self) -> NDArray[np.int64]:
+    def node_depth(self) -> Integers:
         """Depth of every node, 0 at the root, shape (node_count,)."""
         depth = [0] * self.node_count
         children = zip(self.children_left.tolist(), self.children_right.tolist(), strict=True)
@@ -166,16 +167,16 @@ class Tree(BinaryTree):
     ([1, -1, -1], [0, -2, -2], [5.0, nan, nan])
     """
 
-    children_left: NDArray[np.int64]
-    children_right: NDArray[np.int64]
-    feature: NDArray[np.int64]
-    n_node_samples: NDArray[np.int64]
-    weighted_n_node_samples: NDArray[np.float64]
-    threshold: NDArray[np.float64] = None  # type: ignore[assignment]
-    column: NDArray[np.int64] = None  # type: ignore[assignment]
-    improvement: NDArray[np.float64] = None  # type: ignore[assignment]
+    children_left: Integers
+    children_right: Integers
+    feature: Integers
+    n_node_samples: Integers
+    weighted_n_node_samples: Floats
+    threshold: Floats = None  # type: ignore[assignment]
+    column: Integers = None  # type: ignore[assignment]
+    improvement: Floats = None  # type: ignore[assignment]
     numeric: bool = False
-    n_missing: NDArray[np.int64] = None  # type: ignore[assignment]
+    n_missing: Integers = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         nodes = np.shape(self.children_left)
@@ -236,11 +237,11 @@ class Tree(BinaryTree):
     @classmethod
     def grown(
         cls,
-        children_left: NDArray[np.int64],
-        children_right: NDArray[np.int64],
-        feature: NDArray[np.int64],
+        children_left: Integers,
+        children_right: Integers,
+        feature: Integers,
         rows: NDArray[Any] | BinaryMatrix,
-        weight: NDArray[np.float64] | None = None,
+        weight: Floats | None = None,
         **more: Any,
     ) -> Tree:
         """Tree of the given structure with the training rows counted in every node.
@@ -254,9 +255,9 @@ class Tree(BinaryTree):
     @classmethod
     def bare(
         cls,
-        children_left: NDArray[np.int64],
-        children_right: NDArray[np.int64],
-        feature: NDArray[np.int64],
+        children_left: Integers,
+        children_right: Integers,
+        feature: Integers,
         **more: Any,
     ) -> Tree:
         """Tree of the given structure without counts of rows; ``more`` as in ``grown``."""
@@ -265,9 +266,9 @@ class Tree(BinaryTree):
 
     def counted(
         self,
-        leaf: NDArray[np.int64],
-        weight: NDArray[np.float64] | None,
-        count: NDArray[np.int64] | None = None,
+        leaf: Integers,
+        weight: Floats | None,
+        count: Integers | None = None,
     ) -> Tree:
         """The tree with rows counted in its nodes; ``leaf`` is the position of every row's leaf.
 
@@ -286,7 +287,7 @@ class Tree(BinaryTree):
             tree._freeze(name, getattr(self, name).dtype.type)
         return tree
 
-    def with_losses(self, loss: NDArray[np.float64] | None) -> Tree:
+    def with_losses(self, loss: Floats | None) -> Tree:
         """The tree with improvements from these losses of its nodes; NaN where there are none."""
         if loss is None:
             return self._with(improvement=np.full(self.node_count, np.nan))
@@ -296,13 +297,13 @@ class Tree(BinaryTree):
         gain[split] = loss[split] - (loss[left] + loss[right])
         return self._with(improvement=gain)
 
-    def with_missing_counts(self, count: NDArray[np.int64]) -> Tree:
+    def with_missing_counts(self, count: Integers) -> Tree:
         """The tree with these ``n_missing``."""
         return self._with(n_missing=count)
 
     def missing_counts(
-        self, rows: NDArray[Any] | BinaryMatrix, missing: dict[int, NDArray[np.bool_]]
-    ) -> NDArray[np.int64]:
+        self, rows: NDArray[Any] | BinaryMatrix, missing: dict[int, Bools]
+    ) -> Integers:
         """``n_missing`` of these rows, shape (node_count,); ``missing`` marks them by feature."""
         leaf, paths = self.leaf_index(rows), self.paths()
         count = np.zeros(self.node_count, dtype=np.int64)
@@ -330,7 +331,7 @@ class Tree(BinaryTree):
         questions = list(zip(self.feature.tolist(), cuts.tolist(), strict=True))
         return [frozenset((*questions[node], yes) for node, yes in path) for path in self.paths()]
 
-    def leaf_index(self, rows: NDArray[Any] | BinaryMatrix) -> NDArray[np.int64]:
+    def leaf_index(self, rows: NDArray[Any] | BinaryMatrix) -> Integers:
         """Position in ``leaves`` of the leaf every row falls in; O(n · depth).
 
         Parameters

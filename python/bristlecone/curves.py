@@ -8,7 +8,7 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from bristlecone._core import RiskTable
@@ -16,6 +16,7 @@ from bristlecone._data.checks import check_choice, check_real, check_times
 from bristlecone._data.days import as_times
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
+from bristlecone._types import Bools, Floats, Integers
 
 __all__ = [
     "KaplanMeier",
@@ -103,7 +104,7 @@ class StepFunction:
             raise ValueError(f"domain must be (lower, upper) with lower <= upper, got {domain}")
         self.before = float(before)
 
-    def __call__(self, t: ArrayLike) -> float | NDArray[np.float64]:
+    def __call__(self, t: ArrayLike) -> float | Floats:
         """Evaluate the function; O(log n_times) per time.
 
         Parameters
@@ -200,14 +201,14 @@ class KaplanMeier(StepFunction):
         self.log_variance = _read_only(np.cumsum(steps))
 
     @property
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """Greenwood's variance of S, S² times ``log_variance``; NaN once S is 0."""
         positive = self.y > 0
         return np.where(positive, self.y**2 * np.where(positive, self.log_variance, 0.0), np.nan)
 
     def confidence_interval(
         self, confidence: float = 0.95, *, method: str = "log-log"
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[Floats, Floats]:
         """Pointwise confidence limits of S.
 
         Parameters
@@ -349,7 +350,7 @@ def kaplan_meier(y: Outcome, sample_weight: ArrayLike | None = None) -> KaplanMe
     )
 
 
-def numbers_at_risk(y: Outcome, times: ArrayLike) -> NDArray[np.int64]:
+def numbers_at_risk(y: Outcome, times: ArrayLike) -> Integers:
     """Sizes of the risk sets at given times, as printed below survival curves.
 
     Parameters
@@ -449,7 +450,7 @@ def censoring_survival(
     return StepFunction(table.time, survival, before=1.0)
 
 
-def quantile(times: ArrayLike, survival: ArrayLike, q: float) -> float | NDArray[np.float64]:
+def quantile(times: ArrayLike, survival: ArrayLike, q: float) -> float | Floats:
     """Quantile of the event time: the first of ``times`` by which a share ``q`` had the event.
 
     Parameters
@@ -486,9 +487,7 @@ def quantile(times: ArrayLike, survival: ArrayLike, q: float) -> float | NDArray
     return _quantile(*_curves(times, survival), q)
 
 
-def _quantile(
-    times: NDArray[np.float64], survival: NDArray[np.float64], q: float
-) -> float | NDArray[np.float64]:
+def _quantile(times: Floats, survival: Floats, q: float) -> float | Floats:
     """Quantile of checked curves, or of limits of confidence, which may rise."""
     if not (isinstance(q, Real) and 0 < q < 1):
         raise ValueError(f"q must lie strictly between 0 and 1, got {q}")
@@ -500,7 +499,7 @@ def _quantile(
     return float(result) if survival.ndim == 1 else result
 
 
-def median(times: ArrayLike, survival: ArrayLike) -> float | NDArray[np.float64]:
+def median(times: ArrayLike, survival: ArrayLike) -> float | Floats:
     """Median event time, see :func:`quantile`.
 
     Parameters
@@ -529,7 +528,7 @@ def median(times: ArrayLike, survival: ArrayLike) -> float | NDArray[np.float64]
     return quantile(times, survival, 0.5)
 
 
-def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | NDArray[np.float64]:
+def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | Floats:
     """Restricted mean survival time, the area under S from 0 to ``tau``.
 
     S is 1 before the first time and constant after the last.
@@ -570,9 +569,7 @@ def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | NDArray[n
     return float(result) if survival.ndim == 1 else result
 
 
-def _curves(
-    times: ArrayLike, survival: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _curves(times: ArrayLike, survival: ArrayLike) -> tuple[Floats, Floats]:
     """Times and survival curves as arrays, checked."""
     times = check_times(times)
     survival = np.asarray(survival, dtype=np.float64)
@@ -591,7 +588,7 @@ def _curves(
     return times, survival
 
 
-def _read_only(values: ArrayLike) -> NDArray[np.float64]:
+def _read_only(values: ArrayLike) -> Floats:
     view = np.asarray(values, dtype=np.float64).view()
     view.flags.writeable = False
     return view
@@ -599,9 +596,7 @@ def _read_only(values: ArrayLike) -> NDArray[np.float64]:
 
 def _rows(
     y: Outcome, sample_weight: ArrayLike | None
-) -> tuple[
-    NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64] | None, NDArray[np.float64] | None
-]:
+) -> tuple[Floats, Bools, Floats | None, Floats | None]:
     """Times, events, weights and entries of the rows that have a weight."""
     check_row_labels(y, of="y", sample_weight=sample_weight)
     event, time, entry = check_survival(y)
@@ -613,9 +608,7 @@ def _rows(
     return time, event, weight, entry
 
 
-def effective_at_risk(
-    table: RiskTable, squares: RiskTable | None, n_rows: int
-) -> NDArray[np.float64]:
+def effective_at_risk(table: RiskTable, squares: RiskTable | None, n_rows: int) -> Floats:
     """Effective numbers at risk (Σw)² / Σw², where another table has the squared weights."""
     if squares is None:
         return table.at_risk

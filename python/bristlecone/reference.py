@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bristlecone._data.outcomes import check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._leaves.brier import brier_score_of, check_time_grid, on_time_grid
+from bristlecone._types import Floats
 from bristlecone.metrics._inputs import as_curves
 
 __all__ = ["brier_losses", "brier_reference_loss"]
@@ -28,7 +29,7 @@ def brier_reference_loss(
     sample_weight: ArrayLike | None = None,
     *,
     time_grid: ArrayLike | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Contribution of each row to the integrated Brier score of a fitted survival model.
 
     Parameters
@@ -85,7 +86,7 @@ def brier_losses(
     *,
     sample_weight: ArrayLike | None = None,
     time_grid: ArrayLike | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Contribution of each row to the integrated Brier score of its survival curve.
 
     The score, its censoring weights and its times are those of

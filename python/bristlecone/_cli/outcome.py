@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bristlecone._cli.tables import absent, listed, spells
 from bristlecone._data.outcome_names import INTERVALS
 from bristlecone._data.outcomes import as_cause, as_structured, as_survival
+from bristlecone._types import Bools
 
 
 def default_columns(columns: Collection[str]) -> dict[str, str]:
@@ -48,7 +49,7 @@ def survival(
     return as_structured(as_survival((event, f"column {event_name!r}"), (time, label), entry))
 
 
-def _event(values: Any, name: str, wanted: str | None) -> NDArray[np.bool_]:
+def _event(values: Any, name: str, wanted: str | None) -> Bools:
     found = values.unique().tolist()
     if wanted is None:
         if not all(isinstance(value, (bool, int, float)) and value in (0, 1) for value in found):

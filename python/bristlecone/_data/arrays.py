@@ -11,6 +11,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._types import Bools, Floats
+
 # Rows that are transposed at once.
 _BLOCK = 256
 
@@ -65,19 +67,19 @@ def _from_series(series: nw.Series[Any], label: str) -> NDArray[Any]:
     return array
 
 
-def check_none_missing(missing: NDArray[np.bool_], label: str) -> None:
+def check_none_missing(missing: Bools, label: str) -> None:
     """Raise ValueError, with the row, if a value is marked as missing."""
     if missing.any():
         raise ValueError(f"{label} is missing in row {int(np.argmax(missing))}")
 
 
-def check_not_negative(values: NDArray[np.float64], label: str, kind: str) -> None:
+def check_not_negative(values: Floats, label: str, kind: str) -> None:
     """Raise ValueError, with the row, unless all values are finite and not negative."""
     wrong = ~(np.isfinite(values) & (values >= 0))
     refuse(wrong, values, label, f"{kind} must be finite and not negative")
 
 
-def refuse(wrong: NDArray[np.bool_], values: NDArray[Any], label: str, expected: str) -> None:
+def refuse(wrong: Bools, values: NDArray[Any], label: str, expected: str) -> None:
     """Raise ValueError, with the row, if a value is wrong; ``expected`` says what is right."""
     if wrong.any():
         row = int(np.argmax(wrong))

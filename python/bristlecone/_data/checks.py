@@ -8,11 +8,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from bristlecone._data.arrays import as_array, listed
 from bristlecone._data.days import as_times
+from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -56,7 +57,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise InvalidParameterError(f"{name} must be one of {listed(choices)}; got {value!r}")
 
 
-def check_times(times: ArrayLike, *, ascending: bool = False) -> NDArray[np.float64]:
+def check_times(times: ArrayLike, *, ascending: bool = False) -> Floats:
     """Times as float64 (n_times,), finite and not negative; strictly ascending on request.
 
     Durations become days, as in outcomes.

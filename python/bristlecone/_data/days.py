@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import check_none_missing
+from bristlecone._types import Floats
 
 DAY = np.timedelta64(1, "D")
 
@@ -33,7 +34,7 @@ def as_dates(values: NDArray[Any], label: str) -> NDArray[Any]:
     return values
 
 
-def as_times(times: ArrayLike, label: str) -> NDArray[np.float64]:
+def as_times(times: ArrayLike, label: str) -> Floats:
     """Times as float64, in any shape; durations in days.
 
     Raises
@@ -63,7 +64,7 @@ def in_days(values: NDArray[Any], label: str, advice: str = "") -> NDArray[Any]:
             f"{label} has dtype {values.dtype}, which is not a fixed number of days; expected "
             "numbers"
         )
-    days: NDArray[np.float64] = values / DAY
+    days: Floats = values / DAY
     return days
 
 

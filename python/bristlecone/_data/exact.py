@@ -9,8 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from bristlecone._types import Floats, Integers
 
 # Bits of a digit. Sums of 2**37 digits fit into 64 bits, and those of one call into doubles.
 _BITS = 26

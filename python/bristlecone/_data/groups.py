@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from bristlecone._data.arrays import as_array, check_none_missing, listed, unmasked
 from bristlecone._data.rows import check_column, check_finite, check_row_labels, row_count
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 # Constraints on the rates of groups, by their names in the engine.
@@ -33,13 +34,13 @@ class Groups(NamedTuple):
     """
 
     values: NDArray[Any]
-    codes: NDArray[np.int64]
+    codes: Integers
     name: str
 
 
 def codes_of(
     values: Any, n_samples: int, name: str, rows_of: str = "X"
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+) -> tuple[NDArray[Any], Integers]:
     """Distinct values in sorted order, and the position of every row's value among them.
 
     Raises
@@ -103,7 +104,7 @@ def check_groups(
     X: Any,
     sensitive_features: Any,
     sensitive_feature: Any,
-    kept: NDArray[np.bool_] | None,
+    kept: Bools | None,
     why: str,
     most: int = 2,
 ) -> Groups | None:
@@ -141,12 +142,12 @@ def check_groups(
 
 
 def group_confusion(
-    group: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    predicted: NDArray[np.int64],
-    weight: NDArray[np.float64] | None,
+    group: Integers,
+    labels: Integers,
+    predicted: Integers,
+    weight: Floats | None,
     n_groups: int,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Weight of the rows by group, true and predicted class, shape (n_groups, 2, 2).
 
     Each sum is rounded once, so rates and their differences are off by less than 2^-50.
@@ -159,7 +160,7 @@ def group_confusion(
     return counts.reshape(n_groups, 2, 2)
 
 
-def group_rates(constraint: str, confusion: NDArray[np.float64]) -> NDArray[np.float64]:
+def group_rates(constraint: str, confusion: Floats) -> Floats:
     """Rates of positive predictions that a constraint compares.
 
     Shape (n_groups,), or (n_groups, 2) if there are two rates per group; NaN without a row.

@@ -25,6 +25,7 @@ from bristlecone._data.arrays import (
 from bristlecone._data.days import DAY, as_dates, in_days
 from bristlecone._data.outcome_names import columns_of, role_of
 from bristlecone._data.rows import check_length, check_row_labels
+from bristlecone._types import Bools, Floats
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -59,9 +60,9 @@ class Survival(NamedTuple):
     every row was observed from the start.
     """
 
-    event: NDArray[np.bool_]
-    time: NDArray[np.float64]
-    entry: NDArray[np.float64] | None = None
+    event: Bools
+    time: Floats
+    entry: Floats | None = None
 
 
 def outcome(event: ArrayLike, time: ArrayLike, entry: ArrayLike | None = None) -> NDArray[np.void]:
@@ -147,7 +148,7 @@ def check_survival(y: Any, name: str = "y", *, without_entry: str = "") -> Survi
     return survival
 
 
-def delayed(entry: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+def delayed(entry: Floats | None) -> Floats | None:
     """The times of entry; None if no row enters late."""
     return entry if entry is not None and entry.any() else None
 
@@ -322,7 +323,7 @@ def _from_columns(
 
 def _times(
     time: tuple[NDArray[Any], str], entry: tuple[NDArray[Any], str] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+) -> tuple[Floats, Floats | None]:
     """Times and entries (or None) from arrays with their names in messages."""
     if entry is None:
         return _as_time(*time), None
@@ -341,7 +342,7 @@ def _times(
     return until, _as_entry(start, start_label, until)
 
 
-def _as_event(values: NDArray[Any], label: str) -> NDArray[np.bool_]:
+def _as_event(values: NDArray[Any], label: str) -> Bools:
     _check_codes(values, label, "True/False or 0/1")
     if values.dtype == np.bool_:
         return np.ascontiguousarray(values)
@@ -393,9 +394,7 @@ def _about_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
     return ""
 
 
-def _days_between(
-    start: NDArray[Any], start_label: str, stop: NDArray[Any], label: str
-) -> NDArray[np.float64]:
+def _days_between(start: NDArray[Any], start_label: str, stop: NDArray[Any], label: str) -> Floats:
     """Days from a date to a later one, including fractions."""
     days = (stop - start) / DAY
     if (days < 0).any():
@@ -404,7 +403,7 @@ def _days_between(
     return np.ascontiguousarray(days, dtype=np.float64)
 
 
-def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
+def _as_time(values: NDArray[Any], label: str) -> Floats:
     _check_one_dimensional(values, label)
     values = in_days(values, label, _ENTRY_DATE)
     if values.dtype == object:
@@ -419,7 +418,7 @@ def _as_time(values: NDArray[Any], label: str) -> NDArray[np.float64]:
     return time
 
 
-def _as_entry(values: NDArray[Any], label: str, time: NDArray[np.float64]) -> NDArray[np.float64]:
+def _as_entry(values: NDArray[Any], label: str, time: Floats) -> Floats:
     entry = _as_time(values, label)
     late = entry >= time
     if late.any():

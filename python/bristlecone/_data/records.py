@@ -14,11 +14,11 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import ModelFormatError
 
 Kind = TypeVar("Kind")
 Written = TypeVar("Written", bound="Record")
-Floats = NDArray[np.float64]
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 NotNegative = Annotated[float, Meta(ge=0.0)]
@@ -126,7 +126,7 @@ def floats(values: Sequence[float], name: str, size: int | None = None) -> Float
     return _array(values, name, size, np.float64, "numbers", "beyond every float")
 
 
-def integers(values: Sequence[int], name: str, size: int | None = None) -> NDArray[np.int64]:
+def integers(values: Sequence[int], name: str, size: int | None = None) -> Integers:
     """Array of integers, of ``size`` if given."""
     return _array(values, name, size, np.int64, "integers", "of more than 64 bits")
 

@@ -17,6 +17,7 @@ from bristlecone._data.arrays import (
     type_name,
 )
 from bristlecone._log import warn
+from bristlecone._types import Bools, Floats
 from bristlecone.exceptions import BristleconeWarning, InvalidParameterError
 
 # Within these limits, no sum, product or ratio of weights overflows or underflows.
@@ -31,14 +32,14 @@ class CheckedRows(Protocol):
         """The features, as the user passed them, without rows of weight zero."""
 
     @property
-    def weight(self) -> NDArray[np.float64] | None:
+    def weight(self) -> Floats | None:
         """Row weights; None for one each."""
 
 
 RowsT = TypeVar("RowsT", bound=CheckedRows)
 
 
-def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
+def check_sample_weight(sample_weight: Any, n_samples: int) -> Floats | None:
     """Row weights as float64 (n_samples,), or None when none are given.
 
     Raises
@@ -55,7 +56,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> NDArray[np.float6
     return weight
 
 
-def check_weights(values: Any, name: str, n_samples: int) -> NDArray[np.float64]:
+def check_weights(values: Any, name: str, n_samples: int) -> Floats:
     """As ``check_sample_weight`` for some rows of a fit, whose weights may all be zero."""
     weight = row_numbers(values, name, n_samples)
     check_not_negative(weight, name, "weights")
@@ -104,7 +105,7 @@ def check_finite(values: NDArray[Any], name: str) -> None:
         )
 
 
-def row_numbers(values: Any, name: str, n_samples: int) -> NDArray[np.float64]:
+def row_numbers(values: Any, name: str, n_samples: int) -> Floats:
     """One number per row, float64 (n_samples,), which may be NaN or infinite.
 
     Raises
@@ -195,7 +196,7 @@ def row_count(X: Any) -> int:
     return int(shape[0])
 
 
-def take_rows(X: Any, kept: NDArray[np.bool_]) -> Any:
+def take_rows(X: Any, kept: Bools) -> Any:
     """Only the rows where the mask is true, in the original container."""
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True).filter(kept.tolist()).to_native()

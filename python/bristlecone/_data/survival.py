@@ -18,6 +18,7 @@ from bristlecone._data.rows import (
     row_numbers,
     take_rows,
 )
+from bristlecone._types import Bools, Floats, Integers
 
 
 class TrainingData(NamedTuple):
@@ -32,18 +33,18 @@ class TrainingData(NamedTuple):
     """
 
     X: Any
-    event: NDArray[np.bool_]
-    time: NDArray[np.float64]
-    weight: NDArray[np.float64] | None
-    entry: NDArray[np.float64] | None = None
-    kept: NDArray[np.bool_] | None = None
-    group: NDArray[np.int64] | None = None
+    event: Bools
+    time: Floats
+    weight: Floats | None
+    entry: Floats | None = None
+    kept: Bools | None = None
+    group: Integers | None = None
     groups: NDArray[Any] | None = None
     event_free: str = ""
-    smoothed: NDArray[np.float64] | None = None
-    cause: NDArray[np.int64] | None = None
+    smoothed: Floats | None = None
+    cause: Integers | None = None
     n_causes: int = 0
-    place: NDArray[np.int64] | None = None
+    place: Integers | None = None
 
     @property
     def outcomes(self) -> dict[str, NDArray[Any] | None]:
@@ -113,7 +114,7 @@ def check_cause_data(
     return data._replace(cause=cause[data.kept], n_causes=number)
 
 
-def check_row_losses(name: str, losses: Any, data: TrainingData) -> NDArray[np.float64]:
+def check_row_losses(name: str, losses: Any, data: TrainingData) -> Floats:
     """Losses per row as float64, for the rows that the fit keeps.
 
     Raises

@@ -20,6 +20,7 @@ from bristlecone._data.rows import (
     row_count,
     take_rows,
 )
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 # Weighted exposures below this share of the largest, or of 1, lose digits in doubles.
@@ -38,11 +39,11 @@ class LabelledData(NamedTuple):
     """
 
     X: Any
-    labels: NDArray[np.int64]
+    labels: Integers
     classes: NDArray[Any]
-    weight: NDArray[np.float64] | None
-    kept: NDArray[np.bool_]
-    smoothed: NDArray[np.float64] | None = None
+    weight: Floats | None
+    kept: Bools
+    smoothed: Floats | None = None
 
 
 class NumericData(NamedTuple):
@@ -53,11 +54,11 @@ class NumericData(NamedTuple):
     """
 
     X: Any
-    target: NDArray[np.float64]
-    weight: NDArray[np.float64] | None
-    kept: NDArray[np.bool_]
-    exposure: NDArray[np.float64] | None = None
-    smoothed: NDArray[np.float64] | None = None
+    target: Floats
+    weight: Floats | None
+    kept: Bools
+    exposure: Floats | None = None
+    smoothed: Floats | None = None
 
     @property
     def sought(self) -> NumericData:
@@ -65,12 +66,12 @@ class NumericData(NamedTuple):
         return self if self.smoothed is None else self._replace(target=self.smoothed, smoothed=None)
 
     @property
-    def rates(self) -> NDArray[np.float64]:
+    def rates(self) -> Floats:
         """Counts per unit of exposure."""
         return self.target if self.exposure is None else self.target / self.exposure
 
     @property
-    def rate_weight(self) -> NDArray[np.float64] | None:
+    def rate_weight(self) -> Floats | None:
         """Weights of the rates: the weighted exposures; None for one each."""
         if self.exposure is None or self.weight is None:
             return self.weight if self.exposure is None else self.exposure
@@ -84,11 +85,11 @@ class CostlyData(NamedTuple):
     """
 
     X: Any
-    labels: NDArray[np.int64]
+    labels: Integers
     classes: NDArray[Any]
-    weight: NDArray[np.float64] | None
-    costs: NDArray[np.float64]
-    smoothed: NDArray[np.float64] | None = None
+    weight: Floats | None
+    costs: Floats
+    smoothed: Floats | None = None
 
 
 class GroupedData(NamedTuple):
@@ -99,12 +100,12 @@ class GroupedData(NamedTuple):
     """
 
     X: Any
-    labels: NDArray[np.int64]
+    labels: Integers
     classes: NDArray[Any]
-    weight: NDArray[np.float64] | None
-    group: NDArray[np.int64]
+    weight: Floats | None
+    group: Integers
     groups: NDArray[Any]
-    group_weight: NDArray[np.float64] | None = None
+    group_weight: Floats | None = None
 
 
 class PolicyData(NamedTuple):
@@ -117,22 +118,22 @@ class PolicyData(NamedTuple):
     """
 
     X: Any
-    rewards: NDArray[np.float64]
+    rewards: Floats
     treatments: NDArray[Any]
-    weight: NDArray[np.float64] | None
-    treatment: NDArray[np.int64]
-    outcome: NDArray[np.float64]
-    happened: NDArray[np.bool_] | None = None
-    propensity: NDArray[np.float64] | None = None
-    predicted_outcomes: NDArray[np.float64] | None = None
+    weight: Floats | None
+    treatment: Integers
+    outcome: Floats
+    happened: Bools | None = None
+    propensity: Floats | None = None
+    predicted_outcomes: Floats | None = None
 
 
 class OwnData(NamedTuple):
     """Checked rows of a fit, all of positive weight; ``statistics`` float64 (n, k), weighted."""
 
     X: Any
-    statistics: NDArray[np.float64]
-    weight: NDArray[np.float64] | None
+    statistics: Floats
+    weight: Floats | None
 
     @property
     def total_weight(self) -> float:
@@ -177,10 +178,10 @@ def check_labelled_data(
 def _weighted_by_class(
     class_weight: Any,
     classes: NDArray[Any],
-    labels: NDArray[np.int64],
-    kept: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None,
-) -> NDArray[np.float64]:
+    labels: Integers,
+    kept: Bools,
+    weight: Floats | None,
+) -> Floats:
     """Weight of every row times that of its class; 0 if the row's own weight is 0."""
     own = kept.astype(np.float64) if weight is None else weight
     if isinstance(class_weight, str) and class_weight == "balanced":
@@ -204,20 +205,18 @@ def _weighted_by_class(
     return check_weights(weighted, "the weight by class_weight", len(labels))
 
 
-def balanced_weights(
-    labels: NDArray[np.int64], weight: NDArray[np.float64], count: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def balanced_weights(labels: Integers, weight: Floats, count: Integers) -> Floats:
     """Factors that give every class the same total weight, and all rows theirs.
 
     Each row stands for ``count`` rows. Sums are rounded once, whatever the order of the rows.
     """
     classes = [labels == k for k in range(int(labels.max()) + 1)]
     of_class = np.array([product_sum(weight[own], count[own]) for own in classes])
-    factors: NDArray[np.float64] = of_class.sum() / (len(of_class) * of_class)
+    factors: Floats = of_class.sum() / (len(of_class) * of_class)
     return factors
 
 
-def known_codes(name: str, values: Any, known: NDArray[Any], n_samples: int) -> NDArray[np.int64]:
+def known_codes(name: str, values: Any, known: NDArray[Any], n_samples: int) -> Integers:
     """Position of every value among the sorted labels of a fit.
 
     Raises
@@ -318,7 +317,7 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
     return data
 
 
-def check_numbers(name: str, values: Any, n_samples: int) -> NDArray[np.float64]:
+def check_numbers(name: str, values: Any, n_samples: int) -> Floats:
     """One finite number per row, float64 (n_samples,).
 
     Raises
@@ -346,7 +345,7 @@ def check_amounts(
     *,
     minimum: float = 0.0,
     why: str = "",
-) -> NDArray[np.float64]:
+) -> Floats:
     """Array of finite numbers of at least ``minimum``.
 
     Raises

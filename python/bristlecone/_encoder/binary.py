@@ -45,9 +45,8 @@ from bristlecone._encoder.schema import ColumnSchema, conform
 from bristlecone._encoder.scores import Ratios, outcome_ratios, outcome_scores
 from bristlecone._encoder.table import read_table
 from bristlecone._log import warn
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import ColumnWarning, InvalidParameterError, ModelFormatError
-
-Floats = NDArray[np.float64]
 
 # From this number of rows on, columns take a noticeable amount of memory.
 _MANY_ROWS = 1 << 14
@@ -282,7 +281,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
         read: Iterable[TrainingColumn]
         read = map(with_risks, training_columns(table.one_by_one(), present))
-        guessed: Mapping[str, NDArray[np.int64]] = {}
+        guessed: Mapping[str, Integers] = {}
         if self.thresholds == "ensemble":
             if target is None:
                 raise ValueError(
@@ -348,7 +347,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         for doubt in chosen.doubts:
             warn(doubt, ColumnWarning)
 
-    def transform(self, X: Any) -> NDArray[np.bool_]:
+    def transform(self, X: Any) -> Bools:
         """Compute the binary features.
 
         Parameters
@@ -380,9 +379,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             )
         return transposed(self._answers(X, self.features_)[0])
 
-    def _answers(
-        self, X: Any, features: Sequence[Feature]
-    ) -> tuple[NDArray[np.bool_], dict[str, Column]]:
+    def _answers(self, X: Any, features: Sequence[Feature]) -> tuple[Bools, dict[str, Column]]:
         """Answers of the rows, bool (n_features, n), and the columns that these features use."""
         n_rows, columns = self._columns_of(X, features)
         answers = np.empty((len(features), n_rows), dtype=bool)
@@ -390,7 +387,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             answers[index] = feature.evaluate(columns[feature.column])
         return answers, columns
 
-    def _evaluate(self, X: Any, asked: Sequence[int], reader: str) -> NDArray[np.bool_]:
+    def _evaluate(self, X: Any, asked: Sequence[int], reader: str) -> Bools:
         """Compute some of the binary features; only their columns are needed.
 
         The same as ``transform``, but False for features whose positions are not in ``asked``.

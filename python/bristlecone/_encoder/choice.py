@@ -45,8 +45,7 @@ from bristlecone._encoder.thresholds import (
     threshold,
     weighted_mean,
 )
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats, Integers
 
 
 class Chosen(NamedTuple):
@@ -80,10 +79,10 @@ class _Gaps(NamedTuple):
 
     counts: ValueCounts
     distinct: Floats
-    gaps: NDArray[np.int64]
+    gaps: Integers
     fill: float | None
 
-    def up_to(self) -> tuple[NDArray[np.int64], Floats]:
+    def up_to(self) -> tuple[Integers, Floats]:
         """Rows and weight up to each of the distinct numbers; the last entry is the total."""
         rows, weight = self.counts.rows, self.counts.weight
         if self.fill is not None and self.counts.column.missing is not None:
@@ -173,7 +172,7 @@ def has_many_levels(column: TrainingColumn, most: int | None) -> TypeGuard[Categ
 
 
 def replacement(
-    column: TrainingColumn, missing: str, distinct: NDArray[Any], total: NDArray[np.float64]
+    column: TrainingColumn, missing: str, distinct: NDArray[Any], total: Floats
 ) -> bool | float | None:
     """Replacement for missing values, even if none is missing in training.
 
@@ -208,7 +207,7 @@ def choose_of_columns(
     parameters: BinaryParameters,
     columns: Sequence[ValueCounts],
     unit: float,
-    gaps: Mapping[str, NDArray[np.int64]],
+    gaps: Mapping[str, Integers],
     risks: Mapping[str, LevelRisks | None],
 ) -> list[ColumnChoice]:
     """Choose the features of columns from their counts.
@@ -317,10 +316,10 @@ def guess(
     weight: ExactValues | None,
     unit: float,
     risks: Mapping[str, LevelRisks | None],
-) -> dict[str, NDArray[np.int64]]:
+) -> dict[str, Integers]:
     """Gaps of every numeric column with a threshold of boosted trees over all features."""
     names: list[str | None] = []
-    ranks: list[NDArray[np.int64]] = []
+    ranks: list[Integers] = []
     n_gaps: list[int] = []
     for column in columns:
         observed = ValueCounts.of(column, weight).observed

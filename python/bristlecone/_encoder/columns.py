@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone import _core
+from bristlecone._types import Bools, Floats, Integers
 
 FEW_ROWS = 1 << 14
 """Rows from which values are hashed if few of them differ."""
@@ -39,13 +40,11 @@ class NumericColumn:
 
     name: str
     values: NDArray[Any]
-    missing: NDArray[np.bool_] | None
+    missing: Bools | None
     integral: bool
 
     @classmethod
-    def of_integers(
-        cls, name: str, values: NDArray[Any], missing: NDArray[np.bool_] | None
-    ) -> NumericColumn:
+    def of_integers(cls, name: str, values: NDArray[Any], missing: Bools | None) -> NumericColumn:
         """From booleans, or integers of any dtype; flags if all values are 0 or 1."""
         shown = values if missing is None else values[~missing]
         if values.dtype == np.bool_ or not len(shown) or (shown.min() >= 0 and shown.max() <= 1):
@@ -66,12 +65,12 @@ class NumericColumn:
         """Whether the values are boolean."""
         return self.values.dtype == np.bool_
 
-    def at_most(self, value: float) -> NDArray[np.bool_]:
+    def at_most(self, value: float) -> Bools:
         """Whether the number of each row is at most ``value``; False if missing."""
-        answer: NDArray[np.bool_] = self.values <= value
+        answer: Bools = self.values <= value
         return answer
 
-    def take(self, rows: NDArray[np.bool_]) -> NumericColumn:
+    def take(self, rows: Bools) -> NumericColumn:
         """The column with only the rows where the mask is true."""
         values = self.values[rows]
         missing = None if self.missing is None else mask_if_any(self.missing[rows])
@@ -106,7 +105,7 @@ class CategoricalColumn:
     """
 
     name: str
-    codes: NDArray[np.int64]
+    codes: Integers
     levels: tuple[Category, ...]
     declared: bool = False
     ordered: bool = False
@@ -117,7 +116,7 @@ class CategoricalColumn:
         return len(self.codes)
 
     @property
-    def missing(self) -> NDArray[np.bool_] | None:
+    def missing(self) -> Bools | None:
         """Mask of the missing rows; None if there are none."""
         return mask_if_any(self.codes < 0)
 
@@ -127,7 +126,7 @@ class CategoricalColumn:
         row = int(np.argmax(text[self.codes] if text.any() else self.codes >= 0))
         return row, self.levels[self.codes[row]]
 
-    def take(self, rows: NDArray[np.bool_]) -> CategoricalColumn:
+    def take(self, rows: Bools) -> CategoricalColumn:
         """The column with only the rows where the mask is true, and the levels that occur in them.
 
         An ordered column keeps all its levels, which have a place in the order even without rows.
@@ -175,9 +174,9 @@ class RankedColumn(_Ordinal):
     """
 
     name: str
-    distinct: NDArray[np.float64]
+    distinct: Floats
     ranks: NDArray[np.uint32]
-    missing: NDArray[np.bool_] | None
+    missing: Bools | None
 
     @classmethod
     def of(cls, column: NumericColumn) -> RankedColumn:
@@ -185,7 +184,7 @@ class RankedColumn(_Ordinal):
         ranks, distinct = _ranks_of_few(column.values) or _core.rank_values(column.values)
         return cls(column.name, distinct, ranks, column.missing)
 
-    def at_most(self, value: float) -> NDArray[np.bool_]:
+    def at_most(self, value: float) -> Bools:
         """Whether the number of each row is at most ``value``; False if missing."""
         return self.ranks < self.distinct.searchsorted(value, side="right").astype(np.uint32)
 
@@ -209,14 +208,12 @@ class BinnedColumn(_Ordinal):
     MOST: ClassVar[int] = 255
 
     name: str
-    cuts: NDArray[np.float64]
+    cuts: Floats
     ranks: NDArray[np.uint8]
-    missing: NDArray[np.bool_] | None
+    missing: Bools | None
 
     @classmethod
-    def of(
-        cls, column: RankedColumn, cuts: NDArray[np.float64], fill: float | None
-    ) -> BinnedColumn:
+    def of(cls, column: RankedColumn, cuts: Floats, fill: float | None) -> BinnedColumn:
         """Bins of a column between these thresholds, at most ``MOST``; O(n)."""
         absent = len(cuts) if fill is None else int(np.searchsorted(cuts, fill))
         bins = np.searchsorted(cuts, column.distinct).astype(np.uint8)
@@ -225,8 +222,8 @@ class BinnedColumn(_Ordinal):
 
 
 def _ranks_of_few(
-    values: NDArray[np.float64],
-) -> tuple[NDArray[np.uint32], NDArray[np.float64]] | None:
+    values: Floats,
+) -> tuple[NDArray[np.uint32], Floats] | None:
     """As ``_core.rank_values`` by hashing, which is ten times as fast for few distinct values.
 
     None for few rows, and if a sample of them has many distinct values.
@@ -251,9 +248,7 @@ EncodedColumn = TrainingColumn | BinnedColumn
 """The same once its features are chosen."""
 
 
-def training_columns(
-    columns: Iterable[Column], present: NDArray[np.bool_] | None
-) -> Iterator[TrainingColumn]:
+def training_columns(columns: Iterable[Column], present: Bools | None) -> Iterator[TrainingColumn]:
     """The columns of the rows that are present, with numbers as ranks."""
     for column in columns:
         own = column if present is None else column.take(present)
@@ -263,6 +258,6 @@ def training_columns(
             yield own
 
 
-def mask_if_any(missing: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+def mask_if_any(missing: Bools) -> Bools | None:
     """The mask of missing rows; None if no row is missing."""
     return missing if missing.any() else None

@@ -24,9 +24,7 @@ from bristlecone._encoder.columns import (
     TrainingColumn,
 )
 from bristlecone._encoder.schema import sort_key
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from bristlecone._types import Floats, Integers
 
 
 @dataclass(eq=False)

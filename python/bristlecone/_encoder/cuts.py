@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.features import Feature, sides
 from bristlecone._encoder.ranks import Questions, RankedColumns
 from bristlecone._encoder.thresholds import midway, threshold
+from bristlecone._types import Bools, Integers
 
 # Largest number of cuts that are added before others are replaced: this number, or one per that
 # many features. A search to depth five takes about two and a half times as long with a fifth more
@@ -37,7 +37,7 @@ def add_cuts(
     encoder: BinaryEncoder,
     columns: RankedColumns,
     questions: Questions,
-    holds: NDArray[np.int64],
+    holds: Integers,
     cuts: Iterable[Cut],
 ) -> Questions | None:
     """Give the encoder features that split the rows of every node in the same way as its cut.
@@ -88,7 +88,7 @@ class _Thresholds:
         self,
         columns: RankedColumns,
         questions: Questions,
-        holds: NDArray[np.int64],
+        holds: Integers,
     ) -> None:
         self._columns = columns
         self.added: list[tuple[int, int]] = []
@@ -145,12 +145,12 @@ class _Thresholds:
         gap = int(np.searchsorted(values, middle, side="right")) - 1
         return min(max(gap, cut.below), cut.above - 1)
 
-    def _side(self, column: int, gap: int) -> NDArray[np.bool_]:
+    def _side(self, column: int, gap: int) -> Bools:
         """The rows on one side, which are the same for a feature and its complement."""
         return sides(self._columns.ranks[column] <= gap)
 
 
-def _smaller(side: NDArray[np.bool_]) -> int:
+def _smaller(side: Bools) -> int:
     """Number of rows on the smaller side."""
     n_rows = int(np.count_nonzero(side))
     return min(n_rows, len(side) - n_rows)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from bristlecone._data.records import plain
 from bristlecone._encoder.columns import CategoricalColumn, Column
@@ -18,8 +17,7 @@ from bristlecone._encoder.records import DesignRecord
 from bristlecone._encoder.schema import ColumnSchema, conform, describe
 from bristlecone._encoder.table import read_table
 from bristlecone._encoder.thresholds import weighted_distinct, weighted_mean
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Bools, Floats
 
 _READER = "SoftSurvivalTree"
 
@@ -70,7 +68,7 @@ class DesignEncoder:
         self.columns_ = [describe(column, fill.get(column.name)) for column in columns]
         return self
 
-    def transform(self, X: Any, weighed: NDArray[np.bool_] | None = None) -> Floats:
+    def transform(self, X: Any, weighed: Bools | None = None) -> Floats:
         """Design of the rows, shape (n, n_design), C-contiguous.
 
         Only the ``weighed`` columns of the design (all by default) are computed, and only the

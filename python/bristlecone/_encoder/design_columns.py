@@ -6,12 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.records import Finite, Record
 from bristlecone._encoder.features import Level, Missing, Other
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats
 
 # Design values are clipped here, so that weighted sums stay finite.
 _FARTHEST = 1e100

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats, Integers
+
 Place = tuple[int, int]
 
 _ROUNDS, _DEPTH, _RATE = 40, 1, 0.1
@@ -29,14 +30,14 @@ class _Rows(NamedTuple):
 
 
 def guess_gaps(
-    ranks: Sequence[NDArray[np.int64]],
+    ranks: Sequence[Integers],
     n_gaps: Sequence[int],
     scores: Floats,
     weight: Floats | None,
     *,
     most: int,
     min_support: float,
-) -> list[NDArray[np.int64]]:
+) -> list[Integers]:
     """Gaps between the values of each column at which boosted trees cut it, ascending.
 
     Parameters
@@ -69,9 +70,7 @@ def guess_gaps(
     return [np.array(sorted(gaps), dtype=np.int64) for gaps in by_column]
 
 
-def _distinct_rows(
-    ranks: Sequence[NDArray[np.int64]], scores: Floats, weight: Floats | None
-) -> _Rows:
+def _distinct_rows(ranks: Sequence[Integers], scores: Floats, weight: Floats | None) -> _Rows:
     """Equal rows merged into one with the sum of their weights, sorted."""
     weight = np.ones(len(scores)) if weight is None else weight
     columns = [*ranks, *scores.T]

@@ -8,12 +8,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from bristlecone._data.records import Finite, Record
 from bristlecone._encoder.columns import Category
-
-Bools = NDArray[np.bool_]
+from bristlecone._types import Bools
 
 ROUNDING = 1e-12
 """Shares of the weight that differ by less are equal: last digits depend on the order of rows."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._encoder.columns import CategoricalColumn
 from bristlecone._encoder.features import AtMost, Level, Other, level_text
 from bristlecone._encoder.schema import sort_key
 from bristlecone._encoder.thresholds import choose_gaps
+from bristlecone._types import Floats, Integers
 
 
 def level_features(
     column: CategoricalColumn,
-    code: NDArray[np.int64],
-    total: NDArray[np.float64],
+    code: Integers,
+    total: Floats,
     max_categories: int | None,
 ) -> Iterator[Level | Other]:
     """Features of the levels in sorted order; the less frequent are merged into "other".
@@ -39,8 +39,8 @@ def level_features(
 
 def step_features(
     column: CategoricalColumn,
-    code: NDArray[np.int64],
-    total: NDArray[np.float64],
+    code: Integers,
+    total: Floats,
     method: str,
     n_thresholds: int,
     unit: float,

@@ -12,6 +12,7 @@ from bristlecone._encoder.columns import CategoricalColumn, Column
 from bristlecone._encoder.records import NumericRecord
 from bristlecone._encoder.schema import ColumnSchema, describe
 from bristlecone._encoder.table import read_table
+from bristlecone._types import Floats
 
 _READER = "encoder=None"
 
@@ -49,7 +50,7 @@ class NumericColumns:
         self._remember([describe(column) for column in columns], table.named)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Floats:
         """Numbers of every row, shape (n, n_features_in_); columns are found by name.
 
         Raises
@@ -59,7 +60,7 @@ class NumericColumns:
         """
         return self._evaluate(X, range(self.n_features_in_), "the tree")
 
-    def _evaluate(self, X: Any, asked: Sequence[int], reader: str) -> NDArray[np.float64]:
+    def _evaluate(self, X: Any, asked: Sequence[int], reader: str) -> Floats:
         """As ``transform`` for the columns at these positions; the others are 0.
 
         Messages name the ``reader``.
@@ -100,7 +101,7 @@ class NumericColumns:
             self.feature_names_in_ = self.get_feature_names_out()
 
 
-def _matrix(columns: Mapping[int, Column], n_rows: int, width: int) -> NDArray[np.float64]:
+def _matrix(columns: Mapping[int, Column], n_rows: int, width: int) -> Floats:
     """The columns at their positions, column-major; all must be complete numbers."""
     matrix = np.zeros((n_rows, width), order="F")
     for position, column in columns.items():

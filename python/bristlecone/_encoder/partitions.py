@@ -20,6 +20,7 @@ from bristlecone._encoder.counts import CountedColumn, ValueCounts
 from bristlecone._encoder.features import Feature
 from bristlecone._encoder.schema import describe
 from bristlecone._encoder.table import read_table
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 Bits = NDArray[np.uint64]
@@ -49,9 +50,7 @@ class ColumnCounts:
         self.columns = [CountedColumn(name, weighted) for name in names]
         self.least_weight = np.inf
 
-    def add(
-        self, X: Any, weight: NDArray[np.float64] | None, present: NDArray[np.bool_] | None
-    ) -> dict[str, int]:
+    def add(self, X: Any, weight: Floats | None, present: Bools | None) -> dict[str, int]:
         """Count the ``present`` rows of a partition (None: all), and return its checksums.
 
         Raises
@@ -110,7 +109,7 @@ class RowsDivided:
         self.features = list(features)
         self.sums = np.zeros((len(self.features) + 1, 2), dtype=np.uint64)
 
-    def add(self, answers: NDArray[np.bool_], part: int, present: NDArray[np.bool_] | None) -> None:
+    def add(self, answers: Bools, part: int, present: Bools | None) -> None:
         """Add the rows of partition number ``part``.
 
         ``answers`` (n_features, n) are those of ``part_answers``; only the ``present`` rows count
@@ -173,7 +172,7 @@ def fit_counts(
     return fitted
 
 
-def rows_that_hold(encoder: BinaryEncoder, counts: Sequence[ValueCounts]) -> NDArray[np.int64]:
+def rows_that_hold(encoder: BinaryEncoder, counts: Sequence[ValueCounts]) -> Integers:
     """Number of rows in which each feature is true, from the counts of the columns."""
     known = {one.name: one for one in counts}
     held = [
@@ -218,7 +217,7 @@ def check_for_partitions(encoder: Any) -> BinaryEncoder:
 
 def part_answers(
     encoder: BinaryEncoder, X: Any, features: Sequence[Feature]
-) -> tuple[NDArray[np.bool_], dict[str, int]]:
+) -> tuple[Bools, dict[str, int]]:
     """Answers of the rows of a partition, bool (n_features, n), and checksums of their columns."""
     answers, columns = encoder._answers(X, features)
     return answers, {name: checksum(column) for name, column in columns.items()}

@@ -7,12 +7,12 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.features import ROUNDING, Feature
 from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._encoder.thresholds import midway, threshold
+from bristlecone._types import Floats, Integers
 
 
 def awaits_search(encoder: Any) -> bool:
@@ -44,9 +44,7 @@ class RankedFeatures:
         Fewest rows on a side of any threshold.
     """
 
-    def __init__(
-        self, columns: RankedColumns, weight: NDArray[np.float64] | None, min_support: float
-    ) -> None:
+    def __init__(self, columns: RankedColumns, weight: Floats | None, min_support: float) -> None:
         self._columns = columns
         self.ranks = np.zeros((len(columns.ranks), columns.n_rows), dtype=np.uint32)
         # The threshold of question 0 of every column.
@@ -83,8 +81,8 @@ class RankedFeatures:
         return min(len(np.unique(self.ranks, axis=1).T), most)
 
     def settle(
-        self, encoder: BinaryEncoder, left: Any, right: Any, question: NDArray[np.int64]
-    ) -> tuple[BinaryEncoder, NDArray[np.int64]]:
+        self, encoder: BinaryEncoder, left: Any, right: Any, question: Integers
+    ) -> tuple[BinaryEncoder, Integers]:
         """The encoder with the thresholds of a tree, and the feature of every node.
 
         ``left``, ``right`` and ``question`` are the arrays of the tree in preorder. A threshold
@@ -125,7 +123,7 @@ class RankedFeatures:
         return chosen, feature_of
 
     def _asked(
-        self, left: Any, right: Any, question: NDArray[np.int64]
+        self, left: Any, right: Any, question: Integers
     ) -> dict[int, tuple[int, tuple[str, float, float, float] | None]]:
         """Column of every split, and the name, value and neighbours of its threshold."""
         asked: dict[int, tuple[int, tuple[str, float, float, float] | None]] = {}

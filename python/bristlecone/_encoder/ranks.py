@@ -16,6 +16,7 @@ from bristlecone._encoder.columns import BinnedColumn, EncodedColumn, RankedColu
 from bristlecone._encoder.features import Feature, Threshold
 from bristlecone._encoder.schema import ColumnSchema
 from bristlecone._encoder.thresholds import ranks_with_fill
+from bristlecone._types import Bools, Floats
 
 Questions = tuple[list[int], list[int]]
 """Column and gap of every feature."""
@@ -46,8 +47,8 @@ class RankedColumns(NamedTuple):
 
     columns: list[str]
     places: list[int]
-    values: list[NDArray[np.float64] | None]
-    ranks: list[NDArray[np.uint32] | NDArray[np.uint8] | NDArray[np.bool_]]
+    values: list[Floats | None]
+    ranks: list[NDArray[np.uint32] | NDArray[np.uint8] | Bools]
     n_rows: int
 
     @property
@@ -67,7 +68,7 @@ class RankedColumns(NamedTuple):
         for feature in features:
             if not isinstance(feature, Threshold):
                 others[feature.column].append(feature)
-        found: list[tuple[int, NDArray[np.float64] | None, Any]] = []
+        found: list[tuple[int, Floats | None, Any]] = []
         for place, (column, schema) in enumerate(zip(columns, schemas, strict=True)):
             if isinstance(column, RankedColumn) and len(column.distinct) > 1:
                 found.append((place, column.distinct, ranks_with_fill(column, schema.fill)))

@@ -10,15 +10,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._encoder.columns import CategoricalColumn
 from bristlecone._encoder.features import OneOf, subset_text
 from bristlecone._encoder.schema import sort_key
 from bristlecone._encoder.scores import Ratios
 from bristlecone._encoder.thresholds import choose_gaps
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Bools, Floats, Integers
 
 # Number of rows with the mean risk that are added to every level.
 _PRIOR = 10.0
@@ -47,7 +45,7 @@ def level_risks(
     column: CategoricalColumn,
     ratios: Ratios,
     weight: Floats | None,
-    present: NDArray[np.bool_] | None,
+    present: Bools | None,
 ) -> LevelRisks | None:
     """Risks of the levels of a column; ``present`` says which of the rows have a level.
 
@@ -103,7 +101,7 @@ def level_risks(
 def subset_features(
     column: CategoricalColumn,
     risk: Floats,
-    code: NDArray[np.int64],
+    code: Integers,
     total: Floats,
     method: str,
     n_thresholds: int,

@@ -7,16 +7,14 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array, unmasked
 from bristlecone._data.groups import codes_of
 from bristlecone._data.outcomes import Survival, check_survival, is_outcome
 from bristlecone._data.rows import check_length
 from bristlecone._data.targets import check_amounts, check_numbers
+from bristlecone._types import Floats
 from bristlecone.curves import nelson_aalen
-
-Floats = NDArray[np.float64]
 
 # Whole numbers with more values than this are numbers, not labels. Beyond this number of classes,
 # the rarest have no column.

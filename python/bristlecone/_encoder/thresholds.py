@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bristlecone import _core
 from bristlecone._encoder.columns import RankedColumn
 from bristlecone._encoder.features import Threshold
+from bristlecone._types import Floats, Integers
 
-Floats = NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 # Most rounds of Lloyd's algorithm; later rounds hardly move the clusters.
@@ -72,7 +72,7 @@ def ranks_with_fill(column: RankedColumn, fill: float | None) -> NDArray[np.uint
 
 def choose_gaps(
     distinct: Floats, total: Floats, method: str, n_thresholds: int, unit: float
-) -> NDArray[np.int64]:
+) -> Integers:
     """Indices of the gaps between distinct values at which a column is cut, ascending.
 
     "midpoints" and "all" take every gap, and so do the others if there are at most
@@ -91,7 +91,7 @@ def choose_gaps(
     return _core.quantile_gaps(distinct, total, n_thresholds, unit)
 
 
-def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> NDArray[np.int64]:
+def _cluster_gaps(distinct: Floats, total: Floats, n_clusters: int) -> Integers:
     """Gaps between the clusters of Lloyd's algorithm, which are intervals on a line.
 
     A cluster that loses all its values disappears, which leaves fewer gaps.

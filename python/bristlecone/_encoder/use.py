@@ -20,6 +20,7 @@ from bristlecone._encoder.ranks import Encoded
 from bristlecone._encoder.table import read_table
 from bristlecone._log import log, logger, warn
 from bristlecone._tree import NO_FEATURE
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import ColumnWarning, ConstantFeatureWarning
 
 
@@ -31,11 +32,11 @@ class AnswerCounts(NamedTuple):
     """
 
     n_rows: int
-    holds: NDArray[np.int64]
-    among: NDArray[np.int64]
+    holds: Integers
+    among: Integers
 
 
-def count_answers(features: BinaryMatrix, among: NDArray[np.bool_]) -> AnswerCounts:
+def count_answers(features: BinaryMatrix, among: Bools) -> AnswerCounts:
     """Answers of binary features, counted over all rows and over the rows ``among``."""
     return AnswerCounts(len(features), features.count_true(), features.count_true(among))
 
@@ -44,9 +45,9 @@ def fit_encoder(
     encoder: Any,
     X: Any,
     target: Callable[[], Any],
-    weight: NDArray[np.float64] | None,
+    weight: Floats | None,
     verbose: Any,
-    exposure: NDArray[np.float64] | None = None,
+    exposure: Floats | None = None,
 ) -> tuple[Any, Callable[[], Encoded] | None]:
     """A fitted clone, and how to encode the rows that a ``BinaryEncoder`` read.
 
@@ -90,9 +91,7 @@ def rows_for(
     return binary_features(encoder, X)
 
 
-def split_columns(
-    encoder: Any, feature: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def split_columns(encoder: Any, feature: Integers) -> tuple[Integers, Floats]:
     """Column of ``X`` and threshold of every node of a tree with these features.
 
     The column is -2 at leaves and if it is unknown, and the threshold is NaN if there is none.
@@ -112,7 +111,7 @@ def split_columns(
     return column, threshold
 
 
-def columns_asked(encoder: Any, columns: NDArray[np.int64]) -> list[int]:
+def columns_asked(encoder: Any, columns: Integers) -> list[int]:
     """Positions of the columns of ``X`` that splits use; all if they are unknown."""
     if isinstance(encoder, (BinaryEncoder, NumericColumns)):
         return np.unique(columns[columns >= 0]).tolist()
@@ -125,9 +124,7 @@ def missing_in(encoder: Any, columns: Sequence[int]) -> str:
     return missing_text([schemas[place] for place in columns]) if schemas else ""
 
 
-def missing_by_feature(
-    encoder: Any, X: Any, features: Sequence[int]
-) -> dict[int, NDArray[np.bool_]]:
+def missing_by_feature(encoder: Any, X: Any, features: Sequence[int]) -> dict[int, Bools]:
     """Rows of ``X`` without a value in the column of these features, for features with such rows.
 
     Features that ask whether a value is missing have an answer for every row. Empty for custom

@@ -31,6 +31,7 @@ from bristlecone._model import registry
 from bristlecone._search.certificate import Certificate
 from bristlecone._teacher.lesson import teach_again
 from bristlecone._tree import Tree
+from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 Estimator = TypeVar("Estimator", bound="BaseTree")
@@ -193,7 +194,7 @@ class BaseTree(BaseEstimator):
         return {node: question.name for node, question in asked.items()}
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> Floats:
         """Importance of every column of ``X``: its share in the improvement of the objective.
 
         The improvement of a split is the decrease of the objective if its node is split into two
@@ -258,7 +259,7 @@ class BaseTree(BaseEstimator):
         rows = self._rows(X)
         return self.leaves_, self.leaves_.locate(self.tree_.leaf_index(rows), rows)
 
-    def apply(self, X: Any) -> NDArray[np.int64]:
+    def apply(self, X: Any) -> Integers:
         """Return the leaf of every row.
 
         Parameters
@@ -459,7 +460,7 @@ def _row_arguments(kind: Any) -> tuple[frozenset[str], list[str], list[str]]:
 
 def smoothed_again(
     tree: Any, teacher: Any, X: Any, y: Any, sample_weight: Any = None, **data: Any
-) -> NDArray[np.float64]:
+) -> Floats:
     """Smoothed outcomes of a fitted tree, by a teacher that is fitted again.
 
     Raises
@@ -469,7 +470,7 @@ def smoothed_again(
     """
     copy = type(tree)(**{**tree.certificate_.parameters, "teacher": teacher})
     rows = training_rows(copy, X, y, sample_weight, data)
-    smoothed: NDArray[np.float64] = teach_again(tree, copy._objective(), rows)[0].smoothed
+    smoothed: Floats = teach_again(tree, copy._objective(), rows)[0].smoothed
     return smoothed
 
 

@@ -20,10 +20,9 @@ from bristlecone._leaves.base import view
 from bristlecone._leaves.causes import IncidenceLeaves
 from bristlecone._leaves.minimum import prior_events
 from bristlecone._objectives.causes import CauseLikelihood
+from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._causes import concordance_index_cause
-
-Floats = NDArray[np.float64]
 
 # Causes that the engine has sums for.
 MOST_CAUSES = 8

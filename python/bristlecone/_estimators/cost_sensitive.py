@@ -19,6 +19,7 @@ from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
 from bristlecone._objectives.costs import LabelCosts
+from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -339,9 +340,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         )
 
 
-def _costs_of_errors(
-    matrix: Any, true: NDArray[Any], predicted: NDArray[Any]
-) -> NDArray[np.float64]:
+def _costs_of_errors(matrix: Any, true: NDArray[Any], predicted: NDArray[Any]) -> Floats:
     """Cost of predicting each of these classes for a row of each true class.
 
     If the matrix does not name its classes, they are the same.

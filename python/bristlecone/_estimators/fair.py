@@ -24,6 +24,7 @@ from bristlecone._objectives.parity import (
     groups_of,
 )
 from bristlecone._search.front import ParetoFront
+from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 
 # Names in the engine, the most groups whose differences it can limit (15 differences for two groups
@@ -255,7 +256,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         return np.array([]) if groups is None else groups.groups
 
     @property
-    def group_rates_(self) -> NDArray[np.float64]:
+    def group_rates_(self) -> Floats:
         """Share of the compared rows of each group that is predicted to be positive."""
         groups = self.certificate_.groups
         return np.array([]) if groups is None else groups.values
@@ -267,7 +268,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         return float("nan") if groups is None else groups.difference
 
     @property
-    def group_confusion_(self) -> NDArray[np.float64]:
+    def group_confusion_(self) -> Floats:
         """Weight of the training rows of each group by true and by predicted class."""
         groups = self.certificate_.groups
         if groups is None or groups.confusion is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from bristlecone._leaves.base import view
+from bristlecone._types import Floats
 
 
 class LabelPredictions:
@@ -47,7 +47,7 @@ class ClassPredictions(LabelPredictions, ClassifierMixin):
     classes_ = view("leaves_", "labels", "Labels in sorted order.")
     shrinkage_ = view("leaves_", "shrinkage", "Pseudo-rows of the fit.")
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities: the shares of the classes in the leaf, by training weight.
 
         With ``shrinkage`` λ, the share p of a node is replaced by (n p + λ p') / (n + λ), from the

@@ -21,6 +21,7 @@ from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone._fit.assemble import announce, assemble, unmet
 from bristlecone._fit.search import Search
 from bristlecone._search.engine import Problem
+from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 SURVIVAL = (OptimalSurvivalTree, CompetingRisksTree)
@@ -86,8 +87,8 @@ def search_of(estimator: SearchedTree) -> Search:
 def checked_outcomes(
     estimator: Any,
     y: Any,
-    weight: NDArray[np.float64] | None,
-    count: NDArray[np.int64],
+    weight: Floats | None,
+    count: Integers,
     **more: Any,
 ) -> Any:
     """Training rows of distinct outcomes; each stands for ``count`` rows.
@@ -102,13 +103,11 @@ def checked_outcomes(
         copy.set_params(class_weight=_balanced(y, weight, count))
     if isinstance(estimator, PolicyTree):
         more["count"] = count
-    X: NDArray[np.float64] = np.broadcast_to(np.zeros(1), (len(count), 1))
+    X: Floats = np.broadcast_to(np.zeros(1), (len(count), 1))
     return copy._training_data(X, y, weight, **more)
 
 
-def _balanced(
-    y: NDArray[Any], weight: NDArray[np.float64] | None, count: NDArray[np.int64]
-) -> dict[Any, float]:
+def _balanced(y: NDArray[Any], weight: Floats | None, count: Integers) -> dict[Any, float]:
     """Weights of the classes for "balanced"."""
     own = np.ones(len(y)) if weight is None else weight
     shown = own > 0
@@ -122,7 +121,7 @@ def keep(
     search: Search,
     problem: Problem,
     solution: Any,
-    n_missing: NDArray[np.int64] | None,
+    n_missing: Integers | None,
     n_parts: int,
     start: float,
 ) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bristlecone._data.targets import PolicyData
 from bristlecone._estimators.label_predictions import LabelPredictions
@@ -31,6 +31,7 @@ from bristlecone._rewards.estimate import prepare
 from bristlecone._rewards.formulas import REWARD_ESTIMATES
 from bristlecone._search.certificate import reporter
 from bristlecone._search.progress import SearchProgress
+from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -290,7 +291,7 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         self._check_fitted()
         return mean_reward(self.tree_, self.leaves_)
 
-    def predict_outcomes(self, X: Any) -> NDArray[np.float64]:
+    def predict_outcomes(self, X: Any) -> Floats:
         """Estimated mean outcome of every treatment in the leaf of every row.
 
         Parameters
@@ -338,7 +339,7 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         propensity: Any = None,
         predicted_outcomes: Any = None,
         heard: Any = None,
-        count: NDArray[np.int64] | None = None,
+        count: Integers | None = None,
     ) -> PolicyData:
         rows = self._checked(
             Treated(X, y, sample_weight, treatment, propensity, predicted_outcomes)

@@ -23,6 +23,7 @@ from bristlecone._rewards.estimate import NO_LATE_ROWS, EstimatedRewards, Estima
 from bristlecone._teacher.folds import folds_of
 from bristlecone._teacher.lesson import parameters_of_fit, seed_of
 from bristlecone._teacher.members import design_of
+from bristlecone._types import Bools, Integers
 from bristlecone.exceptions import BristleconeWarning, InfeasibleError, InvalidParameterError
 
 
@@ -234,7 +235,7 @@ class PolicyValues(BaseTree):
         columns = comparison(leaves.labels, values, covariance, n, confidence, rows)
         return native_frame(columns, self._frame_kind)
 
-    def _cross_fitted(self, given: Treated, found: EstimatedRewards) -> NDArray[np.int64]:
+    def _cross_fitted(self, given: Treated, found: EstimatedRewards) -> Integers:
         """Treatment of every row by trees like this one that are fitted to the other folds."""
         kept = found.treatment >= 0
         rows = self._checked(given)
@@ -289,7 +290,7 @@ class PolicyValues(BaseTree):
         return found.estimates.spread(rows.kept)
 
 
-def _taken(values: Any, rows: NDArray[np.bool_]) -> Any:
+def _taken(values: Any, rows: Bools) -> Any:
     """Some rows of a value with one entry per row; a number or mapping applies to all."""
     if values is None or isinstance(values, (Mapping, Real)):
         return values

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
@@ -20,6 +20,7 @@ from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
 from bristlecone._objectives.means import SquaredError
 from bristlecone._objectives.rates import PoissonDeviance
+from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -215,7 +216,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
         """
         return self._fit(X, y, sample_weight, callback, exposure=exposure)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Predict the mean of the training rows in the leaf, shrunk along the path.
 
         With "poisson", the rate per unit of exposure: multiply by an exposure for expected counts.
@@ -294,7 +295,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
         return kind(shrinkage=float(self.shrinkage))
 
 
-def explained_deviance(data: NumericData, predicted: NDArray[np.float64]) -> float:
+def explained_deviance(data: NumericData, predicted: Floats) -> float:
     """D² of predicted rates of counts; 1 for no deviance at all."""
     rates = data.rates
     exposed = np.ones(len(rates)) if data.rate_weight is None else data.rate_weight
@@ -305,9 +306,7 @@ def explained_deviance(data: NumericData, predicted: NDArray[np.float64]) -> flo
     return 1.0 - left / whole
 
 
-def _deviance(
-    rates: NDArray[np.float64], predicted: NDArray[np.float64], weight: NDArray[np.float64]
-) -> float:
+def _deviance(rates: Floats, predicted: Floats, weight: Floats) -> float:
     """Half the Poisson deviance of rates; infinite if a count was predicted to be impossible."""
     with np.errstate(divide="ignore", invalid="ignore"):
         saturated = xlogy(rates, rates / predicted)

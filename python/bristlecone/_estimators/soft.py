@@ -32,6 +32,7 @@ from bristlecone._soft.training.fairness import gini_mix, pair_distance, quadrat
 from bristlecone._soft.training.rows import positive_times
 from bristlecone._soft.training.train import SoftSettings, TrainedTree, TrainingRows, train
 from bristlecone._soft.tree import SoftTree
+from bristlecone._types import Bools, Floats
 from bristlecone.exceptions import (
     BristleconeWarning,
     ColumnWarning,
@@ -40,8 +41,6 @@ from bristlecone.exceptions import (
     FitConvergenceWarning,
     InvalidParameterError,
 )
-
-Floats = NDArray[np.float64]
 
 _AIM = (
     "penalised maximum likelihood (Consolo, Amaldi and Carrizosa, European Journal of Operational "
@@ -465,9 +464,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         own = {name: getattr(self, name) for name in names}
         return SoftSettings(**own, **(self.solver_options or {}), fairness_penalty=penalty)
 
-    def _groups(
-        self, X: Any, sensitive_features: Any, kept: NDArray[np.bool_] | None
-    ) -> NDArray[np.bool_] | None:
+    def _groups(self, X: Any, sensitive_features: Any, kept: Bools | None) -> Bools | None:
         """Whether each kept row is in the second of the two groups; None without groups."""
         if self.fairness is not None:
             return groups_of(self.fairness, X, sensitive_features, kept).codes == 1
@@ -565,7 +562,7 @@ def _warn_of_merged(encoder: DesignEncoder) -> None:
 
 
 def _compared(
-    tree: SoftTree, leaves: SmoothLeaves, design: Floats, group: NDArray[np.bool_], weight: Floats
+    tree: SoftTree, leaves: SmoothLeaves, design: Floats, group: Bools, weight: Floats
 ) -> dict[str, float]:
     """Measures of ``compare_groups`` for encoded rows."""
     leaf = tree.leaf_index(design)

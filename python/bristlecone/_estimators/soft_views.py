@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from bristlecone._encoder.design import DesignEncoder
@@ -13,8 +12,7 @@ from bristlecone._estimators.base import BaseTree
 from bristlecone._leaves.base import view
 from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._soft.tree import SoftTree
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats, Integers
 
 # Number of terms of a split that its text shows.
 _TERMS = 4
@@ -121,7 +119,7 @@ class SoftViews(BaseTree):
         return np.ascontiguousarray(expit(logit[self._split_order]).T)
 
     @property
-    def _split_order(self) -> NDArray[np.int64]:
+    def _split_order(self) -> Integers:
         """Splits in preorder, as positions level by level."""
         return np.argsort(self.tree_.splits)
 

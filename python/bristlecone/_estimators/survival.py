@@ -19,6 +19,7 @@ from bristlecone._leaves.predictions import StepPredictions
 from bristlecone._objectives import LEAF_CURVES, SURVIVAL, SurvivalObjective
 from bristlecone._objectives.fair import FairSurvival
 from bristlecone._objectives.parity import RmstParity, groups_of
+from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -326,7 +327,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         return None if groups is None else groups.groups
 
     @property
-    def group_rmst_(self) -> NDArray[np.float64] | None:
+    def group_rmst_(self) -> Floats | None:
         """Predicted restricted mean survival time (RMST), averaged over the rows of each group."""
         groups = self.certificate_.groups
         return None if groups is None else groups.values

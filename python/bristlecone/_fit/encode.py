@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._core import BinaryMatrix
 from bristlecone._data.rows import RowsT
@@ -27,6 +26,7 @@ from bristlecone._search.certificate import Certificate, fingerprint
 from bristlecone._search.cuts import Growth
 from bristlecone._search.engine import Problem
 from bristlecone._search.row_sums import unordered_fingerprint
+from bristlecone._types import Integers
 
 # Largest share of the remaining time that choosing cuts may take, and how much longer than reading
 # the rows it may take to rank, cut and encode them again.
@@ -54,7 +54,7 @@ def encode(search: Search, data: RowsT, start: float | None = None) -> Problem[R
     else:
         columns, questions, bits = encoded()
     del encoded
-    holds: NDArray[np.int64] | None = None
+    holds: Integers | None = None
     if search.limits.min_events_leaf == "auto":  # its meaning follows from the features
         rows: Any = data  # only survival outcomes have events
         answers = count_answers(bits, rows.event)

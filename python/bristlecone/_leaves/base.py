@@ -16,9 +16,9 @@ from bristlecone._data.texts import number, percent
 from bristlecone._leaves.follow_up import FollowUp, logrank_p_values
 from bristlecone._leaves.shown import Curve, Fact, LeafShown, Shown, interval
 from bristlecone._leaves.statistics import Baseline, LeafStatistics
+from bristlecone._types import Floats, Integers
 from bristlecone.curves import KaplanMeier
 
-Floats = NDArray[np.float64]
 Columns = list[tuple[str, NDArray[Any]]]
 # Name, values by leaf, and the meaning of the columns of a matrix of values.
 Output = tuple[str, NDArray[Any], tuple[str, ...]]
@@ -79,7 +79,7 @@ class Leaves(ABC):
         }
         return known.get(column, column.replace("_", " "))
 
-    def locate(self, leaf: NDArray[np.int64], design: Any) -> Any:
+    def locate(self, leaf: Integers, design: Any) -> Any:
         """The argument ``rows`` of the predictions, from the rows' leaf and features.
 
         Leaves that treat all their rows alike only need the position.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bristlecone._data.checks import check_times
 from bristlecone._tree import Tree
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.curves import StepFunction, censoring_survival
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._inputs import Curves, inverse_or_zero
@@ -42,12 +43,10 @@ class BrierScore:
     """
 
     censoring: StepFunction
-    times: NDArray[np.float64]
-    share: NDArray[np.float64]
+    times: Floats
+    share: Floats
 
-    def row_losses(
-        self, curves: Curves, time: NDArray[np.float64], event: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
+    def row_losses(self, curves: Curves, time: Floats, event: Bools) -> Floats:
         """Contribution of every row to the score, shape (n,); O(n · n_times).
 
         Their mean (by weight) is the score of the curves.
@@ -67,10 +66,10 @@ class BrierScore:
 
     def best_curve(
         self,
-        time: NDArray[np.float64],
-        event: NDArray[np.bool_],
-        weight: NDArray[np.float64] | None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        time: Floats,
+        event: Bools,
+        weight: Floats | None,
+    ) -> tuple[Floats, Floats]:
         """Steps of the non-increasing curve that minimises the score of some of its rows.
 
         At u_k the score is S² A + (1 − S)² B with A = Σ 1{y_i <= u_k, c_i}/G(y_i) and B = #{y_i >
@@ -100,12 +99,12 @@ class BrierScore:
 
     def leaf_terms(
         self,
-        position: NDArray[np.int64],
+        position: Integers,
         n_leaves: int,
-        time: NDArray[np.float64],
-        event: NDArray[np.bool_],
-        weight: NDArray[np.float64] | None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        time: Floats,
+        event: Bools,
+        weight: Floats | None,
+    ) -> tuple[Floats, Floats]:
         """A and B of :meth:`best_curve` for every leaf at all times, shape (n_leaves, n_times).
 
         Parameters
@@ -120,21 +119,19 @@ class BrierScore:
         cell = position * shape[1] + np.searchsorted(self.times, time)
         ones = np.ones(time.size) if weight is None else weight
         died = np.where(event, ones * self._inverse(time), 0.0)
-        A: NDArray[np.float64] = (
-            np.bincount(cell, died, n_leaves * shape[1]).reshape(shape).cumsum(axis=1)
-        )
+        A: Floats = np.bincount(cell, died, n_leaves * shape[1]).reshape(shape).cumsum(axis=1)
         left = np.bincount(cell, ones, n_leaves * shape[1]).reshape(shape)
         return A, _sums_after(left) * self._inverse(self.times)
 
     def node_losses(
         self,
         tree: Tree,
-        leaf: NDArray[np.int64],
-        time: NDArray[np.float64],
-        event: NDArray[np.bool_],
-        weight: NDArray[np.float64] | None,
+        leaf: Integers,
+        time: Floats,
+        event: Bools,
+        weight: Floats | None,
         curve: str,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Score of every node as a leaf with this curve, summed over its rows, (node_count,).
 
         O(n log n + n · depth); ``leaf`` is the node id of every row's leaf.
@@ -163,12 +160,12 @@ class BrierScore:
     def _losses_by_table(
         self,
         tree: Tree,
-        leaf: NDArray[np.int64],
-        time: NDArray[np.float64],
-        event: NDArray[np.bool_],
-        weight: NDArray[np.float64] | None,
+        leaf: Integers,
+        time: Floats,
+        event: Bools,
+        weight: Floats | None,
         curve: str,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """The same for all nodes and times at once, which is faster if both are few."""
         shape = tree.n_leaves, self.times.size
         cell = np.searchsorted(tree.leaves, leaf) * shape[1] + np.searchsorted(self.times, time)
@@ -185,20 +182,20 @@ class BrierScore:
             S = _kaplan_meier(died, censored + later)
         else:
             S = np.array([antitonic(a, b, self.share) for a, b in zip(A, B, strict=True)])
-        losses: NDArray[np.float64] = (S**2 * A + (1 - S) ** 2 * B) @ self.share
+        losses: Floats = (S**2 * A + (1 - S) ** 2 * B) @ self.share
         return losses
 
-    def _inverse(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _inverse(self, times: Floats) -> Floats:
         """1/G at times."""
         return inverse_or_zero(np.asarray(self.censoring(times)))
 
 
 def _loss(
-    at: NDArray[np.int64],
-    died: NDArray[np.float64],
-    censored: NDArray[np.float64],
-    inverse: NDArray[np.float64],
-    share: NDArray[np.float64],
+    at: Integers,
+    died: Floats,
+    censored: Floats,
+    inverse: Floats,
+    share: Floats,
     curve: str,
 ) -> float:
     """Score of rows that share a curve; ``at`` are the positions of their times, ascending.
@@ -224,9 +221,7 @@ def _loss(
     return float(S**2 @ A + (1 - S) ** 2 @ B)
 
 
-def antitonic(
-    A: NDArray[np.float64], B: NDArray[np.float64], share: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def antitonic(A: Floats, B: Floats, share: Floats) -> Floats:
     """Non-increasing S with the least Σ share (S² A + (1 − S)² B), all of shape (n_times,).
 
     Where both terms are zero, S keeps its previous value, which is 1 at first.
@@ -237,9 +232,7 @@ def antitonic(
     return np.concatenate([[1.0], values])[np.cumsum(counts)]
 
 
-def _antitonic_regression(
-    values: NDArray[np.float64], weight: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _antitonic_regression(values: Floats, weight: Floats) -> Floats:
     """Non-increasing values in [0, 1] nearest to the given ones in weighted squares."""
     from sklearn.isotonic import isotonic_regression  # imported here because it takes long
 
@@ -251,9 +244,9 @@ def _antitonic_regression(
 
 
 def brier_score_of(
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None = None,
+    time: Floats,
+    event: Bools,
+    weight: Floats | None = None,
 ) -> BrierScore:
     """Score of rows, which may not all have the time 0."""
     times = np.unique(time)
@@ -261,7 +254,7 @@ def brier_score_of(
     return BrierScore(censoring_survival((event, time), weight, ties="paper"), times, share)
 
 
-def check_time_grid(time_grid: Any) -> NDArray[np.float64] | None:
+def check_time_grid(time_grid: Any) -> Floats | None:
     """Grid as float64, or None.
 
     Raises
@@ -279,9 +272,7 @@ def check_time_grid(time_grid: Any) -> NDArray[np.float64] | None:
         ) from None
 
 
-def on_time_grid(
-    time: NDArray[np.float64], event: NDArray[np.bool_], grid: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def on_time_grid(time: Floats, event: Bools, grid: Floats) -> tuple[Floats, Bools]:
     """Times and events as observed at the times of a grid.
 
     A time is moved up to the next one of the grid; a row beyond the last is censored there.
@@ -298,21 +289,21 @@ def on_time_grid(
     return grid[np.minimum(next_one, grid.size - 1)], event
 
 
-def _sums_before(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sums_before(values: Floats) -> Floats:
     """Sums over the last axis of all values before each position, and of all values."""
     total = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
     np.cumsum(values, axis=-1, out=total[..., 1:])
     return total
 
 
-def _sums_after(values: NDArray[Any]) -> NDArray[np.float64]:
+def _sums_after(values: NDArray[Any]) -> Floats:
     """Sums over the last axis of all values behind each position."""
     total = np.zeros_like(values, dtype=np.float64)
     np.cumsum(values[..., :0:-1], axis=-1, out=total[..., -2::-1])
     return total
 
 
-def _kaplan_meier(died: NDArray[np.float64], stay: NDArray[np.float64]) -> NDArray[np.float64]:
+def _kaplan_meier(died: Floats, stay: Floats) -> Floats:
     """S at each time, along the last axis.
 
     What stays is a sum, because differences cancel if weights differ in size.

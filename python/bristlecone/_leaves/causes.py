@@ -16,10 +16,9 @@ from bristlecone._leaves.base import Columns, Leaves, Output, hazard_ratios, med
 from bristlecone._leaves.shown import Fact, Incidences, LeafShown, Shown
 from bristlecone._leaves.shrinkage import steps_at
 from bristlecone._leaves.survival import StepLeaves
+from bristlecone._types import Floats, Integers
 from bristlecone.curves import StepFunction
 from bristlecone.exceptions import InvalidParameterError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +113,7 @@ class IncidenceLeaves(Leaves):
         """F of a cause (from 1), of every leaf, shape (n_leaves, n_times)."""
         return steps_at(self.unique_times, self.curves[1][cause - 1], times, before=0.0)
 
-    def functions(self, rows: NDArray[np.int64]) -> NDArray[np.object_]:
+    def functions(self, rows: Integers) -> NDArray[np.object_]:
         """Probability of no event for every row as a function of time, shape (n,)."""
         functions = np.empty(len(self.curves[0]), dtype=object)
         functions[:] = [StepFunction(self.unique_times, y, before=1.0) for y in self.curves[0]]

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import chdtrc, ndtri
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from bristlecone._types import Bools, Floats, Integers
 
 # Most Newton steps; the likelihood is concave, so a few suffice.
 _MOST_STEPS = 100
@@ -37,7 +36,7 @@ class FollowUp:
     entry_times: Floats | None = None
 
     @classmethod
-    def of(cls, event: NDArray[np.bool_], time: Floats, entry: Floats | None = None) -> FollowUp:
+    def of(cls, event: Bools, time: Floats, entry: Floats | None = None) -> FollowUp:
         """Counts of rows; O(n log n)."""
         times, place = np.unique(time, return_inverse=True)
         events = np.bincount(place, event, times.size).astype(np.int64)
@@ -62,7 +61,7 @@ class FollowUp:
             return np.asarray(self.n_rows - left)
         return np.asarray(np.searchsorted(self.entry_times, at, side="left") - left)
 
-    def rows(self) -> tuple[NDArray[np.bool_], Floats]:
+    def rows(self) -> tuple[Bools, Floats]:
         """Event and time of every row, in the order of time."""
         both = np.stack([self.events, self.censored], axis=1).ravel()
         event = np.tile([True, False], self.times.size).repeat(both)

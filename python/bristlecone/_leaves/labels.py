@@ -16,8 +16,7 @@ from bristlecone._leaves.base import Columns, Leaves, Output
 from bristlecone._leaves.shown import Bar, Bars, Fact, LeafShown, Shown
 from bristlecone._leaves.shrinkage import shrunk_means
 from bristlecone._tree import Tree
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats, Integers
 
 # Types of labels in a file, as NumPy writes them. The length of a text has at most six digits.
 _LABEL_TYPE = re.compile(
@@ -43,7 +42,7 @@ class LabelLeaves(Leaves):
     """
 
     labels: NDArray[Any]
-    label: NDArray[np.int64]
+    label: Integers
     values: Floats
 
     tree_kind, has_labels = "Policy tree", True
@@ -102,7 +101,7 @@ class LabelLeaves(Leaves):
             return f"{self._headings[1] if start == 'value' else start} of {name}"
         return super().heading(column, time_label)
 
-    def predict(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+    def predict(self, rows: Integers) -> NDArray[Any]:
         """Label of every row, shape (n,)."""
         return self.labels[self.label[rows]]
 
@@ -172,7 +171,7 @@ class ClassLeaves(LabelLeaves):
             values = values * (tree.weighted_n_node_samples[0] / values.sum())
         return shrunk_means(tree, values, values.sum(axis=1), shrinkage)
 
-    def predict_proba(self, rows: NDArray[np.int64]) -> Floats:
+    def predict_proba(self, rows: Integers) -> Floats:
         """Share of every class, shape (n, n_classes)."""
         return self.shares[rows]
 
@@ -191,7 +190,7 @@ class ClassLeaves(LabelLeaves):
         """Feature costs along the path to every leaf, shape (n_leaves,)."""
         return np.zeros(len(self.label)) if self.price is None else self.price
 
-    def mean_cost(self, rows: NDArray[np.int64], costs: Floats, weight: Floats | None) -> float:
+    def mean_cost(self, rows: Integers, costs: Floats, weight: Floats | None) -> float:
         """Mean cost of the labels and questions of rows in these leaves.
 
         ``costs`` are those of every label for every row, shape (n, n_classes).
@@ -218,7 +217,7 @@ class ClassLeaves(LabelLeaves):
 
 
 def sum_by_leaf(
-    leaf: NDArray[np.int64], n_leaves: int, amounts: NDArray[Any], weight: NDArray[Any] | None
+    leaf: Integers, n_leaves: int, amounts: NDArray[Any], weight: NDArray[Any] | None
 ) -> Floats:
     """Weighted sums of the rows of every leaf, shape (n_leaves, n_columns)."""
     weighted = amounts if weight is None else amounts * weight[:, None]
@@ -227,8 +226,8 @@ def sum_by_leaf(
 
 
 def label_weights(
-    leaf: NDArray[np.int64],
-    label: NDArray[np.int64],
+    leaf: Integers,
+    label: Integers,
     weight: NDArray[Any] | None,
     shape: tuple[int, int],
 ) -> Floats:

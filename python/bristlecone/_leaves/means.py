@@ -14,8 +14,7 @@ from bristlecone._leaves.base import Columns, Leaves, Output
 from bristlecone._leaves.shown import Box, Fact, LeafShown, Shown
 from bristlecone._leaves.shrinkage import shrunk_means
 from bristlecone._tree import Tree
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats, Integers
 
 # Quantiles that every leaf stores: all that a box plot shows.
 LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -94,7 +93,7 @@ class MeanLeaves(Leaves):
         weight = tree.weighted_n_node_samples[tree.leaves]
         return shrunk_means(tree, mean * weight, weight, shrinkage)
 
-    def predict(self, rows: NDArray[np.int64]) -> Floats:
+    def predict(self, rows: Integers) -> Floats:
         """Prediction of every row, shape (n,)."""
         return self.predicted[rows]
 

@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._core import BinaryMatrix
 from bristlecone._data.rows import row_count
@@ -16,6 +15,7 @@ from bristlecone._data.survival import TrainingData
 from bristlecone._encoder.use import AnswerCounts
 from bristlecone._leaves.statistics import baseline_hazard, row_hazard
 from bristlecone._log import warn
+from bristlecone._types import Integers
 from bristlecone.exceptions import EventFreeWarning, InvalidParameterError, SmallSampleWarning
 
 AUTO_EVENTS = 5
@@ -26,9 +26,7 @@ AUTO_PRIOR = 10.0
 _CLEARLY = 4
 
 
-def smallest_leaf(
-    parameters: Any, data: Any, count: NDArray[np.int64] | None = None
-) -> dict[str, int]:
+def smallest_leaf(parameters: Any, data: Any, count: Integers | None = None) -> dict[str, int]:
     """Minimum rows of a leaf and, for survival data, minimum events, by their names.
 
     ``parameters`` contains ``min_samples_leaf`` and ``min_events_leaf``. ``data`` are training

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.texts import number
 from bristlecone._leaves.base import Columns, Leaves, Output
 from bristlecone._leaves.shown import Fact, LeafShown, Shown
+from bristlecone._types import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +28,8 @@ class OwnLeaves(Leaves):
         What it predicts; None for a task that predicts nothing.
     """
 
-    sums: NDArray[np.float64]
-    cost: NDArray[np.float64]
+    sums: Floats
+    cost: Floats
     value: NDArray[Any] | None
 
     @property
@@ -55,7 +55,7 @@ class OwnLeaves(Leaves):
         width = value.shape[1] if value.ndim > 1 else 0
         return [("value", value, tuple(map(str, range(width))))]
 
-    def predict(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+    def predict(self, rows: Integers) -> NDArray[Any]:
         """Prediction of every row, shape (n,) or (n, p)."""
         assert self.value is not None
         return self.value[rows]

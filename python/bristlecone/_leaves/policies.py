@@ -15,9 +15,9 @@ from bristlecone._leaves.base import Columns
 from bristlecone._leaves.labels import LabelLeaves, plain_labels
 from bristlecone._leaves.shown import Fact, LeafShown, Shown, interval
 from bristlecone._tree import Tree
+from bristlecone._types import Floats, Integers
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
+Counts = Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class PolicyLeaves(LabelLeaves):
         return np.where(n > 1, n / np.maximum(n - 1, 1), np.nan)
 
     @property
-    def rivals(self) -> NDArray[np.int64]:
+    def rivals(self) -> Integers:
         """The best treatment that each leaf does not prescribe, shape (n_leaves,)."""
         others = self.values.copy()
         others[np.arange(len(others)), self.label] = -np.inf

@@ -12,9 +12,8 @@ from bristlecone._data.checks import check_real, check_times
 from bristlecone._data.outcomes import Survival, check_survival
 from bristlecone._data.rows import check_row_labels, row_count
 from bristlecone._leaves.base import SurvivalLeaves, view
+from bristlecone._types import Floats
 from bristlecone.metrics import concordance_index_censored
-
-Floats = NDArray[np.float64]
 
 
 class SurvivalPredictions:

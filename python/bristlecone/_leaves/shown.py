@@ -7,13 +7,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.texts import number
 from bristlecone._leaves.follow_up import FollowUp
+from bristlecone._types import Floats
 from bristlecone.curves import KaplanMeier
-
-Floats = NDArray[np.float64]
 
 
 class Fact(NamedTuple):

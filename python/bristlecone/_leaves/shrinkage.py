@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._data.survival import TrainingData
 from bristlecone._leaves.brier import antitonic, brier_score_of
 from bristlecone._tree import Tree
+from bristlecone._types import Floats, Integers
 
 Value = TypeVar("Value")
-Floats = NDArray[np.float64]
 
 
 def shrunk_means(
@@ -82,7 +81,7 @@ def hazards_of(survival: Floats) -> Floats:
 
 
 def shrunk_curves(
-    curve: str, tree: Tree, leaf: NDArray[np.int64], data: TrainingData, shrinkage: float
+    curve: str, tree: Tree, leaf: Integers, data: TrainingData, shrinkage: float
 ) -> LeafCurves:
     """Shrunk curves "kaplan-meier" or "brier-optimal"; O(n log n + nodes · times).
 
@@ -94,7 +93,7 @@ def shrunk_curves(
 
 
 def _shrunk_kaplan_meier(
-    tree: Tree, position: NDArray[np.int64], data: TrainingData, shrinkage: float
+    tree: Tree, position: Integers, data: TrainingData, shrinkage: float
 ) -> LeafCurves:
     """Hazards (d + λ S_p(t−) h_p) / (n + λ S_p(t−)) at event times; d / n for the root."""
     times = np.unique(data.time[data.event])
@@ -113,7 +112,7 @@ def _shrunk_kaplan_meier(
 
 
 def _risk_sets(
-    n_leaves: int, position: NDArray[np.int64], data: TrainingData, times: Floats
+    n_leaves: int, position: Integers, data: TrainingData, times: Floats
 ) -> tuple[Floats, Floats]:
     """Weight of events and of rows at risk of every leaf at event times, (n_leaves, n_times)."""
     died, at_risk = np.zeros((2, n_leaves, len(times)))
@@ -141,7 +140,7 @@ def _risk_sets(
 
 
 def _shrunk_brier_optimal(
-    tree: Tree, position: NDArray[np.int64], data: TrainingData, shrinkage: float
+    tree: Tree, position: Integers, data: TrainingData, shrinkage: float
 ) -> LeafCurves:
     """Non-increasing curves of least Brier score plus λ times the squared distance to the parent's.
 

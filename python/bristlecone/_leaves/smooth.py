@@ -15,8 +15,7 @@ from bristlecone._leaves.statistics import Baseline, LeafStatistics, SurvivalRow
 from bristlecone._soft.curve import SmoothCurve, cumulative_hazard
 from bristlecone._soft.models import LeafModel
 from bristlecone._soft.tree import SoftTree, linear_predictor
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Bools, Floats, Integers
 
 # Most event times over which the risk is summed.
 _RISK_TIMES = 200
@@ -30,7 +29,7 @@ _RMST_SHARES = np.array([1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.999
 class SmoothRows(NamedTuple):
     """Leaf of every row, and its linear predictor there, both of shape (n,)."""
 
-    leaf: NDArray[np.int64]
+    leaf: Integers
     linear: Floats
 
 
@@ -104,11 +103,11 @@ class SmoothLeaves(SurvivalLeaves):
         return SmoothRows(np.arange(len(self.typical_linear)), self.typical_linear)
 
     @property
-    def weighed(self) -> NDArray[np.bool_]:
+    def weighed(self) -> Bools:
         """Design columns that any leaf weights, shape (n_design,)."""
         return (self.linear[:, :-1] != 0).any(axis=0)
 
-    def locate(self, leaf: NDArray[np.int64], design: NDArray[Any]) -> SmoothRows:
+    def locate(self, leaf: Integers, design: NDArray[Any]) -> SmoothRows:
         predictors = linear_predictor(design, self.linear[:, :-1], self.linear[:, -1])
         return SmoothRows(leaf, predictors[leaf, np.arange(len(leaf))])
 
@@ -131,7 +130,7 @@ class SmoothLeaves(SurvivalLeaves):
             result[part] = self._hazards(rows, times, part).sum(axis=1)
         return result
 
-    def ranks(self, rows: SmoothRows) -> NDArray[np.int64]:
+    def ranks(self, rows: SmoothRows) -> Integers:
         # Small risks may differ by less than the tolerance of the concordance index.
         return np.unique(self.risk(rows), return_inverse=True)[1]
 

@@ -20,6 +20,7 @@ from bristlecone._data.survival import TrainingData
 from bristlecone._leaves.brier import brier_score_of
 from bristlecone._leaves.follow_up import FollowUp
 from bristlecone._tree import Tree
+from bristlecone._types import Floats, Integers
 from bristlecone.curves import KaplanMeier, StepFunction, effective_at_risk
 
 
@@ -37,9 +38,9 @@ class Baseline:
         Λ at ``unique_times``; 0 before the first event.
     """
 
-    unique_times: NDArray[np.float64]
-    event_times: NDArray[np.float64]
-    cumulative_hazard: NDArray[np.float64]
+    unique_times: Floats
+    event_times: Floats
+    cumulative_hazard: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +80,13 @@ class LeafStatistics:
     events: float
     hazard: float
     theta: float
-    event_times: NDArray[np.float64]
-    kaplan_meier: NDArray[np.float64]
-    nelson_aalen: NDArray[np.float64]
-    at_risk: NDArray[np.float64]
+    event_times: Floats
+    kaplan_meier: Floats
+    nelson_aalen: Floats
+    at_risk: Floats
     follow_up: FollowUp
-    brier_times: NDArray[np.float64] | None = None
-    brier_survival: NDArray[np.float64] | None = None
+    brier_times: Floats | None = None
+    brier_survival: Floats | None = None
 
     def __repr__(self) -> str:
         counts = f"node={self.node}, n_samples={self.n_samples}, n_events={self.n_events}"
@@ -97,14 +98,14 @@ class LeafStatistics:
         hazard = np.diff(self.nelson_aalen, prepend=0.0)
         return KaplanMeier(self.event_times, self.kaplan_meier, hazard=hazard, at_risk=self.at_risk)
 
-    def survival_steps(self, curve: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def survival_steps(self, curve: str) -> tuple[Floats, Floats]:
         """Times and values of the curve "kaplan-meier" or "brier-optimal"; 1 before."""
         if curve == "kaplan-meier":
             return self.event_times, self.kaplan_meier
         assert self.brier_times is not None and self.brier_survival is not None
         return self.brier_times, self.brier_survival
 
-    def hazard_steps(self, curve: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def hazard_steps(self, curve: str) -> tuple[Floats, Floats]:
         """Cumulative hazard of the curve; 0 before.
 
         A decrease of the survival from S to S' adds 1 − S'/S, as in the Nelson–Aalen estimate, so
@@ -136,7 +137,7 @@ def baseline_hazard(data: TrainingData) -> Baseline:
     return Baseline(times, times[table.events > 0], table.nelson_aalen())
 
 
-def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
+def row_hazard(data: TrainingData, baseline: Baseline) -> Floats:
     """Baseline hazard of every row between its entry and its time, shape (n,).
 
     If that is zero, it is 1/(W + 1) with W the total weight, so that no hazard sum is zero and
@@ -150,9 +151,7 @@ def row_hazard(data: TrainingData, baseline: Baseline) -> NDArray[np.float64]:
     return _with_floor(np.asarray(cumulative(data.time)), data, baseline)
 
 
-def _with_floor(
-    hazard: NDArray[np.float64], data: TrainingData, baseline: Baseline
-) -> NDArray[np.float64]:
+def _with_floor(hazard: Floats, data: TrainingData, baseline: Baseline) -> Floats:
     if not baseline.event_times.size:
         return hazard
     total = len(data.time) if data.weight is None else np.sum(data.weight)
@@ -183,7 +182,7 @@ class SurvivalRows:
     """
 
     def __init__(
-        self, data: TrainingData, prior: float = 0.0, count: NDArray[np.int64] | None = None
+        self, data: TrainingData, prior: float = 0.0, count: Integers | None = None
     ) -> None:
         self.data = data
         self.prior = prior
@@ -191,7 +190,7 @@ class SurvivalRows:
         self._count = count
         self._known: dict[frozenset[tuple[int, float, bool]], LeafStatistics] = {}
 
-    def statistics(self, tree: Tree, leaf: NDArray[np.int64]) -> tuple[LeafStatistics, ...]:
+    def statistics(self, tree: Tree, leaf: Integers) -> tuple[LeafStatistics, ...]:
         """Statistics of every leaf, left to right; ``leaf`` is the node id of every row's leaf.
 
         Leaves with the same answers, in any tree over the same features, are computed once.
@@ -206,9 +205,7 @@ class SurvivalRows:
             for one, node in zip(known, nodes.tolist(), strict=True)
         )
 
-    def every(
-        self, nodes: NDArray[np.int64], leaf: NDArray[np.int64]
-    ) -> tuple[LeafStatistics, ...]:
+    def every(self, nodes: Integers, leaf: Integers) -> tuple[LeafStatistics, ...]:
         """Statistics of leaves with these node ids; ``leaf`` is that of every row."""
         if not nodes.size:
             return ()
@@ -240,7 +237,7 @@ class SurvivalRows:
         at_times = _with_floor(self.baseline.cumulative_hazard, data, self.baseline)
         return [table.sum_of(at_times) for table in tables]
 
-    def _entries(self, group: NDArray[np.uint32], n: int) -> Sequence[NDArray[np.float64] | None]:
+    def _entries(self, group: NDArray[np.uint32], n: int) -> Sequence[Floats | None]:
         """Entry times of the rows of every group, ascending."""
         entry = self.data.entry
         if entry is None:
@@ -256,7 +253,7 @@ class SurvivalRows:
         squares: RiskTable | None,
         counted: RiskTable,
         hazard: float,
-        entries: NDArray[np.float64] | None,
+        entries: Floats | None,
     ) -> LeafStatistics:
         """Statistics of rows by their table, and those of their squared weights and counts."""
         n_died, n_censored = counted.counts()
@@ -285,8 +282,8 @@ class SurvivalRows:
 
 
 def statistics_of(
-    nodes: NDArray[np.int64], follow_up: Sequence[FollowUp], prior: float = 0.0
-) -> tuple[SurvivalRows, NDArray[np.int64], tuple[LeafStatistics, ...]]:
+    nodes: Integers, follow_up: Sequence[FollowUp], prior: float = 0.0
+) -> tuple[SurvivalRows, Integers, tuple[LeafStatistics, ...]]:
     """Statistics of leaves from counts, with rows of weight one and the leaf of each."""
     outcomes = [one.rows() for one in follow_up]
     event = np.concatenate([event for event, _ in outcomes])
@@ -297,7 +294,7 @@ def statistics_of(
 
 
 def with_best_curves(
-    statistics: tuple[LeafStatistics, ...], leaf: NDArray[np.int64], data: TrainingData
+    statistics: tuple[LeafStatistics, ...], leaf: Integers, data: TrainingData
 ) -> tuple[LeafStatistics, ...]:
     """Statistics with the curve of least Brier score; ``leaf`` is every row's leaf."""
     score = brier_score_of(data.time, data.event, data.weight)

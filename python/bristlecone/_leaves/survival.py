@@ -23,9 +23,8 @@ from bristlecone._leaves.statistics import (
     with_best_curves,
 )
 from bristlecone._tree import Tree
+from bristlecone._types import Floats, Integers
 from bristlecone.curves import StepFunction
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ class StepLeaves(SurvivalLeaves):
     def grown(
         cls,
         tree: Tree,
-        leaf: NDArray[np.int64],
+        leaf: Integers,
         rows: SurvivalRows,
         statistics: tuple[LeafStatistics, ...],
         *,
@@ -105,7 +104,7 @@ class StepLeaves(SurvivalLeaves):
         )
 
     @property
-    def typical(self) -> NDArray[np.int64]:
+    def typical(self) -> Integers:
         return np.arange(len(self.statistics))
 
     def survival_at(self, times: Floats) -> Floats:
@@ -129,23 +128,23 @@ class StepLeaves(SurvivalLeaves):
         steps = [leaf.hazard_steps(self.curve) for leaf in self.statistics]
         return np.stack([StepFunction(x, y, before=0.0)(times) for x, y in steps])
 
-    def risk(self, rows: NDArray[np.int64]) -> Floats:
+    def risk(self, rows: Integers) -> Floats:
         return self._risks[rows]
 
     @cached_property
     def _risks(self) -> Floats:
         return self.theta if self.by_theta else self.hazard_at(self.event_times).sum(axis=1)
 
-    def ranks(self, rows: NDArray[np.int64]) -> Floats:
+    def ranks(self, rows: Integers) -> Floats:
         return self.risk(rows)
 
-    def survival(self, rows: NDArray[np.int64], times: Floats) -> Floats:
+    def survival(self, rows: Integers, times: Floats) -> Floats:
         return self.survival_at(times)[rows]
 
-    def cumulative_hazard(self, rows: NDArray[np.int64], times: Floats) -> Floats:
+    def cumulative_hazard(self, rows: Integers, times: Floats) -> Floats:
         return self.hazard_at(times)[rows]
 
-    def functions(self, rows: NDArray[np.int64], *, survival: bool) -> NDArray[np.object_]:
+    def functions(self, rows: Integers, *, survival: bool) -> NDArray[np.object_]:
         times = self.unique_times
         values = self.survival_at(times) if survival else self.hazard_at(times)
         functions = np.empty(len(values), dtype=object)
@@ -153,7 +152,7 @@ class StepLeaves(SurvivalLeaves):
         functions[:] = [StepFunction(times, y, before=before) for y in values]
         return functions[rows]
 
-    def quantiles(self, rows: NDArray[np.int64], levels: Floats) -> Floats:
+    def quantiles(self, rows: Integers, levels: Floats) -> Floats:
         return np.stack([self.quantile(level)[rows] for level in levels.tolist()], axis=1)
 
     def quantile(self, level: float) -> Floats:
@@ -161,11 +160,11 @@ class StepLeaves(SurvivalLeaves):
         times = self.unique_times
         return np.asarray(curves.quantile(times, self.survival_at(times), level))
 
-    def rmst(self, rows: NDArray[np.int64], tau: float) -> Floats:
+    def rmst(self, rows: Integers, tau: float) -> Floats:
         times = self.unique_times
         return np.asarray(curves.rmst(times, self.survival_at(times), tau))[rows]
 
-    def log_likelihood(self, rows: NDArray[np.int64], outcomes: Survival) -> Floats:
+    def log_likelihood(self, rows: Integers, outcomes: Survival) -> Floats:
         """δ + δ ln H − H per row, with H the hazard from its entry to its time.
 
         This is the fitted minus the saturated log-likelihood. For proportional curves H is θΛ,
@@ -181,7 +180,7 @@ class StepLeaves(SurvivalLeaves):
         hazard = np.where(hazard > 0, hazard, floor)
         return np.asarray(event + event * np.log(hazard) - hazard)
 
-    def _hazard_of(self, rows: NDArray[np.int64], times: Floats) -> Floats:
+    def _hazard_of(self, rows: Integers, times: Floats) -> Floats:
         """H of every row at its own time."""
         distinct, place = np.unique(times, return_inverse=True)
         return self.hazard_at(distinct)[rows, place]

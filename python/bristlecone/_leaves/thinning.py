@@ -12,16 +12,15 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._leaves.causes import IncidenceLeaves
 from bristlecone._leaves.shrinkage import LeafCurves, hazards_of
 from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._leaves.statistics import Baseline, LeafStatistics
 from bristlecone._leaves.survival import StepLeaves
+from bristlecone._types import Floats, Integers
 from bristlecone.curves import StepFunction
 
-Floats = NDArray[np.float64]
 Kind = TypeVar("Kind")
 # For an error, the first position after the piece that begins at a position (-1: before all steps).
 Reach = Callable[[int, float], int]
@@ -190,7 +189,7 @@ def _with_hazard(
     return _with_steps(leaf, times[own], survival, hazard[own], at_risk[own])
 
 
-def _pieces(size: int, points: int, reach: Reach) -> tuple[NDArray[np.int64], float]:
+def _pieces(size: int, points: int, reach: Reach) -> tuple[Integers, float]:
     """Starts of the pieces, at most ``points``, and the smallest error with that number."""
 
     def begin(error: float) -> list[int] | None:
@@ -216,7 +215,7 @@ def _pieces(size: int, points: int, reach: Reach) -> tuple[NDArray[np.int64], fl
     return np.array(found or [size - 1], dtype=np.int64), high
 
 
-def _divided(falls: Floats, points: int) -> tuple[NDArray[np.int64], Floats]:
+def _divided(falls: Floats, points: int) -> tuple[Integers, Floats]:
     """Kept steps of curves that share their times, and the middle value of each piece.
 
     ``falls`` is 1 − S, shape (n_curves, n_times), and so are the returned values.
@@ -249,7 +248,7 @@ def _thinned_leaf(leaf: LeafStatistics, points: int) -> LeafStatistics:
     return _with_steps(leaf, leaf.event_times[kept], survival, hazard, at_risk)
 
 
-def _effective(leaf: LeafStatistics, kept: NDArray[np.int64], hazard: Floats) -> Floats:
+def _effective(leaf: LeafStatistics, kept: Integers, hazard: Floats) -> Floats:
     """Number at risk that keeps Greenwood's variance of log S at each kept step."""
     variance = leaf.curve.log_variance
     ends = np.append(kept[1:], variance.size) - 1
@@ -258,9 +257,7 @@ def _effective(leaf: LeafStatistics, kept: NDArray[np.int64], hazard: Floats) ->
     return _at_risk(leaf, kept, middle, hazard)
 
 
-def _at_risk(
-    leaf: LeafStatistics, place: NDArray[np.int64], variance: Floats, hazard: Floats
-) -> Floats:
+def _at_risk(leaf: LeafStatistics, place: Integers, variance: Floats, hazard: Floats) -> Floats:
     """Number at risk, for steps of this hazard, that gives log S this variance after each."""
     with np.errstate(invalid="ignore", divide="ignore"):
         found = hazard / ((1 - hazard) * np.diff(variance, prepend=0.0))

@@ -29,6 +29,7 @@ from bristlecone._leaves.means import LEVELS, MeanLeaves
 from bristlecone._leaves.policies import PolicyLeaves
 from bristlecone._search.certificate import Certificate
 from bristlecone._tree import Tree
+from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import ModelFormatError
 
 
@@ -119,11 +120,11 @@ class PolicyLeavesRecord(Record, frozen=True, tag="policy"):
         return PolicyLeaves(labels, label, values, np.array(covariance), treated, events, whole)
 
 
-def _counts(values: list[list[int]], name: str, shape: tuple[int, int]) -> NDArray[np.int64]:
+def _counts(values: list[list[int]], name: str, shape: tuple[int, int]) -> Integers:
     return matrix(values, name, shape, np.int64)
 
 
-def _covariance(values: Matrix, name: str, size: int) -> NDArray[np.float64]:
+def _covariance(values: Matrix, name: str, size: int) -> Floats:
     """A covariance, whose variances are not negative."""
     known = [[math.inf if entry is None else entry for entry in row] for row in values]
     if any(len(row) != size for row in known) or len(known) != size:
@@ -163,7 +164,7 @@ class ClassLeavesRecord(Record, frozen=True, tag="classes"):
 
 def _labels_of(
     record: PolicyLeavesRecord | ClassLeavesRecord, tree: Tree
-) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[NDArray[Any], Integers, Floats]:
     with within("labels"):
         labels = record.labels.value()
     label = integers(record.label, "label", tree.n_leaves)

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 from msgspec.structs import asdict, replace
-from numpy.typing import NDArray
 
 from bristlecone._data.records import (
     Count,
@@ -39,9 +38,8 @@ from bristlecone._search.certificate import Certificate
 from bristlecone._soft.models import MODELS
 from bristlecone._soft.tree import SoftTree
 from bristlecone._tree import Tree
+from bristlecone._types import Floats
 from bristlecone.exceptions import ModelFormatError
-
-Floats = NDArray[np.float64]
 
 # Name of a fact in a certificate: the largest error of survival on thinned curves.
 CURVE_ERROR = "curve_error"

@@ -5,9 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bristlecone._data.rows import RowsT
 from bristlecone._encoder.cuts import Cut
 from bristlecone._encoder.ranks import RankedColumns
@@ -17,6 +14,7 @@ from bristlecone._search.cuts import Growth, cuts_of_task
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._teacher.outcomes import Outcomes
 from bristlecone._tree import Tree
+from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 LeavesT = TypeVar("LeavesT", bound=Leaves)
@@ -59,9 +57,7 @@ class Objective(ABC, Generic[RowsT, LeavesT]):
         """
         raise InvalidParameterError("teacher needs an objective that is a sum over rows")
 
-    def losses(
-        self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT
-    ) -> NDArray[np.float64] | None:
+    def losses(self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT) -> Floats | None:
         """Share of the objective that every node has as a leaf, up to a sum over its rows.
 
         Shape (node_count,); None where the objective is no sum over leaves.
@@ -86,9 +82,7 @@ class Objective(ABC, Generic[RowsT, LeavesT]):
     def aim(self, problem: Problem[RowsT], leaves: LeavesT) -> str:
         """Aim of the search with its source: "the least mean cost (...)"."""
 
-    def favoured(
-        self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT
-    ) -> NDArray[np.int64] | None:
+    def favoured(self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT) -> Integers | None:
         """Label of every leaf by the smoothed outcomes alone; None where leaves have no labels."""
         return None
 

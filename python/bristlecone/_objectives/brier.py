@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bristlecone._data.survival import TrainingData
 from bristlecone._leaves.brier import BrierScore, brier_score_of, check_time_grid, on_time_grid
@@ -15,6 +14,7 @@ from bristlecone._leaves.survival import StepLeaves
 from bristlecone._objectives.survival import SurvivalObjective
 from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
+from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 
 _AIMS = {
@@ -35,7 +35,7 @@ class Brier(SurvivalObjective):
         Coarser times.
     """
 
-    grid: NDArray[np.float64] | None
+    grid: Floats | None
 
     curves = ("kaplan-meier", "brier-optimal")
     by_theta = False
@@ -81,9 +81,7 @@ class Brier(SurvivalObjective):
         name, arrays = self.task(problem.data)
         return Task(name, {**arrays, "reference_loss": problem.reference_loss})
 
-    def losses(
-        self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves
-    ) -> NDArray[np.float64]:
+    def losses(self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves) -> Floats:
         data = problem.data
         # One for all trees of the problem, as of a size path.
         if "score" not in problem.memo:

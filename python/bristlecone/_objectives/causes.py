@@ -18,6 +18,7 @@ from bristlecone._objectives.base import TaskObjective
 from bristlecone._objectives.likelihood import Likelihood
 from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
+from bristlecone._types import Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
         of_causes = {"cause": data.cause, "cause_weights": self._weights(data)}
         return Task("competing-risks", {**data.outcomes, **of_causes, "prior": self.prior})
 
-    def _weights(self, data: TrainingData) -> NDArray[np.float64]:
+    def _weights(self, data: TrainingData) -> Floats:
         """Weights of the causes in the loss; a cause without an event adds nothing to it."""
         weights = np.array(self.cause_weights) if self.cause_weights else np.ones(data.n_causes)
         assert data.cause is not None
@@ -78,9 +79,7 @@ class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
         of_cause = tuple(grown(rows, "proportional", self.shrinkage) for rows in others)
         return IncidenceLeaves(grown(first, "kaplan-meier", 0.0), of_cause, self.curve)
 
-    def losses(
-        self, tree: Tree, problem: Problem[TrainingData], leaves: IncidenceLeaves
-    ) -> NDArray[np.float64]:
+    def losses(self, tree: Tree, problem: Problem[TrainingData], leaves: IncidenceLeaves) -> Floats:
         total = np.zeros(tree.node_count)
         for weight, alone, own in self._by_cause(problem, leaves):
             total += weight * self._of_cause.losses(tree, alone, own)

@@ -18,8 +18,7 @@ from bristlecone._search.cuts import Growth, cuts_of_task
 from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Costs
 from bristlecone._tree import Tree
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats, Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +65,7 @@ class LabelCosts(ClassObjective[CostlyData]):
             prices = whole.of(np.array(columns.places))
         return cuts_of_task(*self.task(data, prices), columns, growth)
 
-    def best_labels(
-        self, leaf: NDArray[np.int64], values: Floats, data: CostlyData
-    ) -> NDArray[Any]:
+    def best_labels(self, leaf: Integers, values: Floats, data: CostlyData) -> NDArray[Any]:
         return _shares(leaf, len(values), data.costs, data.weight).argmin(axis=1)
 
     def prices(self, tree: Tree, problem: Problem[CostlyData]) -> Floats:
@@ -80,9 +77,7 @@ class LabelCosts(ClassObjective[CostlyData]):
         means: Floats = costs.min(axis=1) / _unit_total(data.weight, len(leaf))[1]
         return means
 
-    def favoured(
-        self, tree: Tree, problem: Problem[CostlyData], leaves: ClassLeaves
-    ) -> NDArray[np.int64]:
+    def favoured(self, tree: Tree, problem: Problem[CostlyData], leaves: ClassLeaves) -> Integers:
         data, leaf = problem.data, problem.leaf_index(tree)
         return _shares(leaf, tree.n_leaves, _sought(data), data.weight).argmin(axis=1)
 
@@ -113,7 +108,7 @@ def _unit_total(weight: NDArray[Any] | None, n_rows: int) -> tuple[int, float]:
     return int(exponent), float(total)
 
 
-def _shares(leaf: NDArray[np.int64], n_leaves: int, costs: Floats, weight: Any) -> Floats:
+def _shares(leaf: Integers, n_leaves: int, costs: Floats, weight: Any) -> Floats:
     """Costs of the labels in every leaf, divided by a power of two, because sums may overflow."""
     exponent, _ = _unit_total(weight, len(leaf))
     weight = np.ones(len(leaf)) if weight is None else weight

@@ -30,6 +30,7 @@ from bristlecone._search.cuts import Growth
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
 from bristlecone._search.front import ParetoFront, fair_front
 from bristlecone._tree import Tree
+from bristlecone._types import Floats, Integers
 from bristlecone.curves import rmst
 
 _ROWS = {
@@ -73,16 +74,14 @@ class FairLabels(ClassObjective[GroupedData]):
         others = np.take_along_axis(sums_of_others(leaves.values), leaves.label[:, None], axis=1)
         return float(others.sum() / leaves.values.sum())
 
-    def losses(
-        self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves
-    ) -> NDArray[np.float64]:
+    def losses(self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves) -> Floats:
         values = tree.node_sums(leaves.values)
         return sums_of_others(values).min(axis=1) / values[0].sum()
 
     def groups(self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves) -> GroupValues:
         return self._rates(problem.data, leaves.label[problem.leaf_index(tree)])
 
-    def _rates(self, data: GroupedData, predicted: NDArray[np.int64]) -> GroupValues:
+    def _rates(self, data: GroupedData, predicted: Integers) -> GroupValues:
         """Rates of the groups for predictions of the rows."""
         weight = data.weight if data.group_weight is None else data.group_weight
         confusion = group_confusion(data.group, data.labels, predicted, weight, len(data.groups))
@@ -96,7 +95,7 @@ class FairLabels(ClassObjective[GroupedData]):
         task, arrays = self.task_of(problem)
         own = np.ones(len(data.labels)) if data.weight is None else data.weight
 
-        def costs_of(tree: Tree, labels: NDArray[np.int64]) -> tuple[float, float]:
+        def costs_of(tree: Tree, labels: Integers) -> tuple[float, float]:
             predicted = labels[tree.leaf_index(problem.features)]
             wrong = math.fsum(own[predicted != data.labels]) / math.fsum(own)
             return wrong, self._rates(data, predicted).difference
@@ -148,7 +147,7 @@ class FairSurvival(Objective[TrainingData, StepLeaves]):
     def cuts(self, data: TrainingData, columns: RankedColumns, growth: Growth) -> list[Cut]:
         return self.inner.cuts(data, columns, growth)
 
-    def _end(self, time: NDArray[np.float64]) -> float:
+    def _end(self, time: Floats) -> float:
         return float(time.max() if self.tau is None else self.tau)
 
     def leaves(self, tree: Tree, problem: Problem[TrainingData], solution: Any) -> StepLeaves:
@@ -156,7 +155,7 @@ class FairSurvival(Objective[TrainingData, StepLeaves]):
 
     def losses(
         self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves
-    ) -> NDArray[np.float64] | None:
+    ) -> Floats | None:
         return self.inner.losses(tree, problem, leaves)
 
     def value(self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves) -> float:

@@ -20,8 +20,7 @@ from bristlecone._search.cuts import Growth, cuts_by_gini, cuts_of_task
 from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Classes
 from bristlecone._tree import Tree
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats, Integers
 
 AIMS = {
     "accuracy": "the least share of misclassified weight",
@@ -38,7 +37,7 @@ class ClassRows(CheckedRows, Protocol):
     """Checked rows with labels, which are positions in ``classes``."""
 
     @property
-    def labels(self) -> NDArray[np.int64]: ...
+    def labels(self) -> Integers: ...
 
     @property
     def classes(self) -> NDArray[Any]: ...
@@ -76,7 +75,7 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
         gini = _of_labels("gini", *self._weighed(data))
         return cuts + cuts_by_gini(gini.data, columns, growth.after(start))
 
-    def _weighed(self, data: ClassRowsT) -> tuple[NDArray[np.int64], Floats | None]:
+    def _weighed(self, data: ClassRowsT) -> tuple[Integers, Floats | None]:
         """Label of every row and its weight in the objective."""
         return data.labels, data.weight
 
@@ -101,9 +100,7 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
             price=self.prices(tree, problem),
         )
 
-    def best_labels(
-        self, leaf: NDArray[np.int64], values: Floats, data: ClassRowsT
-    ) -> NDArray[Any]:
+    def best_labels(self, leaf: Integers, values: Floats, data: ClassRowsT) -> NDArray[Any]:
         """Best class of every leaf if the search does not return it.
 
         It is the class with the largest value; the first of several.
@@ -174,9 +171,7 @@ class LabelSums(ClassObjective[LabelledData]):
         counted = data.smoothed * self._class_scale(data)
         return tree.node_sums(sum_by_leaf(leaf, tree.n_leaves, counted, data.weight))
 
-    def favoured(
-        self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves
-    ) -> NDArray[np.int64]:
+    def favoured(self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves) -> Integers:
         return self._sums(tree, problem, leaves)[tree.leaves].argmax(axis=1)
 
     def cuts(self, data: LabelledData, columns: RankedColumns, growth: Growth) -> list[Cut]:
@@ -184,7 +179,7 @@ class LabelSums(ClassObjective[LabelledData]):
             return cuts_of_task(*self.task(data), columns, growth)
         return super().cuts(data, columns, growth)
 
-    def _weighed(self, data: LabelledData) -> tuple[NDArray[np.int64], Floats | None]:
+    def _weighed(self, data: LabelledData) -> tuple[Integers, Floats | None]:
         labels, weight, scale = data.labels, data.weight, self._class_scale(data)
         if self.balanced:
             weight = scale[labels] if weight is None else weight * scale[labels]
@@ -260,7 +255,7 @@ class Measure(ClassObjective[LabelledData]):
         return AIMS[self.name]
 
 
-def _of_labels(name: str, labels: NDArray[np.int64], weight: Floats | None) -> Task:
+def _of_labels(name: str, labels: Integers, weight: Floats | None) -> Task:
     present = np.bincount(labels) > 0
     if not present.all():
         # The engine has no classes of weight zero.

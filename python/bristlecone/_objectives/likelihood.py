@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from bristlecone._data.survival import TrainingData
@@ -18,6 +18,7 @@ from bristlecone._objectives.survival import SurvivalObjective
 from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Survivals
 from bristlecone._tree import Tree
+from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -54,9 +55,7 @@ class Likelihood(SurvivalObjective):
         hazard = row_hazard(data, baseline_hazard(data))
         return Survivals(data.weight, data.event.astype(np.float64), hazard, self.target(data))
 
-    def losses(
-        self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves
-    ) -> NDArray[np.float64]:
+    def losses(self, tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves) -> Floats:
         """−(E + a) ln θ; the other terms of the loss are the same sum over rows in any tree."""
         events, hazard = (tree.node_sums(sums) for sums in self._sums(tree, problem, leaves))
         return self._fit(events, hazard) / tree.weighted_n_node_samples[0]
@@ -64,7 +63,7 @@ class Likelihood(SurvivalObjective):
     @staticmethod
     def _sums(
         tree: Tree, problem: Problem[TrainingData], leaves: StepLeaves
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[Floats, Floats]:
         """Events, smoothed or not, and hazard of every leaf."""
         one, data = leaves.statistics, problem.data
         hazard = np.array([leaf.hazard for leaf in one])
@@ -74,7 +73,7 @@ class Likelihood(SurvivalObjective):
         summed = np.bincount(problem.leaf_index(tree), events, tree.n_leaves)
         return summed.astype(np.float64), hazard
 
-    def _fit(self, events: NDArray[np.float64], hazard: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _fit(self, events: Floats, hazard: Floats) -> Floats:
         """−(E + a) ln θ, accurate even if the prior is large compared with the sums."""
         counted, expected = events + self.prior, hazard + self.prior
         theta = np.divide(counted, expected, out=np.ones_like(counted), where=counted > 0)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.exact import product_sum
 from bristlecone._data.targets import NumericData
@@ -16,6 +15,7 @@ from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Numbers, Outcomes
 from bristlecone._tree import Tree
+from bristlecone._types import Floats
 
 # Binary exponents of differences whose squares stay well within range.
 _ORDINARY = 200
@@ -33,7 +33,7 @@ class SquaredError(TaskObjective[NumericData, MeanLeaves]):
 
     shrinkage: float
 
-    def target(self, data: NumericData) -> NDArray[np.float64]:
+    def target(self, data: NumericData) -> Floats:
         return data.target
 
     def outcomes(self, data: NumericData) -> Outcomes:
@@ -51,9 +51,7 @@ class SquaredError(TaskObjective[NumericData, MeanLeaves]):
         predicted = MeanLeaves.shrunk(tree, means, self.shrinkage)
         return MeanLeaves(means, variance, np.array(quantiles), self.shrinkage, predicted)
 
-    def losses(
-        self, tree: Tree, problem: Problem[NumericData], leaves: MeanLeaves
-    ) -> NDArray[np.float64]:
+    def losses(self, tree: Tree, problem: Problem[NumericData], leaves: MeanLeaves) -> Floats:
         """Squared error of every node about its own mean."""
         if problem.data.smoothed is None:
             groups, of_leaves = _Groups.of(tree, problem), leaves.variance
@@ -95,7 +93,7 @@ class _Groups:
         self.weight = None if weight is None else weight[order]
         self.begin = np.concatenate([[0], np.bincount(leaf, minlength=tree.n_leaves).cumsum()])
 
-    def rows(self, first: int, last: int) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    def rows(self, first: int, last: int) -> tuple[Floats, Floats | None]:
         """Targets and weights of the rows of some consecutive leaves."""
         rows = slice(self.begin[first], self.begin[last + 1])
         return self.target[rows], None if self.weight is None else self.weight[rows]
@@ -134,6 +132,6 @@ class _Groups:
         return float(np.ldexp(max(float(square - rest**2), 0.0), 2 * unit))
 
 
-def _shares(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares(weight: Floats) -> Floats:
     """Weights scaled by a power of two so that the largest is about 1; nothing is rounded."""
     return np.asarray(np.ldexp(weight, -int(np.frexp(weight.max())[1])))

@@ -23,6 +23,7 @@ from bristlecone._search.cuts import Growth, cuts_by_costs
 from bristlecone._search.engine import Engine, Problem, engine_of
 from bristlecone._search.engine import Task as EngineTask
 from bristlecone._tree import Tree
+from bristlecone._types import Floats
 
 
 class Task(ABC):
@@ -91,7 +92,7 @@ class Task(ABC):
         """
 
     @abstractmethod
-    def leaf_cost(self, sums: NDArray[np.float64]) -> ArrayLike:
+    def leaf_cost(self, sums: Floats) -> ArrayLike:
         """Cost of each node as a leaf.
 
         Parameters
@@ -139,7 +140,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
         engine = engine_of(task, problem.features)
         return engine._replace(forecast=partial(self._forecast, engine.forecast, data.statistics))
 
-    def target(self, data: OwnData) -> NDArray[np.float64]:
+    def target(self, data: OwnData) -> Floats:
         """Statistics of every row, on a common scale."""
         own = data.statistics
         if data.weight is not None:
@@ -155,7 +156,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
     def _forecast(
         self,
         forecast: Callable[..., dict[str, float]],
-        statistics: NDArray[np.float64],
+        statistics: Floats,
         **settings: Any,
     ) -> dict[str, float]:
         """Forecast of the engine, plus the task's own time for this many leaf costs."""
@@ -198,9 +199,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
                 )
         return OwnLeaves(sums[tree.is_leaf], costs, values)
 
-    def losses(
-        self, tree: Tree, problem: Problem[OwnData], leaves: OwnLeaves
-    ) -> NDArray[np.float64] | None:
+    def losses(self, tree: Tree, problem: Problem[OwnData], leaves: OwnLeaves) -> Floats | None:
         sums = np.asfortranarray(tree.node_sums(leaves.sums))
         costs = costs_of(self.own, "leaf_cost")(sums)
         return costs / problem.data.total_weight if np.isfinite(costs).all() else None
@@ -209,7 +208,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
         return f"the least mean cost by the task {type(self.own).__name__}"
 
 
-def _moved(task: Any, sums: NDArray[np.float64]) -> float:
+def _moved(task: Any, sums: Floats) -> float:
     """Change of the leaves' costs if each sum is off by its last digit."""
     found = 0.0
     with np.errstate(all="ignore"):
@@ -223,9 +222,7 @@ def _moved(task: Any, sums: NDArray[np.float64]) -> float:
     return found
 
 
-def _node_sums(
-    tree: Tree, rows: NDArray[np.uint8], statistics: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _node_sums(tree: Tree, rows: NDArray[np.uint8], statistics: Floats) -> Floats:
     """Statistics summed over the rows of every node, each rounded once, (node_count, k)."""
     passes = tree.decision_path(rows).tocsc()
     sums = np.empty((tree.node_count, statistics.shape[1]), order="F")

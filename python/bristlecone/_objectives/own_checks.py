@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Costs = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+from bristlecone._types import Bools, Floats
+
+Costs = Callable[[Floats], Floats]
 
 # Costs of equal sums may differ by this share of the largest: functions such as the logarithm round
 # differently in vector registers and in the remainder of an array.
@@ -18,9 +19,7 @@ _ROUNDING = 1e-9
 _PAIRS = 16
 
 
-def check_statistics(
-    values: Any, n_samples: int, kept: NDArray[np.bool_] | None
-) -> NDArray[np.float64]:
+def check_statistics(values: Any, n_samples: int, kept: Bools | None) -> Floats:
     """Statistics of the kept rows as float64, shape (n, k).
 
     Raises
@@ -67,7 +66,7 @@ def costs_of(task: Any, name: str) -> Costs:
     """
     method = getattr(task, name)
 
-    def checked(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def checked(sums: Floats) -> Floats:
         values = np.asarray(method(sums))
         if values.shape != (len(sums),):
             raise ValueError(
@@ -99,9 +98,7 @@ def costs_of(task: Any, name: str) -> Costs:
     return checked
 
 
-def check_task(
-    task: Any, statistics: NDArray[np.float64], total_weight: float, min_rows: int
-) -> None:
+def check_task(task: Any, statistics: Floats, total_weight: float, min_rows: int) -> None:
     """Check separability on a few random sets of rows.
 
     Costs must be functions of the sums: the same if computed again, alone, or among others. A lower
@@ -134,14 +131,12 @@ def check_task(
             _check_bound(bound(_columns(both)), of_parts, both, total_weight)
 
 
-def _columns(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def _columns(sums: Floats) -> Floats:
     """A copy in the form of the engine, because the task may keep or change it."""
     return sums.copy(order="F")
 
 
-def _disjoint_sums(
-    statistics: NDArray[np.float64], least: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _disjoint_sums(statistics: Floats, least: int) -> tuple[Floats, Floats]:
     """Sums over random pairs of disjoint sets of at least this many rows."""
     rng, n_samples = np.random.default_rng(0), len(statistics)
     pairs = []
@@ -154,9 +149,7 @@ def _disjoint_sums(
     return one, other
 
 
-def _check_function(
-    name: str, costs: Costs, sums: NDArray[np.float64], total_weight: float
-) -> None:
+def _check_function(name: str, costs: Costs, sums: Floats, total_weight: float) -> None:
     """Raise unless the cost of a node is independent of other nodes in the same call."""
     expected = costs(_columns(sums))
     finite = np.abs(expected[np.isfinite(expected)])
@@ -181,9 +174,9 @@ def _check_function(
 
 
 def _check_bound(
-    bound: NDArray[np.float64],
-    costs: NDArray[np.float64],
-    sums: NDArray[np.float64],
+    bound: Floats,
+    costs: Floats,
+    sums: Floats,
     total_weight: float,
 ) -> None:
     """Raise unless the bounds hold for these costs of leaves."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from bristlecone._data.checks import check_real
 from bristlecone._data.groups import Groups, check_groups
+from bristlecone._types import Bools
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -28,7 +28,7 @@ def groups_of(
     fairness: Fairness,
     X: Any,
     sensitive_features: Any,
-    kept: NDArray[np.bool_] | None,
+    kept: Bools | None,
     most: int = 2,
 ) -> Groups:
     """The groups of the kept rows, limited in number: given to ``fit``, or a column."""

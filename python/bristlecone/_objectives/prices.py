@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import unmasked
 from bristlecone._data.targets import check_amounts
 from bristlecone._tree import Tree
+from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 _NO_GROUP = -1
@@ -30,12 +30,12 @@ class Prices(NamedTuple):
     group), and ``cost`` otherwise.
     """
 
-    cost: NDArray[np.float64]
-    discount: NDArray[np.float64]
-    origin: NDArray[np.int64]
-    group: NDArray[np.int64]
+    cost: Floats
+    discount: Floats
+    origin: Integers
+    group: Integers
 
-    def of(self, places: NDArray[np.int64]) -> Prices:
+    def of(self, places: Integers) -> Prices:
         """Prices of the features at these positions."""
         cost, discount = self.cost[places], self.discount[places]
         return Prices(cost, discount, self.origin[places], self.group[places])
@@ -108,7 +108,7 @@ def _entry(name: str, given: Any) -> Mapping[str, Any]:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def _columns_of(encoder: Any) -> tuple[list[str], NDArray[np.int64]]:
+def _columns_of(encoder: Any) -> tuple[list[str], Integers]:
     """Names of the columns, and the position of the column of every binary feature."""
     if hasattr(encoder, "columns_") and hasattr(encoder, "features_"):
         names = [column.name for column in encoder.columns_]
@@ -154,7 +154,7 @@ def _by_column(costs: Any, names: list[str]) -> list[Any]:
     return entries
 
 
-def _codes(labels: list[Any]) -> NDArray[np.int64]:
+def _codes(labels: list[Any]) -> Integers:
     """Number of every label, in order of first appearance; -1 for None."""
     code: dict[Any, int] = {}
     numbers = [
@@ -163,7 +163,7 @@ def _codes(labels: list[Any]) -> NDArray[np.int64]:
     return np.array(numbers, dtype=np.int64)
 
 
-def path_prices(tree: Tree, prices: Prices | None) -> NDArray[np.float64]:
+def path_prices(tree: Tree, prices: Prices | None) -> Floats:
     """Sum of the feature costs on the path to every leaf, per row, shape (n_leaves,)."""
     total = np.zeros(tree.node_count)
     if prices is None:

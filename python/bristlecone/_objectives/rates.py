@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from bristlecone._data.targets import NumericData
@@ -16,8 +15,7 @@ from bristlecone._objectives.means import SquaredError
 from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Rates
 from bristlecone._tree import Tree
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

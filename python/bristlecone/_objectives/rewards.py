@@ -18,6 +18,7 @@ from bristlecone._leaves.policies import PolicyLeaves, covariance_of_mean
 from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
+from bristlecone._types import Bools, Floats, Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
     min_samples_treatment: int = 0
     models: tuple[Any, Any] = (None, None)
 
-    def target(self, data: PolicyData) -> NDArray[np.float64]:
+    def target(self, data: PolicyData) -> Floats:
         """How much better each treatment is than their mean, by which a policy divides rows."""
         return data.rewards - data.rewards.mean(axis=1, keepdims=True)
 
@@ -94,7 +95,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
                 f"{counts[place]} rows of treatment {data.treatments.tolist()[place]!r}"
             )
 
-    def capacity(self, treatments: NDArray[Any], total: float) -> NDArray[np.float64]:
+    def capacity(self, treatments: NDArray[Any], total: float) -> Floats:
         """Largest weight of every treatment, for this total.
 
         Raises
@@ -120,7 +121,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         label = np.asarray(labels, dtype=np.int64)
         count = problem.count
 
-        def counted(rows: NDArray[np.bool_] | slice) -> NDArray[np.int64]:
+        def counted(rows: Bools | slice) -> Integers:
             own = None if count is None else count[rows]
             shape = tree.n_leaves, len(data.treatments)
             return label_weights(leaf[rows], data.treatment[rows], own, shape).astype(np.int64)
@@ -138,14 +139,12 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             ),
         )
 
-    def _by_then(self, data: PolicyData) -> NDArray[np.bool_]:
+    def _by_then(self, data: PolicyData) -> Bools:
         """Rows with an event by the horizon."""
         assert data.happened is not None and self.horizon is not None
         return data.happened & (data.outcome <= self.horizon)
 
-    def losses(
-        self, tree: Tree, problem: Problem[PolicyData], leaves: PolicyLeaves
-    ) -> NDArray[np.float64]:
+    def losses(self, tree: Tree, problem: Problem[PolicyData], leaves: PolicyLeaves) -> Floats:
         weight = tree.weighted_n_node_samples
         values = tree.node_sums(leaves.values * (weight[tree.leaves] / weight[0])[:, None])
         return -values.max(axis=1)
@@ -178,11 +177,11 @@ def mean_reward(tree: Tree, leaves: Any) -> float:
 
 
 def _by_leaf(
-    leaf: NDArray[np.int64],
+    leaf: Integers,
     n_leaves: int,
-    rewards: NDArray[np.float64],
-    weight: NDArray[np.float64] | None,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    rewards: Floats,
+    weight: Floats | None,
+) -> tuple[Floats, Integers]:
     """Mean reward of every treatment in every leaf, and the first of the best ones.
 
     Sums are rounded once, as in the search, where they may be far smaller than their terms.
@@ -191,7 +190,7 @@ def _by_leaf(
     scaled = np.ldexp(rewards, -unit)
     size = np.ones(len(rewards)) if weight is None else np.ldexp(weight, -_unit(weight))
 
-    def summed(rows: NDArray[np.int64], k: int) -> float:
+    def summed(rows: Integers, k: int) -> float:
         own = scaled[rows, k]
         return math.fsum(own.tolist()) if weight is None else product_sum(own, size[rows])
 
@@ -202,9 +201,7 @@ def _by_leaf(
     return np.ldexp(sums / total[:, None], unit), sums.argmax(axis=1)
 
 
-def _covariances(
-    leaf: NDArray[np.int64], n_leaves: int, data: PolicyData, count: NDArray[np.int64] | None
-) -> NDArray[np.float64]:
+def _covariances(leaf: Integers, n_leaves: int, data: PolicyData, count: Integers | None) -> Floats:
     """Covariances of the errors of the mean rewards of every leaf."""
     n_treatments = data.rewards.shape[1]
     found = np.empty((n_leaves, n_treatments, n_treatments))
@@ -215,6 +212,6 @@ def _covariances(
     return found
 
 
-def _unit(values: NDArray[np.float64]) -> int:
+def _unit(values: Floats) -> int:
     """Binary exponent of the largest of the numbers."""
     return int(np.frexp(np.abs(values).max(initial=0.0))[1])

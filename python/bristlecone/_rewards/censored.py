@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.outcomes import Survival, as_structured
 from bristlecone._data.rows import take_rows
 from bristlecone._foreign import fitted_to_columns, frame_of, survival_of, takes_columns
 from bristlecone._rewards.nuisance import Rows, members, quiet
 from bristlecone._teacher.outcomes import Rates, fitted_with_weights
+from bristlecone._types import Bools, Floats, Integers
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+Codes = Integers
 
 ESTIMANDS = ("restricted-mean", "survival")
 

@@ -24,10 +24,8 @@ from bristlecone._rewards.formulas import (
     propensity_of_own,
 )
 from bristlecone._rewards.nuisance import Rows, outcome_predictions, propensity_scores
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError, OverlapWarning
-
-Floats = NDArray[np.float64]
-
 
 NO_LATE_ROWS = "PolicyTree; leave out the rows that entered late"
 """What messages say about delayed entry."""
@@ -84,7 +82,7 @@ class EstimatedRewards:
     """
 
     treatments: NDArray[Any]
-    treatment: NDArray[np.int64]
+    treatment: Integers
     rewards: Floats
     propensity: Floats | None
     predicted_outcomes: Floats | None
@@ -92,7 +90,7 @@ class EstimatedRewards:
     min_propensity: float
 
     @property
-    def lacks_overlap(self) -> NDArray[np.bool_]:
+    def lacks_overlap(self) -> Bools:
         """Whether a row has a propensity below ``min_propensity``, shape (n,).
 
         That is the propensity score of any treatment or, with a horizon, the probability of being
@@ -105,7 +103,7 @@ class EstimatedRewards:
                 lacking |= (whole < self.min_propensity).any(axis=1)
         return lacking
 
-    def spread(self, kept: NDArray[np.bool_]) -> EstimatedRewards:
+    def spread(self, kept: Bools) -> EstimatedRewards:
         """The same for all given rows; these are the ``kept`` ones."""
 
         def widened(values: Floats | None) -> Any:
@@ -138,7 +136,7 @@ def prepare(
     heard: Callable[..., object] | None = None,
     *,
     judging: bool = False,
-    count: NDArray[np.int64] | None = None,
+    count: Integers | None = None,
 ) -> Prepared:
     """Rewards of checked rows, whose labels are the treatments; each may stand for ``count``.
 
@@ -257,7 +255,7 @@ def _of_lives(
 
 def _outcome(
     how: Estimation, rows: LabelledData, y: Any, *, judging: bool
-) -> tuple[Floats, NDArray[np.bool_] | None]:
+) -> tuple[Floats, Bools | None]:
     """Outcomes of the kept rows: numbers, or times with their events if there is a horizon."""
     n = len(rows.kept)
     if how.horizon is None:
@@ -307,7 +305,7 @@ def _check_model(model: Any, parameter: str, argument: str, reward: str) -> None
         )
 
 
-def _warn_of_overlap(found: EstimatedRewards, count: NDArray[np.int64]) -> None:
+def _warn_of_overlap(found: EstimatedRewards, count: Integers) -> None:
     """Warn of rows without overlap: their share, and the rarest treatment among them."""
     n, lacking = int(count.sum()), int(count[found.lacks_overlap].sum())
     if not lacking:

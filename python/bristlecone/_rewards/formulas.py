@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from bristlecone._data.arrays import unmasked
 from bristlecone._data.frame import columns_by_name
 from bristlecone._data.targets import check_amounts
+from bristlecone._types import Bools, Floats, Integers
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
+Codes = Integers
 
 REWARD_ESTIMATES = ("direct", "inverse-propensity", "doubly-robust")
 
@@ -89,9 +89,7 @@ def propensity_of_own(propensity: Floats, treatment: Codes) -> Floats:
     return np.asarray(propensity[np.arange(len(treatment)), treatment])
 
 
-def given_propensity(
-    value: Any, treatment: Codes, treatments: NDArray[Any], kept: NDArray[np.bool_]
-) -> Floats:
+def given_propensity(value: Any, treatment: Codes, treatments: NDArray[Any], kept: Bools) -> Floats:
     """Propensity scores from the user: of every treatment (n, n_treatments), or of the one given.
 
     ``value`` is a number, a mapping from treatments, or has one entry per given row; only the rows
@@ -161,7 +159,7 @@ def _check_sums(sums: Floats, of: Any) -> None:
         )
 
 
-def given_predictions(value: Any, treatments: NDArray[Any], kept: NDArray[np.bool_]) -> Floats:
+def given_predictions(value: Any, treatments: NDArray[Any], kept: Bools) -> Floats:
     """Predicted outcomes from the user, shape (n, n_treatments).
 
     Raises

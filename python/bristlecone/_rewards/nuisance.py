@@ -25,11 +25,11 @@ from bristlecone._data.targets import LabelledData
 from bristlecone._teacher.folds import folds_of
 from bristlecone._teacher.members import Design, design_of, members_of
 from bristlecone._teacher.outcomes import Classes, Numbers, Outcomes
+from bristlecone._types import Bools, Floats, Integers
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
+Codes = Integers
 # Rows of a fold, and the rows of the other folds in an order that follows from their values.
-Fold = tuple[NDArray[np.bool_], Codes]
+Fold = tuple[Bools, Codes]
 
 # Models that "auto" averages. A forest would take ten times as long as both together.
 _MEMBERS = ("ridge", "boosting")
@@ -165,9 +165,7 @@ def outcome_predictions(rows: Rows, y: Floats, model: Any) -> Floats:
     return found
 
 
-def _predicted(
-    rows: Rows, outcomes: Outcomes, model: Any, own: Codes, held: NDArray[np.bool_]
-) -> Floats:
+def _predicted(rows: Rows, outcomes: Outcomes, model: Any, own: Codes, held: Bools) -> Floats:
     """Predictions for the held-out rows, by models of some others."""
     if not isinstance(model, str):
         X = rows.X

@@ -15,6 +15,7 @@ from bristlecone._core import BinaryMatrix, __version__
 from bristlecone._log import log, warn
 from bristlecone._search.progress import SearchProgress, relative_gap
 from bristlecone._search.row_sums import PREFIX
+from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError, SearchLimitWarning
 
 # How searches end, in words.
@@ -74,8 +75,8 @@ class GroupValues:
     """
 
     groups: NDArray[Any]
-    values: NDArray[np.float64]
-    confusion: NDArray[np.float64] | None = None
+    values: Floats
+    confusion: Floats | None = None
 
     @property
     def difference(self) -> float:
@@ -397,7 +398,7 @@ class Certificate:
         return shown
 
 
-def fingerprint(features: NDArray[np.float64] | BinaryMatrix, data: Any) -> str:
+def fingerprint(features: Floats | BinaryMatrix, data: Any) -> str:
     """SHA-256 of training rows: the features, and the arrays of ``data``, in their order.
 
     ``data`` is a named tuple; its ``X``, the places of its times, and smoothed outcomes and

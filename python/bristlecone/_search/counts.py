@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.ranked import RankedFeatures
+from bristlecone._types import Floats, Integers
 
 # Seconds per row and set of questions of a search over curves, and per pair of features that
 # hold for a row, or of cells, in a search under limits.
@@ -114,8 +114,8 @@ def limited_forecast(
 
 
 def measure_forecast(
-    labels: NDArray[np.int64],
-    weight: NDArray[np.float64] | None,
+    labels: Integers,
+    weight: Floats | None,
     features: BinaryMatrix,
     **settings: Any,
 ) -> dict[str, float]:

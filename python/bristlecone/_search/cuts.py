@@ -8,13 +8,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._encoder.cuts import Cut
 from bristlecone._encoder.ranks import RankedColumns
+from bristlecone._types import Floats, Integers
 
-Floats = NDArray[np.float64]
 Costs = Callable[[Floats], Floats]
 
 # Down to this depth a split is kept though it gains nothing by itself, as in the engine.
@@ -108,7 +107,7 @@ def cuts_by_costs(
     children: list[list[int]] = []
     cuts: list[Cut | None] = []
 
-    def create(rows: NDArray[np.int64]) -> int:
+    def create(rows: Integers) -> int:
         sums = np.asfortranarray(statistics[rows].sum(axis=0, keepdims=True))
         costs.append(float(leaf_cost(sums)[0]))
         own = 0.0 if split_cost is None else float(split_cost(sums)[0])
@@ -144,7 +143,7 @@ def cuts_by_costs(
 
 def _best_cut(
     statistics: Floats,
-    rows: NDArray[np.int64],
+    rows: Integers,
     leaf_cost: Costs,
     columns: RankedColumns,
     least: int,

@@ -23,6 +23,7 @@ from bristlecone._search.counts import (
 )
 from bristlecone._search.front import solve_front
 from bristlecone._tree import Tree
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 # Names of the functions that take each task.
@@ -49,12 +50,12 @@ class Problem(Generic[RowsT]):
     least: dict[str, int]
     seconds: float
     memo: dict[str, Any]
-    reference_loss: NDArray[np.float64] | None = None
+    reference_loss: Floats | None = None
     teaching: Teaching | None = None
-    count: NDArray[np.int64] | None = None
-    leaf: NDArray[np.int64] | None = None
+    count: Integers | None = None
+    leaf: Integers | None = None
 
-    def leaf_index(self, tree: Tree) -> NDArray[np.int64]:
+    def leaf_index(self, tree: Tree) -> Integers:
         """Position of the leaf of every row, as ``tree.leaf_index``.
 
         It is kept for the last tree, since statistics, losses and the certificate all ask for it.
@@ -64,7 +65,7 @@ class Problem(Generic[RowsT]):
         known = self.memo.get("leaf_index")
         if known is None or known[0] is not tree.feature:
             known = self.memo["leaf_index"] = tree.feature, tree.leaf_index(self.features)
-        leaf: NDArray[np.int64] = known[1]
+        leaf: Integers = known[1]
         return leaf
 
 
@@ -116,8 +117,8 @@ class Sums:
     def __init__(
         self,
         task: Task,
-        count: NDArray[np.int64],
-        flipped: NDArray[np.bool_],
+        count: Integers,
+        flipped: Bools,
         settings: dict[str, Any],
     ) -> None:
         self._given = task, count, flipped, settings
@@ -151,15 +152,15 @@ class Sums:
 
     def search(
         self, callback: Callable[..., object] | None, **settings: Any
-    ) -> tuple[NDArray[np.int64], ...]:
+    ) -> tuple[Integers, ...]:
         """Feature and children of the nodes of the best tree, in preorder."""
         return self._sums.search(callback, **settings)
 
     def certify(
         self,
-        outcome: NDArray[np.int64],
-        leaf: NDArray[np.int64],
-        count: NDArray[np.int64],
+        outcome: Integers,
+        leaf: Integers,
+        count: Integers,
         **settings: Any,
     ) -> _core.Solution:
         """Certified solution, from the number of rows of each leaf with each outcome."""

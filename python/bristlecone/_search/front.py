@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._core import BinaryMatrix
 from bristlecone._log import warn
 from bristlecone._tree import Tree
+from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import SearchLimitWarning
 
 
@@ -44,7 +44,7 @@ class ParetoPoint:
 
     costs: tuple[float, ...]
     tree: Tree = field(repr=False)
-    labels: NDArray[np.int64] = field(repr=False)
+    labels: Integers = field(repr=False)
 
 
 class ParetoFront(Sequence[ParetoPoint]):
@@ -89,7 +89,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         self.status = status
 
     @property
-    def costs(self) -> NDArray[np.float64]:
+    def costs(self) -> Floats:
         """Costs of all points, shape (n_points, n_costs)."""
         costs = [point.costs for point in self.points]
         return np.array(costs, dtype=np.float64).reshape(len(costs), len(self.cost_names))
@@ -155,10 +155,10 @@ class FrontSolution:
         As in ``Solution``; the objective of a measure is 1 - measure.
     """
 
-    feature: NDArray[np.int64]
-    children_left: NDArray[np.int64]
-    children_right: NDArray[np.int64]
-    labels: NDArray[np.int64]
+    feature: Integers
+    children_left: Integers
+    children_right: Integers
+    labels: Integers
     costs: list[float]
 
     def __init__(self, front: _core.Front) -> None:
@@ -196,9 +196,9 @@ def solve_front(
 
 
 def pareto_front(
-    labels: NDArray[np.int64],
+    labels: Integers,
     features: BinaryMatrix,
-    weight: NDArray[np.float64] | None = None,
+    weight: Floats | None = None,
     **settings: Any,
 ) -> ParetoFront:
     """All trees that are not dominated in false positives and false negatives, by weight.
@@ -231,7 +231,7 @@ def fair_front(
     task: str,
     data: dict[str, Any],
     features: BinaryMatrix,
-    costs_of: Callable[[Tree, NDArray[np.int64]], tuple[float, float]],
+    costs_of: Callable[[Tree, Integers], tuple[float, float]],
     cost_names: tuple[str, str],
     settings: dict[str, Any],
 ) -> ParetoFront:
@@ -269,7 +269,7 @@ def fair_front(
 def public_front(
     front: _core.Front,
     features: BinaryMatrix,
-    weight: NDArray[np.float64] | None,
+    weight: Floats | None,
     cost_names: tuple[str, ...],
 ) -> ParetoFront:
     """The engine's front with fitted trees."""

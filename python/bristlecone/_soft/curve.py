@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bristlecone._soft.models import LeafModel
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats
 
 
 def cumulative_hazard(

@@ -7,9 +7,8 @@ Inside the trainers the nodes are numbered level by level: the children of s are
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bristlecone._types import Bools, Floats, Integers
 
 
 def n_splits(depth: int) -> int:
@@ -22,7 +21,7 @@ def n_leaves(depth: int) -> int:
     return int(2**depth)
 
 
-def preorder(depth: int) -> NDArray[np.int64]:
+def preorder(depth: int) -> Integers:
     """Preorder number of every node, by its number level by level."""
     number = np.zeros(2 ** (depth + 1) - 1, dtype=np.int64)
     for split in range(n_splits(depth)):
@@ -33,7 +32,7 @@ def preorder(depth: int) -> NDArray[np.int64]:
     return number
 
 
-def subtree(depth: int, split: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def subtree(depth: int, split: int) -> tuple[Integers, Integers]:
     """Splits under a split (itself first, level by level) and its leaves, counted from 0."""
     nodes = np.array([split])
     splits = []
@@ -90,7 +89,7 @@ def expected(logit: Floats, loss: Floats) -> tuple[Floats, Floats]:
     return value[0], slope
 
 
-def hard_leaf(logit: Floats) -> NDArray[np.int64]:
+def hard_leaf(logit: Floats) -> Integers:
     """Leaf at the end of the more probable branches, counted from 0; p = 1/2 goes left."""
     node = np.zeros(logit.shape[1], dtype=np.int64)
     rows = np.arange(logit.shape[1])
@@ -100,7 +99,7 @@ def hard_leaf(logit: Floats) -> NDArray[np.int64]:
     return node - len(logit)
 
 
-def passes(leaf: NDArray[np.int64], depth: int, split: int) -> NDArray[np.bool_]:
+def passes(leaf: Integers, depth: int, split: int) -> Bools:
     """Whether the path to each leaf contains the split."""
     leaves = subtree(depth, split)[1]
     return (leaf >= leaves[0]) & (leaf <= leaves[-1])

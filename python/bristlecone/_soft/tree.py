@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._soft import routing
 from bristlecone._tree import NO_CHILD, NO_FEATURE, BinaryTree
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats, Integers
 
 
 def linear_predictor(design: Floats, weights: Floats, intercepts: Floats) -> Floats:
@@ -50,7 +48,7 @@ class SoftTree(BinaryTree):
     depth: int
     weights: Floats
     intercepts: Floats
-    n_node_samples: NDArray[np.int64]
+    n_node_samples: Integers
     weighted_n_node_samples: Floats
 
     @classmethod
@@ -65,37 +63,37 @@ class SoftTree(BinaryTree):
         return cls(depth, weights, intercepts, count, np.asarray(weight @ path).ravel())
 
     @cached_property
-    def number(self) -> NDArray[np.int64]:
+    def number(self) -> Integers:
         """Node id, in preorder, of the nodes level by level."""
         return routing.preorder(self.depth)
 
     @cached_property
-    def splits(self) -> NDArray[np.int64]:
+    def splits(self) -> Integers:
         """Node ids of the splits, in the order of ``weights``."""
         return self.number[: len(self.weights)]
 
-    def _child(self, side: int) -> NDArray[np.int64]:
+    def _child(self, side: int) -> Integers:
         child = np.full(self.node_count, NO_CHILD, dtype=np.int64)
         child[self.splits] = self.number[2 * np.arange(len(self.weights)) + side]
         return child
 
     @cached_property
-    def children_left(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def children_left(self) -> Integers:  # type: ignore[override]
         """Left child of every node, -1 at a leaf."""
         return self._child(1)
 
     @cached_property
-    def children_right(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def children_right(self) -> Integers:  # type: ignore[override]
         """Right child of every node, -1 at a leaf."""
         return self._child(2)
 
     @cached_property
-    def column(self) -> NDArray[np.int64]:
+    def column(self) -> Integers:
         """-2 everywhere, because a split uses many columns."""
         return np.full(self.node_count, NO_FEATURE)
 
     @cached_property
-    def threshold(self) -> NDArray[np.float64]:
+    def threshold(self) -> Floats:
         """NaN everywhere: a split has no threshold."""
         return np.full(self.node_count, np.nan)
 
@@ -103,7 +101,7 @@ class SoftTree(BinaryTree):
         """w·x + b of every split and row, shape (n_splits, n)."""
         return linear_predictor(design, self.weights, self.intercepts)
 
-    def leaf_index(self, design: Floats) -> NDArray[np.int64]:
+    def leaf_index(self, design: Floats) -> Integers:
         """Leaf at the end of each row's most probable path, counted from the left."""
         return routing.hard_leaf(self.logits(design))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bristlecone._types import Floats, Integers
 
 MOST_FOLDS = 5
 """Folds of a teacher, where there are as many different rows."""
@@ -13,9 +14,7 @@ MOST_FOLDS = 5
 _DIGITS = 9
 
 
-def folds_of(
-    columns: NDArray[np.float64], strata: NDArray[np.int64], seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def folds_of(columns: Floats, strata: Integers, seed: int) -> tuple[Integers, Integers]:
     """Fold of every row, and an order of the rows, each of shape (n,).
 
     There are at most ``MOST_FOLDS`` folds, and each stratum is spread over all. Rows are equal

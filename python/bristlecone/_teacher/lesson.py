@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import parallel_config
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
@@ -21,9 +20,8 @@ from bristlecone._log import log, warn
 from bristlecone._search.certificate import Teaching, reporter
 from bristlecone._teacher.folds import folds_of
 from bristlecone._teacher.outcomes import Outcomes
+from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import SmallSampleWarning
-
-Floats = NDArray[np.float64]
 
 # Share of the time limit that the teacher may take.
 _SHARE_OF_TIME = 0.5
@@ -269,8 +267,8 @@ def _cross_fitted(
     outcomes: Outcomes,
     model: Any,
     X: Any,
-    fold: NDArray[np.int64],
-    order: NDArray[np.int64],
+    fold: Integers,
+    order: Integers,
     clock: _Clock,
     n_threads: int | None,
 ) -> Floats | None:
@@ -297,7 +295,7 @@ def _cross_fitted(
     return predicted
 
 
-def _check_folds(outcomes: Outcomes, fold: NDArray[np.int64], *, warns: bool) -> None:
+def _check_folds(outcomes: Outcomes, fold: Integers, *, warns: bool) -> None:
     """Raise ValueError if folds cannot be predicted from the others; warn if they barely can."""
     if fold.max() < 1:
         raise ValueError("a teacher needs at least two different rows")

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -19,8 +18,7 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.table import read_table
 from bristlecone._teacher.outcomes import Classes, Costs, Outcomes, Rates
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats
 
 # Prior variance, for ridge, of a slope per standard deviation of a column.
 _SLOPE_VARIANCE = 0.03

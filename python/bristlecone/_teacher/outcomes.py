@@ -26,9 +26,8 @@ from bristlecone._foreign import (
     takes_columns,
 )
 from bristlecone._teacher.folds import MOST_FOLDS
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
-
-Floats = NDArray[np.float64]
 
 # Predicted rates are at least this share of the rate of all rows, so that logarithms exist.
 _LEAST_RATE = 1e-3
@@ -67,11 +66,11 @@ class Outcomes(ABC):
         """The outcomes as columns, shape (n, k): rows are equal only where these are."""
 
     @property
-    def strata(self) -> NDArray[np.int64]:
+    def strata(self) -> Integers:
         """The part of the rows that each row belongs to; every part is spread over all folds."""
         return np.zeros(len(self.columns), dtype=np.int64)
 
-    def fewest(self, fold: NDArray[np.int64]) -> tuple[float, str]:
+    def fewest(self, fold: Integers) -> tuple[float, str]:
         """Minimum number of rows of some kind in a fold, and the kind.
 
         Raises
@@ -108,7 +107,7 @@ class Outcomes(ABC):
         y = self.target[rows]
         return fitted_with_weights(model, take_rows(X, rows), y, weight, self.need, self.parameter)
 
-    def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
+    def predicted(self, model: Any, X: Any, rows: Bools) -> Floats:
         """Predictions for some rows."""
         return np.asarray(model.predict(take_rows(X, rows)), dtype=np.float64)
 
@@ -123,7 +122,7 @@ class Outcomes(ABC):
         )
         return predicted
 
-    def refuse(self, wrong: NDArray[np.bool_], values: Floats, model: Any, what: str) -> None:
+    def refuse(self, wrong: Bools, values: Floats, model: Any, what: str) -> None:
         """Raise ValueError if a prediction is ``wrong``; it names the model and the row."""
         if wrong.any():
             row = int(np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))[0])
@@ -180,10 +179,10 @@ class Rates(Outcomes):
         return np.column_stack([self.events, self.exposure])
 
     @property
-    def strata(self) -> NDArray[np.int64]:
+    def strata(self) -> Integers:
         return (self.events > 0).astype(np.int64)
 
-    def fewest(self, fold: NDArray[np.int64]) -> tuple[float, str]:
+    def fewest(self, fold: Integers) -> tuple[float, str]:
         counted = np.bincount(fold, self.events > 0, MOST_FOLDS)
         if (counted > 0).sum() < 2:
             raise ValueError(
@@ -284,7 +283,7 @@ class Survivals(Rates):
             return fitted_to_columns(model, frame_of(X, rows), self.y[rows], weight)
         return fitted_with_weights(model, take_rows(X, rows), self.y[rows], weight, "these rows")
 
-    def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
+    def predicted(self, model: Any, X: Any, rows: Bools) -> Floats:
         happened = np.unique(self.y["time"][self.y["event"]])
         return risk_of(model, take_rows(X, rows), happened, "a teacher")
 
@@ -320,7 +319,7 @@ class Classes(Outcomes):
 
     method = "predict_proba"
 
-    labels: NDArray[np.int64]
+    labels: Integers
     classes: NDArray[Any]
 
     @property
@@ -328,10 +327,10 @@ class Classes(Outcomes):
         return self.labels[:, None].astype(np.float64)
 
     @property
-    def strata(self) -> NDArray[np.int64]:
+    def strata(self) -> Integers:
         return self.labels
 
-    def fewest(self, fold: NDArray[np.int64]) -> tuple[float, str]:
+    def fewest(self, fold: Integers) -> tuple[float, str]:
         sizes = np.bincount(self.labels)
         sizes = sizes[sizes > 0]
         if len(sizes) < 2:
@@ -356,7 +355,7 @@ class Classes(Outcomes):
         """1 for the class of the row, else 0, shape (n, n_classes)."""
         return np.asarray(np.eye(len(self.classes))[self.labels])
 
-    def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
+    def predicted(self, model: Any, X: Any, rows: Bools) -> Floats:
         shares = np.asarray(model.predict_proba(take_rows(X, rows)), dtype=np.float64)
         # If the other folds contain no row of a class, nothing is known about it.
         found = np.zeros((len(shares), len(self.classes)))
@@ -462,7 +461,7 @@ class Costs(Numbers):
     values : array of float, shape (n, n_labels)
     """
 
-    def predicted(self, model: Any, X: Any, rows: NDArray[np.bool_]) -> Floats:
+    def predicted(self, model: Any, X: Any, rows: Bools) -> Floats:
         # Means of costs are not negative, but a linear model may predict negative values.
         return np.maximum(super().predicted(model, X, rows), 0.0)
 

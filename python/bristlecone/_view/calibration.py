@@ -15,13 +15,13 @@ from bristlecone._data.checks import check_confidence
 from bristlecone._data.outcomes import Survival, as_structured, check_survival, read_causes
 from bristlecone._data.texts import number
 from bristlecone._tree import Tree
+from bristlecone._types import Floats, Integers
 from bristlecone._view.palette import label_colour, leaf_colours
 from bristlecone.curves import kaplan_meier
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._calibration import prediction_groups
 from bristlecone.metrics._inputs import as_float
 
-Floats = NDArray[np.float64]
 # Observed value and its confidence limits; NaN if they are unknown.
 Observed = tuple[float, float, float]
 _UNKNOWN = (np.nan, np.nan, np.nan)
@@ -99,7 +99,7 @@ def calibrations(
 
 
 # Predictions, observations, quantities, and their labels.
-_Kind = tuple[Floats, Callable[[NDArray[np.int64], int], Observed], list[str], list[int]]
+_Kind = tuple[Floats, Callable[[Integers, int], Observed], list[str], list[int]]
 
 
 def _check_length(rows: int, outcomes: int) -> None:
@@ -112,7 +112,7 @@ def _survival(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: flo
     predicted = tree.predict_survival_function(X, times=list(times))
     _check_length(len(predicted), len(outcome))
 
-    def observe(rows: NDArray[np.int64], j: int) -> Observed:
+    def observe(rows: Integers, j: int) -> Observed:
         curve, at = kaplan_meier(outcome[rows]), times[j]
         if at > curve.x[-1] and curve.y[-1] > 0:
             return _UNKNOWN
@@ -133,7 +133,7 @@ def _incidences(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: f
     )
     _check_length(len(predicted), len(outcomes.time))
 
-    def observe(rows: NDArray[np.int64], j: int) -> Observed:
+    def observe(rows: Integers, j: int) -> Observed:
         entry = None if outcomes.entry is None else outcomes.entry[rows]
         own = Survival(outcomes.event[rows], outcomes.time[rows], entry)
         t, cause = pairs[j]
@@ -182,7 +182,7 @@ def _shares(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float
     # With two classes, the share of one gives that of the other.
     first = 1 if len(classes) == 2 else 0
 
-    def observe(rows: NDArray[np.int64], j: int) -> Observed:
+    def observe(rows: Integers, j: int) -> Observed:
         hits = int((given[rows] == classes[first + j]).sum())
         test = binomtest(hits, len(rows))
         limits = test.proportion_ci(confidence, method="wilson")
@@ -198,7 +198,7 @@ def _means(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float)
     predicted = tree.predict(X)[:, np.newaxis]
     _check_length(len(predicted), len(values))
 
-    def observe(rows: NDArray[np.int64], j: int) -> Observed:
+    def observe(rows: Integers, j: int) -> Observed:
         own = values[rows]
         mean, spread = float(own.mean()), own.std(ddof=1) if len(own) > 1 else 0.0
         if not spread > 0:

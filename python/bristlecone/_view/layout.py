@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bristlecone._types import Floats, Integers
 
 Place = tuple[float, float]
 
@@ -27,9 +28,9 @@ class Layout:
         Of the whole tree.
     """
 
-    x: NDArray[np.float64]
-    depth: NDArray[np.int64]
-    parent: NDArray[np.int64]
+    x: Floats
+    depth: Integers
+    parent: Integers
     width: float
 
     @property

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import type_name
+from bristlecone._types import Floats
 from bristlecone._view.fitted import check_tree
-
-Floats = NDArray[np.float64]
 
 _WORDS = {
     "concordance": "concordance index",

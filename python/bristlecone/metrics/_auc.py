@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bristlecone._data.checks import check_choice, check_real, check_times
 from bristlecone._data.outcomes import Outcome, check_survival
+from bristlecone._types import Floats
 from bristlecone.curves import censoring_survival, kaplan_meier
 from bristlecone.metrics._inputs import as_float, check_test_rows, positive_censoring_at
 
@@ -20,7 +21,7 @@ def cumulative_dynamic_auc(
     *,
     ties: str = "sksurv",
     sample_weight: ArrayLike | None = None,
-) -> tuple[NDArray[np.float64], float]:
+) -> tuple[Floats, float]:
     """Area under the ROC curve at given times, and its mean over time.
 
     At time t, the cases are the rows with an event up to t, weighted by 1/G(t_i); the controls are
@@ -115,7 +116,7 @@ def cumulative_dynamic_auc(
     return auc, _mean(auc, np.asarray(kaplan_meier((event, time), own)(times)), ties)
 
 
-def _mean(auc: NDArray[np.float64], survival: NDArray[np.float64], ties: str) -> float:
+def _mean(auc: Floats, survival: Floats, ties: str) -> float:
     if auc.size == 1:
         return float(auc[0])
     start = 1.0 if ties == "sksurv" else survival[0]

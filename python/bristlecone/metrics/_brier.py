@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.checks import check_choice, check_times
 from bristlecone._data.outcomes import Outcome, check_survival
+from bristlecone._types import Floats
 from bristlecone.curves import StepFunction, censoring_survival, kaplan_meier
 from bristlecone.metrics._inputs import (
     Curves,
@@ -29,7 +30,7 @@ def brier_score(
     *,
     ties: str = "sksurv",
     sample_weight: ArrayLike | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Brier score at given times, with inverse probability of censoring weights (IPCW).
 
     BS(t) = mean of S_i(t)² 1{t_i <= t, event} / G(t_i) + (1 − S_i(t))² 1{t_i > t} / G(t), where 1/G
@@ -258,14 +259,14 @@ def _check_method(method: str, limits: tuple[float, float] | None) -> None:
         raise ValueError(f"limits must be finite with 0 <= lower < upper, got {limits}")
 
 
-def _follow_up(time: NDArray[np.float64], ties: str) -> tuple[float, float]:
+def _follow_up(time: Floats, ties: str) -> tuple[float, float]:
     """First time at which a score is defined, and the first at which it no longer is."""
     if ties == "sksurv":
         return float(time.min()), float(time.max())
     return 0.0, float(np.nextafter(time.max(), np.inf))
 
 
-def _check_follow_up(times: NDArray[np.float64], test_time: NDArray[np.float64], ties: str) -> None:
+def _check_follow_up(times: Floats, test_time: Floats, ties: str) -> None:
     first, beyond = _follow_up(test_time, ties)
     if first <= times[0] and times[-1] < beyond:
         return
@@ -275,7 +276,7 @@ def _check_follow_up(times: NDArray[np.float64], test_time: NDArray[np.float64],
     raise ValueError(f"times must not exceed the last test time {last:g}")
 
 
-def _event_weight(rows: ScoredRows, last: float, censoring: StepFunction) -> NDArray[np.float64]:
+def _event_weight(rows: ScoredRows, last: float, censoring: StepFunction) -> Floats:
     """w_i/G(t_i) at the events up to ``last`` (0 where G is), 0 elsewhere."""
     needed = rows.event & (rows.time <= last)
     weight = np.zeros(rows.time.size)
@@ -287,7 +288,7 @@ def _scores(
     scored: ScoredRows,
     curves: Curves,
     censoring: StepFunction,
-) -> NDArray[np.float64]:
+) -> Floats:
     """BS at ``curves.x``: only sums over the rows of a curve are needed."""
     times = curves.x
     weight = _event_weight(scored, times[-1], censoring)
@@ -325,7 +326,7 @@ def _step_integral(
     slope = inverse_or_zero(np.asarray(censoring(knots)))
     area = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.ldexp(np.diff(knots), unit))])
 
-    def integral(t: NDArray[np.float64]) -> NDArray[np.float64]:
+    def integral(t: Floats) -> Floats:
         return np.interp(t, knots, area)
 
     edges = np.clip(np.concatenate([[0.0], curves.x, [np.inf]]), lower, upper)
@@ -352,19 +353,19 @@ class _Cells:
         self.shape = shape
         self.cell = index * shape[1] + column
 
-    def sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum(self, values: Floats) -> Floats:
         """Values of the rows in the column."""
         size = self.shape[0] * self.shape[1]
         return (
             np.bincount(self.cell, values, size).reshape(self.shape).astype(np.float64, copy=False)
         )
 
-    def sum_before(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum_before(self, values: Floats) -> Floats:
         """Values of the rows in the columns before."""
         upto = self.sum(values).cumsum(axis=1)
         return np.concatenate([np.zeros((self.shape[0], 1)), upto[:, :-1]], axis=1)
 
-    def sum_after(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum_after(self, values: Floats) -> Floats:
         """Values of the rows in the columns after."""
         upto = self.sum(values).cumsum(axis=1)
         return upto[:, -1:] - upto

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc
 
 from bristlecone._data.checks import check_integer
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.curves import kaplan_meier
 from bristlecone.metrics._inputs import as_curves, of_outcome, row_values
 
@@ -28,7 +29,7 @@ class DCalibration(NamedTuple):
 
     statistic: float
     p_value: float
-    bins: NDArray[np.float64]
+    bins: Floats
 
 
 class OneTimeCalibration(NamedTuple):
@@ -49,14 +50,14 @@ class OneTimeCalibration(NamedTuple):
     statistic: float
     p_value: float
     n_rows: NDArray[np.intp]
-    predicted: NDArray[np.float64]
-    observed: NDArray[np.float64]
+    predicted: Floats
+    observed: Floats
 
 
 @of_outcome("survival")
 def d_calibration(
-    event: NDArray[np.bool_],
-    time: NDArray[np.float64],
+    event: Bools,
+    time: Floats,
     survival: ArrayLike | Sequence[Callable],
     times: ArrayLike | None = None,
     *,
@@ -129,8 +130,8 @@ def d_calibration(
 
 @of_outcome("survival_at")
 def one_time_calibration(
-    event: NDArray[np.bool_],
-    time: NDArray[np.float64],
+    event: Bools,
+    time: Floats,
     survival_at: ArrayLike,
     at: float,
     *,
@@ -211,7 +212,7 @@ def one_time_calibration(
     return OneTimeCalibration(statistic, p_value, n_rows, predicted, observed)
 
 
-def prediction_groups(predictions: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
+def prediction_groups(predictions: Floats, n_groups: int) -> Integers:
     """Group of every prediction, lowest first: divided at quantiles, with equal values together."""
     bounds = np.quantile(predictions, np.arange(1, n_groups) / n_groups)
     return np.unique(np.searchsorted(bounds, predictions, side="left"), return_inverse=True)[1]

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone._data.checks import check_integer, check_real, check_times
 from bristlecone._data.outcomes import Outcome, Survival, read_causes
 from bristlecone._data.rows import check_row_labels, check_sample_weight
+from bristlecone._types import Floats
 from bristlecone.curves import censoring_survival
 from bristlecone.metrics._concordance import count_pairs
 from bristlecone.metrics._inputs import (
@@ -20,8 +21,6 @@ from bristlecone.metrics._inputs import (
     row_values,
     times_followed,
 )
-
-Floats = NDArray[np.float64]
 
 
 def concordance_index_cause(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone._data.checks import check_choice, check_real
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_sample_weight
+from bristlecone._types import Bools, Floats
 from bristlecone.curves import censoring_survival
 from bristlecone.metrics._inputs import (
     BLOCK_CELLS,
@@ -23,7 +24,6 @@ from bristlecone.metrics._inputs import (
     row_values,
 )
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 # Fixed cost of a step in _pairs_by_step, in units of the cost of a row.
@@ -53,8 +53,8 @@ class Concordance(NamedTuple):
 
 @of_outcome("estimate", "sample_weight")
 def concordance_index_censored(
-    event: NDArray[np.bool_],
-    time: NDArray[np.float64],
+    event: Bools,
+    time: Floats,
     estimate: ArrayLike,
     tied_tol: float = 1e-8,
     *,
@@ -182,8 +182,8 @@ def concordance_index_ipcw(
 
 @of_outcome("survival", "sample_weight")
 def concordance_index_td(
-    event: NDArray[np.bool_],
-    time: NDArray[np.float64],
+    event: Bools,
+    time: Floats,
     survival: ArrayLike | Sequence[Callable],
     times: ArrayLike | None = None,
     tied_tol: float = 1e-12,
@@ -299,16 +299,14 @@ class _Rows(NamedTuple):
     counts the pairs.
     """
 
-    event: NDArray[np.bool_]
+    event: Bools
     time: Floats
     entry: Floats | None
     weight: Floats
     own: Floats | None
 
 
-def _weighted(
-    event: NDArray[np.bool_], time: Floats, entry: Any, sample_weight: Any
-) -> tuple[_Rows, NDArray[np.bool_]]:
+def _weighted(event: Bools, time: Floats, entry: Any, sample_weight: Any) -> tuple[_Rows, Bools]:
     """Rows without censoring weights, and which of the given ones they are."""
     own = check_sample_weight(sample_weight, time.size)
     if own is None:
@@ -330,7 +328,7 @@ def _with_censoring(
     return _Rows(event, time, None, own * weight, own if is_weighted else None)
 
 
-def _times_in_order(event: NDArray[np.bool_], time: Floats, ties: str) -> Places:
+def _times_in_order(event: Bools, time: Floats, ties: str) -> Places:
     """Integer keys: j is comparable with the event i when ``key[j] > key[i]``."""
     rank = 2 * np.unique(time, return_inverse=True)[1]
     check_choice("ties", ties, ("sksurv", "paper"))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.outcomes import Survival
 from bristlecone._foreign import SteppedCurves
+from bristlecone._types import Floats
 from bristlecone.curves import nelson_aalen
-
-Floats = NDArray[np.float64]
 
 # Intervals of time in which the hazard of a model is assumed proportional to the baseline hazard:
 # their largest number, and the smallest number of training events in each, if there are that many.

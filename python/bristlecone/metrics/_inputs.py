@@ -15,6 +15,7 @@ from bristlecone._data.arrays import as_array
 from bristlecone._data.checks import check_times
 from bristlecone._data.outcomes import Outcome, check_columns, check_survival, is_outcome
 from bristlecone._data.rows import check_row_labels, check_sample_weight
+from bristlecone._types import Bools, Floats
 from bristlecone.curves import StepFunction
 
 # Most (curve, time) cells that are processed at once.
@@ -24,7 +25,7 @@ _PROBABILITY_TOLERANCE = 1e-9
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
-Metric: TypeAlias = Callable[Concatenate[NDArray[np.bool_], NDArray[np.float64], P], R]
+Metric: TypeAlias = Callable[Concatenate[Bools, Floats, P], R]
 
 
 class OfOutcome(Protocol[P, R]):
@@ -86,10 +87,10 @@ def of_outcome(*by_row: str) -> Callable[[Metric[P, R]], OfOutcome[P, R]]:
 class ScoredRows(NamedTuple):
     """Rows to score, all of positive weight; ``kept`` marks them among the rows that were given."""
 
-    event: NDArray[np.bool_]
-    time: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    kept: NDArray[np.bool_]
+    event: Bools
+    time: Floats
+    weight: Floats
+    kept: Bools
 
 
 def check_test_rows(
@@ -125,15 +126,15 @@ class Curves:
     """
 
     index: NDArray[np.intp]
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
+    x: Floats
+    y: Floats
 
-    def at_own_time(self, time: NDArray[np.float64]) -> NDArray[np.float64]:
+    def at_own_time(self, time: Floats) -> Floats:
         """S_i(t_i) of every row."""
         step = np.searchsorted(self.x, time, side="right")
         return np.where(step > 0, self.y[self.index, np.maximum(step - 1, 0)], 1.0)
 
-    def of_rows(self, kept: NDArray[np.bool_]) -> Curves:
+    def of_rows(self, kept: Bools) -> Curves:
         """Curves of these rows alone."""
         return self if kept.all() else Curves(self.index[kept], self.x, self.y)
 
@@ -145,7 +146,7 @@ class Curves:
         kept[new] = np.arange(new.size)  # any of the equal ones
         return Curves(new[self.index], self.x, self.y[kept])
 
-    def blocks(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]]:
+    def blocks(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Floats]]:
         """Blocks of limited size: rows, their curve within the block, and the curves."""
         order = np.argsort(self.index, kind="stable")
         size = max(1, BLOCK_CELLS // (self.x.size + 1))
@@ -187,7 +188,7 @@ def as_curves(survival: Any, times: ArrayLike | None, n: int, name: str) -> Curv
 
 def _evaluate(
     curves: Sequence[Any], times: ArrayLike | None, name: str
-) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
+) -> tuple[Floats, NDArray[np.intp], Floats]:
     first: dict[int, int] = {}
     index = np.array([first.setdefault(id(curve), len(first)) for curve in curves])
     distinct = list({id(curve): curve for curve in curves}.values())
@@ -201,7 +202,7 @@ def _evaluate(
     return x, index, as_float([curve(x) for curve in distinct], name)
 
 
-def as_float(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def as_float(values: ArrayLike, name: str) -> Floats:
     """Finite float array."""
     given = as_array(values, name)
     try:
@@ -214,7 +215,7 @@ def as_float(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return array
 
 
-def row_values(values: ArrayLike, name: str, n: int) -> NDArray[np.float64]:
+def row_values(values: ArrayLike, name: str, n: int) -> Floats:
     """Finite float array of one value per row."""
     array = as_float(values, name)
     if array.shape != (n,):
@@ -222,9 +223,7 @@ def row_values(values: ArrayLike, name: str, n: int) -> NDArray[np.float64]:
     return array
 
 
-def censoring_at(
-    censoring: StepFunction, times: NDArray[np.float64], what: str
-) -> NDArray[np.float64]:
+def censoring_at(censoring: StepFunction, times: Floats, what: str) -> Floats:
     """G at ``times``; after the last training time G is 0 if it ended at 0, else unknown."""
     last = censoring.x[-1]
     if times.size and censoring.y[-1] > 0 and times.max() > last:
@@ -235,18 +234,14 @@ def censoring_at(
     return np.asarray(censoring(times))
 
 
-def positive_censoring_at(
-    censoring: StepFunction, times: NDArray[np.float64], what: str
-) -> NDArray[np.float64]:
+def positive_censoring_at(censoring: StepFunction, times: Floats, what: str) -> Floats:
     """As :func:`censoring_at`, but zeros raise a ValueError."""
     values = censoring_at(censoring, times, what)
     check_positive_censoring(values, times, what)
     return values
 
 
-def check_positive_censoring(
-    values: NDArray[np.float64], times: NDArray[np.float64], what: str
-) -> None:
+def check_positive_censoring(values: Floats, times: Floats, what: str) -> None:
     """Raise a ValueError if G is zero at one of these times."""
     if not (values > 0).all():
         raise ValueError(
@@ -255,9 +250,7 @@ def check_positive_censoring(
         )
 
 
-def inverse_censoring_at(
-    censoring: StepFunction, times: NDArray[np.float64], what: str
-) -> NDArray[np.float64]:
+def inverse_censoring_at(censoring: StepFunction, times: Floats, what: str) -> Floats:
     """1/G at ``times``, and 0 after the last training time if G ended at 0.
 
     Raises
@@ -278,9 +271,7 @@ def end_of_weights(censoring: StepFunction) -> float:
     return float(zero[0] if zero.size else np.nextafter(censoring.x[-1], np.inf))
 
 
-def times_followed(
-    times: ArrayLike, test_time: NDArray[np.float64], censoring: StepFunction
-) -> NDArray[np.float64]:
+def times_followed(times: ArrayLike, test_time: Floats, censoring: StepFunction) -> Floats:
     """Those of ``times`` within the follow-up of both test and training rows, two at least."""
     at = check_times(np.atleast_1d(times), ascending=True)
     at = at[(at >= test_time.min()) & (at < min(test_time.max(), end_of_weights(censoring)))]
@@ -291,6 +282,6 @@ def times_followed(
     return at
 
 
-def inverse_or_zero(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def inverse_or_zero(values: Floats) -> Floats:
     """1/G, and 0 where G is 0."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)

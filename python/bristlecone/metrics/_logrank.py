@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc
 
 from bristlecone._data.groups import codes_of
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.metrics._inputs import BLOCK_CELLS, of_outcome
 
 
@@ -31,14 +32,12 @@ class LogrankResult(NamedTuple):
     p_value: float
     degrees_of_freedom: int
     groups: NDArray
-    observed: NDArray[np.float64]
-    expected: NDArray[np.float64]
+    observed: Floats
+    expected: Floats
 
 
 @of_outcome("group")
-def logrank_test(
-    event: NDArray[np.bool_], time: NDArray[np.float64], group: ArrayLike
-) -> LogrankResult:
+def logrank_test(event: Bools, time: Floats, group: ArrayLike) -> LogrankResult:
     """k-sample log-rank test of equal hazards; O(n log n + times · k²), memory O(n + k²).
 
     Parameters
@@ -98,8 +97,8 @@ def logrank_test(
 
 
 def _moments(
-    event: NDArray[np.bool_], time: NDArray[np.float64], member: NDArray[np.intp], n_groups: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    event: Bools, time: Floats, member: NDArray[np.intp], n_groups: int
+) -> tuple[Floats, Floats, Integers]:
     """Expected events of every group, their covariance, and the rows at risk at the first event.
 
     To limit the memory, event times are processed in blocks, starting with the last.

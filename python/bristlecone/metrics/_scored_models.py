@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import type_name
 from bristlecone._data.outcomes import Survival, as_structured, check_survival
 from bristlecone._foreign import predicts_survival, risk_of, survival_of
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats
 
 
 def final_of(estimator: Any, X: Any) -> tuple[Any, Any]:

@@ -17,16 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from bristlecone._data.checks import check_times
 from bristlecone._data.outcomes import Survival, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._foreign import hazard_of, predicts_survival, risk_of, survival_of
+from bristlecone._types import Floats
 from bristlecone.curves import StepFunction, censoring_survival, kaplan_meier
 from bristlecone.metrics._auc import cumulative_dynamic_auc
 from bristlecone.metrics._brier import integrated_brier_score
@@ -50,8 +51,6 @@ from bristlecone.metrics._scored_models import (
     trained,
     trained_causes,
 )
-
-Floats: TypeAlias = NDArray[np.float64]
 
 # Metrics that accept delayed entry, for messages.
 _INSTEAD = "the metric concordance or likelihood"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import type_name
 from bristlecone._data.texts import number
 from bristlecone._leaves.shown import Curve
+from bristlecone._types import Floats
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK
 from bristlecone._view.ruler import Ruler
@@ -17,7 +17,6 @@ from bristlecone._view.ruler import Ruler
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 # Most ticks of censored rows per inch; more could not be distinguished.
 _MARKS = 24

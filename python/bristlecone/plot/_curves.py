@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_integer, check_real, check_times
@@ -14,6 +14,7 @@ from bristlecone._data.texts import counted, number
 from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone._leaves.follow_up import hazard_ratios
 from bristlecone._leaves.shown import interval
+from bristlecone._types import Floats, Integers
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, label_colour, leaf_colours
 from bristlecone._view.view import View
@@ -31,7 +32,6 @@ from bristlecone.plot._axes import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 _N_TIMES = 200
 # Most lines of rows that a picture can distinguish and a legend can hold.
@@ -369,7 +369,7 @@ def _step_curves(leaves: Any, end: float, cause: int | None = None) -> list[tupl
     return [steps(times, survival, end) for survival in leaves.survival_at(times)]
 
 
-def _rows_named(rows: NDArray[np.int64]) -> str:
+def _rows_named(rows: Integers) -> str:
     """Such as "row 3", "rows 0–4, 7", "38 rows"."""
     if len(rows) == 1:
         return f"row {rows[0]}"
@@ -380,7 +380,7 @@ def _rows_named(rows: NDArray[np.int64]) -> str:
     return f"rows {', '.join(shown)}"
 
 
-def _soft_paths(tree: Any, leaf: NDArray[np.int64], branch: Floats) -> list[str]:
+def _soft_paths(tree: Any, leaf: Integers, branch: Floats) -> list[str]:
     """Branches that the rows take, with their probabilities, and the leaf at the end."""
     place = {node: k for k, node in enumerate(np.sort(tree.splits).tolist())}
     paths = []

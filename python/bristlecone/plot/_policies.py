@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_confidence
@@ -16,6 +16,7 @@ from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone._leaves.follow_up import FollowUp
 from bristlecone._leaves.labels import plain_labels
 from bristlecone._leaves.shown import Curve
+from bristlecone._types import Floats
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, RULE, label_colour
 from bristlecone.curves import kaplan_meier
@@ -116,7 +117,7 @@ def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _shares(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares(values: Floats, edges: Floats) -> Floats:
     counts = np.histogram(values[np.isfinite(values)], edges)[0]
     return np.asarray(counts / max(counts.sum(), 1))
 

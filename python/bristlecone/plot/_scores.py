@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bristlecone._data.checks import check_times
 from bristlecone._data.outcomes import Outcome, check_survival
+from bristlecone._types import Floats
 from bristlecone._view.palette import FAINT, label_colour
 from bristlecone.curves import kaplan_meier
 from bristlecone.metrics import brier_score, cumulative_dynamic_auc, integrated_brier_score
@@ -19,7 +20,6 @@ from bristlecone.plot._axes import check_survival_tree, dressed, legend, on_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 _N_TIMES = 100
 # Quantiles of the test times between which scores are drawn by default. Beyond them few rows are

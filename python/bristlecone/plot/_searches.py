@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import type_name
 from bristlecone._data.texts import counted
 from bristlecone._search.certificate import Certificate
 from bristlecone._search.front import ParetoFront
+from bristlecone._types import Floats
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, LABELS, ramp
 from bristlecone._view.sizes import Scores, scores_of, trees_of
@@ -21,7 +21,6 @@ from bristlecone.plot._axes import dressed, legend, legend_above, on_axes, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 _OBJECTIVE, _BOUND, _SCORE = LABELS[0], LABELS[2], LABELS[1]
 # A logarithmic axis is used if times differ by more than this factor.

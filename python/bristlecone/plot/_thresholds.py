@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import type_name
 from bristlecone._encoder.binary import BinaryEncoder
@@ -15,6 +14,7 @@ from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.rules import split_questions
 from bristlecone._encoder.table import read_table
 from bristlecone._tree import Tree
+from bristlecone._types import Floats
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK, LABELS, RULE
 from bristlecone.plot._axes import dressed, legend_above, on_axes, plain
@@ -102,7 +102,7 @@ def plot_thresholds(
     return ax
 
 
-def _shown(values: NDArray[np.float64], thresholds: list[float]) -> tuple[NDArray[np.float64], str]:
+def _shown(values: Floats, thresholds: list[float]) -> tuple[Floats, str]:
     """Values without distant ones, which would hide the thresholds, and a note about these."""
     low, high = np.quantile(values, [_FAR, 1 - _FAR])
     low, high = min([low, *thresholds]), max([high, *thresholds])
@@ -149,7 +149,7 @@ def _column(tree: Any, fitted: FittedTree, column: str | int | None) -> str:
     return names[column]
 
 
-def _numbers(fitted: FittedTree, X: Any, name: str) -> NDArray[np.float64]:
+def _numbers(fitted: FittedTree, X: Any, name: str) -> Floats:
     """Values of the column that are not missing."""
     names = [schema.name for schema in fitted.encoder_.columns_]
     named = hasattr(fitted.encoder_, "feature_names_in_")

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bristlecone._types import Floats, Integers
 
 # Font size of names and numbers.
 TEXT = 10.5
 
-Floats = NDArray[np.float64]
-Tenths = NDArray[np.int64]
+Tenths = Integers
 Curve = Callable[[Floats], Any]
 
 

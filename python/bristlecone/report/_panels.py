@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.texts import number
 from bristlecone._leaves.shown import Bars, Box, Curve, Incidences
+from bristlecone._types import Floats
 from bristlecone._view.palette import label_colour
 from bristlecone._view.ruler import Ruler
 from bristlecone._view.view import View, bar_rows
 from bristlecone.curves import StepFunction
 from bristlecone.report._charts import TEXT, Area
 
-Floats = NDArray[np.float64]
 Panel = dict[str, Any]
 
 

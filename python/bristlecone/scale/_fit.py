@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import listed
 from bristlecone._data.checks import thread_count
@@ -31,6 +30,7 @@ from bristlecone._search.certificate import reporter
 from bristlecone._search.engine import MOST_DEPTH, Problem, Sums
 from bristlecone._search.row_sums import outcome_digests
 from bristlecone._tree import Tree
+from bristlecone._types import Integers
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.scale._outcomes import Outcomes, Roles, Training, roles_of, training_rows
 from bristlecone.scale._run import Runner
@@ -280,8 +280,8 @@ class _Fit:
         keep(self.estimator, self.search, *found, self.start)
 
     def _encoder(
-        self, known: tuple[Roles, Outcomes, NDArray[np.int64]], rows: Training
-    ) -> tuple[BinaryEncoder, NDArray[np.int64]]:
+        self, known: tuple[Roles, Outcomes, Integers], rows: Training
+    ) -> tuple[BinaryEncoder, Integers]:
         """The fitted encoder, and the number of rows in which each feature is true."""
         counted = self.runner.run(ColumnStep(*known, self.features, rows.data.weight))
 
@@ -297,7 +297,7 @@ class _Fit:
 
     def _event_free(
         self,
-        known: tuple[Roles, Outcomes, NDArray[np.int64]],
+        known: tuple[Roles, Outcomes, Integers],
         rows: Training,
         encoder: BinaryEncoder,
         answers: AnswerCounts,

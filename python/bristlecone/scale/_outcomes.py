@@ -19,6 +19,7 @@ from bristlecone._estimators.causes import MOST_CAUSES, CompetingRisksTree
 from bristlecone._estimators.partitioned import POLICIES, SURVIVAL, checked_outcomes
 from bristlecone._estimators.regressor import OptimalTreeRegressor
 from bristlecone._search.row_sums import OF_ALL
+from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 Arrays = dict[str, NDArray[Any]]
@@ -171,7 +172,7 @@ class Outcomes:
 
     def __init__(self, columns: Arrays | None = None, count: Any = None) -> None:
         self.columns: Arrays = {} if columns is None else columns
-        self.count: NDArray[np.int64] = np.zeros(0, np.int64) if count is None else count
+        self.count: Integers = np.zeros(0, np.int64) if count is None else count
         self.n_left_out = 0
         self._index: _Index | None = None
 
@@ -191,7 +192,7 @@ class Outcomes:
         if other.columns:
             self._include(other.columns, other.count)
 
-    def _include(self, columns: Arrays, count: NDArray[np.int64]) -> None:
+    def _include(self, columns: Arrays, count: Integers) -> None:
         if self.columns:
             _check_types(self.columns, columns)
             both = {k: np.concatenate([self.columns[k], columns[k]]) for k in self.columns}
@@ -211,7 +212,7 @@ class Outcomes:
         """Rows of positive weight."""
         return int(self.count.sum())
 
-    def index(self, rows: Arrays) -> NDArray[np.int64]:
+    def index(self, rows: Arrays) -> Integers:
         """Position of every row's outcome, shape (n,); -1 for rows that are left out.
 
         Raises
@@ -246,7 +247,7 @@ def _check_types(known: Arrays, own: Arrays) -> None:
             )
 
 
-def _codes(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _codes(values: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
     """Distinct values in sorted order, and the position of each value among them."""
     from pandas import factorize
 
@@ -254,7 +255,7 @@ def _codes(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return np.asarray(found), codes
 
 
-def _grouped(columns: Arrays, count: NDArray[np.int64] | None) -> tuple[Arrays, NDArray[np.int64]]:
+def _grouped(columns: Arrays, count: Integers | None) -> tuple[Arrays, Integers]:
     """Distinct rows of the columns in sorted order, and the number of each."""
     key, distinct = np.zeros(len(next(iter(columns.values()))), dtype=np.int64), []
     for values in columns.values():
@@ -288,7 +289,7 @@ class _Index:
         for index in self._values.values():
             index.get_indexer(index[:1])
 
-    def find(self, rows: Arrays) -> NDArray[np.int64]:
+    def find(self, rows: Arrays) -> Integers:
         """Position of every row, -1 for rows that are not found."""
         place = np.zeros(len(next(iter(rows.values()), np.zeros(0))), dtype=np.int64)
         unknown = np.zeros(len(place), dtype=bool)
@@ -302,7 +303,7 @@ class _Index:
         return np.where(unknown, -1, place)
 
 
-def _lookup(known: NDArray[np.int64], key: NDArray[np.int64]) -> NDArray[np.int64]:
+def _lookup(known: Integers, key: Integers) -> Integers:
     """Position of every key among the sorted known keys; -1 for others."""
     most = int(known[-1]) + 1 if len(known) else 0
     if most <= _LOOKED_UP:
@@ -327,15 +328,15 @@ class Training(NamedTuple):
     """
 
     data: Any
-    counts: NDArray[np.int64]
-    place: NDArray[np.int64]
+    counts: Integers
+    place: Integers
 
     @property
     def summed(self) -> Any:
         """``data`` in which the weight of an outcome is the total weight of its rows."""
         return self.cells(np.arange(len(self.counts)), self.counts)
 
-    def cells(self, place: NDArray[np.int64], count: NDArray[np.int64]) -> Any:
+    def cells(self, place: Integers, count: Integers) -> Any:
         """Training rows; each stands for ``count`` rows with the outcome at ``place``."""
         of_row = {
             name: values[place]
@@ -344,7 +345,7 @@ class Training(NamedTuple):
         }
         mass = count.astype(np.float64)
         weight = mass if self.data.weight is None else of_row["weight"] * mass
-        X: NDArray[np.float64] = np.broadcast_to(np.zeros(1), (len(place), 1))
+        X: Floats = np.broadcast_to(np.zeros(1), (len(place), 1))
         return self.data._replace(**{**of_row, "weight": weight, "X": X})
 
 

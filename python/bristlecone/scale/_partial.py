@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bristlecone._data.checks import check_integer
 from bristlecone._encoder.use import packed
 from bristlecone._search.engine import MOST_DEPTH, Sums, Task, sum_tasks
+from bristlecone._types import Integers
 from bristlecone.exceptions import InvalidParameterError
 
 # Version of the bytes around the sums; the sums have their own version.
@@ -35,9 +36,9 @@ class PartialTree(NamedTuple):
         "optimal", or the limit that ended the search.
     """
 
-    feature: NDArray[np.int64]
-    children_left: NDArray[np.int64]
-    children_right: NDArray[np.int64]
+    feature: Integers
+    children_left: Integers
+    children_right: Integers
     objective_value: float
     lower_bound: float
     status: str

@@ -22,14 +22,12 @@ from bristlecone._encoder.use import count_answers, missing_by_feature, packed
 from bristlecone._search.engine import Sums
 from bristlecone._search.row_sums import RowSums
 from bristlecone._tree import Tree
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.scale._outcomes import Outcomes, Roles, read_outcomes
 from bristlecone.scale._sources import select
 
-Bools = NDArray[np.bool_]
-
 # From this number of cells per row on, only cells with rows are added.
 _FEW_CELLS = 4
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class ColumnStep(_WithOutcomes):
     """Values of the features' columns; ``weight`` is that of the training rows."""
 
     features: Sequence[str]
-    weight: NDArray[np.float64] | None
+    weight: Floats | None
     name: str = "columns"
 
     @property

@@ -12,6 +12,7 @@ from bristlecone._data.arrays import type_name
 from bristlecone._data.frame import native_frame
 from bristlecone._estimators.searched import Again, SearchedTree, again
 from bristlecone._log import warn
+from bristlecone._types import Bools
 from bristlecone.exceptions import CertificateError, SearchLimitWarning
 from bristlecone.trust._optimality import assert_not_below
 from bristlecone.trust._proof import slack_of
@@ -160,7 +161,7 @@ def representatives(features: NDArray[np.uint8], searched: list[int]) -> dict[in
     return {column: first for column, first in found.items() if first is not None}
 
 
-def key(column: NDArray[np.uint8] | NDArray[np.bool_]) -> bytes:
+def key(column: NDArray[np.uint8] | Bools) -> bytes:
     """Key of a column; columns that divide the rows in the same way share it."""
     flipped = column ^ column[0] if column.size else column
     return np.packbits(flipped).tobytes()

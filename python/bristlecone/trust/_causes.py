@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from bristlecone._data.outcomes import read_causes
 from bristlecone._model.survival import CURVE_ERROR
+from bristlecone._types import Bools, Floats
 from bristlecone.trust import _survival_leaves
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
-from bristlecone.trust._exact import Bools, Floats
 from bristlecone.trust._rows import Rows
 from bristlecone.trust._statement import Statement, like
 from bristlecone.trust._survival import Likelihood, lifetimes, prior_of
@@ -70,7 +70,7 @@ class _CompetingRisks(Statement):
     def candidates(self, sums: Any) -> Any:
         return self._summed(sums, Likelihood.candidates)
 
-    def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
+    def magnitudes(self, sums: Any, members: Bools) -> Any:
         return self._summed(sums, lambda part, own: part.magnitudes(own, members))
 
     def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from bristlecone.trust._exact import Bools, Column, Floats, fractions
+from bristlecone._types import Bools, Floats
+from bristlecone.trust._exact import Column, fractions
 from bristlecone.trust._statement import ROUNDING, Statement
 
 # Bits of the sums of one part, and the most parts: about 250 bits.

@@ -14,7 +14,7 @@ from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import Decision, feature_decisions
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.numeric import NumericColumns
-from bristlecone.trust._exact import Floats
+from bristlecone._types import Bools, Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Values:
     objects: list[Any]
 
     @property
-    def missing(self) -> NDArray[np.bool_]:
+    def missing(self) -> Bools:
         """Whether there is no value."""
         if self.numbers is not None:
             return np.isnan(self.numbers)
@@ -95,7 +95,7 @@ def _values(column: Any) -> Values:
     return Values(numbers, objects)
 
 
-def _answer(decision: Decision, column: Values) -> NDArray[np.bool_]:
+def _answer(decision: Decision, column: Values) -> Bools:
     """Values of one binary feature for all rows."""
     missing = column.missing
     if decision.kind == "missing":

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._types import Bools
 from bristlecone.trust._optimality import RELATIVE
 from bristlecone.trust._verification import Check
 
@@ -63,7 +64,7 @@ def close(expected: Any, found: Any, scale: Any = 0.0) -> bool:
     return one.shape == other.shape and bool(_alike(one, other, scale).all())
 
 
-def _alike(one: NDArray[Any], other: NDArray[Any], scale: Any) -> NDArray[np.bool_]:
+def _alike(one: NDArray[Any], other: NDArray[Any], scale: Any) -> Bools:
     """Whether the values of two arrays of one shape are the same, each."""
     if one.dtype.kind not in "fc" and other.dtype.kind not in "fc":
         return np.asarray(one == other)

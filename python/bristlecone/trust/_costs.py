@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from bristlecone._data.frame import columns_by_name, costs_by_class
+from bristlecone._types import Bools, Floats
 from bristlecone.trust import _labels
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks
-from bristlecone.trust._exact import Bools, Column, Floats, fractions, weighted
+from bristlecone.trust._exact import Column, fractions, weighted
 from bristlecone.trust._rows import Rows, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement
 

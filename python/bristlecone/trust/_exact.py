@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from bristlecone._types import Bools, Floats, Integers
+
 Objects = NDArray[Any]
 
 # Sums of whole numbers stay below this in 64 bits.
@@ -86,7 +86,7 @@ class Column:
         """Sum over some rows."""
         return int(self.whole[rows].sum()) * self.unit if len(self.whole) else Fraction(0)
 
-    def by_group(self, place: NDArray[np.int64], n: int) -> Column:
+    def by_group(self, place: Integers, n: int) -> Column:
         """Sums of the rows of each group."""
         sums = np.zeros(n, dtype=self.whole.dtype)
         np.add.at(sums, place, self.whole)

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from bristlecone._types import Bools, Floats
 from bristlecone.trust._cells import Cells, Search
-from bristlecone.trust._exact import Column, Floats
+from bristlecone.trust._exact import Column
 from bristlecone.trust._statement import Statement
 
 # Bits of a digit of exact vectors, and the least precision of float64 compared with them.
@@ -56,7 +57,7 @@ class Limits:
     penalty: float
 
 
-def distinct_features(answers: NDArray[np.bool_]) -> list[int]:
+def distinct_features(answers: Bools) -> list[int]:
     """Features that divide the rows; of features that divide them in the same way, only one."""
     seen: dict[bytes, int] = {}
     for feature, column in enumerate(answers.T):
@@ -102,8 +103,8 @@ def estimated_work(statement: Statement, n_features: int, n_rows: int, limits: L
 @np.errstate(all="ignore")
 def better_tree(
     statement: Statement,
-    answers: NDArray[np.bool_],
-    event: NDArray[np.bool_] | None,
+    answers: Bools,
+    event: Bools | None,
     limits: Limits,
     value: Fraction,
     allowed: float,
@@ -143,14 +144,14 @@ class _Search(Search):
         self,
         statement: Statement,
         statistics: Any,
-        answers: NDArray[np.bool_],
+        answers: Bools,
         counts: Floats,
         limits: Limits,
     ) -> None:
         super().__init__(statement, answers, counts, limits)
         self.statistics = statistics
 
-    def leaf_sums(self, rows: NDArray[np.bool_], members: Floats) -> tuple[Floats, Any]:
+    def leaf_sums(self, rows: Bools, members: Floats) -> tuple[Floats, Any]:
         """Sums of groups of the rows, and which groups are large enough for a leaf."""
         places = np.flatnonzero(rows)
         sums = np.asarray(members @ self.statistics[places])
@@ -162,7 +163,7 @@ class _Search(Search):
 class _Sums(_Search):
     """Costs are numbers: the least cost for every number of leaves, shape (most leaves + 1,)."""
 
-    def found(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> Floats:
+    def found(self, rows: Bools, depth: int, asked: tuple[int, ...]) -> Floats:
         most = min(self.limits.leaves, 2 ** min(depth, 30))
         least = np.full(most + 1, math.inf)
         one = np.ones((1, int(rows.sum())))
@@ -196,7 +197,7 @@ class _Sums(_Search):
 class _Vectors(_Search):
     """Costs are vectors: the total costs of all trees, each preceded by its number of leaves."""
 
-    def alone(self, rows: NDArray[np.bool_]) -> NDArray[Any]:
+    def alone(self, rows: Bools) -> NDArray[Any]:
         """Vectors of these rows as one leaf, by its labels."""
         sums, large = self.leaf_sums(rows, np.ones((1, int(rows.sum())), self.statistics.dtype))
         candidates = self.leaf_vectors(sums)
@@ -208,7 +209,7 @@ class _Vectors(_Search):
         vectors: Floats = self.statement.candidates(sums)[0]
         return vectors
 
-    def found(self, rows: NDArray[np.bool_], depth: int, asked: tuple[int, ...]) -> NDArray[Any]:
+    def found(self, rows: Bools, depth: int, asked: tuple[int, ...]) -> NDArray[Any]:
         found = [self.alone(rows)]
         if depth > 0 and self.limits.leaves > 1:
             for _, yes, no in self.divided(rows):
@@ -243,7 +244,7 @@ class _Exact(_Vectors):
         self,
         statement: Statement,
         columns: list[Column],
-        answers: NDArray[np.bool_],
+        answers: Bools,
         counts: Floats,
         limits: Limits,
     ) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array, type_name
+from bristlecone._types import Bools
 from bristlecone.trust import (
     _causes,
     _costs,
@@ -45,7 +45,7 @@ class Kind:
 
     read_rows: Callable[[Any, Table, Any, Any, Mapping[str, Any]], Rows]
     objective: Callable[[Any, Rows], Statement] | None
-    check_leaves: Callable[[Any, Rows, NDArray[np.bool_], Checks], None]
+    check_leaves: Callable[[Any, Rows, Bools, Checks], None]
     arguments: tuple[str, ...] = ()
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from bristlecone._types import Bools, Floats
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
-from bristlecone.trust._exact import Bools, Column, Floats, fractions, log_ratio
+from bristlecone.trust._exact import Column, fractions, log_ratio
 from bristlecone.trust._rows import Rows, check_groups, down, groups_of, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement, differences, like, within
 

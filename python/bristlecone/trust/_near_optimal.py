@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.checks import check_integer, check_real
 from bristlecone._log import warn
+from bristlecone._types import Floats
 from bristlecone.exceptions import CertificateError, SearchLimitWarning
 from bristlecone.trust._alternatives import refusal, search_again, table_of
 from bristlecone.trust._optimality import assert_not_below
@@ -59,7 +59,7 @@ class NearOptimalTrees(Sequence[Any]):
         self._frame_kind = frame_kind
 
     @property
-    def objective_values(self) -> NDArray[np.float64]:
+    def objective_values(self) -> Floats:
         """Objective of every tree, shape (n_trees,)."""
         return np.array([tree.objective_value_ for tree in self])
 

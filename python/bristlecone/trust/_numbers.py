@@ -9,9 +9,10 @@ import numpy as np
 
 from bristlecone._data.arrays import as_array
 from bristlecone._leaves.means import LEVELS
+from bristlecone._types import Bools, Floats
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
-from bristlecone.trust._exact import Bools, Column, Floats, exact_means, of_size_one
+from bristlecone.trust._exact import Column, exact_means, of_size_one
 from bristlecone.trust._rows import Rows, down, kept_rows, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement
 from bristlecone.trust._survival import Counted

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._types import Bools
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
-from bristlecone.trust._exact import Bools, Column
+from bristlecone.trust._exact import Column
 from bristlecone.trust._rows import Rows, kept_rows, rows_of
 from bristlecone.trust._statement import Statement
 
@@ -40,7 +41,7 @@ class Own(Statement):
         self.off = 2.0**-50 * np.abs(given).sum(axis=0)
         self.total = Column.of(rows.weight).sum()
 
-    def sums(self, members: NDArray[np.bool_]) -> NDArray[Any]:
+    def sums(self, members: Bools) -> NDArray[Any]:
         return super().sums(members).astype(np.float64)
 
     def candidates(self, sums: Any) -> Any:

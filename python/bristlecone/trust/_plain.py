@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bristlecone.trust._exact import Column, Floats
+from bristlecone._types import Bools, Floats
+from bristlecone.trust._exact import Column
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +21,11 @@ class Lifetimes:
     """Rows with time, event, weight and perhaps entry, each of shape (n,)."""
 
     time: Floats
-    event: NDArray[np.bool_]
+    event: Bools
     weight: Floats
     entry: Floats | None = None
 
-    def of(self, rows: NDArray[np.bool_]) -> Lifetimes:
+    def of(self, rows: Bools) -> Lifetimes:
         """Some of the rows."""
         entry = None if self.entry is None else self.entry[rows]
         return Lifetimes(self.time[rows], self.event[rows], self.weight[rows], entry)
@@ -63,7 +63,7 @@ class Lifetimes:
         return np.minimum(np.divide(died, at_risk, out=np.zeros_like(died), where=died > 0), 1.0)
 
     @cached_property
-    def happened(self) -> NDArray[np.bool_]:
+    def happened(self) -> Bools:
         """Whether there is an event at each time."""
         return self.left(self.event.astype(float)) > 0
 
@@ -92,7 +92,7 @@ class Lifetimes:
         """G at each time: Kaplan–Meier of the censoring; rows with time >= t are at risk at t."""
         return self._staying(~self.event).cumprod()
 
-    def _staying(self, leaves: NDArray[np.bool_]) -> Floats:
+    def _staying(self, leaves: Bools) -> Floats:
         """Share of the risk set that does not leave in this way at each time, without entry.
 
         Computed from what stays, because differences cancel if weights differ in size.

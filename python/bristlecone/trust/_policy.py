@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from bristlecone._data.arrays import as_array
 from bristlecone._data.frame import columns_by_name
 from bristlecone._data.outcomes import check_survival
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
-from bristlecone.trust._exact import Bools, Column, Floats, exact_means, weighted
+from bristlecone.trust._exact import Column, exact_means, weighted
 from bristlecone.trust._rows import Rows, kept_rows, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement, like, sums_of, within
 from bristlecone.trust._teacher import estimated_again
@@ -71,9 +72,7 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     return rows_of(tree, table, weight, kept, outcomes, facts)
 
 
-def _propensity(
-    given: Any, codes: NDArray[np.int64], treatments: NDArray[Any], kept: NDArray[np.bool_]
-) -> Floats:
+def _propensity(given: Any, codes: Integers, treatments: NDArray[Any], kept: Bools) -> Floats:
     """Probability of the treatment that each row had."""
     if isinstance(given, Real):
         return np.full(len(codes), float(given))
@@ -130,7 +129,7 @@ class Rewards(Statement):
             costs[(sums[:, self.n_labels + 1 :] < self.fewest).any(axis=1)] = np.inf
         return costs
 
-    def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
+    def magnitudes(self, sums: Any, members: Bools) -> Any:
         return sums_of(self.sizes, members)
 
     def least(self, sums: Sequence[Floats], errors: Sequence[float]) -> Floats:

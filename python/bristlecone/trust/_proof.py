@@ -8,14 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import with_article
 from bristlecone._encoder.decisions import feature_decisions
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.trust._cells import TooManyTies
 from bristlecone.trust._columns import midpoint
 from bristlecone.trust._compare import OF_TERMS, Checks
-from bristlecone.trust._exact import Floats
 from bristlecone.trust._exhaustive import Limits, better_tree, distinct_features, estimated_work
 from bristlecone.trust._kinds import read_rows, statement_of
 from bristlecone.trust._optimality import is_optimal, tolerance
@@ -55,7 +54,7 @@ class Value:
         self,
         tree: Any,
         statement: Statement,
-        reached: NDArray[np.bool_],
+        reached: Bools,
         drift: float | None = None,
     ) -> None:
         nodes = tree.tree_
@@ -88,9 +87,7 @@ class Value:
         return own + (self.penalty if isinstance(own, Fraction) else float(self.penalty))
 
 
-def value_of(
-    tree: Any, rows: Rows, reached: NDArray[np.bool_], smoothed: Floats | None = None
-) -> Value:
+def value_of(tree: Any, rows: Rows, reached: Bools, smoothed: Floats | None = None) -> Value:
     """Value of a tree by its rows, with outcomes that a teacher smoothed, if any."""
     drift = None
     if smoothed is not None:
@@ -250,10 +247,10 @@ def searched_features(tree: Any, rows: Rows) -> list[bool]:
     return searched
 
 
-def _labels(tree: Any, candidates: Any) -> NDArray[np.int64]:
+def _labels(tree: Any, candidates: Any) -> Integers:
     """Candidate of each leaf: the label that it assigns."""
-    nothing: NDArray[np.int64] = np.zeros(tree.tree_.n_leaves, dtype=np.int64)
-    label: NDArray[np.int64] = getattr(tree.leaves_, "label", nothing)
+    nothing: Integers = np.zeros(tree.tree_.n_leaves, dtype=np.int64)
+    label: Integers = getattr(tree.leaves_, "label", nothing)
     return label if candidates.shape[1] > 1 else nothing
 
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array
 from bristlecone._tree import Tree
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.trust._columns import Table, Values, answers_of
 from bristlecone.trust._compare import Checks, Pairs
-from bristlecone.trust._exact import Bools, Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def unordered_fingerprint(rows: Rows) -> str:
     return "rows-" + sha256(repr((n_rows, n_features, sums, shown)).encode()).hexdigest()
 
 
-def _words(answers: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def _words(answers: Bools) -> NDArray[np.uint64]:
     """Answers of every row as words of 64 bits, at least one, the first feature lowest."""
     n_rows, n_features = answers.shape
     bits = np.zeros((n_rows, 64 * max(1, -(-n_features // 64))), dtype=bool)
@@ -115,7 +115,7 @@ def _mixed(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-def reached_nodes(tree: Any, answers: NDArray[Any]) -> NDArray[np.bool_]:
+def reached_nodes(tree: Any, answers: NDArray[Any]) -> Bools:
     """Whether each row passes through each node, shape (n, n_nodes)."""
     nodes = tree.tree_
     reached = np.zeros((len(answers), nodes.node_count), dtype=bool)
@@ -150,7 +150,7 @@ def rows_of(
     tree: Any,
     table: Table,
     weight: Floats | None,
-    kept: NDArray[np.bool_],
+    kept: Bools,
     outcomes: Any,
     facts: Any,
 ) -> Rows:
@@ -162,7 +162,7 @@ def rows_of(
     return Rows(np.ascontiguousarray(answers[kept]), own, _taken(columns, kept), outcomes, facts)
 
 
-def _taken(columns: list[Values], kept: NDArray[np.bool_]) -> list[Values]:
+def _taken(columns: list[Values], kept: Bools) -> list[Values]:
     places = np.flatnonzero(kept).tolist()
     return [
         Values(
@@ -173,7 +173,7 @@ def _taken(columns: list[Values], kept: NDArray[np.bool_]) -> list[Values]:
     ]
 
 
-def kept_rows(table: Table, weight: Floats | None, n: int, name: str = "y") -> NDArray[np.bool_]:
+def kept_rows(table: Table, weight: Floats | None, n: int, name: str = "y") -> Bools:
     """Whether each row has a positive weight; ValueError unless there are ``n`` of them."""
     if n != table.n_rows:
         raise ValueError(f"X has {table.n_rows} rows but {name} has {n}")
@@ -181,8 +181,8 @@ def kept_rows(table: Table, weight: Floats | None, n: int, name: str = "y") -> N
 
 
 def groups_of(
-    table: Table, more: Mapping[str, Any], column: Any, kept: NDArray[np.bool_]
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    table: Table, more: Mapping[str, Any], column: Any, kept: Bools
+) -> tuple[NDArray[Any], Integers]:
     """The groups of kept rows in sorted order, and the position of every kept row's group."""
     values = more.get("sensitive_features")
     if values is None and column is None:
@@ -194,7 +194,7 @@ def groups_of(
 
 def labelled(
     values: Any, weight: Floats | None, table: Table, name: str = "y"
-) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]:
+) -> tuple[NDArray[Any], Integers, Bools]:
     """Classes among the rows of positive weight, codes of all rows, and which are kept."""
     array = np.ravel(as_array(values, name))
     if array.dtype.kind == "T":

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 
@@ -20,10 +19,10 @@ from bristlecone._leaves.minimum import smallest_leaf
 from bristlecone._log import warn
 from bristlecone._search.engine import Problem
 from bristlecone._tree import NO_FEATURE
+from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import SearchLimitWarning
 from bristlecone.metrics import concordance_index_cause, concordance_index_censored
 from bristlecone.trust._alternatives import key, search_again
-from bristlecone.trust._exact import Floats
 
 # Most rows whose shared leaves are counted for every pair.
 _MOST_PAIRED = 2000
@@ -84,7 +83,7 @@ class Stability:
     optimism: float
     corrected: float
     together: Floats
-    rows: NDArray[np.int64]
+    rows: Integers
 
 
 def stability(
@@ -182,7 +181,7 @@ def stability(
     return tally.result()
 
 
-def _searched(rerun: Again, drawn: NDArray[np.int64]) -> Any:
+def _searched(rerun: Again, drawn: Integers) -> Any:
     """Tree over these rows; None if no event was drawn or no tree is allowed."""
     search, problem, _ = rerun
     data, features = problem.data, problem.features.take(drawn)
@@ -225,7 +224,7 @@ class _Tally:
         self.left_out, self.times_left_out = np.zeros(n), np.zeros(n)
         self.optimisms: list[float] = []
 
-    def add(self, other: Any, drawn: NDArray[np.int64]) -> None:
+    def add(self, other: Any, drawn: Integers) -> None:
         """Count a tree of these rows."""
         self.n += 1
         structure, features = other.tree_, self.problem.features
@@ -266,7 +265,7 @@ class _Tally:
         self._compare(int(own.children_left[mine]), int(left[other]), structure, features)
         self._compare(int(own.children_right[mine]), int(right[other]), structure, features)
 
-    def _predictions(self, leaves: Any, leaf: NDArray[np.int64]) -> Floats:
+    def _predictions(self, leaves: Any, leaf: Integers) -> Floats:
         """Predictions of a tree; for classifiers the share of the label that the own tree gives."""
         own = self.tree.leaves_
         if own.compared == "survival":
@@ -334,7 +333,7 @@ class _Tally:
         )
 
 
-def _score(tree: Any, leaf: NDArray[np.int64], data: Any, rows: Any = slice(None)) -> float:
+def _score(tree: Any, leaf: Integers, data: Any, rows: Any = slice(None)) -> float:
     """``score`` of a tree on some training rows; NaN if it is unknown, see ``stability``."""
     leaves, at = tree.leaves_, leaf[rows]
     weight = None if data.weight is None else data.weight[rows]
@@ -353,7 +352,7 @@ def _score(tree: Any, leaf: NDArray[np.int64], data: Any, rows: Any = slice(None
     return float(r2_score(data.target[rows], leaves.predicted[at], sample_weight=weight))
 
 
-def _concordance(leaves: Any, at: NDArray[np.int64], data: Any, rows: Any, weight: Any) -> float:
+def _concordance(leaves: Any, at: Integers, data: Any, rows: Any, weight: Any) -> float:
     """Concordance index; NaN if no two rows can be compared, or causes with delayed entry."""
     time, entry = data.time[rows], None if data.entry is None else data.entry[rows]
     try:

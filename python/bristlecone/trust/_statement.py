@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone.trust._exact import Column, Floats
+from bristlecone._types import Bools, Floats, Integers
+from bristlecone.trust._exact import Column
 
 # Rounding of a cost in float64, relative to the size of its terms: about thirty operations.
 ROUNDING = 2.0**-47
@@ -83,7 +84,7 @@ class Statement(ABC):
         costs: Floats = self.candidates(np.asarray(every @ self.statistics))[0]
         return costs
 
-    def sums(self, members: NDArray[np.bool_]) -> NDArray[Any]:
+    def sums(self, members: Bools) -> NDArray[Any]:
         """Exact sums over groups of rows (m, n), as fractions (m, k)."""
         return sums_of(self.columns, members)
 
@@ -91,7 +92,7 @@ class Statement(ABC):
     def candidates(self, sums: Any) -> Any:
         """Cost vectors of leaves by their labels, shape (m, n_labels, n_components)."""
 
-    def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
+    def magnitudes(self, sums: Any, members: Bools) -> Any:
         """Size of the terms of each leaf by its labels, shape (m, n_labels)."""
         return np.abs(self.candidates(sums)[:, :, 0])
 
@@ -118,7 +119,7 @@ class Statement(ABC):
         return np.zeros(n_features)
 
 
-def sums_of(columns: Sequence[Column], members: NDArray[np.bool_]) -> NDArray[Any]:
+def sums_of(columns: Sequence[Column], members: Bools) -> NDArray[Any]:
     """Exact sums of columns over groups of rows (m, n), as fractions (m, k)."""
     found = np.empty((len(members), len(columns)), dtype=object)
     for k, group in enumerate(members):
@@ -139,7 +140,7 @@ def within(value: Any, limit: float, allowed: float) -> Any:
     return value <= like(most, value)
 
 
-def differences(weight: Floats, group: NDArray[np.int64], pair: tuple[int, int] = (0, 1)) -> Column:
+def differences(weight: Floats, group: Integers, pair: tuple[int, int] = (0, 1)) -> Column:
     """Share of each row in its group's weight, negative in the first group, 0 in no group."""
     of_row = Column.of(weight)
     one, other = (int(of_row.whole[group == side].sum()) for side in pair)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 
-from bristlecone.trust._exact import Column, Floats, fractions, log_ratio
+from bristlecone._types import Bools, Floats
+from bristlecone.trust._exact import Column, fractions, log_ratio
 from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows
 from bristlecone.trust._statement import ROUNDING, Statement, differences, like, sums_of
@@ -58,7 +59,7 @@ class Counted(Statement):
     def candidates(self, sums: Any) -> Any:
         return (sums[:, 2] - self._fitted(sums))[:, None, None]
 
-    def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
+    def magnitudes(self, sums: Any, members: Bools) -> Any:
         # θ times the hazard of a leaf, a term of its log-likelihood, equals its events.
         size = sums_of(self.sizes, members)[:, 0] + np.abs(self._fitted(sums)) + sums[:, 0]
         return size[:, None]
@@ -126,7 +127,7 @@ class Brier(Statement):
     def statistics(self) -> Any:
         return self.over_times
 
-    def sums(self, members: NDArray[np.bool_]) -> NDArray[Any]:
+    def sums(self, members: Bools) -> NDArray[Any]:
         return np.asarray(members.astype(np.float64) @ self.over_times)
 
     def terms(self, sums: Floats) -> tuple[Floats, Floats]:
@@ -179,7 +180,7 @@ class _FairSurvival(Statement):
         both = [self.inner.statistics, self.differ.floats()[:, None]]
         return hstack(both).tocsr() if isinstance(self.inner, Brier) else np.hstack(both)
 
-    def sums(self, members: NDArray[np.bool_]) -> NDArray[Any]:
+    def sums(self, members: Bools) -> NDArray[Any]:
         differ = sums_of([self.differ], members)
         own = self.inner.sums(members)
         return np.hstack([own, differ if own.dtype == object else differ.astype(np.float64)])
@@ -190,7 +191,7 @@ class _FairSurvival(Statement):
         difference = (fractions(means) if sums.dtype == object else means) * sums[:, -1]
         return np.stack([self.inner.candidates(own)[:, 0, 0], difference], axis=1)[:, None, :]
 
-    def magnitudes(self, sums: Any, members: NDArray[np.bool_]) -> Any:
+    def magnitudes(self, sums: Any, members: Bools) -> Any:
         return self.inner.magnitudes(sums[:, :-1], members)
 
     def value(self, costs: Any, allowed: float) -> Any:

@@ -13,9 +13,9 @@ from bristlecone._data.days import as_times
 from bristlecone._data.outcomes import check_survival
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._model.survival import CURVE_ERROR
+from bristlecone._types import Bools, Floats
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
-from bristlecone.trust._exact import Bools, Floats
 from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows, check_groups, down, groups_of, kept_rows, rows_of
 from bristlecone.trust._survival import Brier, brier_terms, lifetimes, prior_of, row_hazards

@@ -11,9 +11,9 @@ import numpy as np
 
 from bristlecone._estimators.base import smoothed_again
 from bristlecone._teacher.lesson import moments, parameters_of_fit, teacher_of
+from bristlecone._types import Floats
 from bristlecone.exceptions import OverlapWarning
 from bristlecone.trust._compare import Checks
-from bristlecone.trust._exact import Floats
 from bristlecone.trust._rows import Rows
 
 # An objective may differ by this many times the difference of its outcomes' moments.

@@ -9,13 +9,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.arrays import with_article
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import feature_decisions
 from bristlecone._encoder.features import OneOf, subset_text
 from bristlecone._tree import Tree
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone._view.fitted import check_tree
 from bristlecone.trust._columns import midpoint
 from bristlecone.trust._compare import Checks, Pairs, close
@@ -213,7 +213,7 @@ def _check_all(
         checks.skip(name, value, why)
 
 
-def _without_value(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _without_value(tree: Any, rows: Rows, reached: Bools) -> Integers:
     """Rows of every split without a value in its column; of a leaf, of any split above it."""
     nodes = tree.tree_
     lacking = np.zeros(reached.shape, dtype=bool)
@@ -223,13 +223,13 @@ def _without_value(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> NDArray
             decision = decisions[nodes.feature[node]]
             if decision.kind != "missing":
                 lacking[:, node] = reached[:, node] & rows.columns[decision.place].missing
-    counts: NDArray[np.int64] = lacking.sum(axis=0)
-    somewhere: NDArray[np.bool_] = np.asarray(lacking.any(axis=1))
+    counts: Integers = lacking.sum(axis=0)
+    somewhere: Bools = np.asarray(lacking.any(axis=1))
     counts[nodes.leaves] = (reached[:, nodes.leaves] & somewhere[:, np.newaxis]).sum(axis=0)
     return counts
 
 
-def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Checks) -> None:
+def _check_columns(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     """Column statistics and thresholds of the encoder."""
     encoder = tree.encoder_
     if tree.certificate_.status == "reestimated":
@@ -260,7 +260,7 @@ def _check_columns(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Ch
     checks.same("thresholds", "each between neighbouring values", _thresholds(tree, rows, reached))
 
 
-def _thresholds(tree: Any, rows: Rows, reached: NDArray[np.bool_]) -> list[tuple[str, Any, Any]]:
+def _thresholds(tree: Any, rows: Rows, reached: Bools) -> list[tuple[str, Any, Any]]:
     """Every threshold, the midpoint of its neighbours, and the side of missing values."""
     nodes, encoder = tree.tree_, tree.encoder_
     pairs: list[tuple[str, Any, Any]] = []
@@ -313,15 +313,13 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _stand_in(values: NDArray[np.float64], fill: float) -> float:
+def _stand_in(values: Floats, fill: float) -> float:
     """The value that is on the side of ``fill`` of every threshold between neighbouring values."""
     distinct = np.unique(values).tolist()
     return next((v for v, w in pairwise(distinct) if fill <= midpoint(v, w)), distinct[-1])
 
 
-def _middle(
-    values: NDArray[np.float64], threshold: float, every: NDArray[np.float64] | None = None
-) -> float:
+def _middle(values: Floats, threshold: float, every: Floats | None = None) -> float:
     """Midpoint of the values next to a threshold, or this threshold if it is one.
 
     Where missing values alone are above it, any of ``every`` value of the column may be the next.
@@ -339,7 +337,7 @@ def _middle(
     return threshold if near else middles[0][0]
 
 
-def _check_limits(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Checks) -> None:
+def _check_limits(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     """Limits on the size of the tree and of its leaves."""
     nodes, found = tree.tree_, tree.certificate_
     parameters = found.parameters
@@ -370,7 +368,7 @@ def _check_limits(tree: Any, rows: Rows, reached: NDArray[np.bool_], checks: Che
 
 
 def _check_minimum(
-    name: str, parameter: str, least: int, leaves: NDArray[np.bool_], found: Any, checks: Checks
+    name: str, parameter: str, least: int, leaves: Bools, found: Any, checks: Checks
 ) -> None:
     stated, fewest = found.settings.get(parameter), int(leaves.sum(axis=0).min())
     holds = stated == least and fewest >= least

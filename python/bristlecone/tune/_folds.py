@@ -12,10 +12,10 @@ from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 from bristlecone._data.checks import check_integer
 from bristlecone._data.groups import codes_of
 from bristlecone._data.outcomes import either_outcome, is_outcome
+from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.tune._rows import GivenRows
 
-Floats = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 

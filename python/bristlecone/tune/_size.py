@@ -20,12 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from bristlecone._data.checks import check_choice, thread_count
 from bristlecone._estimators.describe import document
 from bristlecone._log import log
+from bristlecone._types import Floats
 from bristlecone.exceptions import InfeasibleError, InvalidParameterError
 from bristlecone.tune._folds import Folds, folds_of, standard_error
 from bristlecone.tune._rows import GivenRows, of_all_causes
 from bristlecone.tune._scoring import DEFAULT, Metrics, check_scored, metrics_of, score_of
-
-Floats = NDArray[np.float64]
 
 _RULES = ("best", "one-standard-error")
 

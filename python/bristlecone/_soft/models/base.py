@@ -15,9 +15,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bristlecone._types import Bools, Floats
 
 # Above this, e^z is continued by its tangent, so that values and slopes stay finite in a line
 # search. Fitted curves stay far below.
@@ -33,7 +32,7 @@ class Sample(NamedTuple):
     """
 
     y: Floats
-    event: NDArray[np.bool_]
+    event: Bools
     weight: Floats
 
 

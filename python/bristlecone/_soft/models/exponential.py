@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bristlecone._soft.models.base import Floats, HazardLink, Index, LeafModel, Sample, log_rate
+from bristlecone._soft.models.base import HazardLink, Index, LeafModel, Sample, log_rate
+from bristlecone._types import Floats
 
 
 class Exponential(LeafModel):

@@ -13,7 +13,8 @@ from scipy.interpolate import BSpline
 from scipy.optimize import nnls
 
 from bristlecone import _core
-from bristlecone._soft.models.base import Floats, HazardLink, Index, LeafModel, OddsLink, Sample
+from bristlecone._soft.models.base import HazardLink, Index, LeafModel, OddsLink, Sample
+from bristlecone._types import Floats
 
 _DEGREE = 2
 # Slopes of the start. The least squares line may be flat or fall if there are few events.

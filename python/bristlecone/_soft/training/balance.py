@@ -10,11 +10,9 @@ not count as an even one. See docs/maths/soft.md.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._soft import routing
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats
 
 # Steepness in units of one over the standard deviation of a split's logits.
 _STEEPNESS = 4.0

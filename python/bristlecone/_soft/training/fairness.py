@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._soft import routing
 from bristlecone._soft.models import LeafModel, Slopes
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Bools, Floats, Integers
 
 # Nodes of the Gauss–Legendre rule; the curves are smooth.
 N_GRID = 32
@@ -51,9 +49,7 @@ def pair_distance(
     return float(value), 2 * step * slope
 
 
-def gini_mix(
-    leaf: NDArray[np.int64], group: NDArray[np.bool_], weight: Floats
-) -> tuple[float, float]:
+def gini_mix(leaf: Integers, group: Bools, weight: Floats) -> tuple[float, float]:
     """Gini mix of the non-empty leaves: plain mean, and weighted by the leaves' weight.
 
     For a leaf with share q of the group it is 4q(1 − q): 1 if evenly mixed, 0 if pure.
@@ -98,7 +94,7 @@ class Fairness:
     mixture: bool
 
     def of_paths(
-        self, path: NDArray[np.int64], linear: Floats, shape: Floats
+        self, path: Integers, linear: Floats, shape: Floats
     ) -> tuple[float, Floats, Floats]:
         """Penalty of one-leaf curves, and its derivatives by ``linear`` and ``shape``."""
         survival = np.empty((len(path), self.step.size))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.cluster import KMeans
 from sklearn.metrics import davies_bouldin_score
@@ -11,7 +10,8 @@ from sklearn.metrics import davies_bouldin_score
 from bristlecone._soft import routing
 from bristlecone._soft.models import Sample
 from bristlecone._soft.training.optimise import minimise
-from bristlecone._soft.training.problem import Floats, Parameters, Problem, Rows
+from bristlecone._soft.training.problem import Parameters, Problem, Rows
+from bristlecone._types import Floats, Integers
 
 # Number of clusterings to choose from.
 _CLUSTERINGS = 3
@@ -90,7 +90,7 @@ def _clustered(problem: Problem, random: np.random.RandomState) -> Floats:
     # Distances between features scaled to [0, 1].
     points = np.ascontiguousarray((rows.design[:-1] * problem.scale[:, np.newaxis]).T)
 
-    def index(node: NDArray[np.int64]) -> float:
+    def index(node: Integers) -> float:
         distinct = np.unique(node).size
         return davies_bouldin_score(points, node) if 1 < distinct < len(points) else np.inf
 
@@ -108,7 +108,7 @@ def _clustered(problem: Problem, random: np.random.RandomState) -> Floats:
 
 def _two_means(
     points: Floats, weight: Floats, depth: int, random: np.random.RandomState
-) -> NDArray[np.int64]:
+) -> Integers:
     """Node of every row after 2-means at each split; a cluster of one point is not split."""
     node = np.zeros(len(points), dtype=np.int64)
     for split in range(routing.n_splits(depth)):

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._soft import routing
 from bristlecone._soft.training.initialise import weighted_logistic
 from bristlecone._soft.training.joint import Trained, fit_joint
 from bristlecone._soft.training.optimise import Minimum, minimise
-from bristlecone._soft.training.problem import Floats, Parameters, Problem, Rows
+from bristlecone._soft.training.problem import Parameters, Problem, Rows
+from bristlecone._types import Bools, Floats, Integers
 
 # ε1, ε2 and ε3 (imbalanced, strongly imbalanced, flipped), and the factor ζ after each macro
 # iteration.
@@ -134,8 +134,8 @@ def _step(problem: Problem, now: Parameters, split: int, thresholds: Floats) -> 
 def _branch_step(
     problem: Problem,
     splits: Floats,
-    working: NDArray[np.int64],
-    below: NDArray[np.int64],
+    working: Integers,
+    below: Integers,
     rows: Rows,
     losses: Floats,
     total: float,
@@ -190,7 +190,7 @@ def _rebalanced(
     splits: Floats,
     rows: Rows,
     losses: Floats,
-    goes_left: NDArray[np.bool_],
+    goes_left: Bools,
     fraction: float,
 ) -> Floats:
     """Logit of the first split from a weighted regression on where its rows go (eq. 8).

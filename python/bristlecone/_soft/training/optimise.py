@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats
+
 Fused = Callable[[Floats], tuple[float, Floats]]
 
 _MEMORY = 20

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._soft import routing
 from bristlecone._soft.models import LeafModel, Slopes
 from bristlecone._soft.training.balance import imbalance
 from bristlecone._soft.training.fairness import Fairness
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Bools, Floats, Integers
 
 
 class Rows(NamedTuple):
@@ -40,7 +38,7 @@ class Rows(NamedTuple):
     event: Floats
     weight: Floats
 
-    def take(self, rows: NDArray[np.bool_]) -> Rows:
+    def take(self, rows: Bools) -> Rows:
         """Only these rows."""
         if rows.all():
             return self
@@ -224,9 +222,7 @@ class Problem:
         by_splits += (slope @ rows.design.T).ravel()
         return float(rows.weight @ value) + penalty, np.concatenate([by_splits, by_leaves])
 
-    def leaves_alone(
-        self, vector: Floats, member: Floats, path: NDArray[np.int64]
-    ) -> tuple[float, Floats]:
+    def leaves_alone(self, vector: Floats, member: Floats, path: Integers) -> tuple[float, Floats]:
         """The part of E that the packed leaves change with fixed splits, and its gradient.
 
         The fairness penalty is that of one-leaf curves: ``path`` is the leaf of every row.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bristlecone._types import Floats, Integers
 
 
 def positive_times(times: Floats) -> tuple[Floats, str]:
@@ -23,7 +22,7 @@ def positive_times(times: Floats) -> tuple[Floats, str]:
     return np.where(zero, half, times), message
 
 
-def distinct_rows(keys: list[Floats], weight: Floats) -> tuple[NDArray[np.int64], Floats]:
+def distinct_rows(keys: list[Floats], weight: Floats) -> tuple[Integers, Floats]:
     """First row of each group of equal ones, in the order of the keys, and the groups' weights."""
     order = np.lexsort([weight, *keys])
     new = np.zeros(len(order), dtype=bool)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
@@ -21,8 +20,7 @@ from bristlecone._soft.training.nodec import fit_nodec
 from bristlecone._soft.training.problem import Problem, Rows
 from bristlecone._soft.training.rows import distinct_rows
 from bristlecone._soft.tree import SoftTree
-
-Floats = NDArray[np.float64]
+from bristlecone._types import Bools, Floats, Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +61,10 @@ class TrainingRows(NamedTuple):
     """
 
     design: Floats
-    event: NDArray[np.bool_]
+    event: Bools
     time: Floats
     weight: Floats
-    group: NDArray[np.bool_] | None
+    group: Bools | None
     names: list[str] | None
 
 
@@ -92,7 +90,7 @@ class _Scaled(NamedTuple):
     """The problem, and what converts its parameters to those over the design."""
 
     problem: Problem
-    columns: NDArray[np.int64]  # position in the problem of every design column
+    columns: Integers  # position in the problem of every design column
     centre: Floats
     spread: Floats
     log_unit: float
