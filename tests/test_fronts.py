@@ -121,7 +121,7 @@ def test_bad_data_are_named(task, data, message):
         solve_front(task, data, X, **SETTINGS)
 
 
-def test_points_that_only_the_rounding_of_weights_tells_apart_are_one():
+def test_points_that_differ_only_by_the_rounding_of_weights_are_one():
     labels, weight = np.array([0, 1, 0, 0, 1, 0, 1]), np.array([0.3, 2, 0.1, 0.2, 1, 5, 1])
     X = np.array([[1, 0]] * 2 + [[0, 1]] * 3 + [[0, 0]] * 2, dtype=np.uint8)
     data = {"labels": labels, "weight": weight}

@@ -70,7 +70,7 @@ def test_a_golden_file_predicts_the_numbers_beside_it(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=named)
-def test_a_golden_file_tells_of_its_leaves(path):
+def test_a_golden_file_describes_its_leaves(path):
     model = load_model(path)
     assert len(model.leaf_table()["leaf"]) == model.tree_.n_leaves
     assert model.describe()

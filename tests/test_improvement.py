@@ -67,7 +67,7 @@ def test_of_the_brier_score(rows, few, leaf_curve, time_grid, weighted, monkeypa
     falls_by_its_splits(make, rows["X"], (rows["event"], rows["time"]), weight=weight)
 
 
-def test_every_search_tells_its_guarantee(rows):
+def test_every_search_reports_its_guarantee(rows):
     fair = FairTreeClassifier(fairness=DemographicParity(0.5)).fit(
         rows["X"], rows["label"], sensitive_features=rows["X"][:, 2] > 1
     )

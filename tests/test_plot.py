@@ -98,7 +98,7 @@ def test_legends_lie_beside_or_below_the_lines(model):
         assert legend.x1 <= paper.x1 and legend.y0 >= paper.y0
 
 
-def test_rows_of_a_leaf_share_a_line_that_tells_their_rule():
+def test_rows_of_a_leaf_share_a_line_that_shows_their_rule():
     X, y = sample()
     tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
     leaf = tree.apply(X)

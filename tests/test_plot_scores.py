@@ -54,7 +54,7 @@ def dots(ax):
 # Searches
 
 
-def test_trace_shows_objective_and_bound_and_tells_the_status(fitted):
+def test_trace_shows_objective_and_bound_and_reports_the_status(fitted):
     tree = fitted[0]
     ax = plot_trace(tree)
     objective, bound = ax.lines

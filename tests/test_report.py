@@ -168,7 +168,7 @@ def test_bands_marks_and_numbers_at_risk_are_those_of_the_leaf(veterans):
         assert ('class="marks"' in card) == bool((~veterans.y["event"][own]).any())
 
 
-def test_legend_tells_two_curves_apart_only_where_two_are_drawn(veterans):
+def test_legend_names_two_curves_only_where_two_are_drawn(veterans):
     both = html_report(OptimalSurvivalTree(max_depth=1).fit(veterans.X, veterans.y))
     model = OptimalSurvivalTree(max_depth=1, objective="brier", leaf_curve="kaplan-meier", **PAPERS)
     one = html_report(model.fit(veterans.X, veterans.y))
