@@ -16,10 +16,12 @@ from bristlecone import (
     BinaryEncoder,
     CompetingRisksTree,
     CostSensitiveTreeClassifier,
+    GreedySurvivalTree,
     OptimalSurvivalTree,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
 )
+from bristlecone._model.registry import dumps, loads
 from bristlecone.exceptions import (
     ConstantFeatureWarning,
     InvalidParameterError,
@@ -98,6 +100,31 @@ def test_the_optimum_is_that_over_all_midpoints(subject):
         leaf = every.tree_.leaf_index(every.encoder_.transform(X).view(np.uint8))
         assert np.bincount(leaf).min() >= limits["min_samples_leaf"]
         assert np.array_equal(np.asarray(every.apply(X)), every.tree_.leaves[leaf])
+
+
+@pytest.mark.parametrize("criterion", ["likelihood", "logrank"])
+@pytest.mark.parametrize("missing", ["impute", "branch"])
+def test_a_greedy_tree_is_that_over_all_midpoints(missing, criterion):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = table(rng, int(rng.integers(20, 120)))
+        y = survival(rng, X)
+        weight = rng.integers(1, 4, len(X)).astype(float) if seed % 2 else None
+        encoder = {"missing": missing, "min_support": [0.0, 0.1][seed // 4]}
+        every, features = (
+            GreedySurvivalTree(
+                criterion=criterion,
+                max_depth=1 + seed % 4,
+                min_events_leaf=[None, 2][seed % 2],
+                encoder=BinaryEncoder(thresholds=thresholds, **encoder),
+            ).fit(X, y, sample_weight=weight)
+            for thresholds in ("all", "midpoints")
+        )
+        assert every.n_leaves_ > 1
+        assert np.array_equal(every.apply(X), features.apply(X))
+        assert every.objective_value_ == features.objective_value_
+        assert verify(every, X, y, sample_weight=weight).ok
+        assert loads(dumps(every)).apply(X).tolist() == every.apply(X).tolist()
 
 
 def test_a_tree_that_fits_almost_perfectly_is_certified():
@@ -243,7 +270,7 @@ def test_the_methods_text_says_that_every_threshold_was_searched():
     tree = OptimalTreeRegressor(max_depth=1, encoder=BinaryEncoder(thresholds="all")).fit(X, y)
     text = " ".join(tree.describe().split())
     assert "searched all trees of depth at most 1 over every threshold of the numeric" in text
-    assert "The search chose the thresholds of numeric columns among all of them" in text
+    assert "The thresholds of numeric columns were chosen among all of them" in text
 
 
 def test_the_forecast_grows_with_depth_and_with_noise():

@@ -80,6 +80,13 @@ class RankedFeatures:
             return min(1, most)
         return min(len(np.unique(self.ranks, axis=1).T), most)
 
+    def questions(self, column: Integers, cut: Floats) -> Integers:
+        """Question of every node that splits a column of ``ranks`` at a cut; -2 at leaves."""
+        split = column >= 0
+        found = column.copy()
+        found[split] = self._first[column[split]] + np.floor(cut[split]).astype(np.int64)
+        return found
+
     def settle(
         self, encoder: BinaryEncoder, left: Any, right: Any, question: Integers
     ) -> tuple[BinaryEncoder, Integers]:

@@ -23,7 +23,7 @@ _CUTS = {
     "midpoints": "The thresholds of numeric columns are all midpoints between neighbouring values",
     "ensemble": "The thresholds of numeric columns are at most {} thresholds of each in boosted "
     "trees fitted to the outcomes; nothing is proven about other thresholds",
-    "all": "The search chose the thresholds of numeric columns among all of them",
+    "all": "The thresholds of numeric columns were chosen among all of them",
 }
 _MISSING = {
     "impute": "a missing number is replaced by the mean of its column, a missing yes or no by the "

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from bristlecone import _core
 from bristlecone._data.survival import TrainingData, check_training_data
 from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._encoder.ranked import RankedFeatures, awaits_search
 from bristlecone._encoder.rules import question_names
 from bristlecone._encoder.use import (
     binary_features,
@@ -99,9 +100,10 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         Share of the teacher's predictions in the smoothed outcomes, between 0 and 1.
     encoder : "auto", transformer or None, default="auto"
         Turns ``X`` into binary features. "auto" is ``BinaryEncoder()``, without the further
-        thresholds that ``OptimalSurvivalTree`` adds. A clone is fitted to the training rows. None:
-        numeric columns without missing values are split at any threshold, midway between
-        neighbouring values of the node.
+        thresholds that ``OptimalSurvivalTree`` adds. A clone is fitted to the training rows. With
+        ``BinaryEncoder(thresholds="all")`` numeric columns are split at any threshold, midway
+        between neighbouring values of the node. None does so, too, without binary features: it
+        accepts only numbers without missing values, and is faster for very deep trees.
     random_state : int, RandomState or None, default=None
         Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
@@ -257,11 +259,16 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         self._check_parameters()
         objective = self._objective()
         data, teaching = teach(self, objective, self._training_data(X, y, sample_weight))
-        encoder, _ = fit_encoder(
+        encoder, encoded = fit_encoder(
             self.encoder, data.X, partial(objective.target, data), data.weight, self.verbose
         )
         numeric = isinstance(encoder, NumericColumns)
-        rows = encoder.transform(data.X) if numeric else binary_features(encoder, data.X)
+        ranked = None
+        if encoded is not None and awaits_search(encoder):
+            columns, _, rows = encoded()
+            ranked = RankedFeatures(columns, data.weight, encoder.min_support)
+        else:
+            rows = encoder.transform(data.X) if numeric else binary_features(encoder, data.X)
         if self.min_events_leaf == "auto" and not numeric:
             data = data._replace(
                 event_free=event_free_rows(encoder, rows, count_answers(rows, data.event), data)
@@ -269,12 +276,12 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         least = smallest_leaf(self, data)
         if self.max_depth != 0:
             warn_of_small_sample(
-                None if numeric else lambda: count_answers(rows, data.event),
+                None if numeric or ranked is not None else lambda: count_answers(rows, data.event),
                 (self.min_samples_leaf, least["min_samples_leaf"], len(data.time)),
                 (self.min_events_leaf, least["min_events_leaf"], int(data.event.sum())),
             )
         grown = _core.grow_greedy(
-            rows,
+            rows if ranked is None else np.asfortranarray(ranked.ranks.T.astype(np.float64)),
             data.time,
             data.event,
             data.weight,
@@ -285,11 +292,17 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             smoothed=data.smoothed,
             **least,
         )
+        children = grown["children_left"], grown["children_right"]
         feature = grown["feature"]
+        facts = {}
+        if ranked is not None:
+            facts = {"thresholds": ranked.shape[1], "rows_per_side": ranked.n_side}
+            asked = ranked.questions(feature, grown["threshold"])
+            encoder, feature = ranked.settle(encoder, *children, asked)
+            rows = binary_features(encoder, data.X)
         column, threshold = split_columns(encoder, feature)
         tree = Tree.grown(
-            grown["children_left"],
-            grown["children_right"],
+            *children,
             feature,
             rows,
             data.weight,
@@ -314,6 +327,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             n_samples=len(rows),
             fingerprint=fingerprint(rows, data),
             teacher=with_loss(objective, tree, problem, leaves),
+            facts=facts,
         )
         self._set_fitted(tree, leaves, encoder, certificate, data.X)
         log(
