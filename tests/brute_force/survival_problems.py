@@ -27,6 +27,7 @@ from drawing import (
 from number_problems import exact_sum
 
 from bristlecone import (
+    BinaryEncoder,
     GreedySurvivalTree,
     OptimalSurvivalTree,
     RmstParity,
@@ -225,9 +226,9 @@ def greedy(rng):
             break
     names = set(inspect.signature(GreedySurvivalTree).parameters)
     known = {name: value for name, value in problem.parameters.items() if name in names}
-    encoder = one_of(rng, "auto", "auto", None)
+    encoder = one_of(rng, "auto", None, BinaryEncoder(thresholds="all"))
     known |= {"criterion": one_of(rng, "likelihood", "logrank"), "encoder": encoder}
-    X = problem.X if encoder == "auto" else problem.X.astype(float)
+    X = problem.X if isinstance(encoder, str) else problem.X.astype(float)
     return replace(problem, estimator=GreedySurvivalTree, parameters=known, X=X)
 
 
