@@ -74,6 +74,11 @@ def test_what_is_wrong_is_named():
         sums.add(np.zeros((2, 2)), [0, -1])
     with pytest.raises(ValueError, match="row 0 has outcome 2 of 2"):
         sums.add(np.zeros((1, 2)), [2])
+    for wrong in (0.5, 2, -1, np.nan):
+        with pytest.raises(ValueError, match=f"feature 1 of row 1 is {wrong}; expected 0 or 1"):
+            sums.add(np.array([[0, 1], [0, wrong]]), [0, 0])
+    with pytest.raises(ValueError, match="outcome must hold whole numbers; its dtype is float64"):
+        sums.add(np.zeros((1, 2)), [0.5])
     with pytest.raises(ValueError, match="hold 0 rows, the outcomes are those of 3"):
         sums.solve()
     other = PartialSums(

@@ -373,6 +373,13 @@ def test_a_pipeline_passes_weights_to_its_last_step() -> None:
     assert "PoissonRegressor(alpha=0.01)" in tree.certificate_.teacher.name
 
 
+class Wide(Column):
+    """A teacher that predicts a column."""
+
+    def predict(self, X: Any) -> Any:
+        return super().predict(X)[:, None]
+
+
 @pytest.mark.parametrize(
     ("teacher", "message"),
     [
@@ -381,6 +388,8 @@ def test_a_pipeline_passes_weights_to_its_last_step() -> None:
         (StandardScaler(), r"an estimator with fit and predict; got StandardScaler\(\)"),
         (KNeighborsRegressor(), "takes no sample_weight in fit, which it needs for hazards"),
         (Column(-1.0), "predicted negative hazards: -1 for training row|predicted negative"),
+        (LogisticRegression(), r"predict numbers, and .*LogisticRegression\(\) is a classifier"),
+        (Wide(), r"predicted an array of shape \(.*, 1\); expected \("),
         (Column(np.inf), "predicted numbers that are not finite: inf for training row 0"),
     ],
 )
@@ -425,7 +434,7 @@ def test_few_events_are_an_error_or_a_warning() -> None:
     y = Y.copy()
     y["event"] = False
     y["event"][:1] = True
-    with pytest.raises(ValueError, match="events in at least two folds; there are 1 rows"):
+    with pytest.raises(ValueError, match=r"the rows with events \(1\) are all in one"):
         OptimalSurvivalTree(teacher="auto").fit(X, y)
     y["event"][:12] = True
     with pytest.warns(SmallSampleWarning, match="fewer than 5 rows with an event"):

@@ -332,6 +332,8 @@ def test_a_tree_from_a_file_needs_its_own_teacher():
     tree, y, _ = fitted("squared-error")
     model = loads(dumps(tree))
     for ask in (
+        lambda _, *rows: model.fit(*rows),
+        lambda _, *rows: model.size_path(*rows),
         alternatives,
         lambda *rows: near_optimal_trees(*rows, epsilon=0.0),
         lambda *rows: stability(*rows, n_resamples=2),

@@ -183,7 +183,7 @@ def binary_features(encoder: Any, X: Any) -> BinaryMatrix:
     """
     features = encoder.transform(X)
     features = np.asarray(features.toarray() if issparse(features) else features)
-    if features.ndim != 2 or not _is_binary(features):
+    if features.ndim != 2 or not is_binary(features):
         raise ValueError(
             f"encoder made an array of shape {features.shape} and dtype {features.dtype}; "
             "expected two dimensions and only 0 and 1"
@@ -210,7 +210,7 @@ def count_distinct(features: BinaryMatrix, most: int) -> int:
     return min(count, most)
 
 
-def _is_binary(features: NDArray[Any]) -> bool:
+def is_binary(features: NDArray[Any]) -> bool:
     """Whether all values are 0 or 1."""
     if features.dtype == np.bool_ or not features.size:
         return True

@@ -201,8 +201,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
             Labels: numbers, texts or booleans; at most 32 classes.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows with weight zero are left out. A row with an
-            integer weight k has the effect of k copies, except that minimum numbers of rows and
-            events count it once.
+            integer weight k has the effect of k copies, except that minimum numbers of rows count
+            it once, and that a teacher may treat it differently.
         callback : callable, optional
             Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
             every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are

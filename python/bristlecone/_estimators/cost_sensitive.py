@@ -203,8 +203,8 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
             Labels: numbers, texts or booleans; at most 32 classes.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows with weight zero are left out. A row with an
-            integer weight k has the effect of k copies, except that minimum numbers of rows and
-            events count it once.
+            integer weight k has the effect of k copies, except that minimum numbers of rows count
+            it once, and that a teacher may treat it differently.
         costs : array-like of float, shape (n, n_classes), optional
             Cost, not negative, of every label for every row: a DataFrame with a column per label,
             or an array with the labels in sorted order. It replaces ``cost_matrix``.

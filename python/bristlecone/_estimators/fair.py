@@ -205,8 +205,8 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
             Labels of at most two classes: numbers, texts or booleans.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows with weight zero are left out. A row with an
-            integer weight k has the effect of k copies, except that minimum numbers of rows and
-            events count it once.
+            integer weight k has the effect of k copies, except that minimum numbers of rows count
+            it once.
         sensitive_features : array-like, shape (n,), optional
             Group of every row: 2 to 6 groups, or 2 to 4 for ``EqualizedOdds``. Required unless
             ``fairness.sensitive_feature`` names a column; if you pass both, this argument is used.

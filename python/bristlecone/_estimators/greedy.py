@@ -229,7 +229,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows with weight zero are left out. A row with an
             integer weight k has the effect of k copies, except that minimum numbers of rows and
-            events count it once.
+            events count it once, and that a teacher may treat it differently.
 
         Returns
         -------

@@ -179,8 +179,8 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
             Finite numbers; with "poisson" counts, which may be fractions but not negative.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows with weight zero are left out. A row with an
-            integer weight k has the effect of k copies, except that minimum numbers of rows and
-            events count it once.
+            integer weight k has the effect of k copies, except that minimum numbers of rows count
+            it once, and that a teacher may treat it differently.
         exposure : array-like of float, shape (n,), optional
             For "poisson": time, area or population in which the events of each row were counted,
             positive. 1 by default.

@@ -117,9 +117,10 @@ class SearchedTree(BaseTree):
 
             The sizes end at ``max_leaf_nodes``, at the largest size that ``max_depth`` allows, or
             at the number of distinct rows. One search finds all trees, and the limits and
-            ``fit_time_`` refer to this search. If trees are chosen from a Pareto front, each size
-            has its own search within the limits. The trees have the parameters of this estimator,
-            which is not changed, and share the fitted encoder.
+            ``fit_time_`` refer to this search. If trees are chosen from a Pareto front, or among
+            every threshold, each size has its own search, and the searches share ``time_limit``.
+            The trees have the parameters of this estimator, which is not changed, and share the
+            fitted encoder.
 
         Raises
         ------

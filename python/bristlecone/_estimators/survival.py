@@ -261,7 +261,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows with weight zero are left out. A row with an
             integer weight k has the effect of k copies, except that minimum numbers of rows and
-            events count it once.
+            events count it once, and that a teacher may treat it differently.
         sensitive_features : array-like, shape (n,), optional
             Group of every row, with two values, for ``fairness``. If you pass it,
             ``fairness.sensitive_feature`` is not used.

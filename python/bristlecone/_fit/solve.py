@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -25,11 +26,19 @@ def solve(search: Search, problem: Problem, callback: Callback | None = None) ->
 
 
 def solve_sizes(search: Search, problem: Problem) -> Iterator[Solution]:
-    """Best trees with at most one leaf, two, ... up to the largest size; one search if possible."""
+    """Best trees with at most one leaf, two, ... up to the largest size; one search if possible.
+
+    Otherwise the searches share the time that is left equally.
+    """
     engine, limits = search.engine(problem), search.limits
     sizes = range(1, limits.most_leaves(problem.features) + 1)
     if engine.path is not None:
         yield from engine.path(**limits.settings(problem))[: len(sizes)]
         return
+    begun = time.perf_counter()
     for leaves in sizes:
-        yield engine.solve(**replace(limits, max_leaf_nodes=leaves).settings(problem))
+        settings = replace(limits, max_leaf_nodes=leaves).settings(problem)
+        if limits.time_limit is not None:
+            left = settings["time_limit"] - (time.perf_counter() - begun)
+            settings["time_limit"] = max(left, 0.0) / (len(sizes) - leaves + 1)
+        yield engine.solve(**settings)

@@ -122,7 +122,7 @@ class Rows:
         for k, name in enumerate(self.treatments.tolist()):
             n_folds = len(np.unique(self.fold[self.treatment == k]))
             if n_folds < 2:
-                held = "rows of one kind only" if n_folds else "no row"
+                held = "no two different rows" if n_folds else "no row"
                 raise ValueError(
                     f"treatment {name!r} has {held}, so its {what} cannot be estimated from other "
                     f"rows; leave it out{f' or pass {argument}' if argument else ''}"

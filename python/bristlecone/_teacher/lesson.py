@@ -56,6 +56,8 @@ def teach(
     """The training rows with the smoothed outcomes that an estimator requests, and their record."""
     teacher = getattr(estimator, "teacher", None)
     if teacher is None:
+        if hasattr(estimator, "certificate_"):
+            teacher_of(estimator)  # raises if a file lost the teacher
         return data, None
     lesson = _taught(
         teacher,
@@ -96,7 +98,7 @@ def teacher_of(tree: Any) -> Any:
     if teacher is None:
         raise ValueError(
             f"the teacher of this tree, {found.teacher.name}, is not in its file; set it with "
-            "set_params(teacher=...)"
+            "set_params(teacher=...), or fit a clone of the tree without a teacher"
         )
     return teacher
 
@@ -286,7 +288,13 @@ def _cross_fitted(
         others = order[~held[order]] if isinstance(X, np.ndarray) else ~held
         with nullcontext() if n_threads is None else parallel_config("threading", n_jobs=n_threads):
             fitted = outcomes.fitted(model, X, others)
-        predicted[held] = outcomes.predicted(fitted, X, held)
+        own = outcomes.predicted(fitted, X, held)
+        if own.shape != predicted[held].shape:
+            raise ValueError(
+                f"{outcomes.parameter}={model!r} predicted an array of shape {own.shape}; expected "
+                f"{predicted[held].shape}"
+            )
+        predicted[held] = own
         now = time.perf_counter()
         if clock.heard is not None:
             clock.heard(now - clock.start, np.inf, -np.inf, 0)

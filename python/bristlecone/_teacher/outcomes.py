@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils.validation import has_fit_parameter
 
 from bristlecone._data.rows import take_rows
@@ -91,13 +91,17 @@ class Outcomes(ABC):
         return self.weight
 
     def check_teacher(self, teacher: Any) -> None:
-        """Raise InvalidParameterError for an estimator without the methods of a teacher."""
+        """Raise InvalidParameterError for an estimator that cannot be a teacher."""
         for method in ("fit", self.method):
             if isinstance(teacher, type) or not hasattr(teacher, method):
                 raise InvalidParameterError(
                     f"teacher must be None, 'auto' or an estimator with fit and {self.method}; got "
                     f"{teacher!r}"
                 )
+        if self.method == "predict" and not predicts_survival(teacher) and is_classifier(teacher):
+            raise InvalidParameterError(
+                f"teacher must predict numbers, and teacher={teacher!r} is a classifier"
+            )
 
     def fitted(self, model: Any, X: Any, rows: NDArray[Any]) -> Any:
         """A clone of the model, fitted to some rows: a mask, or positions if ``X`` is an array."""
@@ -186,8 +190,8 @@ class Rates(Outcomes):
         counted = np.bincount(fold, self.events > 0, MOST_FOLDS)
         if (counted > 0).sum() < 2:
             raise ValueError(
-                "a teacher needs rows with events in at least two folds; there are "
-                f"{int(counted.sum())} rows with events"
+                "a teacher needs rows with events in at least two folds; the rows with events "
+                f"({int(counted.sum())}) are all in one, where equal rows are together"
             )
         return float(counted.min()), "rows with an event"
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bristlecone._data.checks import check_integer
-from bristlecone._encoder.use import packed
+from bristlecone._encoder.use import is_binary, packed
 from bristlecone._search.engine import MOST_DEPTH, Sums, Task, sum_tasks
 from bristlecone._types import Integers
 from bristlecone.exceptions import InvalidParameterError
@@ -181,13 +181,21 @@ class PartialSums:
         Raises
         ------
         ValueError
-            If a shape is wrong, or an outcome does not exist. The message names the row.
+            If a shape is wrong, a feature is neither 0 nor 1, or an outcome does not exist. The
+            message names the row.
         """
-        place = np.asarray(outcome)
+        answers, place = np.asarray(features), np.asarray(outcome)
+        if answers.ndim == 2 and not is_binary(answers):
+            row, column = np.argwhere(~np.isin(answers, (0, 1)))[0]
+            raise ValueError(
+                f"feature {column} of row {row} is {answers[row, column]!s}; expected 0 or 1"
+            )
+        if place.size and place.dtype.kind not in "iu":
+            raise ValueError(f"outcome must hold whole numbers; its dtype is {place.dtype}")
         if place.size and (place.min() < 0 or place.max() >= 2**32):
             row = int(np.argmax((place < 0) | (place >= 2**32)))
             raise ValueError(f"outcome of row {row} is {place[row]}, not a position in outcomes")
-        binary = packed(np.asarray(features, dtype=bool))
+        binary = packed(answers.astype(bool))
         self._sums.add(binary, np.ascontiguousarray(place, dtype=np.uint32))
 
     def merge(self, other: PartialSums) -> None:
@@ -257,7 +265,7 @@ class PartialSums:
             with np.load(io.BytesIO(content), allow_pickle=False) as file:
                 found = {name: file[name] for name in file.files}
             version = int(found.pop("version"))
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile, NotImplementedError) as error:
             raise ValueError("the bytes are not partial sums, or are damaged") from error
         if version != _VERSION:
             raise ValueError(f"the bytes are of version {version}; this is version {_VERSION}")

@@ -110,10 +110,12 @@ def open_source(partitions: Any) -> Source:
             "partitions is an iterator, which can be read only once; a fit reads the rows several "
             "times: pass the function that makes it"
         )
-    is_empty = hasattr(partitions, "__len__") and not len(partitions)
+    elements = ""
+    if isinstance(partitions, Sequence):
+        kinds = dict.fromkeys(type(one).__name__ for one in partitions)
+        elements = f" of {' and '.join(kinds)}" if kinds else " without elements"
     raise InvalidParameterError(
-        f"partitions must be {_FORMS}; got {type(partitions).__name__}"
-        + (" without elements" if is_empty else "")
+        f"partitions must be {_FORMS}; got {type(partitions).__name__}{elements}"
     )
 
 

@@ -25,9 +25,14 @@ pub trait Grower {
     /// Cost as a leaf; [`Cost::MOST`] if a leaf is not allowed.
     fn leaf(&self, node: &Self::Node) -> Self::Cost;
 
-    /// The split whose sides cost least as leaves, `depth` levels above the deepest level; `None`
-    /// if no split can help.
-    fn best(&mut self, node: &mut Self::Node, depth: usize) -> Result<Option<BestOf<Self>>, Stop>;
+    /// The split, `on` a feature if it is given, whose sides cost least as leaves, `depth` levels
+    /// above the deepest level; `None` if no split can help.
+    fn best(
+        &mut self,
+        node: &mut Self::Node,
+        depth: usize,
+        on: Option<usize>,
+    ) -> Result<Option<BestOf<Self>>, Stop>;
 
     /// The false and the true side of a split; `again` if they will be split, too.
     fn sides(
@@ -70,6 +75,8 @@ pub struct Shape {
     pub leaves: usize,
     /// Levels at the bottom that are searched exactly; fewer than `depth`.
     pub exact: usize,
+    /// Levels of the best trees of nodes whose first splits are taken; 0 for the best single split.
+    pub ahead: usize,
 }
 
 /// A node, in the order of creation.
@@ -119,7 +126,15 @@ fn grow<G: Grower>(
             continue;
         }
         monitor.check_with_grace()?;
-        let Some(best) = grower.best(&mut node, depth)? else { continue };
+        let mut on = None;
+        if shape.ahead > 0 {
+            let near = grower.exact(&node, depth.min(shape.ahead))?.tree;
+            match usize::try_from(near.feature[0]) {
+                Ok(feature) => on = Some(feature),
+                Err(_) => continue,
+            }
+        }
+        let Some(best) = grower.best(&mut node, depth, on)? else { continue };
         if shape.depth - depth >= PATIENCE && best.cost >= nodes[at].leaf {
             continue;
         }

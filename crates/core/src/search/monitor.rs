@@ -72,6 +72,12 @@ impl<'a> Monitor<'a> {
         Monitor { deadline: self.deadline, ..Monitor::new(None, stopped) }
     }
 
+    /// The same, with this share of the remaining time.
+    pub fn for_share(self, share: f64) -> Self {
+        let until = |_| Instant::now() + Duration::from_secs_f64(share * self.remaining());
+        Monitor { deadline: self.deadline.map(until), ..self }
+    }
+
     /// Reports the progress of the search to the caller.
     pub fn report(&self, point: &TracePoint) {
         if let Some(progress) = self.progress {

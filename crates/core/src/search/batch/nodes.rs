@@ -110,7 +110,7 @@ impl<'a> BatchNodes<'a> {
     }
 
     /// Deepest lattice on this sample within the memory limit.
-    fn lattice_depth(&self, sample: &Sample, most_leaves: usize) -> usize {
+    pub fn lattice_depth(&self, sample: &Sample, most_leaves: usize) -> usize {
         let (left, threads) = (self.room(), self.settings.threads());
         let fits = |d: &usize| lattice::bytes(sample, *d, most_leaves, threads) <= left;
         let deepest = self.settings.switches.lattice_depth.clamp(1, MAX_DEPTH);
@@ -148,23 +148,6 @@ impl<'a> BatchNodes<'a> {
         // A NaN or infinite quotient saturates.
         let splits = if splits.is_nan() { usize::MAX } else { splits as usize };
         allowed.at_most(n_columns.min(splits), usize::MAX)
-    }
-
-    /// A greedy tree that chooses each split by the best tree with this number of levels below it.
-    pub fn dive(&self, node: &BatchNode, depth: usize, levels: usize) -> Result<Found<f64>, Stop> {
-        let (sample, most) = (&node.sample, usize::MAX);
-        let reach = depth.min(levels).min(self.lattice_depth(sample, most).max(1));
-        let near = self.lattice(sample, reach, &[most])?.found.remove(0);
-        if reach == depth || near.tree.n_nodes() == 1 {
-            return Ok(near);
-        }
-        let root = near.tree.feature[0] as usize;
-        let c = sample.columns.partition_point(|column| column.feature < root);
-        let [no, yes] = [false, true].map(|value| self.node(sample.restrict(c, value)));
-        let (no, yes) = (self.dive(&no?, depth - 1, levels)?, self.dive(&yes?, depth - 1, levels)?);
-        let cost = no.cost + yes.cost + node.prior.price;
-        let far = || Found { cost, tree: Tree::on(sample.columns[c], [&no.tree, &yes.tree]) };
-        Ok(if cost < near.cost { far() } else { near })
     }
 
     /// Solves a node by one lattice.

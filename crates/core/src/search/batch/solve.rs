@@ -133,17 +133,21 @@ fn run(
 ) -> Result<(), Stop> {
     search.record();
     let allowed = settings.limits.allowed();
-    if allowed.depth > 1 {
-        let mut grower = BatchGrower(&branch.nodes);
-        let shape = Shape { depth: allowed.depth, leaves: allowed.budget(), exact: 0 };
+    let greedy = |nodes: &BatchNodes, levels| {
+        let (depth, leaves) = (allowed.depth, allowed.budget());
+        let shape = Shape { depth, leaves, exact: levels, ahead: levels };
+        let mut grower = BatchGrower(nodes);
         let first = grower.root(root);
-        let Found { cost, tree } = grow::greedy(&mut grower, first, shape, branch.monitor);
+        grow::greedy(&mut grower, first, shape, branch.monitor)
+    };
+    if allowed.depth > 1 {
+        let Found { cost, tree } = greedy(&branch.nodes, 0);
         search.offer(cost, tree);
     }
     if settings.switches.trivial_bound {
         for depth in [2, 3].into_iter().filter(|&d| d < allowed.depth) {
-            if allowed.depth > depth + 1 && allowed.is_full() {
-                let Found { cost, tree } = branch.nodes.dive(root, allowed.depth, depth)?;
+            if allowed.depth > depth + 1 {
+                let Found { cost, tree } = greedy(&branch.nodes, depth);
                 search.offer(cost, tree);
             }
             let shallower = allowed.at_most(depth, usize::MAX);

@@ -34,6 +34,7 @@ impl<'n> Grower for BatchGrower<'_, 'n> {
         &mut self,
         (sample, prior): &mut GrownBatch<'n>,
         depth: usize,
+        on: Option<usize>,
     ) -> Result<Option<BestOf<Self>>, Stop> {
         let allowed = Allowed::of(depth, usize::MAX);
         if self.0.useful_of(prior, sample.n_columns(), allowed).leaves == 1 {
@@ -41,7 +42,8 @@ impl<'n> Grower for BatchGrower<'_, 'n> {
         }
         let sides = self.0.sides_of(sample)?;
         let leaves = |[yes, no]: &[Prior; 2]| yes.leaf + no.leaf;
-        let columns = sides.as_chunks().0.iter().enumerate();
+        let asked = |c: usize| on.is_none_or(|on| sample.columns[c].feature == on);
+        let columns = sides.as_chunks().0.iter().enumerate().filter(|(c, _)| asked(*c));
         let best = columns.min_by(|(_, a), (_, b)| leaves(a).total_cmp(&leaves(b)));
         let Some((c, sides)) = best.filter(|(_, sides)| leaves(sides) < f64::INFINITY) else {
             return Ok(None);
@@ -61,6 +63,7 @@ impl<'n> Grower for BatchGrower<'_, 'n> {
     }
 
     fn exact(&mut self, (sample, _): &GrownBatch, levels: usize) -> Result<Found<f64>, Stop> {
+        let levels = levels.min(self.0.lattice_depth(sample, usize::MAX).max(1));
         Ok(self.0.lattice(sample, levels, &[usize::MAX])?.found.remove(0))
     }
 

@@ -304,23 +304,30 @@ impl<'a> Prepared<'a> {
             }
             return Ok(());
         }
+        let greedy = |branch: &mut _, exact, ahead| {
+            let shape = Shape { depth: allowed.depth, leaves: allowed.budget(), exact, ahead };
+            grow::greedy(&mut CurveGrower(branch), root.clone(), shape, monitor)
+        };
         for exact in [0, EXACT_LEVELS].into_iter().filter(|&exact| exact < allowed.depth) {
             // The first tree is useful under any limit.
             if exact > 0 {
                 monitor.check()?;
             }
-            let shape = Shape { depth: allowed.depth, leaves: allowed.budget(), exact };
-            let mut grower = CurveGrower(&mut branch);
-            let found = grow::greedy(&mut grower, root.clone(), shape, monitor);
+            let found = greedy(&mut branch, exact, 0);
             search.offer(found.cost, found.tree);
         }
-        let dives = settings.limits.allowed().is_full() && DIVED.contains(&allowed.depth);
+        let is_full = settings.limits.allowed().is_full();
+        let dives = is_full && DIVED.contains(&allowed.depth);
         let widths = if dives { DIVES } else { [&[][..]; 2] };
         // Smaller depths cost little, and their best tree rules out most of the deeper trees. So do
         // dives, if there are many levels.
         for depth in 2..allowed.depth.min(DEEPENING) {
             let shallower = allowed.at_most(depth, usize::MAX);
             search.at_root(&mut branch, root, shallower, false)?;
+            if depth == 2 && !is_full && allowed.depth >= *DIVED.start() {
+                let found = greedy(&mut branch, EXACT_LEVELS, EXACT_LEVELS);
+                search.offer(found.cost, found.tree);
+            }
             for &width in widths.get(depth - 2).copied().unwrap_or_default() {
                 let mut hear = |found: &Found<f64>| search.offer(found.cost, found.tree.clone());
                 let found = start::dive(&mut branch, root, allowed.depth, width, &mut hear)?;

@@ -19,13 +19,20 @@ impl<'a> Grower for CurveGrower<'a, '_> {
         self.0.nodes.leaf(node).value
     }
 
-    fn best(&mut self, node: &mut CurveNode, depth: usize) -> Result<Option<BestOf<Self>>, Stop> {
+    fn best(
+        &mut self,
+        node: &mut CurveNode,
+        depth: usize,
+        on: Option<usize>,
+    ) -> Result<Option<BestOf<Self>>, Stop> {
         let nodes = &mut self.0.nodes;
         if nodes.useful(node, Allowed::of(depth, usize::MAX)).leaves == 1 {
             return Ok(None);
         }
         let (open, candidates) = nodes.all_splits(node);
-        let Some(&best) = candidates.first() else {
+        let columns = &nodes.tables.columns;
+        let asked = |it: &&Candidate| on.is_none_or(|on| columns[it.column].feature == on);
+        let Some(&best) = candidates.iter().find(asked) else {
             nodes.close(open);
             return Ok(None);
         };

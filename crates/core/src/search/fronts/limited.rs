@@ -28,6 +28,9 @@ const QUICK: usize = 2;
 /// Number of first trees to look for, and the share of the time that they may take.
 const STARTS: (usize, f64) = (12, 0.3);
 
+/// Share of the time that the search without limits may take.
+const RELAXED: f64 = 0.3;
+
 /// Searches for the best tree at increasing depth.
 pub(super) struct Search<'a, 'e, T, const K: usize> {
     engine: &'e mut Engine<'a, T, K>,
@@ -130,7 +133,8 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
                     Err(stop) => return Err(stop),
                 }
             }
-            if depth == QUICK + 1 {
+            // One more depth is searched first, whose tree remains if the time is up.
+            if depth == deepest.min(QUICK + 2) && depth > QUICK {
                 self.relax(settings, relaxed)?;
             }
             if self.best.is_some_and(|best| best.cost[0] <= self.lower) || self.certificate.is_met()
@@ -234,7 +238,7 @@ impl<'a, 'e, T: FrontTask<K>, const K: usize> Search<'a, 'e, T, K> {
     fn relax(&mut self, settings: &Checked, relaxed: &Relaxation) -> Result<(), Stop> {
         let (task, monitor) = (self.engine.task, self.engine.monitor);
         let stopped = || monitor.check().is_err();
-        let inner = monitor.within(&stopped);
+        let inner = monitor.within(&stopped).for_share(RELAXED);
         // This search may still solve what the other rejects.
         let settings = settings.within(self.engine.left());
         let Ok(found) = relaxed(&settings, &inner) else { return Ok(()) };

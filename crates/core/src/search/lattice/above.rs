@@ -7,6 +7,7 @@
 use super::geometry::{Best, Geometry};
 use super::memory::room_for;
 use super::sums::Prefix;
+use crate::search::{Monitor, Stop};
 use crate::simd::{LaneReal, prefetch};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -31,14 +32,13 @@ struct Region {
 unsafe impl<R: Send> Sync for Regions<'_, R> {}
 
 impl<R: LaneReal> Regions<'_, R> {
-    /// Makes the table of level `m` with `each` entries per position, and returns the result of
-    /// `fill`.
-    pub fn fill<V>(
+    /// Makes the table of level `m` with `each` entries per position. After a stop it is empty.
+    pub fn fill(
         Best(table): &mut Best<R>,
         (geometry, m): (&Geometry, usize),
         each: usize,
-        fill: impl FnOnce(&mut Regions<R>) -> V,
-    ) -> V {
+        fill: impl FnOnce(&mut Regions<R>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
         let len = each * if m == 0 { 1 } else { geometry.total(m) };
         room_for(table, len);
         let first_columns = if m < 2 { 1 } else { geometry.n };
@@ -55,26 +55,25 @@ impl<R: LaneReal> Regions<'_, R> {
             regions: (0..first_columns).map(region).collect(),
             only: PhantomData,
         };
-        let end = fill(&mut regions);
-        regions.fill_rest();
+        fill(&mut regions)?;
+        (0..first_columns).for_each(|f| drop(regions.lock(f)));
         // SAFETY: there is room for this many entries, and each was filled.
         unsafe { table.set_len(len) };
-        end
+        Ok(())
     }
 
-    /// Access for the only thread.
-    pub fn alone(&mut self) -> Above<'_, R> {
-        self.fill_rest();
-        Above { regions: self, is_alone: true, held: None }
+    /// Access for the only thread. Filling new memory takes long enough to look at the clock.
+    pub fn alone(&mut self, monitor: &Monitor) -> Result<Above<'_, R>, Stop> {
+        for f in 0..self.regions.len() {
+            monitor.check()?;
+            drop(self.lock(f));
+        }
+        Ok(Above { regions: self, is_alone: true, held: None })
     }
 
     /// Access for one of several threads.
     pub fn shared(&self) -> Above<'_, R> {
         Above { regions: self, is_alone: false, held: None }
-    }
-
-    fn fill_rest(&mut self) {
-        (0..self.regions.len()).for_each(|f| drop(self.lock(f)));
     }
 
     /// Locks a region, even if a thread that held it panicked: after a panic nothing reads the
@@ -201,19 +200,27 @@ mod tests {
     fn threads_that_share_a_table_fill_it_as_one_does() {
         let (n, mut tables) = (9, [Best(vec![7.0; 3]), Best(Vec::new())]);
         let geometry = Geometry::new(n, 3);
-        let [alone, shared] = &mut tables;
-        Regions::fill(alone, (&geometry, 2), 2, |regions| {
-            offer(&mut regions.alone(), &geometry, 0..n);
-        });
-        let ended = Regions::fill(shared, (&geometry, 2), 2, |regions| {
-            let (regions, mut parts) = (&*regions, [0..3, 3..5, 5..n]);
-            run_all(&mut parts, &|part| {
-                offer(&mut regions.shared(), &geometry, part.clone());
-                Err(Stop::Interrupt)
+        let never = || false;
+        let monitor = Monitor::new(None, &never);
+        let share = |table: &mut Best<f64>, end: Result<(), Stop>| {
+            Regions::fill(table, (&geometry, 2), 2, |regions| {
+                let (regions, mut parts) = (&*regions, [0..3, 3..5, 5..n]);
+                run_all(&mut parts, &|part| {
+                    offer(&mut regions.shared(), &geometry, part.clone());
+                    end
+                })
             })
+        };
+        let [alone, shared] = &mut tables;
+        let whole = Regions::fill(alone, (&geometry, 2), 2, |regions| {
+            offer(&mut regions.alone(&monitor)?, &geometry, 0..n);
+            Ok(())
         });
-        assert_eq!(ended, Err(Stop::Interrupt));
-        assert_eq!(tables[0].0, tables[1].0);
+        assert_eq!([whole, share(shared, Ok(()))], [Ok(()); 2]);
+        assert_eq!(alone.0, shared.0);
+        let stopped = &mut Best(Vec::new());
+        assert_eq!(share(stopped, Err(Stop::Interrupt)), Err(Stop::Interrupt));
+        assert!(stopped.0.is_empty());
         let offered = tables[0].0.iter().filter(|&&v| v.is_finite()).count();
         assert_eq!((tables[0].0.len(), offered), (2 * geometry.total(2), n));
     }

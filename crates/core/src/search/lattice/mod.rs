@@ -338,7 +338,7 @@ pub(super) fn run<I: LaneInt, R: LaneReal>(
         let each = problem.slots[level - 1] << (level - 1);
         Regions::fill(table_above, (geometry, level - 1), each, |regions| {
             if let [worker] = &mut workers[..] {
-                return cells_of(&shared, worker, &mut regions.alone());
+                return cells_of(&shared, worker, &mut regions.alone(monitor)?);
             }
             let regions = &*regions;
             let pass =

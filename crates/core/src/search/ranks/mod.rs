@@ -15,6 +15,7 @@ mod rows;
 
 use super::branch::Branch;
 use super::certificate::EVALUATED;
+use super::grow::{self, Shape};
 use super::lattice;
 use super::memo::Memo;
 use super::nodes::full_leaves;
@@ -27,15 +28,15 @@ use crate::simd::{LaneInt, LaneReal};
 use crate::task::{Placed, Swept};
 use crate::tree::Tree;
 use cost::Pair;
-use nodes::{RankNode, RankNodes};
+use nodes::{RankGrower, RankNode, RankNodes};
 use rows::Table;
 use std::borrow::Cow;
 
 /// Most work of a search with 128-bit costs, which tries thresholds one by one; a minute or two.
 const SHORT_WORK: f64 = (1u64 << 28) as f64;
 
-/// Largest depth for which dives pay off.
-const DEEPEST_DIVE: usize = 8;
+/// Largest depth of the greedy trees that a search starts from.
+const DEEPEST_GREEDY: usize = 8;
 
 /// Largest error of single lanes, as a share of the total.
 const BLURRED: f64 = 1e-3;
@@ -280,11 +281,11 @@ fn solve_once<T: Swept>(
     search.finish(stop, about)
 }
 
-/// Searches shallow trees first, then all trees.
-fn run<T: Swept>(
-    problem: &Problem<T>,
+/// Searches shallow trees and grows greedy trees that look ahead first, then searches all trees.
+fn run<'a, T: Swept>(
+    problem: &'a Problem<'a, T>,
     search: &mut Search<Pair>,
-    branch: &mut Branch<RankNodes<T>>,
+    branch: &mut Branch<'a, RankNodes<'a, T>>,
     root: &RankNode,
 ) -> Result<(), Stop> {
     let allowed = problem.settings.limits.allowed();
@@ -295,11 +296,13 @@ fn run<T: Swept>(
         // Its tree remains if a limit ends the search.
         search.at_root(branch, root, allowed.at_most(depth, usize::MAX), false)?;
     }
-    let dives = allowed.is_full() && allowed.depth <= DEEPEST_DIVE;
-    for levels in (2..allowed.depth.min(4)).filter(|_| dives) {
-        if let Some(found) = nodes::dive(branch, root, allowed.depth, levels)? {
-            search.offer(found.cost, found.tree);
-        }
+    // After a limit, the part of a greedy tree that has grown is a tree, too.
+    for levels in (1..allowed.depth.min(4)).filter(|_| allowed.depth > 2) {
+        let depth = allowed.depth.min(DEEPEST_GREEDY);
+        let shape = Shape { depth, leaves: allowed.budget(), exact: levels, ahead: levels };
+        let mut grower = RankGrower(&mut *branch);
+        let found = grow::greedy(&mut grower, root.clone(), shape, problem.monitor);
+        search.offer(found.cost, found.tree);
     }
     search.at_root(branch, root, allowed, true)
 }
@@ -391,7 +394,7 @@ mod tests {
     use bristlecone_oracle::instances::Random;
 
     #[test]
-    fn a_dive_costs_what_its_tree_costs_and_is_optimal_if_it_looks_all_the_way() {
+    fn a_greedy_tree_costs_what_it_should_and_is_optimal_if_it_looks_all_the_way() {
         let mut better = 0;
         for seed in 0..60 {
             let random = &mut Random::new(seed);
@@ -416,13 +419,20 @@ mod tests {
             let mut branch = problem.branch();
             let root = branch.nodes.node(problem.table.all(), None);
             let scale = RankScale::new(&problem, &task, root.rows.floor);
-            let [near, far, best] = [2, 3, 4].map(|levels| {
-                let found = nodes::dive(&mut branch, &root, 4, levels).unwrap().unwrap();
+            let mut grown = |levels, leaves| {
+                let shape = Shape { depth: 4, leaves, exact: levels, ahead: levels };
+                let mut grower = RankGrower(&mut branch);
+                let found = grow::greedy(&mut grower, root.clone(), shape, &monitor);
                 assert_eq!(found.cost.value, scale.cost(&found.tree), "seed {seed}");
-                assert!(found.tree.depth() <= 4);
+                assert!(found.tree.depth() <= 4 && found.tree.n_leaves() <= leaves);
                 found.cost.value
-            });
-            assert!(best <= near.min(far), "seed {seed}");
+            };
+            for levels in 1..4 {
+                let by_leaves = [2, 3, 5, 8, usize::MAX].map(|leaves| grown(levels, leaves));
+                assert!(by_leaves.is_sorted_by(|fewer, more| fewer >= more), "seed {seed}");
+            }
+            let [near, best] = [2, 4].map(|levels| grown(levels, usize::MAX));
+            assert!(best <= near, "seed {seed}");
             better += usize::from(best < near);
             let optimal = over_thresholds(&task, &matrix, &settings, &monitor).unwrap();
             assert_eq!(best, scale.cost(&optimal.tree), "seed {seed}");

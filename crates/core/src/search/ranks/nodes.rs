@@ -5,8 +5,10 @@ use super::cost::Pair;
 use super::pairs::Solver;
 use super::proofs::Proofs;
 use super::rows::{Cuts, Rows};
+use crate::data::Column;
 use crate::search::Stop;
 use crate::search::branch::Branch;
+use crate::search::grow::{BestOf, BestSplit, Grower};
 use crate::search::nodes::{
     Allowed, Below, Bounded, Cost, Found, Known, KnownOf, Look, Nodes, Parent, Pending, Rooted,
     splits_that_pay,
@@ -45,6 +47,7 @@ pub struct RankNodes<'a, T> {
 }
 
 /// The thresholds of a node.
+#[derive(Default)]
 pub struct OpenRankNode {
     pub cuts: Cuts,
 }
@@ -365,8 +368,7 @@ impl<T: Swept> Rooted for RankNodes<'_, T> {
         let Ok(question) = usize::try_from(question) else { return Ok(Tree::leaf()) };
         let allowed = branch.nodes.useful(node, allowed);
         let split = split_on(&branch.nodes, question);
-        let (open, _) = branch.nodes.intervals(node);
-        let sides = branch.nodes.sides(node, &open, &split)?;
+        let sides = branch.nodes.sides(node, &OpenRankNode::default(), &split)?;
         let enough = known.value;
         let cut = enough.plus(Pair::UNIT);
         let share = branch.best_share(node, &sides, &split, allowed, cut, enough)?;
@@ -381,32 +383,62 @@ impl<T: Swept> Rooted for RankNodes<'_, T> {
     }
 }
 
-/// A greedy tree whose splits are those of the best trees of `levels` levels; `None` if no tree is
-/// allowed.
-pub fn dive<T: Swept>(
-    branch: &mut Branch<RankNodes<T>>,
-    node: &RankNode,
-    depth: usize,
-    levels: usize,
-) -> Result<Option<Found<Pair>>, Stop> {
-    let near = branch.nodes.useful(node, Allowed::of(depth.min(levels), usize::MAX));
-    let known = branch.solve(node, None, near, Pair::MOST)?;
-    let Some(question) = known.tree else { return Ok(None) };
-    if depth <= levels || question == LEAF {
-        let tree = RankNodes::whole(branch, node, near, &known)?;
-        return Ok(Some(Found { cost: known.value, tree }));
+/// Chooses splits by their sides as leaves.
+pub struct RankGrower<'a, 'b, T: Swept>(pub &'b mut Branch<'a, RankNodes<'a, T>>);
+
+impl<'a, T: Swept> RankGrower<'a, '_, T> {
+    /// The best tree of this number of levels.
+    fn near(
+        &mut self,
+        node: &RankNode,
+        levels: usize,
+    ) -> Result<(Allowed, KnownOf<RankNodes<'a, T>>), Stop> {
+        let near = self.0.nodes.useful(node, Allowed::of(levels, usize::MAX));
+        Ok((near, self.0.solve(node, None, near, Pair::MOST)?))
     }
-    let split = split_on(&branch.nodes, question as usize);
-    let (open, _) = branch.nodes.intervals(node);
-    let sides = branch.nodes.sides(node, &open, &split)?;
-    let mut below = Vec::with_capacity(2);
-    for side in &sides {
-        below.extend(dive(branch, side, depth - 1, levels)?);
+}
+
+impl<T: Swept> Grower for RankGrower<'_, '_, T> {
+    type Cost = Pair;
+    type Node = RankNode;
+    type Split = RankSplit;
+
+    fn leaf(&self, node: &RankNode) -> Pair {
+        self.0.nodes.leaf(node).value
     }
-    branch.nodes.give_back(sides);
-    let [no, yes] = &below[..] else { return Ok(None) };
-    let cost = no.cost.plus(yes.cost).plus(branch.nodes.price(&split));
-    Ok(Some(Found { cost, tree: Tree::split(question as usize, &yes.tree, &no.tree) }))
+
+    fn best(
+        &mut self,
+        node: &mut RankNode,
+        _depth: usize,
+        on: Option<usize>,
+    ) -> Result<Option<BestOf<Self>>, Stop> {
+        let (_, Known { value, tree }) = self.near(node, 1)?;
+        let best = tree.and_then(|question| usize::try_from(question).ok());
+        Ok(on.or(best).map(|feature| {
+            let split = split_on(&self.0.nodes, feature);
+            let (column, price) = (Column { feature, flipped: false }, self.0.nodes.price(&split));
+            BestSplit { split, column, price, cost: value }
+        }))
+    }
+
+    fn sides(
+        &mut self,
+        node: RankNode,
+        split: RankSplit,
+        _again: bool,
+    ) -> Result<[RankNode; 2], Stop> {
+        self.0.nodes.sides(&node, &OpenRankNode::default(), &split)
+    }
+
+    fn exact(&mut self, node: &RankNode, levels: usize) -> Result<Found<Pair>, Stop> {
+        let (near, known) = self.near(node, levels)?;
+        if known.tree.is_none() {
+            return Ok(Found { cost: Pair::MOST, tree: Tree::leaf() });
+        }
+        let tree = RankNodes::whole(self.0, node, near, &known)?;
+        Ok(Found { cost: known.value, tree })
+    }
 }
 
 /// A question without any knowledge about its sides.

@@ -189,7 +189,7 @@ fn path_once<T: LaneTask>(
         }
     }
     if stop.is_some() {
-        let shape = Shape { depth: deepest, leaves: most, exact: 0 };
+        let shape = Shape { depth: deepest, leaves: most, exact: 0, ahead: 0 };
         let mut grower = SumGrower { search: &branch.nodes, sample: &root.sample };
         let first = grower.root();
         let found = grow::greedy_by_leaves(&mut grower, first, shape, monitor);
@@ -199,6 +199,19 @@ fn path_once<T: LaneTask>(
         }
     }
     Ok(path.into_iter().map(|search| search.finish(stop, about.clone())).collect())
+}
+
+/// A greedy tree whose last `exact` levels are searched, and whose splits look levels `ahead`.
+fn grown<T: LaneTask>(
+    nodes: &SumNodes<T>,
+    sample: &Sample,
+    allowed: Allowed,
+    [exact, ahead]: [usize; 2],
+) -> Found {
+    let shape = Shape { depth: allowed.depth, leaves: allowed.budget(), exact, ahead };
+    let mut grower = SumGrower { search: nodes, sample };
+    let first = grower.root();
+    grow::greedy(&mut grower, first, shape, nodes.problem.monitor)
 }
 
 /// Cost of a tree in the units of the search.
@@ -242,12 +255,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
         plan.announce();
         self.search.record();
         let nodes = problem.branch(settings).nodes;
-        let greedy = |exact| {
-            let shape = Shape { depth: allowed.depth, leaves: allowed.budget(), exact };
-            let mut grower = SumGrower { search: &nodes, sample };
-            let root = grower.root();
-            grow::greedy(&mut grower, root, shape, monitor)
-        };
+        let greedy = |exact| grown(&nodes, sample, allowed, [exact, 0]);
         if plan.is_instant() {
             let end = self.in_order(allowed, &plan);
             if end.is_err() {
@@ -284,6 +292,10 @@ impl<'a, T: LaneTask> Run<'a, T> {
         // A short search with few levels ends before a dive pays off.
         let pays = allowed.depth > 4 || !plan.is_instant();
         let levels = if pays { plan.look_ahead() } else { 0 };
+        if levels > 0 && !allowed.is_full() {
+            let exact = levels.min(branch.nodes.lattice_depth(&root.sample, usize::MAX).max(1));
+            self.offer(grown(&branch.nodes, &root.sample, allowed, [exact; 2]));
+        }
         if levels > 0 && allowed.is_full() {
             for width in plan.widths(levels) {
                 let tree = branch.nodes.dive(&root.sample, allowed.depth, levels, width)?;

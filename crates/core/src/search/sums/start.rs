@@ -102,7 +102,12 @@ impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
         self.cost(&node.all)
     }
 
-    fn best(&mut self, node: &mut GrownRows, _depth: usize) -> Result<Option<BestOf<Self>>, Stop> {
+    fn best(
+        &mut self,
+        node: &mut GrownRows,
+        _depth: usize,
+        on: Option<usize>,
+    ) -> Result<Option<BestOf<Self>>, Stop> {
         let (channels, task) = (self.sample.channels, self.search.problem.task);
         let smallest = self.search.settings.limits.smallest();
         if !smallest.allows_split(node.all[channels]) || !task.splits_help(&node.all[..channels]) {
@@ -111,7 +116,8 @@ impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
         if node.yes.is_empty() {
             node.yes = self.column_sums(&node.rows)?;
         }
-        let allowed = self.splits(node).into_iter().filter(|split| split.cost < i64::MAX);
+        let asked = |split: &BestOf<Self>| on.is_none_or(|on| split.column.feature == on);
+        let allowed = self.splits(node).into_iter().filter(asked).filter(|it| it.cost < i64::MAX);
         // The first of equally good splits.
         Ok(allowed.min_by_key(|split| split.cost))
     }
@@ -185,7 +191,7 @@ mod tests {
         let sample = Sample::new(&matrix, task.statistics(), 2);
         let never = || false;
         let monitor = Monitor::new(None, &never);
-        let shape = Shape { depth, leaves: most, exact };
+        let shape = Shape { depth, leaves: most, exact, ahead: 0 };
         let settings = Settings::default();
         let problem = Problem::new(&task, &sample, &settings, &monitor);
         let search = &SumNodes::new(&problem, &settings);
