@@ -304,7 +304,7 @@ def stop():
 @pytest.mark.parametrize(
     ("parameters", "changed", "message"),
     [
-        ({}, {"treatment": np.r_[[9], np.zeros(99)]}, "treatment 9.0 has rows of one kind only"),
+        ({}, {"treatment": np.r_[[9], np.zeros(99)]}, "treatment 9.0 has no two different rows"),
         (
             {"reward": "inverse-propensity"},
             {"treatment": np.array([None, *"ab" * 49, "a"], dtype=object)},
