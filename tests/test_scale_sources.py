@@ -214,14 +214,12 @@ def test_whole_numbers_may_be_floating_in_files_with_missing_ones(table, tmp_pat
 
 
 def test_errors_of_the_reader_name_the_partition(table):
-    def parts():
+    def broken():
         yield table[:100]
-        yield table[100:]
+        raise OSError("disk gone")
 
-    class Broken(pd.DataFrame):
-        @property
-        def columns(self):
-            raise OSError(5, "disk")
+    with pytest.raises(OSError, match="frame 1: disk gone"):
+        fitted(broken)
 
     calls = []
 

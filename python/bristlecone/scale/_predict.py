@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone.exceptions import InvalidParameterError
-from bristlecone.scale._run import named
-from bristlecone.scale._sources import Source, open_source
+from bristlecone.scale._sources import Source, named, open_source
 
 
 def predict_partitions(tree: Any, partitions: Any, method: str = "predict", **options: Any) -> Any:

@@ -22,6 +22,7 @@ from bristlecone.scale._sources import (
     check_same_columns,
     itself,
     n_rows_of,
+    named,
     schema_of,
 )
 
@@ -273,19 +274,6 @@ def _compare(schema: dict[str, Any], first: tuple[str, dict[str, Any]] | None) -
     if first is not None:
         shared = {column: first[1][column] for column in schema if column in first[1]}
         check_same_columns({column: schema[column] for column in shared}, shared, first[0])
-
-
-def named(error: Exception, name: str) -> Exception:
-    """The same error, with the name of a partition in front of its message."""
-    text = f"{name}: {error}"
-    if type(error) in (ValueError, TypeError, ImportError, MemoryError, RuntimeError):
-        return type(error)(text)
-    if isinstance(error, OSError):
-        return OSError(error.errno, text) if error.errno else OSError(text)
-    for kind in (ValueError, TypeError):
-        if isinstance(error, kind):
-            return kind(text)
-    return RuntimeError(f"{name}: {type(error).__name__}: {error}")
 
 
 Found = Iterator[_Done | _Merged]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -313,14 +314,25 @@ def _of_list(frames: list[Any]) -> Source:
 def _of_frames(make: Callable[[], Iterable[Any]], kind: str) -> Source:
     """Frames that are made again for every pass, one after the other."""
 
+    def named_frames(frames: Iterator[Any]) -> Iterator[tuple[str, Any]]:
+        for index in itertools.count():
+            name = f"{kind} {index}"
+            try:
+                frame = next(frames)
+            except StopIteration:
+                return
+            except Exception as error:
+                raise named(error, name) from error
+            yield name, frame
+
     def parts(columns: Sequence[str]) -> Iterator[Part]:
-        for index, frame in enumerate(make()):
+        for index, (name, frame) in enumerate(named_frames(iter(make()))):
             load = partial(_select_of_same, _frame(frame), list(columns), names, f"{kind} 0")
-            yield Part(index, f"{kind} {index}", load)
+            yield Part(index, name, load)
 
     frames = iter(make())
     try:
-        first = next(frames)
+        _, first = next(named_frames(frames))
     except StopIteration:
         raise InvalidParameterError("partitions has none: the first pass found no frame") from None
     if frames is iter(make()):
@@ -333,6 +345,19 @@ def _of_frames(make: Callable[[], Iterable[Any]], kind: str) -> Source:
         close()
     names = _names(_frame(first))
     return Source(names, parts, None)
+
+
+def named(error: Exception, name: str) -> Exception:
+    """The same error, with the name of a partition in front of its message."""
+    text = f"{name}: {error}"
+    if type(error) in (ValueError, TypeError, ImportError, MemoryError, RuntimeError):
+        return type(error)(text)
+    if isinstance(error, OSError):
+        return OSError(error.errno, text) if error.errno else OSError(text)
+    for kind in (ValueError, TypeError):
+        if isinstance(error, kind):
+            return kind(text)
+    return RuntimeError(f"{name}: {type(error).__name__}: {error}")
 
 
 def _frame(values: Any) -> Any:
