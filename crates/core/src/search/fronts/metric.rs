@@ -22,6 +22,9 @@ use num_bigint::BigInt;
 use num_traits::Zero;
 use std::sync::Mutex;
 
+/// Depth of the trees that are searched first, and the share of the time that this may take.
+const QUICK: (usize, f64) = (4, 0.3);
+
 /// A measure of the false positives and false negatives of a classifier.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Metric {
@@ -193,6 +196,9 @@ pub fn solve_metric(
         search.meet(met);
     }
     search.certificate.record();
+    if settings.limits.max_depth > QUICK.0 && !settings.limits.allowed().is_full() {
+        search.try_shallower(settings)?;
+    }
     // The planted objective is that of this search, not of the weighted searches.
     let weighted = settings.with_switches(|s| s.planted = None);
     let stop = match search.penalised(&weighted) {
@@ -208,6 +214,25 @@ pub fn solve_metric(
 }
 
 impl Search<'_> {
+    /// Searches trees of smaller depth. With few leaves the many searches of the full depth may not
+    /// find better ones before they are stopped.
+    fn try_shallower(&mut self, settings: &Checked) -> Result<(), Error> {
+        let Search { metric, positive, weights, penalty, features, monitor, .. } = *self;
+        let (depth, share) = QUICK;
+        let settings = settings.with_limits(|s| s.max_depth = depth);
+        let settings = settings.checked(features.n_rows(), 0)?;
+        let stopped = || monitor.check().is_err();
+        let inner = monitor.within(&stopped).for_share(share);
+        let found = solve_metric(metric, positive, weights, penalty, features, &settings, &inner)?;
+        monitor.count(inner.nodes());
+        for FrontPoint { tree, labels, .. } in found.points {
+            let sums = self.leaf_sums(&tree);
+            let met = self.labelled(tree, &sums, |node| labels[node] == 1);
+            self.meet(met);
+        }
+        Ok(())
+    }
+
     /// Objective of the best tree.
     fn known(&self) -> f64 {
         self.met[self.best].objective

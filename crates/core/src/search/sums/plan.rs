@@ -22,14 +22,11 @@ const BOUND: (f64, f64) = (3e-7, 0.01);
 /// Share of the search that may be spent on shallower trees first.
 const SHARE: f64 = 0.02;
 
-/// Share of a time limit that may be spent on a first tree.
+/// Share of a time limit that may be spent on a first tree, or on a depth whose benefit is unknown.
 const START: f64 = 0.2;
 
 /// Numbers of columns per node that dives compare.
 const WIDTHS: [usize; 4] = [1, 4, 16, 64];
-
-/// Share of a time limit that may be spent on a depth whose benefit is unknown.
-const UNKNOWN: f64 = 0.02;
 
 /// Compares the forecasts of a search with its limits.
 pub struct Plan<'a, T> {
@@ -87,7 +84,7 @@ impl<'a, T: LaneTask> Plan<'a, T> {
     pub fn affords(&self, depth: usize) -> bool {
         let seconds = self.work.on_threads(depth, 1).seconds;
         match (self.is_pressed(), self.priced) {
-            (true, true) => seconds < UNKNOWN * self.monitor.remaining(),
+            (true, true) => seconds < START * self.monitor.remaining(),
             (true, false) => seconds < 0.9 * self.monitor.remaining(),
             (false, true) => false,
             (false, false) => {
