@@ -107,6 +107,7 @@ mod tests {
     use super::*;
     use crate::data::BinaryMatrix;
     use crate::search::curve::Prepared;
+    use crate::search::grow::{Shape, greedy};
     use crate::search::{Monitor, Settings};
     use crate::survival::Observations;
     use crate::task::brier::Brier;
@@ -142,6 +143,17 @@ mod tests {
                     assert!(*cost <= found[0].cost, "seed {seed}");
                 }
                 better += usize::from(found[2].cost < found[0].cost * (1.0 - 1e-9));
+                let mut grown = |leaves| {
+                    let shape = Shape { depth, leaves, exact: 0, ahead: depth };
+                    let mut grower = CurveGrower(&mut branch);
+                    let found = greedy(&mut grower, prepared.root.clone(), shape, &monitor);
+                    let cost = prepared.objective(&found.tree);
+                    assert!((found.cost - cost).abs() <= 1e-9 * best, "seed {seed}");
+                    assert!(found.tree.n_leaves() <= leaves && cost >= best * (1.0 - 1e-9));
+                    cost
+                };
+                assert!(grown(3) >= grown(usize::MAX));
+                assert!(grown(usize::MAX) <= best * (1.0 + 1e-9), "seed {seed}");
                 if depth == EXACT_LEVELS + 1 {
                     assert!(found[2].cost <= best * (1.0 + 1e-9), "seed {seed}");
                 }

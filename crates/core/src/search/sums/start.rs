@@ -175,7 +175,7 @@ mod tests {
 
     /// The greedy tree with at most this many leaves, and its number of errors.
     fn errors(labels: &[usize], bytes: &[u8], depth: usize, most: usize) -> (usize, i64) {
-        errors_near(labels, bytes, depth, most, 0)
+        errors_near(labels, bytes, depth, most, [0, 0])
     }
 
     fn errors_near(
@@ -183,7 +183,7 @@ mod tests {
         bytes: &[u8],
         depth: usize,
         most: usize,
-        exact: usize,
+        [exact, ahead]: [usize; 2],
     ) -> (usize, i64) {
         let task = Accuracy::new(labels, 2, None, 0.0, 8).unwrap();
         let (n, p) = (labels.len(), bytes.len() / labels.len());
@@ -191,7 +191,7 @@ mod tests {
         let sample = Sample::new(&matrix, task.statistics(), 2);
         let never = || false;
         let monitor = Monitor::new(None, &never);
-        let shape = Shape { depth, leaves: most, exact, ahead: 0 };
+        let shape = Shape { depth, leaves: most, exact, ahead };
         let settings = Settings::default();
         let problem = Problem::new(&task, &sample, &settings, &monitor);
         let search = &SumNodes::new(&problem, &settings);
@@ -226,16 +226,20 @@ mod tests {
             .flat_map(|r| (0..5).map(move |i| bit(r, i)).chain([u8::from(label(r) == 1 && r < 9)]))
             .collect();
         let (_, greedy) = errors(&labels, &bytes, 3, usize::MAX);
-        let (leaves, near) = errors_near(&labels, &bytes, 3, usize::MAX, 2);
+        let (leaves, near) = errors_near(&labels, &bytes, 3, usize::MAX, [2, 0]);
         assert!(near < greedy, "{near} {greedy}");
         assert!(leaves <= 8);
         let mut before = i64::MAX;
         for most in 1..=leaves {
-            let (leaves, wrong) = errors_near(&labels, &bytes, 3, most, 2);
+            let (leaves, wrong) = errors_near(&labels, &bytes, 3, most, [2, 0]);
             assert!(leaves <= most && wrong <= before, "{most}: {leaves} {wrong}");
             before = wrong;
         }
         assert_eq!(before, near);
+        // Splits that look ahead all the way are those of the best tree.
+        assert_eq!(errors_near(&labels, &bytes, 3, usize::MAX, [0, 3]), (8, 1));
+        let (leaves, wrong) = errors_near(&labels, &bytes, 3, 5, [0, 3]);
+        assert!(leaves <= 5 && wrong > 1);
     }
 
     #[test]
