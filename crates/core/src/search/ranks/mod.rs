@@ -304,6 +304,11 @@ fn run<'a, T: Swept>(
         let found = grow::greedy(&mut grower, root.clone(), shape, problem.monitor);
         search.offer(found.cost, found.tree);
     }
+    // With few leaves a third level is often enough.
+    let is_sparse = !allowed.is_full() || problem.price > problem.tie;
+    if is_sparse && allowed.depth > 3 {
+        search.at_root(branch, root, allowed.at_most(3, usize::MAX), false)?;
+    }
     search.at_root(branch, root, allowed, true)
 }
 
