@@ -17,8 +17,6 @@ from bristlecone._leaves.shown import Fact, LeafShown, Shown, interval
 from bristlecone._tree import Tree
 from bristlecone._types import Floats, Integers
 
-Counts = Integers
-
 
 @dataclass(frozen=True, eq=False)
 class PolicyLeaves(LabelLeaves):
@@ -40,8 +38,8 @@ class PolicyLeaves(LabelLeaves):
     """
 
     covariance: Floats
-    treated: Counts
-    events: Counts | None
+    treated: Integers
+    events: Integers | None
     whole: Floats
 
     @property
@@ -102,7 +100,7 @@ class PolicyLeaves(LabelLeaves):
             )
         return Shown(tuple(leaves), plain.span, caption)
 
-    def _counts(self, counts: Counts) -> str:
+    def _counts(self, counts: Integers) -> str:
         return _counted(dict(zip(self.names, counts.tolist(), strict=True)))
 
     def facts(self) -> list[dict[str, Any]]:
@@ -187,7 +185,7 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def covariance_of_mean(
-    values: Floats, weight: Floats | None, count: Counts | None = None
+    values: Floats, weight: Floats | None, count: Integers | None = None
 ) -> Floats:
     """Covariance of the errors of the mean: Σ w² (v − mean)(v − mean)ᵀ / (Σ w)², values (n, k).
 

@@ -17,8 +17,6 @@ from bristlecone._rewards.nuisance import Rows, members, quiet
 from bristlecone._teacher.outcomes import Rates, fitted_with_weights
 from bristlecone._types import Bools, Floats, Integers
 
-Codes = Integers
-
 ESTIMANDS = ("restricted-mean", "survival")
 
 # With fewer events, the hazards of "auto" are Nelson–Aalen hazards, equal for all rows.
@@ -51,7 +49,7 @@ class Lives(NamedTuple):
         by_then = event & (time <= horizon)
         return cls(by_then, ~event & (time < horizon), np.minimum(time, horizon), horizon)
 
-    def of(self, places: Codes) -> Lives:
+    def of(self, places: Integers) -> Lives:
         """The lifetimes of some rows."""
         event, censored, time, horizon = self
         return Lives(event[places], censored[places], time[places], horizon)
@@ -108,7 +106,7 @@ def residuals(lives: Lives, estimand: Estimand, survival: Floats, uncensored: Fl
 class Curves(Protocol):
     """Survival curves of the rows of a fold."""
 
-    def at(self, places: Codes, times: Floats, *, before: bool = False) -> Floats:
+    def at(self, places: Integers, times: Floats, *, before: bool = False) -> Floats:
         """Values at the times, or immediately before them, shape (n_places, n_times)."""
 
 
@@ -120,7 +118,7 @@ class _Proportional:
     steps: Floats
     hazard: Floats
 
-    def at(self, places: Codes, times: Floats, *, before: bool = False) -> Floats:
+    def at(self, places: Integers, times: Floats, *, before: bool = False) -> Floats:
         place = np.searchsorted(self.steps, times, side="left" if before else "right")
         hazard = np.append(0.0, self.hazard)[place]
         return np.asarray(np.exp(-np.outer(self.relative[places], hazard)))
@@ -133,7 +131,7 @@ class _Foreign:
     model: Any
     X: Any
 
-    def at(self, places: Codes, times: Floats, *, before: bool = False) -> Floats:
+    def at(self, places: Integers, times: Floats, *, before: bool = False) -> Floats:
         mask = np.zeros(len(self.X), dtype=bool)
         mask[places] = True
         moments = np.nextafter(times, -np.inf) if before else times
@@ -145,7 +143,7 @@ class _Foreign:
 
 
 def _curves(
-    rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats, model: Any
+    rows: Rows, own: Integers, flags: Bools, others: Bools, time: Floats, model: Any
 ) -> Curves:
     """Curves of the time to a flag, from the rows ``own``.
 
@@ -159,7 +157,7 @@ def _curves(
     return _foreign(rows, own, flags, time, model)
 
 
-def _foreign(rows: Rows, own: Codes, flags: Bools, time: Floats, model: Any) -> _Foreign:
+def _foreign(rows: Rows, own: Integers, flags: Bools, time: Floats, model: Any) -> _Foreign:
     X, at = rows.X, rows.selected(own)
     y = as_structured(Survival(flags[at], time[at]))
     weight = None if rows.weight is None else rows.weight[at]
@@ -169,7 +167,9 @@ def _foreign(rows: Rows, own: Codes, flags: Bools, time: Floats, model: Any) -> 
     return _Foreign(fitted, X)
 
 
-def _automatic(rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats) -> _Proportional:
+def _automatic(
+    rows: Rows, own: Integers, flags: Bools, others: Bools, time: Floats
+) -> _Proportional:
     """Proportional hazards: relative hazards by Poisson models, and Breslow's estimate."""
     flag, other, at = flags[own], others[own], time[own]
     weight = np.ones(len(own)) if rows.weight is None else rows.weight[own]
@@ -194,7 +194,7 @@ def _automatic(rows: Rows, own: Codes, flags: Bools, others: Bools, time: Floats
 
 def _breslow(
     flag: Bools, other: Bools, time: Floats, weight: Floats, relative: Any = 1.0
-) -> tuple[Floats, Floats, Codes]:
+) -> tuple[Floats, Floats, Integers]:
     """Distinct times of flags, and the increments of the cumulative hazard of a row with θ = 1.
 
     Then the number of these times to which every row is exposed: up to its own time, but not to
@@ -278,6 +278,6 @@ def survival_scores(
     return Scores(predicted, correction, observed, follow_up)
 
 
-def _chunks(places: Codes, width: int) -> list[Codes]:
+def _chunks(places: Integers, width: int) -> list[Integers]:
     each = max(1, _MOST_CELLS // width)
     return [places[start : start + each] for start in range(0, len(places), each)]

@@ -14,8 +14,6 @@ from bristlecone._data.frame import columns_by_name
 from bristlecone._data.targets import check_amounts
 from bristlecone._types import Bools, Floats, Integers
 
-Codes = Integers
-
 REWARD_ESTIMATES = ("direct", "inverse-propensity", "doubly-robust")
 
 # If all rewards are smaller than this, they lose digits when they are averaged.
@@ -27,7 +25,7 @@ _SUM_ROUNDED = 1e-3
 
 def policy_rewards(
     y: Floats,
-    treatment: Codes,
+    treatment: Integers,
     n_treatments: int,
     reward: str,
     *,
@@ -82,14 +80,16 @@ def check_rewards(rewards: Floats) -> Floats:
     return rewards
 
 
-def propensity_of_own(propensity: Floats, treatment: Codes) -> Floats:
+def propensity_of_own(propensity: Floats, treatment: Integers) -> Floats:
     """Propensity score of the treatment that every row had, shape (n,)."""
     if propensity.ndim == 1:
         return propensity
     return np.asarray(propensity[np.arange(len(treatment)), treatment])
 
 
-def given_propensity(value: Any, treatment: Codes, treatments: NDArray[Any], kept: Bools) -> Floats:
+def given_propensity(
+    value: Any, treatment: Integers, treatments: NDArray[Any], kept: Bools
+) -> Floats:
     """Propensity scores from the user: of every treatment (n, n_treatments), or of the one given.
 
     ``value`` is a number, a mapping from treatments, or has one entry per given row; only the rows

@@ -27,9 +27,8 @@ from bristlecone._teacher.members import Design, design_of, members_of
 from bristlecone._teacher.outcomes import Classes, Numbers, Outcomes
 from bristlecone._types import Bools, Floats, Integers
 
-Codes = Integers
 # Rows of a fold, and the rows of the other folds in an order that follows from their values.
-Fold = tuple[Bools, Codes]
+Fold = tuple[Bools, Integers]
 
 # Models that "auto" averages. A forest would take ten times as long as both together.
 _MEMBERS = ("ridge", "boosting")
@@ -67,11 +66,11 @@ class Rows:
 
     X: Any
     design: Design
-    treatment: Codes
+    treatment: Integers
     treatments: NDArray[Any]
     weight: Floats | None
-    fold: Codes
-    order: Codes
+    fold: Integers
+    order: Integers
     seed: int
     heard: Callable[..., object] | None
     start: float
@@ -81,7 +80,7 @@ class Rows:
         cls,
         data: LabelledData,
         outcomes: Floats,
-        strata: Codes,
+        strata: Integers,
         seed: int,
         heard: Callable[..., object] | None = None,
     ) -> Rows:
@@ -103,7 +102,7 @@ class Rows:
             held = self.fold == k
             yield held, self.order[~held[self.order]]
 
-    def selected(self, own: Codes) -> NDArray[Any]:
+    def selected(self, own: Integers) -> NDArray[Any]:
         """Some rows of ``X``: positions in an array, but a mask for a table.
 
         The order of the rows of a table is the user's.
@@ -165,7 +164,7 @@ def outcome_predictions(rows: Rows, y: Floats, model: Any) -> Floats:
     return found
 
 
-def _predicted(rows: Rows, outcomes: Outcomes, model: Any, own: Codes, held: Bools) -> Floats:
+def _predicted(rows: Rows, outcomes: Outcomes, model: Any, own: Integers, held: Bools) -> Floats:
     """Predictions for the held-out rows, by models of some others."""
     if not isinstance(model, str):
         X = rows.X

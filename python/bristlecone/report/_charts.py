@@ -18,7 +18,6 @@ from bristlecone._types import Floats, Integers
 # Font size of names and numbers.
 TEXT = 10.5
 
-Tenths = Integers
 Curve = Callable[[Floats], Any]
 
 
@@ -76,7 +75,7 @@ class Area:
         back = _stairs(places[::-1], low[::-1], falls_first=True)
         return f"{there}v{_tenths(low[-1] - high[-1])}{back}z"
 
-    def _sampled(self, curve: Curve, end: float | None) -> tuple[Tenths, Tenths]:
+    def _sampled(self, curve: Curve, end: float | None) -> tuple[Integers, Integers]:
         low, high = self.x
         last = high if end is None else min(max(end, low), high)
         share = (last - low) / (high - low or 1.0)
@@ -92,7 +91,7 @@ def _moved(place: int, height: int) -> str:
     return f"M{_tenths(place)} {_tenths(height)}"
 
 
-def _stairs(places: Tenths, heights: Tenths, *, falls_first: bool = False) -> str:
+def _stairs(places: Integers, heights: Integers, *, falls_first: bool = False) -> str:
     """Steps in relative coordinates, which are short.
 
     ``heights`` start at their position; with ``falls_first`` they end there.

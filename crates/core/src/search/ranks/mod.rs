@@ -297,7 +297,7 @@ fn run<'a, T: Swept>(
         search.at_root(branch, root, allowed.at_most(depth, usize::MAX), false)?;
     }
     // After a limit, the part of a greedy tree that has grown is a tree, too.
-    for levels in (1..allowed.depth.min(4)).filter(|_| allowed.depth > 2) {
+    for levels in [0, 2, 3].into_iter().filter(|&levels| levels.max(2) < allowed.depth) {
         let depth = allowed.depth.min(DEEPEST_GREEDY);
         let shape = Shape { depth, leaves: allowed.budget(), exact: levels, ahead: levels };
         let mut grower = RankGrower(&mut *branch);

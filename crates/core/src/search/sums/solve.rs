@@ -293,10 +293,8 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let pays = allowed.depth > 4 || !plan.is_instant();
         let levels = if pays { plan.look_ahead() } else { 0 };
         if levels > 0 && !allowed.is_full() {
-            let exact = levels.min(branch.nodes.lattice_depth(&root.sample, usize::MAX).max(1));
-            self.offer(grown(&branch.nodes, &root.sample, allowed, [exact; 2]));
-        }
-        if levels > 0 && allowed.is_full() {
+            self.offer(grown(&branch.nodes, &root.sample, allowed, [levels; 2]));
+        } else if levels > 0 {
             for width in plan.widths(levels) {
                 let tree = branch.nodes.dive(&root.sample, allowed.depth, levels, width)?;
                 if self.settles(&tree) {

@@ -158,6 +158,7 @@ impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
     /// From one lattice.
     fn exact(&mut self, node: &GrownRows, levels: usize) -> Result<Found, Stop> {
         let part = self.sample.of_rows(&node.rows, node.tested.clone());
+        let levels = levels.min(self.search.lattice_depth(&part, usize::MAX).max(1));
         let query = Query::full(levels, self.leaf(node));
         Ok(self.search.lattice(&part, query)?.found.remove(0))
     }
