@@ -6,7 +6,6 @@ import pandas as pd
 from bristlecone._data.survival import TrainingData
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.design import DesignEncoder
-from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.rules import question_names
 from bristlecone._encoder.use import split_columns
 from bristlecone._leaves.labels import ClassLeaves
@@ -40,18 +39,13 @@ def rows(n=80, *, weighted=False, entry=False, seed=0):
 
 def tree_of(encoder, features, data, **more):
     left, right = [1, 2, -1, -1, -1], [4, 3, -1, -1, -1]
-    if more.get("numeric"):
-        more["threshold"] = [0.1, -0.5, np.nan, np.nan, np.nan]
     # The root takes the best split, and its left child another one.
     asked = np.argsort(np.abs(features.mean(axis=0) - 0.5))[:2]
     feature = [int(asked[0]), int(asked[1]), -2, -2, -2]
-    if more.get("numeric"):
-        feature[:2] = [0, 1]
-    else:
-        more["column"], more["threshold"] = split_columns(encoder, np.array(feature))
-    return Tree.grown(
-        np.array(left), np.array(right), np.array(feature), features, data.weight, **more
-    )
+    column, threshold = split_columns(encoder, np.array(feature))
+    structure = np.array(left), np.array(right), np.array(feature)
+    more |= {"threshold": threshold, "column": column}
+    return Tree.grown(*structure, features, data.weight, **more)
 
 
 def teaching(name, members=()):
@@ -112,21 +106,21 @@ def step(curve="proportional", *, weighted=False, entry=False, prior=0.0, shrink
 
 
 def greedy():
-    table, data = frame()[["x: 1", "Größe"]].fillna(0.0), rows()
-    encoder = NumericColumns().fit(table)
-    numbers = encoder.transform(table)
-    tree = tree_of(encoder, numbers, data, numeric=True)
-    leaves = step_leaves(tree, numbers, data, "proportional", prior=10.0)
+    table, data = frame(), rows()
+    encoder = BinaryEncoder().fit(table)
+    features = encoder.transform(table)
+    tree = tree_of(encoder, features, data)
+    leaves = step_leaves(tree, features, data, "proportional", prior=10.0)
     proof = certificate(
         {"encoder": None},
         80,
-        ("x: 1", "Größe"),
+        question_names(encoder),
         status="grown",
         lower_bound=-np.inf,
         groups=None,
         trace=(),
     )
-    return ("GreedySurvivalTree", tree, leaves, encoder, proof), numbers
+    return ("GreedySurvivalTree", tree, leaves, encoder, proof), features
 
 
 def soft(leaf="weibull"):

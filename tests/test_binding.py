@@ -100,7 +100,7 @@ def test_a_tree_without_leaves_is_refused_before_anything_is_done(name) -> None:
         time, event = np.arange(4.0), np.ones(4, dtype=bool)
         limits = {"max_depth": 2, "max_leaf_nodes": 0, "min_samples_leaf": 1}
         with pytest.raises(ValueError, match="max_leaf_nodes: must be at least 1"):
-            _core.grow_greedy(features.T.astype(float), time, event, criterion="logrank", **limits)
+            _core.grow_greedy(features, time, event, criterion="logrank", **limits)
 
 
 def test_packed_features_answer_as_the_array_they_were_made_of() -> None:

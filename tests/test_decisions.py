@@ -171,7 +171,7 @@ def test_rows_reach_the_leaf_of_apply():
     assert len(set(found)) == tree.n_leaves_
 
 
-def test_a_tree_that_cuts_numbers_itself():
+def test_a_tree_over_every_threshold():
     study = SUBJECTS["GreedySurvivalTree"].study(300)
     tree = GreedySurvivalTree(max_depth=3, encoder=None).fit(study.X, study.y)
     decisions = tree_decisions(tree.encoder_, tree.tree_)
@@ -180,7 +180,7 @@ def test_a_tree_that_cuts_numbers_itself():
         place=decisions[0].place,
         kind="at most",
         numeric=True,
-        missing=False,
+        missing=decisions[0].missing,
         bound=tree.tree_.threshold[0],
     )
     found = [leaf_of(tree.tree_, decisions, row) for row in study.X.to_numpy()]

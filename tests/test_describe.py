@@ -154,7 +154,7 @@ OUTCOME = np.ones(40, bool), np.arange(1.0, 41.0)
             GreedySurvivalTree(encoder=None),
             OUTCOME,
             {},
-            ["Every midpoint between neighbouring values was tried as a threshold of age, male."],
+            ["The thresholds of numeric columns were chosen among all of them."],
         ),
         (
             SoftSurvivalTree(depth=1, n_restarts=1, random_state=0),

@@ -14,8 +14,7 @@ from write_golden import schema
 from bristlecone._data.records import within
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.design import DesignEncoder
-from bristlecone._encoder.numeric import NumericColumns
-from bristlecone._encoder.records import BinaryRecord, DesignRecord, NumericRecord
+from bristlecone._encoder.records import BinaryRecord, DesignRecord
 from bristlecone._leaves.base import SurvivalLeaves
 from bristlecone._model import document
 from bristlecone.exceptions import ModelFormatError
@@ -25,7 +24,6 @@ SCHEMA = Path(__file__).parents[1] / "docs" / "model-schema.json"
 ENCODERS = {
     BinaryRecord: BinaryEncoder,
     DesignRecord: DesignEncoder,
-    NumericRecord: NumericColumns,
 }
 
 
@@ -34,7 +32,6 @@ def restored(text, parameters):
     model = document.parse(text)
     kinds = {
         BinaryRecord: BinaryEncoder,
-        NumericRecord: NumericColumns,
         DesignRecord: DesignEncoder,
     }
     with within("encoder"):
@@ -155,7 +152,6 @@ STEP = [
     ("tree.feature.0", 10**6, r"^tree\.feature\[0\] is 1000000 of"),
     ("tree.feature.0", 1.0, r"^tree\.feature\[0\] is float; expected int"),
     ("tree.feature.2", 0, r"^tree\.feature\[2\] is 0 at a leaf"),
-    ("tree.threshold", [None], r"^tree\.threshold has shape"),
     ("tree.n_node_samples.1", 1, r"^tree\.n_node_samples of a node"),
     ("tree.n_node_samples.1", -1, r"^tree\.n_node_samples\[1\] is not int >= 0"),
     ("tree.weighted_n_node_samples.0", 1e9, r"^tree\.weighted_n_node_samples of a node"),
@@ -314,7 +310,6 @@ def test_tampered_fields_are_named(path, value, message):
         ("kaplan-meier rows", "leaves.shrunk", {"times": [], "hazard": []}, "shrunk needs estim"),
         ("means", "leaves.shrinkage", 1.0, r"^leaves\.shrinkage is not the parameter"),
         ("greedy", "certificate.lower_bound", 0.1, "lower_bound is of a tree that was not"),
-        ("greedy", "tree.threshold.0", None, r"^tree\.threshold\[0\] is nan"),
         ("weibull", "certificate.trace", [[2.0], [2.5]], r"^certificate\.trace rises"),
         ("weibull", "tree.depth", 30, r"^tree\.weights has 3 rows; expected 1073741823"),
         ("weibull", "tree.depth", 31, r"^tree\.depth is not int <= 30"),

@@ -325,7 +325,7 @@ def test_far_values_are_left_out_and_counted():
     assert ax.get_xlabel().startswith("x0 (not shown: 1 above ")
 
 
-def test_thresholds_of_trees_that_cut_columns_themselves_are_theirs_alone():
+def test_thresholds_of_trees_over_every_threshold_are_theirs_alone():
     X, y = sample()
     tree = GreedySurvivalTree(max_depth=1, encoder=None).fit(X, y)
     ax = plot_thresholds(tree, X)

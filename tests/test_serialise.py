@@ -378,7 +378,6 @@ def test_only_the_four_fitted_values_are_kept(model):
         ("estimator", "OptimalTree", "^estimator is 'OptimalTree'; expected one of"),
         ("encoder.features", lambda features: features[:1], r"tree\.feature\[\d\] is \d+ of 1"),
         ("encoder.parameters.missing", "guess", r"^encoder\.parameters: missing"),
-        ("tree.threshold", [None] * 7, r"^tree\.threshold contradicts parameters\.encoder"),
         ("certificate.n_samples", 1, r"^certificate\.n_samples is not that of the tree"),
         ("leaves.rows.leaves.2.events.0", 5, r"^leaves\.rows\.leaves\[2\]\.events and censored"),
     ],

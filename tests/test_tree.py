@@ -34,13 +34,6 @@ def test_yes_goes_left_and_every_node_is_counted():
     )
 
 
-def test_thresholds_send_small_numbers_left_and_missing_ones_right():
-    threshold = np.array([0.5, -1.0, np.nan, np.nan, np.nan])
-    rows = np.array([[-1.0, 0.5], [-0.9, 0.5], [-2.0, 0.6], [-2.0, np.nan]])
-    tree = Tree.grown(**STRUCTURE, rows=rows, threshold=threshold, numeric=True)
-    np.testing.assert_array_equal(tree.apply(rows), [2, 3, 4, 4])
-
-
 def test_a_single_leaf_takes_every_row():
     tree = Tree.grown(np.array([-1]), np.array([-1]), np.array([-2]), rows=ROWS)
     np.testing.assert_array_equal(tree.apply(ROWS), 0)

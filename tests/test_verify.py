@@ -372,7 +372,6 @@ def test_nothing_is_shared_with_the_fit():
         "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},
         "bristlecone._encoder.design": {"DesignEncoder"},
         "bristlecone._encoder.features": {"OneOf", "subset_text"},
-        "bristlecone._encoder.numeric": {"NumericColumns"},
         "bristlecone.exceptions": {"CertificateError"},
         "bristlecone._leaves.means": {"LEVELS"},
         "bristlecone._leaves.survival": {"StepLeaves"},

@@ -209,7 +209,7 @@ def row_hazard(
     place: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]: ...
 def grow_greedy(
-    features: BinaryMatrix | NDArray[np.uint8] | NDArray[np.float64],
+    features: BinaryMatrix | NDArray[np.uint8] | NDArray[np.uint32],
     time: NDArray[np.float64],
     event: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,

@@ -122,29 +122,26 @@ class BinaryTree(ABC):
 class Tree(BinaryTree):
     """Immutable binary tree; node 0 is the root and the nodes are in preorder.
 
-    A row goes left if the boolean feature of the node is true or, in a numeric tree, if ``x <=
-    threshold``. Otherwise, or if the number is missing, it goes right.
+    A row goes left if the binary feature of the node is true, otherwise right.
 
     Parameters
     ----------
     children_left, children_right : array of int, shape (node_count,)
         Node ids of the children, -1 at a leaf.
     feature : array of int, shape (node_count,)
-        Column on which the node splits, -2 at a leaf.
+        Binary feature on which the node splits, -2 at a leaf.
     n_node_samples : array of int, shape (node_count,)
         Training rows that reach the node.
     weighted_n_node_samples : array of float, shape (node_count,)
         Weight of these rows.
     threshold : array of float, shape (node_count,), optional
-        Threshold of each numeric split, NaN at leaves and other splits.
+        Threshold of each split on a number, NaN at leaves and other splits.
     column : array of int, shape (node_count,), optional
         Position of the split's column among the columns of ``X``; -2 at leaves, and if a custom
         encoder does not report the column.
     improvement : array of float, shape (node_count,), optional
         Decrease of the mean loss when the node is split into two leaves; 0 at leaves, and NaN if
         the objective is not a sum over leaves.
-    numeric : bool
-        Whether rows contain numbers to compare with ``threshold``; else they are boolean.
     n_missing : array of int, shape (node_count,), optional
         For a split, the number of training rows of the node without a value in its column. For a
         leaf, the number of its rows without a value in the column of at least one split above it.
@@ -175,14 +172,13 @@ class Tree(BinaryTree):
     threshold: Floats = None  # type: ignore[assignment]
     column: Integers = None  # type: ignore[assignment]
     improvement: Floats = None  # type: ignore[assignment]
-    numeric: bool = False
     n_missing: Integers = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         nodes = np.shape(self.children_left)
         given = {
             "threshold": np.full(nodes, np.nan),
-            "column": self.feature if self.numeric else np.full(nodes, NO_FEATURE),
+            "column": np.full(nodes, NO_FEATURE),
             "improvement": np.zeros(nodes),
             "n_missing": np.zeros(nodes, dtype=np.int64),
         }
@@ -229,7 +225,7 @@ class Tree(BinaryTree):
             feature = features[node]
             if feature != NO_FEATURE if leaf else feature < 0:
                 raise ValueError(f"feature[{node}] is {feature} at a {'leaf' if leaf else 'split'}")
-            if not bare[node] if leaf else self.numeric and bare[node]:
+            if leaf and not bare[node]:
                 raise ValueError(f"threshold[{node}] is {self.threshold[node]}")
         if size[0] != count:
             raise ValueError(f"children_left: only {size[0]} of {count} nodes hang from the root")
@@ -246,8 +242,8 @@ class Tree(BinaryTree):
     ) -> Tree:
         """Tree of the given structure with the training rows counted in every node.
 
-        ``rows`` are boolean, or numbers for a numeric tree, shape (n, n_columns); ``weight`` of
-        None means one each; ``more`` are further arrays of the class.
+        ``rows`` are binary features, shape (n, n_features); ``weight`` of None means one each;
+        ``more`` are further arrays of the class.
         """
         bare = cls.bare(children_left, children_right, feature, **more)
         return bare.counted(bare.leaf_index(rows), weight)
@@ -321,15 +317,14 @@ class Tree(BinaryTree):
         # Rebuilding through the constructor keeps the arrays read-only and drops caches.
         return Tree, tuple(getattr(self, field.name) for field in fields(self))
 
-    def leaf_answers(self) -> list[frozenset[tuple[int, float, bool]]]:
-        """Answers on the path to every leaf, left to right: (feature, threshold, yes).
+    def leaf_answers(self) -> list[frozenset[tuple[int, bool]]]:
+        """Answers on the path to every leaf, left to right: (feature, yes).
 
-        The threshold is 0 for boolean columns. Leaves with the same answers contain the same rows,
-        in whatever order the questions are asked.
+        Leaves with the same answers contain the same rows, in whatever order the questions are
+        asked.
         """
-        cuts = self.threshold if self.numeric else np.zeros(self.node_count)
-        questions = list(zip(self.feature.tolist(), cuts.tolist(), strict=True))
-        return [frozenset((*questions[node], yes) for node, yes in path) for path in self.paths()]
+        asked = self.feature.tolist()
+        return [frozenset((asked[node], yes) for node, yes in path) for path in self.paths()]
 
     def leaf_index(self, rows: NDArray[Any] | BinaryMatrix) -> Integers:
         """Position in ``leaves`` of the leaf every row falls in; O(n · depth).
@@ -337,7 +332,7 @@ class Tree(BinaryTree):
         Parameters
         ----------
         rows : array or BinaryMatrix, shape (n, n_columns)
-            Binary features, or numbers of a numeric tree.
+            Binary features.
 
         Returns
         -------
@@ -351,7 +346,6 @@ class Tree(BinaryTree):
         for _ in range(self.max_depth):
             moving = np.flatnonzero(~self.is_leaf[node])
             at = node[moving]
-            value = rows[moving, self.feature[at]]
-            yes = value <= self.threshold[at] if self.numeric else value
+            yes = rows[moving, self.feature[at]]
             node[moving] = np.where(yes, self.children_left[at], self.children_right[at])
         return np.searchsorted(self.leaves, node)

@@ -616,11 +616,6 @@ THRESHOLDS = replace(
     SUBJECTS["GreedySurvivalTree"],
     small={"max_depth": 2, "encoder": None},
     wrong={"encoder": ["quantiles"]},
-    cannot={
-        "categories": "encoder=None accepts only numbers .encoder='auto' also accepts categories",
-        "missing": "encoder=None accepts only complete columns .encoder='auto' also accepts "
-        "missing values",
-    },
 )
 F1 = replace(
     SUBJECTS["OptimalTreeClassifier"],

@@ -9,7 +9,8 @@ use crate::run::to_py;
 use bristlecone_core::data::{self, Ranks};
 use bristlecone_core::greedy::{Codes, Limits};
 use bristlecone_core::registry;
-use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::ndarray::Dimension;
+use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -54,7 +55,9 @@ impl Ranked<'_> {
     }
 }
 
-pub(crate) fn slice<'a, T: Element>(column: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
+pub(crate) fn slice<'a, T: Element, D: Dimension>(
+    column: &'a PyReadonlyArray<'_, T, D>,
+) -> PyResult<&'a [T]> {
     column.as_slice().map_err(|_| PyValueError::new_err("columns: not contiguous"))
 }
 

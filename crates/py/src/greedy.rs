@@ -1,15 +1,14 @@
 //! Greedy trees for Python.
 
+use crate::cuts::slice;
 use crate::features::Features;
 use crate::memory::Reserve;
 use crate::run::to_py;
 use crate::survival::observations;
-use bristlecone_core::data::{Ranks, Smallest, check_size};
+use bristlecone_core::data::{Smallest, check_size};
 use bristlecone_core::greedy::{Codes, Grown, Limits, grow_by_costs, grow_by_logrank};
 use bristlecone_core::survival::Observations;
 use bristlecone_core::task::likelihood::Likelihood;
-use bristlecone_core::tree::LEAF;
-use numpy::ndarray::ArrayView1;
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -19,21 +18,20 @@ use std::time::{Duration, Instant};
 /// Interval at which a fit checks for Ctrl-C.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
-/// Columns of zeros and ones, or of numbers that are cut at thresholds.
+/// Binary features of rows, or ranks of their values by column, shape (columns, rows).
 #[derive(FromPyObject)]
 pub enum Columns<'py> {
     Binary(Features<'py>),
-    Numeric(PyReadonlyArray2<'py, f64>),
+    Ranks(PyReadonlyArray2<'py, u32>),
 }
 
-/// Greedy survival tree over the columns of `features`, shape (n, columns).
+/// Greedy survival tree over binary features, shape (rows, features), or over columns of ranks 0,
+/// 1, 2, … without gaps, shape (columns, rows).
 ///
-/// Columns of a `BinaryMatrix` or of uint8 are binary, and rows with a 1 go left. float64 columns
-/// are cut between neighbouring values of the node, and rows with `x <= threshold` go left.
-/// `criterion` is "likelihood" or "logrank"; the likelihood may use `smoothed` events instead of
-/// the observed ones. Returns a dict of arrays in preorder: `feature` (-2 at a leaf),
-/// `children_left`, `children_right` (-1 at a leaf) and `threshold` (NaN at a leaf; None for binary
-/// columns).
+/// Rows go left if their feature holds, or if their rank is not above `below`. `criterion` is
+/// "likelihood" or "logrank"; the likelihood may use `smoothed` events instead of the observed
+/// ones. Returns a dict of arrays in preorder: `feature`, or column (-2 at a leaf),
+/// `children_left`, `children_right` (-1 at a leaf) and `below` (0 at a leaf).
 #[pyfunction]
 #[pyo3(signature = (features, time, event, weight=None, *, criterion, max_depth, max_leaf_nodes,
     min_samples_leaf, min_events_leaf=0, prior=0.0, smoothed=None))]
@@ -60,7 +58,7 @@ pub fn grow_greedy<'py>(
     }
     let (n_rows, n_columns) = match &features {
         Columns::Binary(features) => features.shape(),
-        Columns::Numeric(array) => array.as_array().dim(),
+        Columns::Ranks(ranks) => (ranks.as_array().ncols(), ranks.as_array().nrows()),
     };
     if n_rows != n {
         return Err(PyValueError::new_err("features and outcomes differ in length"));
@@ -71,8 +69,8 @@ pub fn grow_greedy<'py>(
     }
     let fit = Fit {
         obs,
-        // For the ranks of all values, and their orders.
-        reserve: Reserve::new(n, n.saturating_mul(n_columns) * 4 * size_of::<u64>())?,
+        // For two copies of the codes of all columns, and their orders.
+        reserve: Reserve::new(n, n.saturating_mul(n_columns) * 3 * size_of::<u32>())?,
         likelihood: match criterion {
             "likelihood" => {
                 let task = Likelihood::of_smoothed(&obs, smoothed, prior, 0.0);
@@ -96,42 +94,22 @@ pub fn grow_greedy<'py>(
             smallest: smallest(min_samples_leaf, min_events_leaf),
         },
     };
-    let out = PyDict::new(py);
     let grown = match &features {
         Columns::Binary(features) => {
             let matrix = &*features.packed()?;
             let flags = |feature| {
                 Codes::Few(matrix.column(feature).into_iter().map(|yes| u8::from(!yes)).collect())
             };
-            let grown = py.detach(|| fit.grow((0..n_columns).map(flags).collect()))?;
-            out.set_item("threshold", py.None())?;
-            grown
+            py.detach(|| fit.grow((0..n_columns).map(flags).collect()))?
         }
-        Columns::Numeric(array) => {
-            let array = array.as_array();
-            let (grown, threshold) = py.detach(|| {
-                let ranked = heeding_ctrl_c(|interrupted| {
-                    let mut rank = |c: ArrayView1<f64>| Ranks::unless(&c.to_vec(), interrupted);
-                    array.columns().into_iter().map(&mut rank).collect::<Option<Vec<_>>>()
-                })?;
-                let columns = ranked.expect("a signal is an error");
-                let codes = columns.iter().map(|column| Codes::Ranks((&column.ranks).into()));
-                let grown = fit.grow(codes.collect())?;
-                let threshold = |node: usize| match grown.tree.feature[node] {
-                    LEAF => f64::NAN,
-                    column => {
-                        let value = |code: u32| columns[column as usize].distinct[code as usize];
-                        midpoint(value(grown.below[node]), value(grown.above[node]))
-                    }
-                };
-                let threshold: Vec<f64> = (0..grown.tree.n_nodes()).map(threshold).collect();
-                Ok::<_, PyErr>((grown, threshold))
-            })?;
-            out.set_item("threshold", threshold.into_pyarray(py))?;
-            grown
+        Columns::Ranks(ranks) => {
+            let columns = slice(ranks)?.chunks_exact(n.max(1));
+            py.detach(|| fit.grow(columns.map(|column| Codes::Ranks(column.into())).collect()))?
         }
     };
+    let out = PyDict::new(py);
     out.set_item("feature", grown.tree.feature.into_pyarray(py))?;
+    out.set_item("below", grown.below.into_pyarray(py))?;
     out.set_item("children_left", grown.tree.left.into_pyarray(py))?;
     out.set_item("children_right", grown.tree.right.into_pyarray(py))?;
     Ok(out)
@@ -189,10 +167,4 @@ pub(crate) fn heeding_ctrl_c<R>(run: impl FnOnce(&mut dyn FnMut() -> bool) -> R)
         signal.is_err()
     });
     signal.map(|()| found)
-}
-
-/// A threshold between two neighbouring values: at least the lower value, and below the higher one.
-fn midpoint(below: f64, above: f64) -> f64 {
-    let middle = 0.5 * below + 0.5 * above;
-    if below <= middle && middle < above { middle } else { below }
 }

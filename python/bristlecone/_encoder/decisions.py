@@ -10,7 +10,6 @@ import numpy as np
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import Category
 from bristlecone._encoder.features import Feature, Level, Levels, Threshold
-from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._tree import Tree
 
 
@@ -62,26 +61,13 @@ def tree_decisions(encoder: Any, tree: Any) -> dict[int, Decision]:
         raise TypeError(
             "a soft tree has no splits on single columns: its splits use many columns at once"
         )
-    nodes = np.flatnonzero(~tree.is_leaf).tolist()
-    if isinstance(encoder, NumericColumns):
-        names = encoder.get_feature_names_out()
-        return {
-            node: Decision(
-                column=str(names[tree.feature[node]]),
-                place=int(tree.feature[node]),
-                kind="at most",
-                numeric=True,
-                missing=False,
-                bound=float(tree.threshold[node]),
-            )
-            for node in nodes
-        }
     if not isinstance(encoder, BinaryEncoder):
         raise TypeError(
             f"{type(encoder).__name__} does not report the conditions of its features; a tree "
-            "over a BinaryEncoder or over numbers (encoder=None) is needed"
+            "over a BinaryEncoder is needed"
         )
     decisions = feature_decisions(encoder)
+    nodes = np.flatnonzero(~tree.is_leaf).tolist()
     return {node: decisions[tree.feature[node]] for node in nodes}
 
 

@@ -194,8 +194,7 @@ def check_for_partitions(encoder: Any) -> BinaryEncoder:
         return BinaryEncoder()
     if encoder is None:
         raise InvalidParameterError(
-            "encoder=None (a tree that chooses its own thresholds) needs all rows at once; pass a "
-            "BinaryEncoder"
+            "encoder=None (every threshold) needs all rows at once; pass a BinaryEncoder"
         )
     own = type(encoder).fit is BinaryEncoder.fit and type(encoder).transform is (
         BinaryEncoder.transform

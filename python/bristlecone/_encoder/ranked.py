@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.features import ROUNDING, Feature
@@ -80,11 +81,11 @@ class RankedFeatures:
             return min(1, most)
         return min(len(np.unique(self.ranks, axis=1).T), most)
 
-    def questions(self, column: Integers, cut: Floats) -> Integers:
-        """Question of every node that splits a column of ``ranks`` at a cut; -2 at leaves."""
+    def questions(self, column: Integers, below: NDArray[np.uint32]) -> Integers:
+        """Question of every node, -2 at leaves; ranks of its column up to ``below`` go left."""
         split = column >= 0
         found = column.copy()
-        found[split] = self._first[column[split]] + np.floor(cut[split]).astype(np.int64)
+        found[split] = self._first[column[split]] + below[split]
         return found
 
     def settle(

@@ -84,21 +84,6 @@ class DesignRecord(Record, frozen=True, tag="design"):
             raise ModelFormatError("design: two have the same name")
 
 
-class NumericRecord(Record, frozen=True, tag="numeric"):
-    """Columns of numbers for a tree that cuts them itself."""
-
-    columns: list[ColumnSchema]
-    named: bool
-    constant: list[str]
-
-    def check(self) -> None:
-        """Raise ModelFormatError if fields contradict each other."""
-        _check_columns(self.columns, self.constant)
-        for column in self.columns:
-            if column.kind not in ("flag", "number") or column.n_missing:
-                raise ModelFormatError(f"columns: {column.name!r} is not complete numbers")
-
-
 def check_asked(feature: Feature, columns: Sequence[ColumnSchema], where: str) -> None:
     """Raise ModelFormatError unless the kind of the column fits the feature."""
     kinds = {column.name: column.kind for column in columns}

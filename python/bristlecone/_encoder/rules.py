@@ -20,7 +20,6 @@ from bristlecone._data.arrays import type_name
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import Category
 from bristlecone._encoder.features import AtMost, Feature, Missing, OneOf, Threshold, subset_text
-from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._tree import Tree
 
 # Whole numbers beyond this are not exact, or too long to read.
@@ -71,17 +70,7 @@ class Question:
 
 
 def questions(encoder: Any) -> list[Question]:
-    """Splits of a fitted encoder, in the order of its features.
-
-    For a tree that chooses its own thresholds, these are the columns without thresholds.
-    """
-    if isinstance(encoder, NumericColumns):
-        # Flags are split between 0 and 1, which are whole numbers.
-        of_whole = [column.whole or column.kind == "flag" for column in encoder.columns_]
-        return [
-            Question(kind="at most", column=column.name, whole=whole)
-            for column, whole in zip(encoder.columns_, of_whole, strict=True)
-        ]
+    """Splits of a fitted encoder, in the order of its features."""
     if not isinstance(encoder, BinaryEncoder):
         return [Question(kind="own", column=str(name)) for name in encoder.get_feature_names_out()]
     whole = _whole(encoder)
@@ -92,7 +81,7 @@ def questions(encoder: Any) -> list[Question]:
 
 
 def question_names(encoder: Any) -> tuple[str, ...]:
-    """Splits as trees show them; names of the columns if the tree chooses its own thresholds."""
+    """Splits as trees show them."""
     if not isinstance(encoder, BinaryEncoder):
         return tuple(encoder.get_feature_names_out())
     whole = _whole(encoder)
@@ -156,14 +145,7 @@ def rule_text(parts: Sequence[str]) -> str:
 def split_questions(encoder: Any, tree: Tree) -> dict[int, Question]:
     """Every split of a tree as text, by node id."""
     asked = questions(encoder)
-    found = {}
-    for node in np.flatnonzero(~tree.is_leaf).tolist():
-        question = asked[tree.feature[node]]
-        if tree.numeric:
-            cut = float(tree.threshold[node])
-            question = replace(question, text=f"{cut:.10g}", value=cut)
-        found[node] = question
-    return found
+    return {node: asked[tree.feature[node]] for node in np.flatnonzero(~tree.is_leaf).tolist()}
 
 
 def leaf_rules(estimator: Any) -> list[list[str]]:

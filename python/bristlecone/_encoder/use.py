@@ -15,7 +15,6 @@ from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.features import Missing, Threshold
 from bristlecone._encoder.missing import missing_text
-from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.ranks import Encoded
 from bristlecone._encoder.table import read_table
 from bristlecone._log import log, logger, warn
@@ -53,11 +52,9 @@ def fit_encoder(
 
     Missing values are logged.
 
-    "auto" is ``BinaryEncoder()``, and None leaves numbers unchanged. ``target`` computes the y of a
-    custom transformer; if these are rates, they may have exposures.
+    "auto" is ``BinaryEncoder()``. ``target`` computes the y of a custom transformer; if these are
+    rates, they may have exposures.
     """
-    if encoder is None:
-        return NumericColumns().fit(X), None
     fitted = BinaryEncoder() if isinstance(encoder, str) else clone(encoder)
     # A subclass may override fit.
     ours = type(fitted).fit is BinaryEncoder.fit
@@ -82,11 +79,11 @@ def fit_encoder(
 def rows_for(
     encoder: Any, X: Any, asked: Sequence[int], reader: str
 ) -> NDArray[Any] | BinaryMatrix:
-    """Rows in the form of the tree: binary features, or numbers to be cut; at least ``asked``.
+    """Binary features of rows, at least those that are ``asked``.
 
     Messages about ``X`` call the tree ``reader``.
     """
-    if isinstance(encoder, (BinaryEncoder, NumericColumns)):
+    if isinstance(encoder, BinaryEncoder):
         return encoder._evaluate(X, asked, reader)
     return binary_features(encoder, X)
 
@@ -97,8 +94,6 @@ def split_columns(encoder: Any, feature: Integers) -> tuple[Integers, Floats]:
     The column is -2 at leaves and if it is unknown, and the threshold is NaN if there is none.
     """
     column, threshold = feature.copy(), np.full(len(feature), np.nan)
-    if isinstance(encoder, NumericColumns):
-        return column, threshold
     if not isinstance(encoder, BinaryEncoder):
         # A custom transformer does not report the columns of its features.
         return np.full(len(feature), NO_FEATURE), threshold
@@ -113,7 +108,7 @@ def split_columns(encoder: Any, feature: Integers) -> tuple[Integers, Floats]:
 
 def columns_asked(encoder: Any, columns: Integers) -> list[int]:
     """Positions of the columns of ``X`` that splits use; all if they are unknown."""
-    if isinstance(encoder, (BinaryEncoder, NumericColumns)):
+    if isinstance(encoder, BinaryEncoder):
         return np.unique(columns[columns >= 0]).tolist()
     return list(range(encoder.n_features_in_))
 

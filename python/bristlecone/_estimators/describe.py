@@ -70,7 +70,6 @@ def _describe_search(estimator: Any) -> str:
     found = estimator.certificate_
     numbers = ", ".join(f"{name} {value}" for name, value in found.numbers[:3])
     remarks = "".join(f" {name.capitalize()}: {text}." for name, text in found.notes)
-    count = len(found.binary_features)
     searched = (
         f"bristlecone {found.version} ({type(estimator).__name__}) searched all trees "
         f"{_size(found)} over {_candidates(found)} for {found.aim}."
@@ -80,17 +79,8 @@ def _describe_search(estimator: Any) -> str:
         searched += f" Every leaf adds a penalty of {penalty:g}."
     with_cuts = isinstance(found.parameters["encoder"], str) and not found.is_of_partitions
     encoding = _encoding(estimator.encoder_, estimator.tree_, with_cuts)
-    return document(
-        [
-            searched,
-            *_fit(estimator, f"Result of the search: {found.sentence}; {numbers}.{remarks}"),
-            encoding,
-            f"The {counted(count, 'binary feature')}:"
-            if count
-            else "No column gave a binary feature.",
-        ],
-        list_questions(questions(estimator.encoder_)),
-    )
+    result = f"Result of the search: {found.sentence}; {numbers}.{remarks}"
+    return _with_features([searched, *_fit(estimator, result), encoding], estimator)
 
 
 def _describe_grown(estimator: Any) -> str:
@@ -102,24 +92,22 @@ def _describe_grown(estimator: Any) -> str:
         with_prior = (
             f", with a prior of {prior:g} pseudo-events at the baseline hazard in every leaf,"
         )
-    paragraphs = [
+    grown = (
         f"bristlecone {found.version} ({type(estimator).__name__}) grew a tree {_size(found)} "
         f"from the root, taking the best split of each node by {found.aim}. Nothing is proven "
-        f"about the tree. Its mean likelihood loss{with_prior} is {found.objective_value:.10g}.",
-        *_fit(estimator),
-    ]
-    if estimator.tree_.numeric:
-        names = ", ".join(found.binary_features)
-        paragraphs.append(
-            f"Every midpoint between neighbouring values was tried as a threshold of {names}."
-        )
-        return document(paragraphs)
+        f"about the tree. Its mean likelihood loss{with_prior} is {found.objective_value:.10g}."
+    )
+    encoding = _encoding(estimator.encoder_, estimator.tree_)
+    return _with_features([grown, *_fit(estimator), encoding], estimator)
+
+
+def _with_features(paragraphs: list[str], estimator: Any) -> str:
+    """The paragraphs, then the binary features."""
     features = questions(estimator.encoder_)
-    paragraphs += [
-        _encoding(estimator.encoder_, estimator.tree_),
-        f"The {counted(len(features), 'binary feature')}:",
-    ]
-    return document(paragraphs, list_questions(features))
+    heading = f"The {counted(len(features), 'binary feature')}:"
+    if not features:
+        heading = "No column gave a binary feature."
+    return document([*paragraphs, heading], list_questions(features))
 
 
 def _describe_reestimated(estimator: Any) -> str:
@@ -137,10 +125,8 @@ def _describe_reestimated(estimator: Any) -> str:
         "which had no part in the choice of the splits (honest estimation). The objective on these "
         f"rows is {found.objective_value:.10g}; another tree may be better on them."
     )
-    paragraphs = [searched, leaves, *_fit(estimator)]
-    if not estimator.tree_.numeric:
-        paragraphs.append(_encoding(estimator.encoder_, estimator.tree_))
-    return document(paragraphs)
+    encoding = _encoding(estimator.encoder_, estimator.tree_)
+    return document([searched, leaves, *_fit(estimator), encoding])
 
 
 def _describe_soft(estimator: Any) -> str:

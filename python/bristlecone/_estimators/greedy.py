@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from bristlecone import _core
 from bristlecone._data.survival import TrainingData, check_training_data
-from bristlecone._encoder.numeric import NumericColumns
+from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.ranked import RankedFeatures, awaits_search
 from bristlecone._encoder.rules import question_names
 from bristlecone._encoder.use import (
@@ -102,8 +102,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         Turns ``X`` into binary features. "auto" is ``BinaryEncoder()``, without the further
         thresholds that ``OptimalSurvivalTree`` adds. A clone is fitted to the training rows. With
         ``BinaryEncoder(thresholds="all")`` numeric columns are split at any threshold, midway
-        between neighbouring values of the node. None does so, too, without binary features: it
-        accepts only numbers without missing values, and is faster for very deep trees.
+        between neighbouring values of the node. None is this encoder with ``min_support=0``.
     random_state : int, RandomState or None, default=None
         Seed of the teacher's folds and models; None is 0. Nothing else is random.
     verbose : int, default=0
@@ -116,8 +115,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
     training_loss_ : float
         Loss of the tree on the real outcomes, which a teacher does not smooth.
     tree_ : Tree
-        Structure as parallel arrays in preorder; ``feature`` is the index of a binary feature or,
-        with ``encoder=None``, of a column of ``X`` that is split at ``threshold``.
+        Structure as parallel arrays in preorder.
     leaf_statistics_ : tuple of LeafStatistics
         Rows, events, θ, Kaplan–Meier and Nelson–Aalen curve of every leaf, left to right.
     leaf_curve_ : str
@@ -134,7 +132,6 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         Seconds that ``fit`` took.
     encoder_ : transformer
         The fitted encoder.
-        With ``encoder=None`` it passes the columns through.
     n_features_in_ : int
         Number of columns of ``X``.
     feature_names_in_ : array of str
@@ -204,8 +201,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         ----------
         X : DataFrame (pandas, polars, ...) or array, shape (n, n_features)
             Numeric, boolean or categorical columns; convert dates to numbers first. The default
-            encoder accepts missing values; a custom encoder may not. With ``encoder=None``, numbers
-            without missing values.
+            encoder accepts missing values; a custom encoder may not.
         y : structured array, DataFrame or pair
             A structured array with one boolean field (event) and one float field (time), of any
             names; a DataFrame with columns ``event`` and ``time``; or a pair ``(event, time)``,
@@ -259,29 +255,31 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         self._check_parameters()
         objective = self._objective()
         data, teaching = teach(self, objective, self._training_data(X, y, sample_weight))
+        given = self.encoder
+        if given is None:
+            given = BinaryEncoder(thresholds="all", min_support=0.0)
         encoder, encoded = fit_encoder(
-            self.encoder, data.X, partial(objective.target, data), data.weight, self.verbose
+            given, data.X, partial(objective.target, data), data.weight, self.verbose
         )
-        numeric = isinstance(encoder, NumericColumns)
         ranked = None
         if encoded is not None and awaits_search(encoder):
             columns, _, rows = encoded()
             ranked = RankedFeatures(columns, data.weight, encoder.min_support)
         else:
-            rows = encoder.transform(data.X) if numeric else binary_features(encoder, data.X)
-        if self.min_events_leaf == "auto" and not numeric:
+            rows = binary_features(encoder, data.X)
+        if self.min_events_leaf == "auto":
             data = data._replace(
                 event_free=event_free_rows(encoder, rows, count_answers(rows, data.event), data)
             )
         least = smallest_leaf(self, data)
         if self.max_depth != 0:
             warn_of_small_sample(
-                None if numeric or ranked is not None else lambda: count_answers(rows, data.event),
+                None if ranked is not None else lambda: count_answers(rows, data.event),
                 (self.min_samples_leaf, least["min_samples_leaf"], len(data.time)),
                 (self.min_events_leaf, least["min_events_leaf"], int(data.event.sum())),
             )
         grown = _core.grow_greedy(
-            rows if ranked is None else np.asfortranarray(ranked.ranks.T.astype(np.float64)),
+            rows if ranked is None else ranked.ranks,
             data.time,
             data.event,
             data.weight,
@@ -294,23 +292,15 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         )
         children = grown["children_left"], grown["children_right"]
         feature = grown["feature"]
-        facts = {}
+        facts, chosen = {}, encoder
         if ranked is not None:
             facts = {"thresholds": ranked.shape[1], "rows_per_side": ranked.n_side}
-            asked = ranked.questions(feature, grown["threshold"])
-            encoder, feature = ranked.settle(encoder, *children, asked)
-            rows = binary_features(encoder, data.X)
-        column, threshold = split_columns(encoder, feature)
-        tree = Tree.grown(
-            *children,
-            feature,
-            rows,
-            data.weight,
-            threshold=grown["threshold"] if numeric else threshold,
-            column=column,
-            numeric=numeric,
-        )
-        problem = Problem(data, encoder, rows, least, 0.0, {}, teaching=teaching)
+            asked = ranked.questions(feature, grown["below"])
+            chosen, feature = ranked.settle(encoder, *children, asked)
+            rows = binary_features(chosen, data.X)
+        column, threshold = split_columns(chosen, feature)
+        tree = Tree.grown(*children, feature, rows, data.weight, threshold=threshold, column=column)
+        problem = Problem(data, chosen, rows, least, 0.0, {}, teaching=teaching)
         leaves: Any
         tree, leaves = with_leaves(objective, tree, problem, None)
         certificate = Certificate(
@@ -318,7 +308,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             status="grown",
             objective_value=objective.value(tree, problem, leaves),
             lower_bound=-np.inf,
-            binary_features=question_names(encoder),
+            binary_features=question_names(chosen),
             parameters=self._parameters(),
             settings=least,
             trace=(),
@@ -329,7 +319,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             teacher=with_loss(objective, tree, problem, leaves),
             facts=facts,
         )
-        self._set_fitted(tree, leaves, encoder, certificate, data.X)
+        self._set_fitted(tree, leaves, chosen, certificate, data.X)
         log(
             self.verbose,
             "%s: objective %.6g, %d leaves of depth %d, %.3f s",

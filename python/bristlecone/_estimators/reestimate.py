@@ -89,9 +89,7 @@ class Reestimation(BaseTree):
         copy._check_parameters()
         rows = training_rows(copy, X, y, sample_weight, data)
         self._check_labels(rows)
-        features = self._rows(rows.X)
-        if not self.tree_.numeric:
-            features = packed(features)
+        features = packed(self._rows(rows.X))
         problem = Problem(rows, self.encoder_, features, {}, 0.0, {})
         tree = self._grown_anew(problem)
         objective = copy._objective()
@@ -125,7 +123,6 @@ class Reestimation(BaseTree):
             problem.data.weight,
             threshold=old.threshold,
             column=old.column,
-            numeric=old.numeric,
         )
         empty = np.flatnonzero(tree.n_node_samples[tree.leaves] == 0)
         if empty.size:

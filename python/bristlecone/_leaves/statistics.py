@@ -188,7 +188,7 @@ class SurvivalRows:
         self.prior = prior
         self.baseline = baseline_hazard(data)
         self._count = count
-        self._known: dict[frozenset[tuple[int, float, bool]], LeafStatistics] = {}
+        self._known: dict[frozenset[tuple[int, bool]], LeafStatistics] = {}
 
     def statistics(self, tree: Tree, leaf: Integers) -> tuple[LeafStatistics, ...]:
         """Statistics of every leaf, left to right; ``leaf`` is the node id of every row's leaf.

@@ -27,8 +27,7 @@ from bristlecone._data.records import (
 )
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.design import DesignEncoder
-from bristlecone._encoder.numeric import NumericColumns
-from bristlecone._encoder.records import BinaryParameters, BinaryRecord, DesignRecord, NumericRecord
+from bristlecone._encoder.records import BinaryParameters, BinaryRecord, DesignRecord
 from bristlecone._encoder.rules import question_names
 from bristlecone._encoder.use import split_columns
 from bristlecone._model.leaves import (
@@ -131,7 +130,7 @@ OBJECTS: dict[str, type[Record]] = {
 
 
 class TreeRecord(Record, frozen=True, tag="hard"):
-    """A tree of yes-no questions, nodes in preorder; thresholds where it cuts numbers itself."""
+    """A tree of yes-no questions, nodes in preorder."""
 
     children_left: list[int]
     children_right: list[int]
@@ -139,23 +138,15 @@ class TreeRecord(Record, frozen=True, tag="hard"):
     n_node_samples: list[Count]
     weighted_n_node_samples: list[NotNegative]
     improvement: list[float | None]
-    threshold: list[float | None] | None
     n_missing: list[Count]
 
-    @classmethod
-    def of(cls, tree: Tree) -> TreeRecord:  # type: ignore[override]
-        """The record of a tree."""
-        return super().of(tree) if tree.numeric else super().of(tree, threshold=None)
-
-    def value(self, encoder: BinaryEncoder | NumericColumns) -> Tree:
+    def value(self, encoder: BinaryEncoder) -> Tree:
         """The tree over the features of an encoder, checked."""
         feature, width = integers(self.feature, "feature"), len(encoder.get_feature_names_out())
         if feature.size and feature.max() >= width:
             node = int(np.argmax(feature))
             raise ModelFormatError(f"feature[{node}] is {feature[node]} of {width} columns")
         column, threshold = split_columns(encoder, feature)
-        if self.threshold is not None:
-            threshold = np.array(self.threshold, dtype=np.float64)
         try:
             tree = Tree(
                 integers(self.children_left, "children_left"),
@@ -166,7 +157,6 @@ class TreeRecord(Record, frozen=True, tag="hard"):
                 threshold,
                 column,
                 np.array(self.improvement, dtype=np.float64),
-                self.threshold is not None,
                 integers(self.n_missing, "n_missing"),
             )
         except ValueError as error:
@@ -394,7 +384,7 @@ class Model(Record, frozen=True):
         | ClassLeavesRecord
         | MeanLeavesRecord
     )
-    encoder: BinaryRecord | NumericRecord | DesignRecord
+    encoder: BinaryRecord | DesignRecord
     certificate: CertificateRecord
     checksum: str
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -31,8 +30,7 @@ from bristlecone._data.checks import check_integer
 from bristlecone._data.records import Record, within
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.design import DesignEncoder
-from bristlecone._encoder.numeric import NumericColumns
-from bristlecone._encoder.records import BinaryRecord, DesignRecord, NumericRecord
+from bristlecone._encoder.records import DesignRecord
 from bristlecone._leaves.causes import IncidenceLeaves
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._leaves.thinning import thinned
@@ -204,7 +202,7 @@ def loads(text: str, expected: type | None = None) -> Any:
         estimator._check_parameters()
     except ValueError as error:
         raise ModelFormatError(f"parameters: {error}") from None
-    estimator.encoder_ = _read_encoder(model, estimator.get_params(deep=False))
+    estimator.encoder_ = _read_encoder(model)
     with within("tree"):
         tree: Any = model.tree
         estimator.tree_ = tree.value(estimator.encoder_)
@@ -273,21 +271,11 @@ def _read_parameter(value: Any) -> Any:
     return value
 
 
-# Readers of encoders by the type of their record.
-_ENCODERS: dict[type[Record], Callable[[Any], Any]] = {
-    BinaryRecord: BinaryEncoder._from_record,
-    DesignRecord: DesignEncoder._from_record,
-    NumericRecord: NumericColumns._from_record,
-}
-
-
-def _read_encoder(model: document.Model, parameters: dict[str, Any]) -> Any:
-    kind: type[Record] = NumericRecord if parameters.get("encoder", "") is None else BinaryRecord
-    if isinstance(model.tree, document.SoftTreeRecord):
-        kind = DesignRecord
-    elif (model.tree.threshold is None) == (kind is NumericRecord):
-        raise ModelFormatError("tree.threshold contradicts parameters.encoder")
-    if type(model.encoder) is not kind:
-        raise ModelFormatError("encoder is not of the type that tree and parameters need")
+def _read_encoder(model: document.Model) -> Any:
+    record = model.encoder
+    if isinstance(record, DesignRecord) != isinstance(model.tree, document.SoftTreeRecord):
+        raise ModelFormatError("encoder is not of the type that the tree needs")
     with within("encoder"):
-        return _ENCODERS[kind](model.encoder)
+        if isinstance(record, DesignRecord):
+            return DesignEncoder._from_record(record)
+        return BinaryEncoder._from_record(record)

@@ -10,7 +10,6 @@ from bristlecone._data.arrays import type_name
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import NumericColumn
 from bristlecone._encoder.features import Threshold
-from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.rules import split_questions
 from bristlecone._encoder.table import read_table
 from bristlecone._tree import Tree
@@ -46,7 +45,7 @@ def plot_thresholds(
     -------
     matplotlib Axes
         Thresholds of the encoder are thin lines, and those of the tree thick ones. For trees over
-        every midpoint (``encoder=None``), only those of the tree are drawn.
+        every threshold, only those of the tree are drawn.
 
     Raises
     ------
@@ -80,9 +79,10 @@ def plot_thresholds(
         for question in split_questions(fitted.encoder_, fitted.tree_).values()
         if question.kind == "at most" and question.column == name
     }
+    features = [] if fitted.encoder_.thresholds == "all" else fitted.encoder_.features_
     offered = [
         feature.value
-        for feature in getattr(fitted.encoder_, "features_", [])
+        for feature in features
         if isinstance(feature, Threshold) and feature.column == name
     ]
     ax = on_axes(ax)
@@ -127,7 +127,7 @@ def _column(tree: Any, fitted: FittedTree, column: str | int | None) -> str:
         raise TypeError(
             f"{type_name(tree)} has no thresholds: its splits weigh many columns at once"
         )
-    if not isinstance(encoder, (BinaryEncoder, NumericColumns)):
+    if not isinstance(encoder, BinaryEncoder):
         raise TypeError(
             f"plot_thresholds needs the thresholds of columns, which {type_name(encoder)} "
             "does not report"

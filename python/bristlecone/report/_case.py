@@ -10,7 +10,6 @@ from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import Decision, tree_decisions
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.features import Missing
-from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._encoder.schema import ColumnSchema
 from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import FittedTree
@@ -30,8 +29,8 @@ class Field:
         1 for columns of whole numbers; None is any.
     levels : tuple of str
         Levels of a category, in order.
-    takes_missing, takes_unknown : bool
-        Whether rows without a value, and with a level not seen in training, are predicted.
+    takes_unknown : bool
+        Whether rows with a level not seen in training are predicted.
     note : str
         What becomes of a missing value.
     """
@@ -42,7 +41,6 @@ class Field:
     high: float | None = None
     step: float | None = None
     levels: tuple[str, ...] = ()
-    takes_missing: bool = True
     takes_unknown: bool = False
     note: str = ""
 
@@ -82,7 +80,7 @@ def case(tree: FittedTree) -> Case:
     encoder = tree.encoder_
     if isinstance(tree.tree_, SoftTree):
         return _soft(tree.tree_, encoder)
-    if not isinstance(encoder, (BinaryEncoder, NumericColumns)):
+    if not isinstance(encoder, BinaryEncoder):
         return Case(
             refusal="There is no form: the binary features come from a custom encoder "
             f"({type(encoder).__name__}), which does not say how they follow from the columns."
@@ -94,11 +92,7 @@ def case(tree: FittedTree) -> Case:
     for decision in decisions.values():
         if decision.place not in fields:
             schema = encoder.columns_[decision.place]
-            if isinstance(encoder, NumericColumns):
-                # Flags are numbers there, too; rows without a value are rejected.
-                fields[decision.place] = _number_field(schema, takes_missing=False)
-            else:
-                fields[decision.place] = _field(schema, encoder.handle_unknown)
+            fields[decision.place] = _field(schema, encoder.handle_unknown)
     # In the order in which the tree uses them.
     order = list(fields)
     return Case(
@@ -140,12 +134,8 @@ def _field(schema: ColumnSchema, handle_unknown: str) -> Field:
         )
     if schema.kind == "flag":
         return Field(schema.name, "flag", note=note)
-    return _number_field(schema, note=note)
-
-
-def _number_field(schema: ColumnSchema, **more: Any) -> Field:
     step = 1.0 if schema.whole else None
-    return Field(schema.name, "number", low=schema.low, high=schema.high, step=step, **more)
+    return Field(schema.name, "number", low=schema.low, high=schema.high, step=step, note=note)
 
 
 def _counts_as(fill: bool | float) -> str:

@@ -82,8 +82,7 @@ class Proof:
 def proof(tree: FittedTree) -> Proof:
     """Proof of a fitted tree."""
     found = tree.certificate_
-    cuts_itself = isinstance(tree.tree_, SoftTree) or tree.tree_.numeric
-    asked = [] if cuts_itself else questions(tree.encoder_)
+    asked = [] if isinstance(tree.tree_, SoftTree) else questions(tree.encoder_)
     numbers = found.numbers
     if not found.is_searched:
         kept = ("objective", "seconds")

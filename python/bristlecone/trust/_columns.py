@@ -13,7 +13,6 @@ from scipy.sparse import issparse
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.decisions import Decision, feature_decisions
 from bristlecone._encoder.design import DesignEncoder
-from bristlecone._encoder.numeric import NumericColumns
 from bristlecone._types import Bools, Floats
 
 
@@ -116,38 +115,28 @@ def _answer(decision: Decision, column: Values) -> Bools:
     return np.where(missing, decision.missing, answer)
 
 
-def _numbers(column: Values) -> Floats:
-    if column.numbers is None:
-        raise ValueError("X holds text; the tree was fitted to numbers")
-    return column.numbers
-
-
 def answers_of(tree: Any, table: Table) -> tuple[NDArray[Any], list[Values]]:
     """Rows in the form of the tree, and the columns."""
     encoder = tree.encoder_
     if isinstance(encoder, DesignEncoder):
         # The design defines what the splits of a soft tree weight.
         return np.asarray(encoder.transform(table.X), dtype=np.float64), []
-    if not isinstance(encoder, (BinaryEncoder, NumericColumns)):
+    if not isinstance(encoder, BinaryEncoder):
         # Only a custom encoder itself defines its features.
         features = encoder.transform(table.X)
         features = np.asarray(features.toarray() if issparse(features) else features)
         return features.astype(bool), []
     places = set(range(encoder.n_features_in_))
-    decisions = feature_decisions(encoder) if isinstance(encoder, BinaryEncoder) else None
-    of_feature = sorted(places) if decisions is None else [one.place for one in decisions]
-    used = set(range(len(of_feature)))
+    decisions = feature_decisions(encoder)
+    used = set(range(len(decisions)))
     if tree.certificate_.status == "reestimated":
         # Features that the tree does not use were not computed for these rows.
         used = set(tree.tree_.feature[~tree.tree_.is_leaf].tolist())
-        places = {of_feature[feature] for feature in used}
+        places = {decisions[feature].place for feature in used}
     columns = table.columns(places)
-    answers = np.zeros((table.n_rows, len(of_feature)), dtype=float if decisions is None else bool)
+    answers = np.zeros((table.n_rows, len(decisions)), dtype=bool)
     for feature in used:
-        column = columns[of_feature[feature]]
-        answers[:, feature] = (
-            _numbers(column) if decisions is None else _answer(decisions[feature], column)
-        )
+        answers[:, feature] = _answer(decisions[feature], columns[decisions[feature].place])
     return answers, columns
 
 

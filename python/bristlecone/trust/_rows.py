@@ -130,8 +130,7 @@ def reached_nodes(tree: Any, answers: NDArray[Any]) -> Bools:
             k = places[node]
             yes = answers @ nodes.weights[k] + nodes.intercepts[k] >= 0
         else:
-            value = answers[:, nodes.feature[node]]
-            yes = value <= nodes.threshold[node] if nodes.numeric else value
+            yes = answers[:, nodes.feature[node]]
         reached[:, left] = reached[:, node] & yes
         reached[:, right] = reached[:, node] & ~yes
     return reached

@@ -264,12 +264,6 @@ def _thresholds(tree: Any, rows: Rows, reached: Bools) -> list[tuple[str, Any, A
     """Every threshold, the midpoint of its neighbours, and the side of missing values."""
     nodes, encoder = tree.tree_, tree.encoder_
     pairs: list[tuple[str, Any, Any]] = []
-    if nodes.numeric:
-        for node in np.flatnonzero(~nodes.is_leaf).tolist():
-            threshold = float(nodes.threshold[node])
-            values = rows.answers[reached[:, node], nodes.feature[node]]
-            pairs.append((f"threshold of node {node}", _middle(values, threshold), threshold))
-        return pairs
     fills = {schema.name: schema.fill for schema in encoder.columns_}
     features = zip(feature_decisions(encoder), encoder.features_, strict=True)
     for place, (decision, feature) in enumerate(features):
@@ -357,7 +351,7 @@ def _check_limits(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None
         events = 0 if wanted is None else _least(wanted, int(event.sum()))
         if wanted == "auto":
             events = min(_AUTO_EVENTS, int(event.sum()))
-            if found.settings.get("min_events_leaf") == 0 and not nodes.numeric:
+            if found.settings.get("min_events_leaf") == 0:
                 if not _event_free(rows):
                     why = "min_events_leaf='auto' found a binary feature with an event-free side "
                     why += "before the thresholds were chosen; it is no longer among them"
