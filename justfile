@@ -60,7 +60,7 @@ site:
 pictures: build
     python docs/pictures.py
 
-# The kernels under AddressSanitizer; arguments are tests of crates/core/tests.
+# The kernels under AddressSanitizer; arguments are names of tests of crates/core/tests.
 sanitize *args:
     .ci/sanitize {{ args }}
 

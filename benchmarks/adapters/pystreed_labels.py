@@ -2,7 +2,7 @@
 
 Its classes print nothing and stop at their defaults; the time limit is the caller's. Penalties are
 its `cost_complexity`, per split where ours is per leaf: the difference is one constant. Its
-fairness tasks take the first feature as the sensitive one and keep it as a feature.
+fairness tasks take the first feature as the sensitive one and do not split on it; our trees may.
 """
 
 from __future__ import annotations

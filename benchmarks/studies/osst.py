@@ -30,7 +30,7 @@ SOURCE = (
     "Trees” (AISTATS 2024)."
 )
 DIFFERENCES = [
-    "CTree and RPART are R programs and do not run here. `GreedySurvivalTree` (log-rank) and "
+    "CTree and RPART were not run for this page. `GreedySurvivalTree` (log-rank) and "
     "scikit-survival's tree take their place.",
     "The sets credit, servo, real-estate and uissurv are not available in the paper's encoding. "
     "The others are the published 0/1 files.",

@@ -183,7 +183,7 @@ def versus(frame: pd.DataFrame) -> str:
     return (
         f"mean difference from {second} {difference.mean():+.3f}, better on "
         f"{(difference > 0).sum()} and worse on {(difference < 0).sum()} sets "
-        f"(p = {signed_rank(both[first], both[second]):.2f})"
+        f"(p = {signed_rank(both[first], both[second]):.2f}, not adjusted)"
     )
 
 

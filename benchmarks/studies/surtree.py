@@ -31,7 +31,9 @@ SOURCE = (
     "Trees: A Dynamic Programming Approach” (AAAI-24, arXiv 2401.04489)."
 )
 DIFFERENCES = [
-    "OST and CTree, the paper's other methods, are programs in Julia and R that do not run here. "
+    "The headline compares two methods over all sets, the tables all methods over the sets that "
+    "every one of them completed.",
+    "OST and CTree, the paper's other methods, were not run: OST needs Julia. "
     "Greedy trees take their place: `GreedySurvivalTree` and scikit-survival's `SurvivalTree`, "
     "both by the log-rank statistic, tuned on the same folds and on the same 0/1 features.",
     "The paper tunes depth and node budget of SurTree on ten inner folds, by a score that it does "
