@@ -86,6 +86,12 @@ def test_ctrl_c_during_the_search_gives_the_best_tree_so_far(folder):
     assert load_model("m.json").status_ == "interrupted"
 
 
+def test_a_closed_standard_output_is_no_failure(folder, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["fit", "gbsg2", "--max-depth", "1", "--model", "m.json"]) == 0
+    assert load_model("m.json").n_leaves_ == 2
+
+
 def test_ctrl_c_outside_the_search_ends_with_130(capsys, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt

@@ -109,6 +109,7 @@ def test_nullable_columns_of_pandas_and_polars(missing):
         assert [decide(decision, value) for value in values] == answers.tolist()
 
 
+@pytest.mark.filterwarnings(r"ignore:column .* contains integers beyond 2\*\*53")
 @pytest.mark.parametrize(
     "values",
     [

@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from joblib.externals.loky import get_reusable_executor
 from pace import slow_but
 
 import bristlecone
@@ -110,6 +111,8 @@ def test_examples_run_and_print_what_is_written(page, tmp_path, monkeypatch):
         pytest.importorskip("SurvSet")
         # Its data are pickles of an older NumPy.
         warnings.filterwarnings("ignore", "numpy.core", DeprecationWarning)
+    # Processes of an earlier test would read files of the folder in which they were started.
+    get_reusable_executor().shutdown()
     monkeypatch.chdir(tmp_path)
     run(page)
 

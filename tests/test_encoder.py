@@ -21,6 +21,7 @@ from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import NumericColumn
 from bristlecone._encoder.counts import ValueCounts
 from bristlecone._encoder.features import Flag, Level, Missing, Other, Threshold
+from bristlecone.exceptions import ColumnWarning
 
 
 def names(encoder):
@@ -346,6 +347,14 @@ def test_unknown_category_matches_no_level():
     assert strict.transform(new[1:]).tolist() == [[0, 0, 1], [1, 0, 0]]
     with pytest.raises(ValueError, match="column 'site' holds the unknown category 'z' in row 0"):
         strict.transform(new)
+
+
+def test_integers_that_floats_do_not_tell_apart_give_a_warning():
+    X = pd.DataFrame({"id": 2**60 + np.arange(8), "age": np.arange(8)})
+    with pytest.warns(ColumnWarning, match=r"column 'id' contains integers beyond 2\*\*53"):
+        assert BinaryEncoder().fit(X).constant_features_in_ == ["id"]
+    X["id"] -= 2**60 - 2**53 + 8
+    BinaryEncoder().fit(X)
 
 
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")

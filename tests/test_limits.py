@@ -232,6 +232,39 @@ def test_ctrl_c_again_raises(searching):
     assert reported == "raised\n"
 
 
+LOOP = """
+import os, signal, threading, time, warnings
+from bristlecone import OptimalSurvivalTree
+from bristlecone.datasets import load
+
+def press():
+    while True:
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+warnings.simplefilter("ignore")
+data = load("gbsg2")
+model = OptimalSurvivalTree(max_depth=9)
+threading.Thread(target=press, daemon=True).start()
+fits = 0
+try:
+    for _ in range(20):
+        model.fit(data.X, data.y)
+        fits += 1
+    print("ended")
+except KeyboardInterrupt:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("raised after", fits)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+def test_ctrl_c_twice_ends_a_loop_of_fits():
+    done = subprocess.run([sys.executable, "-c", LOOP], capture_output=True, text=True, timeout=120)
+    assert done.stdout.startswith("raised after")
+
+
 @pytest.mark.parametrize("estimator", [OptimalSurvivalTree, OptimalTreeClassifier])
 def test_every_size_of_a_stopped_path_is_as_good_as_its_own_stopped_fit(estimator):
     y = HEAVY.y["event"] if estimator is OptimalTreeClassifier else HEAVY.y

@@ -378,6 +378,17 @@ class Interrupted(OptimalSurvivalTree):
             tree.certificate_ = replace(tree.certificate_, status="interrupted")
         return path
 
+    def fit(self, X, y, sample_weight=None, **data):
+        super().fit(X, y, sample_weight, **data)
+        self.certificate_ = replace(self.certificate_, status="interrupted")
+        return self
+
+
+def test_ctrl_c_ends_a_comparison():
+    X, y = sample(60)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(Interrupted(max_depth=1), X, y, cv=2)
+
 
 def test_ctrl_c_ends_the_fit_and_keeps_an_earlier_one():
     X, y = sample(60)

@@ -196,6 +196,13 @@ def test_small_units_are_no_rounding(unit):
     assert failed(verify(tree, X, y)) == ["objective value", "lower bound"]
 
 
+def test_means_of_the_largest_numbers_do_not_overflow():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.choice([1.0, 0.9, -1.0, 0.5], 200) * 1.5e308})
+    y = rng.random(200) < 0.7, rng.exponential(size=200)
+    assert verify(OptimalSurvivalTree(max_depth=1).fit(X, y), X, y).ok
+
+
 def test_other_classes_are_noticed():
     subject = SUBJECTS["OptimalTreeClassifier"]
     model, study = subject.fitted()

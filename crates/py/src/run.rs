@@ -8,6 +8,7 @@ use bristlecone_core::search::{Monitor, Settings, Team, TracePoint};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::panic::AssertUnwindSafe;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -54,11 +55,18 @@ impl Reporter<'_> {
     }
 }
 
+/// Time of the last Ctrl-C during any search: the second one may come during the next fit of a
+/// loop.
+static LAST: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Two Ctrl-C within this time are raised.
+const TWICE: Duration = Duration::from_secs(1);
+
 /// What signals have asked for.
 #[derive(Default)]
 struct Signals {
-    /// Time of the first Ctrl-C.
-    first: Option<Instant>,
+    /// Time of the last Ctrl-C.
+    last: Option<Instant>,
     /// Exception to raise once the search has ended.
     raised: Option<PyErr>,
 }
@@ -68,6 +76,9 @@ impl Signals {
     /// a second is raised, and so is any other exception of a handler.
     fn look(&mut self) -> bool {
         let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+        if let Ok(mut last) = LAST.lock() {
+            self.last = self.last.max(last.replace(Instant::now()));
+        }
         self.take(error);
         true
     }
@@ -75,11 +86,10 @@ impl Signals {
     /// Stores an exception that a handler raised, here or within the callback.
     fn take(&mut self, error: PyErr) {
         let interrupt = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
-        let again = self.first.is_some_and(|t| t.elapsed() < Duration::from_secs(1));
-        if !interrupt || again {
+        if !interrupt || self.last.is_some_and(|last| last.elapsed() < TWICE) {
             self.raised.get_or_insert(error);
         }
-        self.first = Some(Instant::now());
+        self.last = Some(Instant::now());
     }
 }
 

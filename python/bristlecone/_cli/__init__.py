@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             command = import_module(f"bristlecone._cli.{arguments.command}")
         with _warnings_as_lines():
             status: int = command.run(arguments)
-        sys.stdout.flush()
+        print(end="", flush=True)  # does nothing if standard output is closed
         return status
     except BrokenPipeError:
         # The reader has closed the pipe; without this, Python prints another error when it exits.

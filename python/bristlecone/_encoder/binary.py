@@ -231,9 +231,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Warns
         -----
         ColumnWarning
-            If a text column contains only numbers, a column has many levels and none is frequent
-            enough for a feature, levels are merged or count as average, or the single value of a
-            column also replaces its missing ones. The message names the column.
+            If a text column contains only numbers, integers are beyond 2**53, a column has many
+            levels and none is frequent enough for a feature, levels are merged or count as average,
+            or the single value of a column also replaces its missing ones. The message names the
+            column.
         """
         self._fit_columns(X, None if y is None else lambda: y, sample_weight)
         return self

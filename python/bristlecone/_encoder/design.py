@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from bristlecone._data.records import plain
 from bristlecone._encoder.columns import CategoricalColumn, Column
@@ -87,6 +88,18 @@ class DesignEncoder:
         for j, part in parts:
             design[:, j] = part.evaluate(columns[part.column])
         return design
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of ``X``."""
+        return len(self.columns_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of these columns, if they had names."""
+        if not self.named_:
+            raise AttributeError("the columns of X had no names")
+        return np.array([schema.name for schema in self.columns_], dtype=object)
 
     @property
     def names(self) -> list[str]:

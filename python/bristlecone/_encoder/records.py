@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -47,8 +47,9 @@ class BinaryRecord(Record, frozen=True, tag="binary"):
     def check(self) -> None:
         """Raise ModelFormatError if fields contradict each other."""
         _check_columns(self.columns, self.constant)
+        kinds = {column.name: column.kind for column in self.columns}
         for index, feature in enumerate(self.features):
-            check_asked(feature, self.columns, f"features[{index}]")
+            _check_asked(feature, kinds, f"features[{index}]")
         if len({feature.name for feature in self.features}) < len(self.features):
             raise ModelFormatError("features: two have the same name")
 
@@ -74,7 +75,7 @@ class DesignRecord(Record, frozen=True, tag="design"):
             if question is None:
                 fits = kind in ("flag", "number")
             else:
-                check_asked(question, self.columns, f"design[{index}].question")
+                _check_asked(question, kinds, f"design[{index}].question")
                 fits = kind == "categorical" and question.column == one.column
             if not fits:
                 raise ModelFormatError(f"design[{index}] does not fit column {one.column!r}")
@@ -84,9 +85,8 @@ class DesignRecord(Record, frozen=True, tag="design"):
             raise ModelFormatError("design: two have the same name")
 
 
-def check_asked(feature: Feature, columns: Sequence[ColumnSchema], where: str) -> None:
-    """Raise ModelFormatError unless the kind of the column fits the feature."""
-    kinds = {column.name: column.kind for column in columns}
+def _check_asked(feature: Feature, kinds: Mapping[str, str], where: str) -> None:
+    """Raise ModelFormatError unless the kind of the column, by name, fits the feature."""
     if kinds.get(feature.column) not in _KINDS[feature.asks]:
         what: Any = feature.__struct_config__.tag
         raise ModelFormatError(f"{where} asks for a {what} of column {feature.column!r}")

@@ -49,12 +49,12 @@ class BaseTree(BaseEstimator):
     encoder_: Any
     certificate_: Certificate
     verbose: int
-    objective_value_ = view("certificate_", "objective_value", "Value of the objective.")
-    fit_time_ = view("certificate_", "seconds", "Seconds that ``fit`` took.")
-    n_features_in_ = view("encoder_", "n_features_in_", "Number of columns of ``X``.")
-    feature_names_in_ = view("encoder_", "feature_names_in_", "Their names, if they had some.")
+    objective_value_ = view("certificate_", "objective_value", "Value of the objective.", float)
+    fit_time_ = view("certificate_", "seconds", "Seconds that ``fit`` took.", float)
+    n_features_in_ = view("encoder_", "n_features_in_", "Number of columns of ``X``.", int)
+    feature_names_in_ = view("encoder_", "feature_names_in_", "Their names.", NDArray[np.object_])
 
-    def set_params(self, **params: Any) -> BaseTree:
+    def set_params(self: Estimator, **params: Any) -> Estimator:
         """Set parameters by name; those of the encoder as ``encoder__name``.
 
         Parameters

@@ -180,10 +180,10 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     encoder: Any = "auto"
     verbose: int = 0
 
-    n_causes_ = view("leaves_", "n_causes", "Number of causes.")
-    theta_ = view("leaves_", "theta", "Relative hazard by cause and leaf.")
-    unique_times_ = view("leaves_", "unique_times", "Distinct training times, ascending.")
-    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.")
+    n_causes_ = view("leaves_", "n_causes", "Number of causes.", int)
+    theta_ = view("leaves_", "theta", "Relative hazard by cause and leaf.", Floats)
+    unique_times_ = view("leaves_", "unique_times", "Distinct training times, ascending.", Floats)
+    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.", float)
 
     leaves_: IncidenceLeaves = field(init=False)
 

@@ -181,7 +181,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
-    leaf_prices_ = view("leaves_", "prices", "Feature costs on the path to every leaf.")
+    leaf_prices_ = view("leaves_", "prices", "Feature costs on the path to every leaf.", Floats)
 
     def fit(
         self,

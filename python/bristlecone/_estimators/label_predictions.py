@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from bristlecone._leaves.base import view
-from bristlecone._types import Floats
+from bristlecone._types import Floats, Integers
 
 
 class LabelPredictions:
@@ -16,8 +16,8 @@ class LabelPredictions:
 
     _located: Any
 
-    leaf_labels_ = view("leaves_", "label", "Position of the label of every leaf.")
-    leaf_values_ = view("leaves_", "values", "Value of every label in every leaf.")
+    leaf_labels_ = view("leaves_", "label", "Position of the label of every leaf.", Integers)
+    leaf_values_ = view("leaves_", "values", "Value of every label in every leaf.", Floats)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the label of every row.
@@ -44,8 +44,8 @@ class LabelPredictions:
 class ClassPredictions(LabelPredictions, ClassifierMixin):
     """Predictions of a fitted classifier."""
 
-    classes_ = view("leaves_", "labels", "Labels in sorted order.")
-    shrinkage_ = view("leaves_", "shrinkage", "Pseudo-rows of the fit.")
+    classes_ = view("leaves_", "labels", "Labels in sorted order.", NDArray[Any])
+    shrinkage_ = view("leaves_", "shrinkage", "Pseudo-rows of the fit.", float)
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities: the shares of the classes in the leaf, by training weight.

@@ -19,6 +19,7 @@ from bristlecone._leaves.minimum import least_rows
 from bristlecone._leaves.own import OwnLeaves
 from bristlecone._objectives.own import OwnObjective
 from bristlecone._objectives.own_checks import check_statistics, check_task
+from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -183,8 +184,8 @@ class OptimalTree(SearchedTree):
 
     leaves_: OwnLeaves = field(init=False)
 
-    leaf_sums_ = view("leaves_", "sums", "Statistics of the rows of every leaf, summed.")
-    leaf_costs_ = view("leaves_", "cost", "Cost of every leaf, as computed by the task.")
+    leaf_sums_ = view("leaves_", "sums", "Statistics of the rows of every leaf, summed.", Floats)
+    leaf_costs_ = view("leaves_", "cost", "Cost of every leaf, as computed by the task.", Floats)
 
     def fit(
         self,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.targets import PolicyData
 from bristlecone._estimators.label_predictions import LabelPredictions
@@ -200,7 +200,7 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
-    treatments_ = view("leaves_", "labels", "Treatments that were observed, in sorted order.")
+    treatments_ = view("leaves_", "labels", "Observed treatments, sorted.", NDArray[Any])
 
     def fit(
         self,

@@ -155,9 +155,9 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
-    leaf_means_ = view("leaves_", "mean", "Mean of the training rows of every leaf.")
-    leaf_variances_ = view("leaves_", "variance", "Variance of the training rows of every leaf.")
-    shrinkage_ = view("leaves_", "shrinkage", "Pseudo-rows of the fit.")
+    leaf_means_ = view("leaves_", "mean", "Mean of the training rows of every leaf.", Floats)
+    leaf_variances_ = view("leaves_", "variance", "Variance of the rows of every leaf.", Floats)
+    shrinkage_ = view("leaves_", "shrinkage", "Pseudo-rows of the fit.", float)
 
     def fit(
         self,

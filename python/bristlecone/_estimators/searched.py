@@ -39,13 +39,13 @@ class SearchedTree(BaseTree):
     max_leaf_nodes: int | None
     encoder: Any
 
-    lower_bound_ = view("certificate_", "lower_bound", "No tree over the features is below this.")
-    status_ = view("certificate_", "status", "How the search ended.")
-    gap_ = view("certificate_", "gap", "Distance of the objective from the lower bound.")
-    relative_gap_ = view("certificate_", "relative_gap", "The gap as a share of the objective.")
-    guarantee_ = view("certificate_", "guarantee", "Largest amount by which a tree can be better.")
-    reference_loss_ = view("certificate_", "reference_loss", "Mean loss of the reference model.")
-    n_nodes_explored_ = view("certificate_", "n_nodes_explored", "Work of the search.")
+    lower_bound_ = view("certificate_", "lower_bound", "No tree is below this.", float)
+    status_ = view("certificate_", "status", "How the search ended.", str)
+    gap_ = view("certificate_", "gap", "Objective minus the lower bound.", float)
+    relative_gap_ = view("certificate_", "relative_gap", "Gap divided by the objective.", float)
+    guarantee_ = view("certificate_", "guarantee", "How much better a tree can be.", float)
+    reference_loss_ = view("certificate_", "reference_loss", "Loss of the reference.", float)
+    n_nodes_explored_ = view("certificate_", "n_nodes_explored", "Work of the search.", int)
 
     @property
     def trace_(self) -> list[TracePoint]:

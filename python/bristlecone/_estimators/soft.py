@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bristlecone._data.groups import check_groups
 from bristlecone._data.rows import check_sample_weight
@@ -23,7 +23,7 @@ from bristlecone._estimators.soft_views import SoftViews
 from bristlecone._leaves.base import view
 from bristlecone._leaves.predictions import SurvivalPredictions
 from bristlecone._leaves.smooth import SmoothLeaves
-from bristlecone._leaves.statistics import SurvivalRows
+from bristlecone._leaves.statistics import Baseline, SurvivalRows
 from bristlecone._log import log, warn
 from bristlecone._objectives.parity import CurveParity, groups_of
 from bristlecone._search.certificate import Certificate, TracePoint, fingerprint
@@ -232,7 +232,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
     tree_: SoftTree = field(init=False)
     leaves_: SmoothLeaves = field(init=False)
 
-    baseline_ = view("leaves_", "baseline", "Training times and baseline cumulative hazard.")
+    baseline_ = view("leaves_", "baseline", "Training times and baseline hazard.", Baseline)
 
     def fit(
         self,
@@ -391,20 +391,6 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
             f"{message} (the tree is worth {self.n_effective_leaves_:.1f} even leaves): use "
             f"depth={self.depth - 1}, a larger balance or a smaller split_l2"
         )
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns of ``X``."""
-        self._check_fitted()
-        return len(self.encoder_.columns_)
-
-    @property
-    def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of these columns, if they had names."""
-        self._check_fitted()
-        if not self.encoder_.named_:
-            raise AttributeError("the columns of X had no names")
-        return np.array([schema.name for schema in self.encoder_.columns_], dtype=object)
 
     @property
     def feature_importances_(self) -> Floats:

@@ -25,7 +25,7 @@ class SoftViews(BaseTree):
     leaves_: SmoothLeaves
     encoder_: DesignEncoder
 
-    leaf_shares_ = view("leaves_", "share", "Share of the training weight in every leaf.")
+    leaf_shares_ = view("leaves_", "share", "Share of the training weight in every leaf.", Floats)
 
     def _rows(self, X: Any) -> Floats:
         self._check_fitted()

@@ -39,6 +39,9 @@ _TRIES, _SECONDS_OF_TRIES, _SHARE_OF_TRIES = 8, 1.0, 0.25
 # Share of the time limit, and seconds, by which suggestions may exceed it.
 _OVERRUN_SHARE, _OVERRUN = 0.05, 0.1
 
+# If preparing the columns took more than this share of the time that is allowed, they are too many.
+_SHARE_OF_PREPARATION = 0.5
+
 
 class CostWarner:
     """Callback of a search, with one warning as soon as it is forecast to exceed its limits.
@@ -136,11 +139,11 @@ def _warn_of_cost(
     seconds, memory = _allowance(search.limits)
     limit = f"but {readable_seconds(seconds)}, {readable_bytes(memory)} are "
     limit += "reasonable" if search.limits.time_limit is None else "allowed"
-    warn(
-        f"the search is forecast to take {cost}, {limit}"
-        + (f"; to make it smaller, use {suggestion}" if suggestion else ""),
-        SearchCostWarning,
-    )
+    advice = f"; to make it smaller, use {suggestion}" if suggestion else ""
+    if not suggestion and problem.seconds > _SHARE_OF_PREPARATION * seconds:
+        taken = readable_seconds(problem.seconds)
+        advice = f"; the columns took {taken} to prepare, so pass fewer columns"
+    warn(f"the search is forecast to take {cost}, {limit}{advice}", SearchCostWarning)
     return suggestion
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from bristlecone._leaves.statistics import Baseline, LeafStatistics
 from bristlecone._types import Floats, Integers
 from bristlecone.curves import KaplanMeier
 
+T = TypeVar("T")
+
 Columns = list[tuple[str, NDArray[Any]]]
 # Name, values by leaf, and the meaning of the columns of a matrix of values.
 Output = tuple[str, NDArray[Any], tuple[str, ...]]
@@ -28,15 +30,15 @@ Output = tuple[str, NDArray[Any], tuple[str, ...]]
 _SMOOTH_TIMES = 513
 
 
-def view(of: str, name: str, text: str) -> Any:
-    """Attribute of a fitted tree that returns one of its leaves, certificate or encoder."""
+def view(of: str, name: str, text: str, kind: type[T]) -> T:
+    """Attribute of a fitted tree that is one of its leaves, certificate or encoder."""
 
     def get(tree: Any) -> Any:
         if not hasattr(tree, of):
             check_is_fitted(tree)
         return getattr(getattr(tree, of), name)
 
-    return property(get, doc=text)
+    return cast(T, property(get, doc=text))
 
 
 class Leaves(ABC):

@@ -12,6 +12,7 @@ from bristlecone._data.checks import check_real, check_times
 from bristlecone._data.outcomes import Survival, check_survival
 from bristlecone._data.rows import check_row_labels, row_count
 from bristlecone._leaves.base import SurvivalLeaves, view
+from bristlecone._leaves.statistics import Baseline
 from bristlecone._types import Floats
 from bristlecone.metrics import concordance_index_censored
 
@@ -25,8 +26,8 @@ class SurvivalPredictions:
     # Returns the leaves of the tree, and the argument ``rows`` of their predictions for ``X``.
     _located: Callable[[Any], tuple[SurvivalLeaves, Any]]
 
-    unique_times_ = view("leaves_", "unique_times", "Distinct training times, ascending.")
-    event_times_ = view("leaves_", "event_times", "Distinct times of events, ascending.")
+    unique_times_ = view("leaves_", "unique_times", "Distinct training times, ascending.", Floats)
+    event_times_ = view("leaves_", "event_times", "Distinct times of events, ascending.", Floats)
 
     def predict(self, X: Any) -> Floats:
         """Predict a risk score for every row.
@@ -265,15 +266,11 @@ def _outcomes(X: Any, y: Any, n_rows: int) -> Survival:
 class StepPredictions(SurvivalPredictions):
     """Predictions and leaf statistics of a fitted tree with step leaves."""
 
-    certificate_: Any
-
-    leaf_statistics_ = view("leaves_", "statistics", "Rows, events, θ and curves of every leaf.")
-    baseline_ = view("leaves_", "baseline", "Training times and baseline cumulative hazard.")
-    leaf_curve_ = view("leaves_", "curve", "Curve that is predicted.")
-    prior_ = view("leaves_", "prior", "Pseudo-events of every leaf.")
-    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.")
-
-    @property
-    def min_events_leaf_(self) -> int:
-        """Minimum number of events per leaf in the fit; 0 for no minimum."""
-        return int(self.certificate_.settings["min_events_leaf"])
+    leaf_statistics_ = view("leaves_", "statistics", "Statistics of every leaf.", tuple)
+    baseline_ = view("leaves_", "baseline", "Training times and baseline hazard.", Baseline)
+    leaf_curve_ = view("leaves_", "curve", "Curve that is predicted.", str)
+    prior_ = view("leaves_", "prior", "Pseudo-events of every leaf.", float)
+    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.", float)
+    min_events_leaf_ = view(
+        "certificate_", "min_events_leaf", "Minimum number of events per leaf; 0 for none.", int
+    )

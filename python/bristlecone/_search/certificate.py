@@ -376,6 +376,11 @@ class Certificate:
         ]
 
     @property
+    def min_events_leaf(self) -> int:
+        """Minimum number of events per leaf of a survival tree; 0 for no minimum."""
+        return int(self.settings["min_events_leaf"])
+
+    @property
     def _counted(self) -> tuple[str, str]:
         """Number of the questions that were searched."""
         if "thresholds" in self.facts:

@@ -246,7 +246,8 @@ def _check_columns(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> Non
                 pairs.append((f"greatest {schema.name}", values.max(), schema.high))
                 whole = bool((values == np.floor(values)).all())
                 pairs.append((f"whole numbers in {schema.name}", whole, schema.whole))
-                mean = np.average(values, weights=weight)
+                size = float(np.abs(values).max()) or 1.0  # the sum could overflow
+                mean = size * np.average(values / size, weights=weight)
                 fill: Any = float(np.clip(mean, values.min(), values.max()))
             else:
                 true, false = weight[values > 0.5].sum(), weight[values <= 0.5].sum()
