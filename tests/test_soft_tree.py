@@ -32,13 +32,25 @@ def test_the_default_solver_sees_weights_and_neither_order():
     X, y = sample(n=80)
     times = np.random.default_rng(1).integers(0, 4, size=80)
     every, turned = np.repeat(np.arange(80), times), X[["x2", "x0", "x3", "x1"]]
-    model = make().fit(X, y, sample_weight=times)
+    model = make(l2=0.1).fit(X, y, sample_weight=times)
     for again, Z in (
-        (make().fit(X.iloc[every], y[every]), X),
-        (make().fit(X[::-1], y[::-1], sample_weight=times[::-1]), X),
-        (make().fit(turned, y, sample_weight=times), turned),
+        (make(l2=0.1).fit(X.iloc[every], y[every]), X),
+        (make(l2=0.1).fit(X[::-1], y[::-1], sample_weight=times[::-1]), X),
+        (make(l2=0.1).fit(turned, y, sample_weight=times), turned),
     ):
         assert_same_predictions(model, again, X, Z, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n_events", "l2"), [(1, 30.0), (12, 2.5), (300, 0.1), (350, 0.1)])
+def test_the_default_penalty_of_leaves_grows_as_events_become_few(n_events, l2):
+    X, y = sample(n=400)
+    y["dead"] = np.arange(400) < n_events
+    weight = 3.0 * np.ones(400)
+    options = {"depth": 0, "n_restarts": 1}
+    model = make(**options).fit(X, y, sample_weight=weight)
+    assert (model.l2, model.l2_) == ("auto", l2)
+    same = make(**options, l2=l2).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(model.predict(X), same.predict(X))
 
 
 def test_every_split_is_there_whatever_falls_into_it():

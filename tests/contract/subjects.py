@@ -375,7 +375,7 @@ SUBJECTS = {
     ),
     "SoftSurvivalTree": Subject(
         SoftSurvivalTree,
-        **{**SURVIVAL, "predictions": (*CURVES, *MEMBERSHIPS), "by_weight": {}},
+        **{**SURVIVAL, "predictions": (*CURVES, *MEMBERSHIPS), "by_weight": {"l2": 0.1}},
         searched=False,
         depth="depth",
         needs_every_column=True,

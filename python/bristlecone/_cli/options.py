@@ -182,7 +182,7 @@ GREEDY = Group("tree", (
     _LEAF_CURVE._replace(help="survival curve of a leaf: proportional (the meaning of auto) or "
         "kaplan-meier"),
     _option("encoder", "auto", word_or_none, "NAME", "auto uses the binary features below; none "
-        "splits complete numeric columns at every threshold"),
+        "splits numeric columns at every threshold"),
 ))  # fmt: skip
 
 TEACHER = Group("teacher", (
@@ -195,7 +195,8 @@ SOFT = Group("tree", (
     _option("leaf", "log-logistic", str, "NAME", "survival model of the leaves: log-logistic, "
         "exponential, weibull, spline-ph or spline-po"),
     _option("n_knots", 2, int, "K", "internal knots of the splines"),
-    _option("l2", 0.1, float, "L", "ridge penalty of the leaves"),
+    _option("l2", "auto", number_or_auto, "L", "ridge penalty of the leaves; auto is 0.1, or more "
+        "with fewer than 300 events"),
     _option("pooling", 3.0, number_or_none, "P", "strength with which leaves are pulled together; "
     "none for a separate penalty of each leaf"),
     _option("split_l2", 0.002, float, "L", "ridge penalty of the splits"),

@@ -13,7 +13,7 @@ from bristlecone._data.checks import check_times
 from bristlecone._data.outcomes import read_causes
 from bristlecone._data.rows import check_row_labels
 from bristlecone._data.survival import TrainingData, check_cause_data
-from bristlecone._estimators.parameters import check_parameters, check_shrinkage, choice, integer
+from bristlecone._estimators.parameters import check_amount, check_parameters, choice, integer
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
@@ -467,7 +467,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     def _check_parameters(self) -> None:
         check_parameters(
             self,
-            shrinkage=check_shrinkage,
+            shrinkage=check_amount,
             leaf_curve=choice("aalen-johansen", "proportional"),
             n_causes=integer(1, MOST_CAUSES, optional=True),
         )

@@ -25,9 +25,9 @@ from bristlecone._encoder.use import (
 )
 from bristlecone._estimators.base import Taught, refuse_entry
 from bristlecone._estimators.parameters import (
+    check_amount,
     check_encoder,
     check_parameters,
-    check_shrinkage,
     choice,
 )
 from bristlecone._estimators.reestimate import Reestimation
@@ -382,7 +382,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         check_parameters(
             self,
             criterion=choice("likelihood", "logrank"),
-            shrinkage=check_shrinkage,
+            shrinkage=check_amount,
             leaf_curve=choice("auto", *Likelihood.curves),
             encoder=_check_encoder,
         )

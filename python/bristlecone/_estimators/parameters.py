@@ -110,8 +110,8 @@ def check_encoder(name: str, value: Any) -> None:
         )
 
 
-def check_shrinkage(name: str, value: Any) -> None:
-    """Check of a finite number >= 0, or "auto" for survival trees."""
+def check_amount(name: str, value: Any) -> None:
+    """Check of a finite number >= 0, or "auto"."""
     if not isinstance(value, str):
         _checks().check_real(name, value, 0.0)
     elif value != "auto":

@@ -18,7 +18,15 @@ from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.features import Other
 from bristlecone._encoder.missing import missing_text
 from bristlecone._estimators.base import refuse_entry
-from bristlecone._estimators.parameters import Check, check_parameters, choice, integer, number
+from bristlecone._estimators.parameters import (
+    Check,
+    check_amount,
+    check_parameters,
+    choice,
+    integer,
+    is_auto,
+    number,
+)
 from bristlecone._estimators.soft_views import SoftViews
 from bristlecone._leaves.base import view
 from bristlecone._leaves.predictions import SurvivalPredictions
@@ -48,6 +56,9 @@ _AIM = (
 )
 # 2^10 leaves; a larger tree would have hardly any rows per leaf.
 _MOST_DEPTH = 10
+
+# The ridge penalty of the leaves is at least _L2, and with fewer events _L2_EVENTS per event.
+_L2, _L2_EVENTS = 0.1, 30.0
 
 # Checks of the options of the solver.
 _OPTIONS: dict[str, Check] = {
@@ -91,9 +102,11 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
     n_restarts : int, default=5
         Number of restarts. Those in which every leaf has ``min_leaf_share`` are preferred; among
         these (or all, if there are none), the one with the least objective is kept.
-    l2 : float, default=0.1
+    l2 : float or "auto", default="auto"
         Ridge penalty λ on the weights and shapes β of the leaves: λ/2 ‖mean of β‖², plus
-        ``pooling`` · λ/2 times the summed squared deviations of the leaves from this mean.
+        ``pooling`` · λ/2 times the summed squared deviations of the leaves from this mean. "auto"
+        is 0.1, or 30 divided by the number of rows with an event if that is more: with few events,
+        curves would otherwise be too extreme.
     pooling : float or None, default=3.0
         Strength with which leaves are pulled towards each other. Similar leaves cost no more than
         a single leaf, so the fit gains nothing by emptying them. None: every leaf has its own
@@ -136,6 +149,8 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         that was kept. ``objective`` never rises; ``seconds`` is NaN and ``lower_bound`` -inf.
     restart_objectives_ : array of float, shape (n_restarts,)
         Objective of every restart.
+    l2_ : float
+        The ridge penalty of the leaves, after "auto" is resolved.
     converged_ : bool
         Whether the kept restart ended at a minimum.
     tree_ : SoftTree
@@ -216,7 +231,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
     solver: str = "nodec"
     solver_options: Mapping[str, Any] | None = None
     n_restarts: int = 5
-    l2: float = 0.1
+    l2: float | str = "auto"
     pooling: float | None = 3.0
     split_l2: float = 0.002
     l1: float = 0.0
@@ -270,7 +285,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
             ``exit``, the time is the number of days between them.
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative. Rows with weight zero are left out. A row with an
-            integer weight k has the effect of k copies.
+            integer weight k has the effect of k copies, except that ``l2="auto"`` counts it once.
         sensitive_features : array-like, shape (n,), optional
             Group of every row, with two values, for ``fairness``. If you pass it,
             ``fairness.sensitive_feature`` is not used.
@@ -312,7 +327,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         weight = np.ones(len(times)) if data.weight is None else data.weight
         names = encoder.names if encoder.named_ else None
         rows = TrainingRows(design, data.event, times, weight, group, names)
-        settings = self._settings()
+        settings = self._settings(int(data.event.sum()))
         found = train(rows, settings)
         survival = SurvivalRows(data._replace(time=times))
         leaves = SmoothLeaves.grown(
@@ -331,7 +346,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
             lower_bound=-np.inf,
             binary_features=(),
             parameters=self._parameters(),
-            settings={},
+            settings={"l2": settings.l2},
             trace=tuple((value,) for value in found.trace),
             n_nodes_explored=0,
             seconds=time.perf_counter() - start,
@@ -393,6 +408,12 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         )
 
     @property
+    def l2_(self) -> float:
+        """The ridge penalty of the leaves, after "auto" is resolved."""
+        self._check_fitted()
+        return float(self.certificate_.settings["l2"])
+
+    @property
     def feature_importances_(self) -> Floats:
         """Not available for a soft tree: its splits use many columns at once."""
         raise AttributeError(
@@ -444,10 +465,11 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         """Missing values of the columns in training; empty if there were none."""
         return missing_text(self.encoder_.columns_)
 
-    def _settings(self) -> SoftSettings:
+    def _settings(self, n_events: int) -> SoftSettings:
         penalty = 0.0 if self.fairness is None else float(self.fairness.penalty)
         names = {field.name for field in fields(SoftSettings)} - {"fairness_penalty", *_OPTIONS}
         own = {name: getattr(self, name) for name in names}
+        own["l2"] = max(_L2, _L2_EVENTS / max(n_events, 1)) if is_auto(self.l2) else float(self.l2)
         return SoftSettings(**own, **(self.solver_options or {}), fairness_penalty=penalty)
 
     def _groups(self, X: Any, sensitive_features: Any, kept: Bools | None) -> Bools | None:
@@ -496,7 +518,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         return _compared(self.tree_, self.leaves_, design, inside, weight)
 
     def _check_parameters(self) -> None:
-        free = dict.fromkeys(("l2", "split_l2", "l1", "balance", "min_leaf_share"), number(0.0))
+        free = dict.fromkeys(("split_l2", "l1", "balance", "min_leaf_share"), number(0.0))
         check_parameters(
             self,
             depth=integer(0, _MOST_DEPTH),
@@ -504,6 +526,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
             n_knots=integer(0),
             solver=choice("nodec", "joint"),
             solver_options=_check_options,
+            l2=check_amount,
             n_restarts=integer(1),
             pooling=number(0.0, optional=True),
             fairness=_check_fairness,

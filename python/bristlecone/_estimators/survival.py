@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone._data.rows import check_row_labels
 from bristlecone._data.survival import TrainingData, check_row_losses, check_training_data
 from bristlecone._estimators.base import Taught
-from bristlecone._estimators.parameters import check_parameters, check_shrinkage, choice
+from bristlecone._estimators.parameters import check_amount, check_parameters, choice
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.predictions import StepPredictions
@@ -371,7 +371,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         check_parameters(
             self,
             objective=choice(*SURVIVAL),
-            shrinkage=check_shrinkage,
+            shrinkage=check_amount,
             leaf_curve=choice(*LEAF_CURVES),
         )
         smooth = self.objective == "likelihood" and self.fairness is None

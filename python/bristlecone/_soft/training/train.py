@@ -190,7 +190,7 @@ def _scaled(rows: TrainingRows, settings: SoftSettings) -> _Scaled:
         scale=spread,
         model=model,
         depth=settings.depth,
-        l2=float(settings.l2),
+        l2=settings.l2,
         split_l2=float(settings.split_l2),
         l1=float(settings.l1),
         fairness=fairness,
