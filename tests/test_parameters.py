@@ -4,6 +4,7 @@ import inspect
 import re
 import subprocess
 import sys
+from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -173,6 +174,29 @@ def test_own_parameters_of_a_wrong_type_are_refused_by_name(cls):
         parameters = {"objective": "brier"} if name == "time_grid" else {}
         with pytest.raises((ValueError, TypeError), match=name):
             fitted(cls, **{name: object(), **parameters})
+
+
+@each_class
+def test_types_list_the_values_that_docstring_and_check_list(cls):
+    listed = {
+        name: {value for value in get_args(part) if get_origin(part) is Literal}
+        for name, hint in get_type_hints(cls).items()
+        if name in signature(cls)
+        for part in (get_args(hint) if get_origin(hint) is Union else (hint,))
+        if get_origin(part) is Literal
+    }
+    assert listed or cls in (CostSensitiveTreeClassifier, FairTreeClassifier, OptimalTree)
+    stated = {
+        name: set(re.findall(r'"([^"]+)"', kind))
+        for names, kind, _ in entries(cls, "Parameters")
+        for name in names
+        if "{" in kind
+    }
+    assert all(listed[name] == stated[name] for name in listed.keys() & stated.keys())
+    for name, values in listed.items():
+        with pytest.raises(InvalidParameterError) as refused:
+            fitted(cls, **{name: "nonsense"})
+        assert all(f"'{value}'" in str(refused.value) for value in values)
 
 
 @each_class

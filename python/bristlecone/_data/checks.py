@@ -54,7 +54,9 @@ def check_confidence(confidence: float) -> None:
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Raise InvalidParameterError unless ``value`` is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidParameterError(f"{name} must be one of {listed(choices)}; got {value!r}")
+        raise InvalidParameterError(
+            f"{name} must be one of {listed(choices, len(choices))}; got {value!r}"
+        )
 
 
 def check_times(times: ArrayLike, *, ascending: bool = False) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 from msgspec.json import decode, encode
@@ -186,14 +186,14 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     ['age <= 58']
     """
 
-    thresholds: str = "quantiles"
+    thresholds: Literal["quantiles", "midpoints", "kmeans", "ensemble", "all"] = "quantiles"
     n_thresholds: int = 10
     max_categories: int | None = 10
-    categories: str = "risk"
-    missing: str = "impute"
+    categories: Literal["risk", "levels"] = "risk"
+    missing: Literal["impute", "branch"] = "impute"
     min_support: float = 0.01
     max_features: int | None = None
-    handle_unknown: str = "ignore"
+    handle_unknown: Literal["ignore", "error"] = "ignore"
 
     # Whether a search is to choose the thresholds.
     _awaits_search = False

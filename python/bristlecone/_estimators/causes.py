@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -167,11 +167,11 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     max_depth: int | None = 3
     max_leaf_nodes: int | None = None
     min_samples_leaf: int | float = 1
-    min_events_leaf: int | float | str | None = "auto"
+    min_events_leaf: int | float | Literal["auto"] | None = "auto"
     leaf_penalty: float = 0.0
-    prior: float | str = "auto"
-    shrinkage: float | str = "auto"
-    leaf_curve: str = "aalen-johansen"
+    prior: float | Literal["auto"] = "auto"
+    shrinkage: float | Literal["auto"] = "auto"
+    leaf_curve: Literal["aalen-johansen", "proportional"] = "aalen-johansen"
     cause_weights: ArrayLike | None = None
     n_causes: int | None = None
     time_limit: float | None = None

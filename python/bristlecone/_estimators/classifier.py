@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -166,7 +166,7 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
     ('optimal', 0.0, ['b'])
     """
 
-    objective: str = "accuracy"
+    objective: Literal["accuracy", "balanced-accuracy", "gini", "entropy", "f1", "mcc"] = "accuracy"
     max_depth: int | None = 3
     max_leaf_nodes: int | None = None
     min_samples_leaf: int | float = 1

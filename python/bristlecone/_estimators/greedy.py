@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -180,14 +180,14 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
     4.0
     """
 
-    criterion: str = "likelihood"
+    criterion: Literal["likelihood", "logrank"] = "likelihood"
     max_depth: int | None = 3
     max_leaf_nodes: int | None = None
     min_samples_leaf: int | float = 1
-    min_events_leaf: int | float | str | None = "auto"
-    prior: float | str = "auto"
-    shrinkage: float | str = "auto"
-    leaf_curve: str = "auto"
+    min_events_leaf: int | float | Literal["auto"] | None = "auto"
+    prior: float | Literal["auto"] = "auto"
+    shrinkage: float | Literal["auto"] = "auto"
+    leaf_curve: Literal["auto", "proportional", "kaplan-meier"] = "auto"
     teacher: Any = None
     teacher_weight: float = 0.5
     encoder: Any = "auto"

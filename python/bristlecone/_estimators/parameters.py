@@ -195,6 +195,7 @@ def _check_events(name: str, value: Any) -> None:
 
 
 def _check_prior(name: str, value: Any) -> None:
+    check_amount(name, value)
     if not is_auto(value):
         number(0.0, _MOST_PRIOR)(name, value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -181,12 +181,12 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
     (['a', 'b'], 1.0)
     """
 
-    reward: str = "doubly-robust"
+    reward: Literal["doubly-robust", "inverse-propensity", "direct"] = "doubly-robust"
     outcome_model: Any = "auto"
     propensity_model: Any = "auto"
     min_propensity: float = 0.01
     horizon: float | None = None
-    estimand: str = "restricted-mean"
+    estimand: Literal["restricted-mean", "survival"] = "restricted-mean"
     capacities: Mapping[Any, float] | None = None
     max_depth: int | None = 3
     max_leaf_nodes: int | None = None

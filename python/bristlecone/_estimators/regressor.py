@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -140,7 +140,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     [2.0, 11.0]
     """
 
-    objective: str = "squared-error"
+    objective: Literal["squared-error", "poisson"] = "squared-error"
     max_depth: int | None = 3
     max_leaf_nodes: int | None = None
     min_samples_leaf: int | float = 1

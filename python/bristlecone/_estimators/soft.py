@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -226,12 +226,14 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
     """
 
     depth: int = 2
-    leaf: str = "log-logistic"
+    leaf: Literal["log-logistic", "exponential", "weibull", "spline-ph", "spline-po"] = (
+        "log-logistic"
+    )
     n_knots: int = 2
-    solver: str = "nodec"
+    solver: Literal["nodec", "joint"] = "nodec"
     solver_options: Mapping[str, Any] | None = None
     n_restarts: int = 5
-    l2: float | str = "auto"
+    l2: float | Literal["auto"] = "auto"
     pooling: float | None = 3.0
     split_l2: float = 0.002
     l1: float = 0.0
@@ -239,7 +241,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
     min_leaf_share: float = 0.05
     fairness: CurveParity | None = None
     max_categories: int | None = 10
-    handle_unknown: str = "ignore"
+    handle_unknown: Literal["ignore", "error"] = "ignore"
     n_jobs: int | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -198,15 +198,15 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
     ('optimal', 2)
     """
 
-    objective: str = "likelihood"
+    objective: Literal["likelihood", "brier"] = "likelihood"
     max_depth: int | None = 3
     max_leaf_nodes: int | None = None
     min_samples_leaf: int | float = 1
-    min_events_leaf: int | float | str | None = "auto"
+    min_events_leaf: int | float | Literal["auto"] | None = "auto"
     leaf_penalty: float = 0.0
-    prior: float | str = "auto"
-    shrinkage: float | str = "auto"
-    leaf_curve: str = "auto"
+    prior: float | Literal["auto"] = "auto"
+    shrinkage: float | Literal["auto"] = "auto"
+    leaf_curve: Literal["auto", "proportional", "kaplan-meier", "brier-optimal"] = "auto"
     time_grid: ArrayLike | None = None
     fairness: RmstParity | None = None
     teacher: Any = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -156,7 +156,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     _: KW_ONLY
     cv: Any = 5
     scoring: Any = None
-    rule: str = "best"
+    rule: Literal["best", "one-standard-error"] = "best"
     refit: str | None = None
     n_repeats: int = 1
     random_state: int | np.random.RandomState | None = 0
