@@ -128,6 +128,7 @@ def run_cell(data: Arrays, cell: dict[str, Any], folds: int, seed: int) -> dict[
                 depth=cell["depth"],
                 solver_options={"init": cell.get("init", "kmeans")},
                 n_restarts=1,
+                max_categories=None,
                 random_state=1000 * fold + start,
             )
             begun = time.process_time()

@@ -9,6 +9,7 @@ import gc
 import os
 import signal
 import sys
+import time
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # scikit-learn reads this when it is imported. One thread per core is too many in every worker.
@@ -51,6 +52,17 @@ def ctrl_c_interrupts():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+INTERRUPTED = [-1.0]
+
+
+@pytest.fixture
+def lone_ctrl_c():
+    """Wait until no search of this process was interrupted for a second: the next is the first."""
+    time.sleep(max(0.0, INTERRUPTED[0] + 1.05 - time.monotonic()))
+    yield
+    INTERRUPTED[0] = time.monotonic()
 
 
 @pytest.fixture(autouse=True)

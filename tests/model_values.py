@@ -144,10 +144,11 @@ def soft(leaf="weibull"):
         design,
     )
     proof = certificate(
-        {"leaf": leaf},
+        {"leaf": leaf, "l2": 0.1},
         80,
         (),
         status="trained",
+        settings={"l2": 0.1},
         lower_bound=-np.inf,
         trace=((3.0,), (2.5,)),
         facts={"restart_objectives": [2.5, 2.7], "converged": True},

@@ -120,6 +120,7 @@ def test_what_a_signal_handler_raises_passes_through():
     assert not hasattr(model, "tree_")
 
 
+@pytest.mark.usefixtures("lone_ctrl_c")
 def test_ctrl_c_within_the_callback_keeps_the_tree_so_far():
     def callback(progress):
         signal.raise_signal(signal.SIGINT)
@@ -172,6 +173,7 @@ def test_the_time_limit_counts_from_the_beginning_of_fit(monkeypatch):
     assert tree.trace_[-1].seconds < 1
 
 
+@pytest.mark.usefixtures("lone_ctrl_c")
 def test_a_bound_is_positive_long_before_the_end():
     # No rows repeat, so the finest partition has no loss and other bounds are needed.
     rng = np.random.default_rng(0)

@@ -106,8 +106,8 @@ CASES = {
     "soft": Case(
         "soft",
         (*TIMES, "--depth", 1, "--n-restarts", 1, "--random-state", 0, "--pooling", "none",
-         "--sensitive", "sex", "--fairness-penalty", 0.01),
-        {"depth": 1, "n_restarts": 1, "random_state": 0, "pooling": None,
+         "--l2", 0.5, "--sensitive", "sex", "--fairness-penalty", 0.01),
+        {"depth": 1, "n_restarts": 1, "random_state": 0, "pooling": None, "l2": 0.5,
          "fairness": CurveParity(0.01)},
         None,
         {"sensitive_features": "sex"},
@@ -335,6 +335,7 @@ def test_no_tree_within_the_constraints_is_an_error(capsys, folder):
         (("greedy", *TIMES, "--encoder", "none", "--missing", "branch"),
          "--encoder cannot be used with --missing"),
         (("soft", *TIMES, "--leaf", "gompertz"), "leaf must be"),
+        (("soft", *TIMES, "--l2", "much"), "argument --l2: invalid number value: 'much'"),
         (("soft", *TIMES, "--depth", 99), "depth must be at most 10"),
         (("classifier",), "--target is needed: which column holds the labels? The columns are"),
         (("fair", "--target", "ill", "--fairness-limit", 0.1),

@@ -253,6 +253,7 @@ def test_a_hopeless_search_is_reported_on_the_command_line_before_it_starts(caps
     assert warning.count("\n") == 1
 
 
+@pytest.mark.usefixtures("lone_ctrl_c")
 def test_a_fit_on_the_command_line_says_at_once_that_it_is_hopeless(capsys, monkeypatch):
     reported = []
 
@@ -264,6 +265,15 @@ def test_a_fit_on_the_command_line_says_at_once_that_it_is_hopeless(capsys, monk
     monkeypatch.setattr(progress._Line, "show", watch)
     assert main(["fit", "gbsg2", "--max-depth", "9", "--progress"]) == 130
     assert re.match(r"bristlecone: warning: the search is forecast to take", "".join(reported))
+
+
+def test_fewer_columns_are_suggested_if_preparing_them_takes_too_long(monkeypatch):
+    seconds = itertools.count()  # a second passes whenever the clock is read
+    for module in (searched, encode, forecast):
+        clock = SimpleNamespace(perf_counter=lambda: float(next(seconds)))
+        monkeypatch.setattr(module, "time", clock)
+    _, text = hopeless(OptimalSurvivalTree(max_depth=3, time_limit=0.5))
+    assert re.search(r"; the columns took \d s to prepare, so pass fewer columns$", text)
 
 
 def test_in_place_of_every_threshold_quantiles_are_suggested():

@@ -353,8 +353,11 @@ def test_integers_that_floats_do_not_tell_apart_give_a_warning():
     X = pd.DataFrame({"id": 2**60 + np.arange(8), "age": np.arange(8)})
     with pytest.warns(ColumnWarning, match=r"column 'id' contains integers beyond 2\*\*53"):
         assert BinaryEncoder().fit(X).constant_features_in_ == ["id"]
-    X["id"] -= 2**60 - 2**53 + 8
-    BinaryEncoder().fit(X)
+    X["id"] = X["id"].astype(object)
+    X.loc[[2, 3], "id"] = None, 5
+    with pytest.warns(ColumnWarning, match=r"column 'id' contains integers beyond 2\*\*53"):
+        BinaryEncoder().fit(X)
+    BinaryEncoder().fit(X.assign(id=2**60 + 2**10 * np.arange(8)))
 
 
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")

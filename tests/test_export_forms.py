@@ -288,7 +288,6 @@ def test_thresholds_between_neighbours_are_kept(bound):
     assert found == [0.0, 1.0]
 
 
-@pytest.mark.filterwarnings(r"ignore:column .* contains integers beyond 2\*\*53")
 def test_whole_numbers_are_compared_as_float64():
     X = pd.DataFrame({"x": [2.0**53, 2.0**53 + 2]})
     model = OptimalTreeRegressor(max_depth=1).fit(X, [0.0, 1.0])

@@ -108,7 +108,6 @@ def test_flags_are_boolean_columns_or_integers(database):
     agree(database, model, category, {"x": "BOOLEAN"})
 
 
-@pytest.mark.filterwarnings(r"ignore:column .* contains integers beyond 2\*\*53")
 def test_numbers_of_every_type_are_compared_alike(database):
     kinds = ["REAL" if database.dialect != "mysql" else "FLOAT", "NUMERIC(30, 10)", "BIGINT"]
     rng = np.random.default_rng(0)

@@ -249,7 +249,7 @@ threading.Thread(target=press, daemon=True).start()
 fits = 0
 try:
     for _ in range(20):
-        model.fit(data.X, data.y)
+        model.fit(data.X, data.y, callback=CALLBACK)
         fits += 1
     print("ended")
 except KeyboardInterrupt:
@@ -260,8 +260,10 @@ except KeyboardInterrupt:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-def test_ctrl_c_twice_ends_a_loop_of_fits():
-    done = subprocess.run([sys.executable, "-c", LOOP], capture_output=True, text=True, timeout=120)
+@pytest.mark.parametrize("callback", ["None", "lambda progress: time.sleep(0.2)"])
+def test_ctrl_c_twice_ends_a_loop_of_fits(callback):
+    program = [sys.executable, "-c", LOOP.replace("CALLBACK", callback)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120)
     assert done.stdout.startswith("raised after")
 
 

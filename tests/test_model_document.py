@@ -311,6 +311,9 @@ def test_tampered_fields_are_named(path, value, message):
         ("means", "leaves.shrinkage", 1.0, r"^leaves\.shrinkage is not the parameter"),
         ("greedy", "certificate.lower_bound", 0.1, "lower_bound is of a tree that was not"),
         ("weibull", "certificate.trace", [[2.0], [2.5]], r"^certificate\.trace rises"),
+        ("weibull", "certificate.settings", {}, r"^certificate\.settings\.l2 is not a number"),
+        ("weibull", "certificate.settings.l2", -1.0, r"settings\.l2 is not a number of at least 0"),
+        ("weibull", "certificate.settings.l2", 0.2, r"settings\.l2 is not the parameter"),
         ("weibull", "tree.depth", 30, r"^tree\.weights has 3 rows; expected 1073741823"),
         ("weibull", "tree.depth", 31, r"^tree\.depth is not int <= 30"),
         ("weibull", "tree.weights.0", [1.0], r"^tree\.weights\[0\] has 1 numbers"),
@@ -360,7 +363,7 @@ def test_other_json_is_refused(text, message):
 
 @pytest.mark.parametrize("version", [0, 1, 2, document.VERSION + 1, "3", 3.0, True, None])
 def test_other_versions_are_refused(version):
-    with pytest.raises(ModelFormatError, match=r"^version is .*; this release reads version 3"):
+    with pytest.raises(ModelFormatError, match=r"^version is .*; this release reads version 4"):
         document.parse(tampered(step()[0], "version", version))
 
 

@@ -295,6 +295,7 @@ def test_training_rows_are_not_kept():
     assert len(pickle.dumps(large)) < len(pickle.dumps(small)) + 1000
 
 
+@pytest.mark.usefixtures("lone_ctrl_c")
 def test_ctrl_c_keeps_the_best_tree_so_far():
     # Too large to be finished: only the signal ends it.
     rng = np.random.default_rng(0)

@@ -287,6 +287,7 @@ def test_stability_warns_of_searches_that_stopped_at_a_limit():
     assert found.n_resamples == 5
 
 
+@pytest.mark.usefixtures("lone_ctrl_c")
 def test_ctrl_c_ends_stability():
     X, _, y = binary(n=400, p=60)
     with pytest.warns(SearchCostWarning), pytest.warns(SearchLimitWarning):

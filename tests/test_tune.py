@@ -386,8 +386,9 @@ class Interrupted(OptimalSurvivalTree):
 
 def test_ctrl_c_ends_a_comparison():
     X, y = sample(60)
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(Interrupted(max_depth=1), X, y, cv=2)
+    for model in (Interrupted(max_depth=1), make_pipeline("passthrough", Interrupted(max_depth=1))):
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(model, X, y, cv=2)
 
 
 def test_ctrl_c_ends_the_fit_and_keeps_an_earlier_one():

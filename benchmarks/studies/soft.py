@@ -28,9 +28,7 @@ SOURCE = (
 DIFFERENCES = [
     "The scores of soft trees are those of `python -m benchmarks.soft study`, whose record has "
     "the other leaf models, depth one, Uno's C and AUC. Its notes on folds, penalties and sets "
-    "hold here, too. They are older than the soft trees of today, which also pool small leaves, "
-    "balance their sizes and choose among more starts. The hard trees were run for this page, on "
-    "the same folds.",
+    "hold here, too. The hard trees were run for this page, on the same folds.",
     "CTree and RPART were not run for this page; their numbers are the published ones.",
     "The paper averages over twenty random starts. Ours is the mean over folds of the start with "
     "the least training objective, as one `fit` returns it.",

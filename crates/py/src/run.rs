@@ -65,8 +65,6 @@ const TWICE: Duration = Duration::from_secs(1);
 /// What signals have asked for.
 #[derive(Default)]
 struct Signals {
-    /// Time of the last Ctrl-C.
-    last: Option<Instant>,
     /// Exception to raise once the search has ended.
     raised: Option<PyErr>,
 }
@@ -76,9 +74,6 @@ impl Signals {
     /// a second is raised, and so is any other exception of a handler.
     fn look(&mut self) -> bool {
         let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
-        if let Ok(mut last) = LAST.lock() {
-            self.last = self.last.max(last.replace(Instant::now()));
-        }
         self.take(error);
         true
     }
@@ -86,10 +81,13 @@ impl Signals {
     /// Stores an exception that a handler raised, here or within the callback.
     fn take(&mut self, error: PyErr) {
         let interrupt = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
-        if !interrupt || self.last.is_some_and(|last| last.elapsed() < TWICE) {
+        let last = match LAST.lock() {
+            Ok(mut last) if interrupt => last.replace(Instant::now()),
+            _ => None,
+        };
+        if !interrupt || last.is_some_and(|last| last.elapsed() < TWICE) {
             self.raised.get_or_insert(error);
         }
-        self.last = Some(Instant::now());
     }
 }
 

@@ -182,7 +182,7 @@ GREEDY = Group("tree", (
     _LEAF_CURVE._replace(help="survival curve of a leaf: proportional (the meaning of auto) or "
         "kaplan-meier"),
     _option("encoder", "auto", word_or_none, "NAME", "auto uses the binary features below; none "
-        "splits numeric columns at every threshold"),
+        "splits numeric columns at every threshold, whatever its support"),
 ))  # fmt: skip
 
 TEACHER = Group("teacher", (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from bristlecone._core import BinaryMatrix
 from bristlecone._data.arrays import transposed
 from bristlecone._data.checks import check_choice, check_integer, check_real
 from bristlecone._data.exact import ExactValues
@@ -30,6 +32,7 @@ from bristlecone._encoder.choice import (
     has_many_levels,
 )
 from bristlecone._encoder.columns import (
+    BinnedColumn,
     Column,
     EncodedColumn,
     NumericColumn,
@@ -37,7 +40,8 @@ from bristlecone._encoder.columns import (
     training_columns,
 )
 from bristlecone._encoder.counts import ValueCounts
-from bristlecone._encoder.features import Feature, with_distinct_names
+from bristlecone._encoder.doubts import rounded_integers
+from bristlecone._encoder.features import Feature, Threshold, with_distinct_names
 from bristlecone._encoder.ranks import Encoded, RankedColumns
 from bristlecone._encoder.records import BinaryParameters, BinaryRecord
 from bristlecone._encoder.risk import LevelRisks, level_risks
@@ -280,8 +284,15 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
                 risks[column.name] = level_risks(column, ratios(), weight, present)
             return column
 
+        rounded: list[str] = []
+
+        def noted(column: Column) -> Column:
+            if isinstance(column, NumericColumn) and column.rounded:
+                rounded.append(rounded_integers(column.name))
+            return column
+
         read: Iterable[TrainingColumn]
-        read = map(with_risks, training_columns(table.one_by_one(), present))
+        read = map(with_risks, training_columns(map(noted, table.one_by_one()), present))
         guessed: Mapping[str, Integers] = {}
         if self.thresholds == "ensemble":
             if target is None:
@@ -322,7 +333,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         known: Encoded | None = None
 
         def encoded(features: Sequence[Feature]) -> Encoded:
-            ranked = RankedColumns.of(columns, schemas, features)
+            ranked = RankedColumns.of(columns, schemas, features, columns[0].n_rows)
             questions = ranked.questions(features)
             return Encoded(ranked, questions, ranked.features(questions))
 
@@ -331,7 +342,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             known = encoded(features)
             return known.features.first_alike()
 
-        self._take(choose(choices, divided, self.max_features), named=table.named)
+        chosen = choose(choices, divided, self.max_features)
+        self._take(chosen._replace(doubts=rounded + chosen.doubts), named=table.named)
         self._awaits_search = self.thresholds == "all" and any(
             schema.kind == "number" and schema.name not in self.constant_features_in_
             for schema in self.columns_
@@ -372,13 +384,16 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             If a column contains text but contained numbers in ``fit``, or the reverse; also as in
             ``fit``. The message names the column.
         """
+        self._check_chosen()
+        return transposed(self._answers(X, self.features_)[0])
+
+    def _check_chosen(self) -> None:
         check_is_fitted(self)
         if self._awaits_search:
             raise ValueError(
                 "thresholds='all' are chosen by the search of a tree: pass the encoder to a tree "
                 "(encoder=...) and use the encoder_ of the fitted tree"
             )
-        return transposed(self._answers(X, self.features_)[0])
 
     def _answers(self, X: Any, features: Sequence[Feature]) -> tuple[Bools, dict[str, Column]]:
         """Answers of the rows, bool (n_features, n), and the columns that these features use."""
@@ -402,6 +417,31 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             feature = self.features_[index]
             encoded[:, index] = feature.evaluate(columns[feature.column])
         return encoded
+
+    def _packed(self, X: Any, asked: Sequence[int], reader: str) -> BinaryMatrix:
+        """As ``_evaluate``, in the form of the engine: faster and smaller for many features."""
+        self._check_chosen()
+        features = [self.features_[index] for index in asked]
+        n_rows, columns = self._columns_of(X, features, reader)
+        cuts = defaultdict(list)
+        for feature in features:
+            if isinstance(feature, Threshold):
+                cuts[feature.column].append(feature.value)
+        schemas = [schema for schema in self.columns_ if schema.name in columns]
+        read: list[EncodedColumn] = []
+        for schema in schemas:
+            column: Any = columns[schema.name]
+            if schema.name in cuts:
+                column = BinnedColumn.of(column, np.sort(cuts[schema.name]), schema.fill)
+            read.append(column)
+        ranked = RankedColumns.of(read, schemas, features, n_rows)
+        # Features that are not asked are false: the answers of one more column.
+        place = np.full(self.n_features_out_, len(ranked.ranks))
+        gap = np.zeros(self.n_features_out_, dtype=np.int64)
+        at = np.array(asked, dtype=np.int64)
+        place[at], gap[at] = ranked.questions(features)
+        ranks = [*ranked.ranks, np.zeros(n_rows, dtype=bool)]
+        return BinaryMatrix.of_ranks(ranks, place.tolist(), gap.tolist(), n_rows)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the binary features.

@@ -159,7 +159,7 @@ class ColumnChoice(NamedTuple):
             return column
         features = [one.feature for one in self.candidates]
         cuts = [feature.value for feature in features if isinstance(feature, Threshold)]
-        if len(cuts) > BinnedColumn.MOST:
+        if len(cuts) > BinnedColumn.FEW:
             return column
         return BinnedColumn.of(column, np.array(cuts), self.schema.fill)
 

@@ -15,6 +15,9 @@ from bristlecone._types import Bools, Floats, Integers
 FEW_ROWS = 1 << 14
 """Rows from which values are hashed if few of them differ."""
 
+# From here on, not every integer is a float64.
+_MOST_EXACT = 2**53
+
 # Size of the sample that shows whether a column has few distinct values.
 _SAMPLE = 1 << 12
 
@@ -36,12 +39,15 @@ class NumericColumn:
         None when no value is missing.
     integral : bool
         Whether the input was boolean or integer: then 0 and 1 alone make a flag.
+    rounded : bool
+        Whether float64 does not represent all of its integers.
     """
 
     name: str
     values: NDArray[Any]
     missing: Bools | None
     integral: bool
+    rounded: bool = False
 
     @classmethod
     def of_integers(cls, name: str, values: NDArray[Any], missing: Bools | None) -> NumericColumn:
@@ -51,9 +57,13 @@ class NumericColumn:
             flags = values > 0 if missing is None else (values > 0) & ~missing
             return cls(name, flags, missing, integral=True)
         numbers = values.astype(np.float64)
+        rounded = False
+        if shown.max() > _MOST_EXACT or shown.min() < -_MOST_EXACT:
+            with np.errstate(invalid="ignore"):  # the largest are rounded beyond the integers
+                rounded = bool((numbers.astype(values.dtype) != values).any())
         if missing is not None:
             numbers[missing] = np.nan
-        return cls(name, numbers, missing, integral=True)
+        return cls(name, numbers, missing, True, rounded)
 
     @property
     def n_rows(self) -> int:
@@ -191,33 +201,41 @@ class RankedColumn(_Ordinal):
 
 @dataclass(frozen=True, eq=False)
 class BinnedColumn(_Ordinal):
-    """Numbers of training rows once the thresholds of their column are chosen: one byte each.
+    """Numbers once the thresholds of their column are chosen: one byte each, if these are few.
 
     Attributes
     ----------
     name : str
     cuts : float64 ndarray of shape (k,)
         The thresholds, rising.
-    ranks : uint8 ndarray of shape (n,)
+    ranks : uint8 or, with more than ``FEW`` thresholds, uint32 ndarray of shape (n,)
         Number of thresholds below the value of each row; for a row without one, below that which
         stands for it, or ``k``.
     missing : bool ndarray of shape (n,) or None
         None when no value is missing.
     """
 
-    MOST: ClassVar[int] = 255
+    FEW: ClassVar[int] = 255
 
     name: str
     cuts: Floats
-    ranks: NDArray[np.uint8]
+    ranks: NDArray[np.uint8] | NDArray[np.uint32]
     missing: Bools | None
 
     @classmethod
-    def of(cls, column: RankedColumn, cuts: Floats, fill: float | None) -> BinnedColumn:
-        """Bins of a column between these thresholds, at most ``MOST``; O(n)."""
+    def of(
+        cls, column: RankedColumn | NumericColumn, cuts: Floats, fill: float | None
+    ) -> BinnedColumn:
+        """Bins of a column between these thresholds; O(n) if it is ranked."""
+        kind = np.uint8 if len(cuts) <= cls.FEW else np.uint32
         absent = len(cuts) if fill is None else int(np.searchsorted(cuts, fill))
-        bins = np.searchsorted(cuts, column.distinct).astype(np.uint8)
-        ranks = np.append(bins, np.uint8(absent))[column.ranks]
+        if isinstance(column, RankedColumn):
+            bins = np.searchsorted(cuts, column.distinct).astype(kind)
+            ranks = np.append(bins, kind(absent))[column.ranks]
+        else:
+            ranks = np.searchsorted(cuts, column.values).astype(kind)
+            if column.missing is not None:
+                ranks[column.missing] = absent
         return cls(column.name, cuts, ranks, column.missing)
 
 

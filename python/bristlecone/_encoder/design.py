@@ -10,15 +10,18 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from bristlecone._data.records import plain
-from bristlecone._encoder.columns import CategoricalColumn, Column
+from bristlecone._encoder.columns import CategoricalColumn, Column, NumericColumn
 from bristlecone._encoder.design_columns import DesignColumn
+from bristlecone._encoder.doubts import rounded_integers
 from bristlecone._encoder.features import Level, Missing, Other, with_distinct_names
 from bristlecone._encoder.levels import level_features
 from bristlecone._encoder.records import DesignRecord
 from bristlecone._encoder.schema import ColumnSchema, conform, describe
 from bristlecone._encoder.table import read_table
 from bristlecone._encoder.thresholds import weighted_distinct, weighted_mean
+from bristlecone._log import warn
 from bristlecone._types import Bools, Floats
+from bristlecone.exceptions import ColumnWarning
 
 _READER = "SoftSurvivalTree"
 
@@ -50,6 +53,8 @@ class DesignEncoder:
         seen: set[bytes] = set()
         fill: dict[str, float] = {}
         for column in columns:
+            if isinstance(column, NumericColumn) and column.rounded:
+                warn(rounded_integers(column.name), ColumnWarning)
             varies = False
             for design in self._candidates(column, weight):
                 values = design.evaluate(column)

@@ -11,6 +11,14 @@ from bristlecone._encoder.risk import FEWEST
 _MANY_LEVELS = 20
 
 
+def rounded_integers(name: str) -> str:
+    """Warning about a column whose integers float64 does not represent."""
+    return (
+        f"column {name!r} contains integers beyond 2**53, which are rounded: different ones may "
+        "count as equal"
+    )
+
+
 def lost_missing(name: str, value: bool | float, n_missing: int) -> str:
     """Warning about a column with a single value that also replaces its missing ones."""
     shown = value if isinstance(value, bool) else f"{value:g}"

@@ -62,8 +62,9 @@ class RankedColumns(NamedTuple):
         columns: Sequence[EncodedColumn],
         schemas: Sequence[ColumnSchema],
         features: Sequence[Feature],
+        n_rows: int,
     ) -> RankedColumns:
-        """Training columns, with their schemas, for these features."""
+        """Columns of ``n_rows`` rows, with their schemas, for these features."""
         others: dict[str, list[Feature]] = defaultdict(list)
         for feature in features:
             if not isinstance(feature, Threshold):
@@ -81,7 +82,7 @@ class RankedColumns(NamedTuple):
             places=[place for place, _, _ in found],
             values=[values for _, values, _ in found],
             ranks=[ranks for _, _, ranks in found],
-            n_rows=columns[0].n_rows,
+            n_rows=n_rows,
         )
 
     def questions(self, features: Sequence[Feature]) -> Questions:

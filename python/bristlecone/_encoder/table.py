@@ -24,15 +24,9 @@ from bristlecone._encoder.columns import (
     NumericColumn,
     mask_if_any,
 )
-from bristlecone._log import warn
-from bristlecone._types import Bools
-from bristlecone.exceptions import ColumnWarning
 
 # Bytes of a row of an array that are read at once: one cache line.
 _AT_ONCE = 64
-
-# From here on, not every integer is a float64.
-_MOST_EXACT = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,13 +201,13 @@ def _from_series(name: str, series: nw.Series[Any]) -> Column:
     if dtype == nw.Boolean or dtype.is_integer():
         whole = series.to_numpy()
         if whole.dtype.kind in "biu":  # nothing is missing
-            return _from_integers(name, whole, None)
+            return NumericColumn.of_integers(name, whole, None)
         missing = mask_if_any(series.is_null().to_numpy())
         absent = False if dtype == nw.Boolean else 0
         values = (series if missing is None else series.fill_null(absent)).to_numpy()
         if dtype == nw.Boolean:
             values = values.astype(bool)
-        return _from_integers(name, values, missing)
+        return NumericColumn.of_integers(name, values, missing)
     if dtype.is_numeric():
         numbers = (series if dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
         if numbers.dtype == object:  # pandas 2.0: Arrow's missing values stay objects
@@ -254,7 +248,7 @@ def _from_matrix(names: Sequence[str], matrix: NDArray[Any]) -> list[Column]:
 def _from_array(name: str, values: NDArray[Any]) -> Column:
     kind = values.dtype.kind
     if kind in "biu":
-        return _from_integers(name, values, None)
+        return NumericColumn.of_integers(name, values, None)
     if kind == "f":
         return _from_floats(name, values)
     if kind in "OUT":
@@ -269,15 +263,6 @@ def _unsupported(name: str, dtype: Any) -> TypeError:
         f"column {name!r} has dtype {dtype}; expected numbers, booleans or text. Convert dates to "
         "numbers (days since a start) and nested values to separate columns"
     )
-
-
-def _from_integers(name: str, values: NDArray[Any], missing: Bools | None) -> NumericColumn:
-    if values.dtype.itemsize == 8 and values.size:
-        low, high = values.min(), values.max()
-        if low < -_MOST_EXACT or high > _MOST_EXACT:
-            text = "integers beyond 2**53, which are rounded: different ones may count as equal"
-            warn(f"column {name!r} contains {text}", ColumnWarning)
-    return NumericColumn.of_integers(name, values, missing)
 
 
 def _from_floats(name: str, values: NDArray[Any]) -> NumericColumn:
@@ -351,7 +336,8 @@ def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> 
     numbers = np.array([*(float(value) for value in levels), np.nan])[codes]
     missing = mask_if_any(codes < 0)
     if levels and all(isinstance(value, Integral) for value in levels):
-        return _from_integers(name, numbers, missing)
+        column = NumericColumn.of_integers(name, numbers, missing)
+        return replace(column, rounded=any(value != float(value) for value in levels))
     return NumericColumn(name, numbers, missing, integral=False)
 
 

@@ -22,6 +22,9 @@ from bristlecone._tree import NO_FEATURE
 from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import ColumnWarning, ConstantFeatureWarning
 
+# From this number of features on, bits are worth packing.
+_MANY = 256
+
 
 class AnswerCounts(NamedTuple):
     """Binary features of training rows, counted.
@@ -84,7 +87,8 @@ def rows_for(
     Messages about ``X`` call the tree ``reader``.
     """
     if isinstance(encoder, BinaryEncoder):
-        return encoder._evaluate(X, asked, reader)
+        many = len(asked) > _MANY and 8 * len(asked) > encoder.n_features_out_
+        return (encoder._packed if many else encoder._evaluate)(X, asked, reader)
     return binary_features(encoder, X)
 
 
@@ -176,6 +180,8 @@ def binary_features(encoder: Any, X: Any) -> BinaryMatrix:
     ValueError
         If the encoder makes anything else.
     """
+    if isinstance(encoder, BinaryEncoder) and type(encoder).transform is BinaryEncoder.transform:
+        return encoder._packed(X, range(encoder.n_features_out_), type(encoder).__name__)
     features = encoder.transform(X)
     features = np.asarray(features.toarray() if issparse(features) else features)
     if features.ndim != 2 or not is_binary(features):

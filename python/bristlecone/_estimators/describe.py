@@ -138,7 +138,8 @@ def _describe_soft(estimator: Any) -> str:
             f"bristlecone {found.version} ({type(estimator).__name__}) trained a tree of depth "
             f"{estimator.depth_} with soft multivariate splits and "
             f"{with_article(found.parameters['leaf'])} "
-            f"model in each of its {estimator.n_leaves_} leaves by {found.aim}. The best "
+            f"model in each of its {estimator.n_leaves_} leaves by {found.aim}. The ridge penalty "
+            f"of the leaves is {estimator.l2_:.3g}. The best "
             f"of {counted(found.parameters['n_restarts'], 'start')} was kept, with the objective "
             f"{found.objective_value:.10g}. The tree is not proven to be optimal.",
             _data(estimator),

@@ -292,7 +292,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         )
         children = grown["children_left"], grown["children_right"]
         feature = grown["feature"]
-        facts, chosen = {}, encoder
+        facts = {}
+        chosen = encoder  # with the thresholds of the tree alone, if it chose among all
         if ranked is not None:
             facts = {"thresholds": ranked.shape[1], "rows_per_side": ranked.n_side}
             asked = ranked.questions(feature, grown["below"])

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -47,7 +47,7 @@ from bristlecone._tree import Tree
 from bristlecone.exceptions import ModelFormatError
 
 FORMAT = "bristlecone model"
-VERSION = 3
+VERSION: Final = 4
 
 # The classes that can be saved, and the leaves of their trees.
 ESTIMATORS: dict[str, type[Record]] = {
@@ -334,11 +334,22 @@ class CertificateRecord(Record, frozen=True):
             raise ModelFormatError(f"facts.structure_status is {first.status!r}")
         if first is not None and not isinstance(first.objective_value, float):
             raise ModelFormatError("facts.structure_objective is not a number")
-        if found.status == "trained" and (np.diff(np.array(found.trace), axis=0) > 0).any():
-            raise ModelFormatError("trace rises")
+        if found.status == "trained":
+            _check_trained(found)
         if found.is_searched and found.trace and len(found.trace[0]) != 3:
             raise ModelFormatError("trace is not 3 numbers per point")
         return found
+
+
+def _check_trained(found: Certificate) -> None:
+    """Raise ModelFormatError for the certificate of a soft tree that contradicts itself."""
+    if (np.diff(np.array(found.trace), axis=0) > 0).any():
+        raise ModelFormatError("trace rises")
+    l2, asked = found.settings.get("l2"), found.parameters["l2"]
+    if isinstance(l2, bool) or not isinstance(l2, int | float) or not 0 <= l2 < math.inf:
+        raise ModelFormatError("settings.l2 is not a number of at least 0")
+    if asked not in ("auto", l2):
+        raise ModelFormatError("settings.l2 is not the parameter")
 
 
 def _check_teacher(teacher: Teaching | None, parameters: dict[str, Any]) -> None:
@@ -371,7 +382,7 @@ class Model(Record, frozen=True):
     """A fitted model."""
 
     format: Literal["bristlecone model"]
-    version: Literal[3]
+    version: Literal[4]
     bristlecone: str
     estimator: Annotated[str, Meta(extra_json_schema={"enum": sorted(ESTIMATORS)})]
     parameters: dict[str, Parameter]

@@ -377,8 +377,8 @@ class Certificate:
 
     @property
     def min_events_leaf(self) -> int:
-        """Minimum number of events per leaf of a survival tree; 0 for no minimum."""
-        return int(self.settings["min_events_leaf"])
+        """Minimum number of events per leaf; 0 for no minimum."""
+        return int(self.settings.get("min_events_leaf", 0))
 
     @property
     def _counted(self) -> tuple[str, str]:

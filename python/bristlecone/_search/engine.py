@@ -34,14 +34,14 @@ _FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()
 class Problem(Generic[RowsT]):
     """Training rows, the fitted encoder, and the features.
 
-    These are a ``BinaryMatrix``, but numbers for a greedy tree that cuts columns itself, and
-    ``RankedFeatures`` for a search over every threshold. ``least`` has the
-    settings of the search for the smallest leaf, ``seconds`` is the time for reading and encoding
-    the rows, ``memo`` a cache of what the trees of one problem have in common; ``reference_loss``
-    is that of a reference model on each row, where there is one, and ``teaching`` says how the
-    smoothed outcomes of ``data`` were made, where there are some. With ``count`` an entry of
-    ``data`` stands for so many rows, whose weight together is its weight; ``leaf`` is then the
-    position of the leaf of each in the tree that was found, and ``features`` have no values.
+    These are a ``BinaryMatrix``, or ``RankedFeatures`` for a search over every threshold.
+    ``least`` has the settings of the search for the smallest leaf, ``seconds`` is the time for
+    reading and encoding the rows, ``memo`` a cache of what the trees of one problem have in
+    common; ``reference_loss`` is that of a reference model on each row, where there is one, and
+    ``teaching`` says how the smoothed outcomes of ``data`` were made, where there are some. With
+    ``count`` an entry of ``data`` stands for so many rows, whose weight together is its weight;
+    ``leaf`` is then the position of the leaf of each in the tree that was found, and ``features``
+    have no values.
     """
 
     data: RowsT

@@ -170,7 +170,7 @@ def _check_all(
     if broken:
         checks.skip("everything else", "", f"needs {' and '.join(broken)}")
         return
-    if isinstance(tree.encoder_, BinaryEncoder) or getattr(nodes, "numeric", False):
+    if isinstance(tree.encoder_, BinaryEncoder):
         _check_columns(tree, rows, reached, checks)
     if not soft:
         expected = _without_value(tree, rows, reached)
@@ -178,6 +178,9 @@ def _check_all(
             checks.same("missing values", "of every node", [("of node", expected, nodes.n_missing)])
     kind_of(tree).check_leaves(tree, rows, reached, checks)
     if soft:
+        asked, events = found.parameters["l2"], int(rows.facts["event"].sum())
+        l2 = max(0.1, 30.0 / events) if asked == "auto" else asked
+        checks.same("penalty", f"l2 {l2:.6g}", [("l2", l2, found.settings["l2"])])
         value = f"{found.objective_value:.10g}"
         checks.skip("objective value", value, "trained by optimisation from random starts")
         checks.skip("lower bound", "none", f"{with_article(found.status)} tree has no lower bound")

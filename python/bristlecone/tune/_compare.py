@@ -164,7 +164,8 @@ def _fitted(model: Any, rows: GivenRows) -> Any:
         return fitted_to_columns(model, frame_of(rows.X), y, weight)
     copy = clone(model)
     copy.fit(rows.X, rows.y, **_taken_by(copy, rows))
-    if getattr(copy, "status_", None) == "interrupted":
+    tree = copy.steps[-1][1] if hasattr(copy, "steps") else getattr(copy, "best_estimator_", copy)
+    if getattr(tree, "status_", None) == "interrupted":
         # Scores of a part of the searches are of no use.
         raise KeyboardInterrupt
     return copy
