@@ -173,6 +173,7 @@ def test_the_unit_of_time_does_not_matter(leaf, unit):
             X,
             (event, scale * time),
             leaf=leaf,
+            l2=0.1,
             solver_options={"tol": 1e-8, "max_iter": 5000},
             n_restarts=1,
         )
