@@ -2,6 +2,7 @@
 
 import itertools
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,8 @@ from bristlecone import (
     load_model,
     save_model,
 )
+from bristlecone._core import BinaryMatrix
+from bristlecone._search import front
 from bristlecone.exceptions import InvalidParameterError, SearchCostWarning, SearchLimitWarning
 from bristlecone.export import export_text
 from bristlecone.metrics import (
@@ -497,3 +500,25 @@ def test_rates_without_rows_are_named():
     y[3] = 1
     with pytest.raises(ValueError, match="group 'a' has no row of the negative class"):
         equalized_odds_difference(y, y, sensitive_features=group)
+
+
+def test_a_front_drops_every_tree_that_a_later_one_dominates(monkeypatch):
+    # Errors within the tolerance of the proof may fall as the difference does.
+    costs = [(0.2, 0.3), (0.2 + 3e-12, 0.2), (0.2 - 1e-12, 0.1), (0.4, 0.0)]
+    left = iter([*costs, None])
+    leaf = {"children_left": [-1], "children_right": [-1], "feature": [-2], "labels": [0]}
+    arrays = {name: np.array(values) for name, values in leaf.items()}
+
+    def solve_front(*_, **__):
+        found = next(left)
+        best = SimpleNamespace(best=None if found is None else 0)
+        return SimpleNamespace(front=best, status="optimal", found=found, **arrays)
+
+    seen = iter(costs)
+    monkeypatch.setattr(front, "solve_front", solve_front)
+    features = BinaryMatrix(np.zeros((2, 1), dtype=np.uint8))
+    data = {"delta": 1.0, "weight": None}
+    settings = {"time_limit": None}
+    names = "error", "difference"
+    found = front.fair_front("parity", data, features, lambda *_: next(seen), names, settings)
+    assert found.costs.tolist() == [list(costs[2]), list(costs[3])]
