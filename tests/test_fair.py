@@ -20,7 +20,7 @@ from bristlecone import (
     save_model,
 )
 from bristlecone._core import BinaryMatrix
-from bristlecone._search import front
+from bristlecone._search import front as fronts
 from bristlecone.exceptions import InvalidParameterError, SearchCostWarning, SearchLimitWarning
 from bristlecone.export import export_text
 from bristlecone.metrics import (
@@ -515,10 +515,10 @@ def test_a_front_drops_every_tree_that_a_later_one_dominates(monkeypatch):
         return SimpleNamespace(front=best, status="optimal", found=found, **arrays)
 
     seen = iter(costs)
-    monkeypatch.setattr(front, "solve_front", solve_front)
+    monkeypatch.setattr(fronts, "solve_front", solve_front)
     features = BinaryMatrix(np.zeros((2, 1), dtype=np.uint8))
     data = {"delta": 1.0, "weight": None}
     settings = {"time_limit": None}
     names = "error", "difference"
-    found = front.fair_front("parity", data, features, lambda *_: next(seen), names, settings)
+    found = fronts.fair_front("parity", data, features, lambda *_: next(seen), names, settings)
     assert found.costs.tolist() == [list(costs[2]), list(costs[3])]

@@ -1,8 +1,8 @@
 """Write golden files of this version of the format, or the JSON Schema of the docs.
 
 ``python tests/write_golden.py schema`` after a change of what a file declares, and
-``python tests/write_golden.py golden`` for new variants, of which existing files are not written
-again: a saved model must always load and predict the numbers next to it. Every version of the
+``python tests/write_golden.py golden`` writes the files of new variants. It keeps existing files,
+because a saved model must always load and predict the numbers next to it. Every version of the
 format has its own folder. Once a release has written a version, no file of it is changed or
 removed.
 """

@@ -589,3 +589,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         named = hasattr(self, "feature_names_in_")
         columns = conform(table, self.columns_, named, self.handle_unknown, reader, needed)
         return table.n_rows, columns
+
+
+def keeps_transform(encoder: Any) -> TypeGuard[BinaryEncoder]:
+    """Whether it is a ``BinaryEncoder`` whose features no subclass computes in its own way."""
+    return isinstance(encoder, BinaryEncoder) and (
+        type(encoder).transform is BinaryEncoder.transform
+    )

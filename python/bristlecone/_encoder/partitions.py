@@ -13,7 +13,7 @@ from sklearn.base import clone
 from bristlecone._data.arrays import type_name
 from bristlecone._data.exact import ExactValues
 from bristlecone._data.mixing import mixed
-from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder, keeps_transform
 from bristlecone._encoder.choice import choose, choose_of_columns, has_many_levels
 from bristlecone._encoder.columns import CategoricalColumn, Column
 from bristlecone._encoder.counts import CountedColumn, ValueCounts
@@ -196,10 +196,7 @@ def check_for_partitions(encoder: Any) -> BinaryEncoder:
         raise InvalidParameterError(
             "encoder=None (every threshold) needs all rows at once; pass a BinaryEncoder"
         )
-    own = type(encoder).fit is BinaryEncoder.fit and type(encoder).transform is (
-        BinaryEncoder.transform
-    )
-    if not own:
+    if type(encoder).fit is not BinaryEncoder.fit or not keeps_transform(encoder):
         raise InvalidParameterError(
             f"encoder is {type_name(encoder)}, whose fit needs all rows at once; partitions "
             "need a BinaryEncoder"

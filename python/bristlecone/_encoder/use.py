@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from bristlecone._core import BinaryMatrix
-from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._encoder.binary import BinaryEncoder, keeps_transform
 from bristlecone._encoder.features import Missing, Threshold
 from bristlecone._encoder.missing import missing_text
 from bristlecone._encoder.ranks import Encoded
@@ -75,8 +75,7 @@ def fit_encoder(
     if missing:
         log(verbose, "missing values: %s", missing)
     # Custom features are computed by their transform.
-    ours = ours and type(fitted).transform is BinaryEncoder.transform
-    return fitted, encoded if ours else None
+    return fitted, encoded if ours and keeps_transform(fitted) else None
 
 
 def rows_for(
@@ -180,7 +179,7 @@ def binary_features(encoder: Any, X: Any) -> BinaryMatrix:
     ValueError
         If the encoder makes anything else.
     """
-    if isinstance(encoder, BinaryEncoder) and type(encoder).transform is BinaryEncoder.transform:
+    if keeps_transform(encoder):
         return encoder._packed(X, range(encoder.n_features_out_), type(encoder).__name__)
     features = encoder.transform(X)
     features = np.asarray(features.toarray() if issparse(features) else features)

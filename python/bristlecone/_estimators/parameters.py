@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -110,10 +111,10 @@ def check_encoder(name: str, value: Any) -> None:
         )
 
 
-def check_amount(name: str, value: Any) -> None:
-    """Check of a finite number >= 0, or "auto"."""
+def check_amount(name: str, value: Any, most: float = math.inf) -> None:
+    """Check of a finite number between 0 and ``most``, or "auto"."""
     if not isinstance(value, str):
-        _checks().check_real(name, value, 0.0)
+        number(0.0, most)(name, value)
     elif value != "auto":
         raise _invalid(f"{name} must be 'auto' or a finite number of at least 0; got {value!r}")
 
@@ -194,12 +195,6 @@ def _check_events(name: str, value: Any) -> None:
         _check_count_or_share(name, value, ", 'auto' or None")
 
 
-def _check_prior(name: str, value: Any) -> None:
-    check_amount(name, value)
-    if not is_auto(value):
-        number(0.0, _MOST_PRIOR)(name, value)
-
-
 def _check_teacher(name: str, value: Any) -> None:
     if not (value is None or is_auto(value) or has_methods(value, "fit")):
         raise _invalid(f"{name} must be None, 'auto' or an estimator; got {value!r}")
@@ -258,7 +253,7 @@ PARAMETERS = {
         Parameter(
             "prior",
             "auto",
-            _check_prior,
+            partial(check_amount, most=_MOST_PRIOR),
             number_or_auto,
             "EVENTS",
             "pseudo-events at the baseline hazard added to every leaf (objective likelihood); or "

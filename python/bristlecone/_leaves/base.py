@@ -19,7 +19,7 @@ from bristlecone._leaves.statistics import Baseline, LeafStatistics
 from bristlecone._types import Floats, Integers
 from bristlecone.curves import KaplanMeier
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 Columns = list[tuple[str, NDArray[Any]]]
 # Name, values by leaf, and the meaning of the columns of a matrix of values.
@@ -30,7 +30,7 @@ Output = tuple[str, NDArray[Any], tuple[str, ...]]
 _SMOOTH_TIMES = 513
 
 
-def view(of: str, name: str, text: str, kind: type[T]) -> T:
+def view(of: str, name: str, text: str, kind: type[_T]) -> _T:
     """Attribute of a fitted tree that is one of its leaves, certificate or encoder."""
 
     def get(tree: Any) -> Any:
@@ -38,7 +38,7 @@ def view(of: str, name: str, text: str, kind: type[T]) -> T:
             check_is_fitted(tree)
         return getattr(getattr(tree, of), name)
 
-    return cast(T, property(get, doc=text))
+    return cast(_T, property(get, doc=text))
 
 
 class Leaves(ABC):
