@@ -13,6 +13,7 @@ from pyarrow import parquet
 from sklearn.model_selection import KFold, cross_val_score
 
 from bristlecone import (
+    CompetingRisksTree,
     GreedySurvivalTree,
     OptimalSurvivalTree,
     SoftSurvivalTree,
@@ -246,12 +247,28 @@ def test_outcome_has_the_fields_that_were_given():
     assert durations.tolist() == [(True, 3.0, 1.0), (False, 5.0, 0.0)]
     dates = outcome([1, 0], [date(2020, 3, 1), date(2021, 1, 1)], [date(2020, 2, 1)] * 2)
     assert dates.tolist() == [(True, 29.0), (False, 335.0)]
+    causes = outcome([1, 2.0, 0], [3, 5, 7], entry=[0, 1, 2])
+    assert causes.dtype == np.dtype([("event", int), ("time", float), ("entry", float)])
+    assert causes.tolist() == [(1, 3.0, 0.0), (2, 5.0, 1.0), (0, 7.0, 2.0)]
+
+
+def test_several_causes_are_for_trees_of_competing_risks():
+    cause = np.where(EVENT, 1 + np.arange(N) % 2, 0)
+    one, other = (
+        CompetingRisksTree(max_depth=1).fit(X, y)
+        for y in (outcome(cause, TIME), pd.DataFrame({"event": cause, "time": TIME}))
+    )
+    assert one.objective_value_ == other.objective_value_
+    for fit in (OptimalSurvivalTree().fit, lambda _, y: curves.kaplan_meier(y)):
+        with pytest.raises(ValueError, match="Competing risks need a CompetingRisksTree"):
+            fit(X, outcome(cause, TIME))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0, 1, 2], [1, 2, 3]), "^event holds 0, 1, 2; .*pass event == 1"),
+        (([0, 1, 2.5], [1, 2, 3]), r"^event is 2\.5 in row 2; expected the number of the cause"),
+        (([0, 1, -2], [1, 2, 3]), "^event is -2 in row 2; expected the number of the cause"),
         (([0, 1], [1, -2]), "^time is -2.0 in row 1; times must be finite and not negative"),
         (([0, 1], [1, 2], [0, 2]), "^entry is 2.0 in row 1, but the time is 2.0"),
         (([0, 1], [1, 2, 3]), "^event has 2 rows but time has 3"),

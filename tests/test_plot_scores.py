@@ -333,6 +333,14 @@ def test_thresholds_of_trees_over_every_threshold_are_theirs_alone():
     assert line.get_xdata()[0] == tree.tree_.threshold[0]
 
 
+@pytest.mark.parametrize("column", [[1, 1 + 2**-52, 1 + 2**-51], [0, 5e-324], [1e16, 1e16 + 2]])
+def test_thresholds_between_neighbouring_numbers_are_drawn(column):
+    X = np.repeat(column, 50)[:, None]
+    ax = plot_thresholds(OptimalTreeRegressor(max_depth=1).fit(X, X[:, 0] > column[0]), X)
+    heights = [bar.get_height() for bar in ax.patches]
+    assert sum(heights) == len(X) and len(heights) == len(column) - 1
+
+
 def test_what_has_no_thresholds_is_refused():
     X = pd.DataFrame({"grade": ["I", "II", "III", "I"] * 5, "age": np.arange(20.0)})
     y = X["grade"] == "II"

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import shrunk_plainly
 from sklearn.metrics import d2_tweedie_score
 from sklearn.tree import DecisionTreeRegressor
 
@@ -123,6 +124,30 @@ def test_a_rate_of_zero_does_not_expect_what_happens():
     y = np.where(X[:, 0], 0.0, 3.0)
     model = tree(max_depth=1).fit(X, y)
     assert model.score(X, y + 1) == -np.inf
+    shrunk = tree(max_depth=1, shrinkage=2.0).fit(X, y)
+    # Each leaf has 15 counts at the rate of all rows, 1.5.
+    np.testing.assert_allclose(shrunk.predict(X[:2]), [2 * 1.5 / 17, (15 * 3 + 2 * 1.5) / 17])
+    assert -np.inf < shrunk.score(X, y + 1) < 0
+
+
+@pytest.mark.parametrize("amount", [0.5, 30.0])
+def test_shrunk_rates_follow_their_definition_in_any_unit_of_exposure(amount, tmp_path):
+    X, y, weight, exposure = study()
+    model = tree(max_depth=3, shrinkage=amount).fit(X, y, weight, exposure=exposure)
+    rate = np.average(y / exposure, weights=weight * exposure)
+    for path in shrunk_plainly.paths(model, X):
+        expected = shrunk_plainly.mean(
+            path, lambda r: weight[r] @ y[r], lambda r: weight[r] @ exposure[r], amount / rate
+        )
+        np.testing.assert_allclose(model.predict(X[path[-1][:1]]), expected, rtol=1e-12)
+    days = tree(max_depth=3, shrinkage=amount).fit(X, y, weight, exposure=365 * exposure)
+    np.testing.assert_allclose(365 * days.predict(X), model.predict(X), rtol=1e-12)
+    assert verify(model, X, y, sample_weight=weight, exposure=exposure).ok
+    save_model(model, tmp_path / "m.json")
+    np.testing.assert_array_equal(load_model(tmp_path / "m.json").predict(X), model.predict(X))
+    nothing = tree(max_depth=1, shrinkage=amount).fit(X, np.zeros(len(X)), exposure=exposure)
+    assert (nothing.predict(X) == 0).all()
+    assert verify(nothing, X, np.zeros(len(X)), exposure=exposure).ok
 
 
 def test_trees_of_counts_are_verified_estimated_again_and_saved(tmp_path):
@@ -147,6 +172,7 @@ def test_trees_of_counts_are_verified_estimated_again_and_saved(tmp_path):
     [
         ({"y": lambda y: y - 9.0}, "y has the negative count -"),
         ({"y": lambda y: np.where(np.arange(len(y)) == 7, np.nan, y)}, "row 7"),
+        ({"y": lambda y: 5e-324 * y}, r"y has no count above \S+e-32\d; change its unit"),
         ({"exposure": lambda m: np.where(np.arange(len(m)) == 5, 0.0, m)}, "it is 0 in row 5"),
         ({"exposure": lambda m: -m}, "exposure must be positive; it is -"),
         ({"exposure": lambda m: m[1:]}, "exposure"),
@@ -175,8 +201,6 @@ def test_parameters_that_do_not_go_together_are_refused():
         OptimalTreeRegressor().fit(X, y, exposure=exposure)
     with pytest.raises(InvalidParameterError, match="exposure needs objective='poisson'"):
         OptimalTreeRegressor().fit(X, y).score(X, y, exposure=exposure)
-    with pytest.raises(InvalidParameterError, match="shrinkage must be 0 with objective='poisson'"):
-        tree(shrinkage=1.0).fit(X, y)
     with pytest.raises(InvalidParameterError, match="objective must be"):
         OptimalTreeRegressor(objective="gamma").fit(X, y)
 

@@ -15,6 +15,7 @@ from bristlecone._soft.models import MODELS
 from bristlecone._soft.training.fairness import quadrature
 from bristlecone.exceptions import BristleconeWarning, EmptyLeafWarning, FitConvergenceWarning
 from bristlecone.metrics import concordance_index_td
+from bristlecone.trust import verify
 
 LEAVES = sorted(MODELS)
 
@@ -268,6 +269,17 @@ def test_columns_of_extreme_numbers_count_like_others(values):
     far = other.predict_proba_leaf(np.where(np.arange(5) == 4, 1e308, extreme[:3]))
     assert np.isfinite(far).all()
     assert not np.isnan(other.leaf_coef_).any() and np.isfinite(other.leaf_intercept_).all()
+
+
+def test_zeros_may_have_either_sign():
+    X, y = simulated("weibull", 60)[:2]
+    weight = np.ones(len(X))
+    weight[0] = 0.0
+    flags = np.where(X[:, 0] > 0, 1.0, 0.0)
+    flags[0] = -0.0
+    X = pd.DataFrame({"flag": flags.astype(object), "x": X[:, 2]})
+    tree = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0).fit(X, y, weight)
+    assert verify(tree, X, y, sample_weight=weight).ok
 
 
 def test_times_of_zero_become_half_the_least_positive_one():

@@ -71,7 +71,8 @@ def regression(rng):
 
 
 def counts(rng):
-    parameters = {**shared_parameters(rng), "objective": "poisson", "shrinkage": 0.0}
+    parameters = {**shared_parameters(rng), "objective": "poisson"}
+    amount = parameters["shrinkage"] = shrinkage(rng)
     X = rows(rng)
     given, kept = weights(rng, len(X))
     ranges = Ranges(rng)
@@ -89,12 +90,19 @@ def counts(rng):
             inside = np.flatnonzero(model.apply(X[kept]) == node)
             counted, total = deviance.sums(inside)
             yield model.leaf_means_[place], float(counted / total), 1.0
+        counted, total = deviance.sums(np.arange(len(weight)))
+        pseudo = Decimal(amount) * total / counted if counted else Decimal(0)
+        for path in shrunk_plainly.paths(model, X[kept]):
+            rate = shrunk_plainly.mean(
+                path, lambda r: deviance.sums(r)[0], lambda r: deviance.sums(r)[1], pseudo
+            )
+            yield model.predict(X[kept][path[-1][:1]])[0], float(rate), 1.0
 
     return Problem(
         OptimalTreeRegressor, parameters, X,
         {"y": y, "sample_weight": given, "exposure": exposure}, kept, weight, deviance.cost,
         total=exact_sum(weight), also=also, wide=ranges.wide, leaf_terms=deviance.terms,
-        constant=frozenset({"objective", "shrinkage"}),
+        constant=frozenset({"objective"}),
     )  # fmt: skip
 
 

@@ -633,8 +633,8 @@ COUNTS = replace(
         "negative": spoilt(put(7, -1.0), "y has the negative count -1 in row 7"),
         "no exposure": by_row("exposure", np.zeros_like, "exposure must be positive"),
     },
-    wrong={"shrinkage": [1.0]},
-    other={**OTHER_LABELS, "shrinkage": 0, "objective": "squared-error"},
+    wrong={"objective": ["Poisson"]},
+    other={**OTHER_LABELS, "objective": "squared-error"},
 )
 VARIANTS = {"brier": BRIER, "greedy over thresholds": THRESHOLDS, "f1": F1, "counts": COUNTS}
 EVERY = {**SUBJECTS, **VARIANTS}

@@ -7,11 +7,12 @@ from collections import Counter
 import numpy as np
 from fuzz_encoder import encodings
 from fuzz_exports import exports
+from fuzz_lives import lives
 from fuzz_models import model_files
 
-FUZZERS = {"models": model_files, "encoder": encodings, "exports": exports}
+FUZZERS = {"models": model_files, "encoder": encodings, "exports": exports, "lives": lives}
 # Number of inputs for each case of the random problems.
-PER_CASE = {"models": 10, "encoder": 4, "exports": 0.5}
+PER_CASE = {"models": 10, "encoder": 4, "exports": 0.5, "lives": 0.5}
 MOST_SECONDS = 20
 
 

@@ -71,7 +71,8 @@ def outcome(event: ArrayLike, time: ArrayLike, entry: ArrayLike | None = None) -
     Parameters
     ----------
     event : array-like of shape (n,)
-        Whether the event was observed: booleans or 0/1, in a list, array or series.
+        Whether the event was observed: booleans or 0/1, in a list, array or series. For competing
+        risks the number of the cause: 0 if censored, 1, 2, ...
     time : array-like of shape (n,)
         Time of event or censoring: numbers in any unit, durations (timedelta), which are converted
         to days, or dates if ``entry`` has dates.
@@ -83,13 +84,13 @@ def outcome(event: ArrayLike, time: ArrayLike, entry: ArrayLike | None = None) -
     Returns
     -------
     structured array of shape (n,)
-        Fields ``event`` (bool), ``time`` (float64) and, if ``entry`` has numbers or durations,
-        ``entry`` (float64).
+        Fields ``event`` (bool, or int64 with several causes), ``time`` (float64) and, if ``entry``
+        has numbers or durations, ``entry`` (float64).
 
     Raises
     ------
     ValueError
-        If the event does not have two values, a time is missing, infinite or negative, an entry is
+        If the event contains anything else, a time is missing, infinite or negative, an entry is
         not before its time, lengths differ, or pandas indices contain the same labels in another
         order. The message names the argument and row.
 
@@ -108,14 +109,16 @@ def outcome(event: ArrayLike, time: ArrayLike, entry: ArrayLike | None = None) -
     >>> bristlecone.outcome([True, False], exits, entry=[date(2024, 2, 1)] * 2)["time"]
     array([29.,  1.])
     """
-    return as_structured(check_columns(event, time, entry))
+    return as_structured(check_columns(event, time, entry, _as_event_or_cause))
 
 
-def check_columns(event: Any, time: Any, entry: Any = None) -> Survival:
+def check_columns(
+    event: Any, time: Any, entry: Any = None, as_event: AsEvent | None = None
+) -> Survival:
     """Outcomes of arguments called event, time and entry; raises as :func:`outcome`."""
     check_row_labels(event, of="event", time=time, entry=entry)
     late = None if entry is None else (entry, "entry")
-    return as_survival((event, "event"), (time, "time"), late)
+    return as_survival((event, "event"), (time, "time"), late, as_event)
 
 
 def as_structured(survival: Survival) -> NDArray[np.void]:
@@ -353,6 +356,12 @@ def _as_event(values: NDArray[Any], label: str) -> Bools:
             + _about_codes({label: values})
         )
     return np.ascontiguousarray(values == 1)
+
+
+def _as_event_or_cause(values: NDArray[Any], label: str) -> NDArray[Any]:
+    numeric = values.dtype.kind in "iuf" and not np.isnan(values).any()
+    several = numeric and not np.isin(values, (0, 1)).all()
+    return as_cause(values, label) if several else _as_event(values, label)
 
 
 def as_cause(values: NDArray[Any], label: str, most: int | None = None) -> NDArray[Any]:

@@ -23,7 +23,8 @@ from bristlecone._data.rows import (
 from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
-# Weighted exposures below this share of the largest, or of 1, lose digits in doubles.
+# Weighted exposures below this share of the largest, or of 1, lose digits in doubles; so do counts
+# none of which reaches it.
 _LEAST_EXPOSURE = 2.0**-960
 
 # Leaves report the variance of the rates, and the squares of larger rates overflow.
@@ -274,14 +275,16 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
     Raises
     ------
     ValueError
-        For a negative count, an exposure that is not positive, too large, or too small beside the
-        others (the row is named), and as in ``check_numeric_data``.
+        For a negative count, counts that are all too small, an exposure that is not positive, too
+        large, or too small beside the others (the row is named), and as in ``check_numeric_data``.
     """
     data = check_numeric_data(X, y, sample_weight)
     counts = check_numbers("y", y, len(data.kept))
     if (counts < 0).any():
         row = int(np.argmax(counts < 0))
         raise ValueError(f"y has the negative count {counts[row]:g} in row {row}")
+    if 0 < data.target.max() < _LEAST_EXPOSURE:
+        raise ValueError(f"y has no count above {data.target.max():g}; change its unit")
     if exposure is None:
         if data.target.max() > _MOST_RATE:
             row = int(np.flatnonzero(data.kept)[np.argmax(data.target)])

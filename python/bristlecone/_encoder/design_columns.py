@@ -64,4 +64,5 @@ class DesignColumn(Record, frozen=True, kw_only=True):
         shift, low, high = self.scale
         with np.errstate(over="ignore"):
             found = (np.ldexp(values, shift) - low) / (high - low)
-        return np.clip(found, -_FARTHEST, _FARTHEST)
+        # −0 becomes 0, so that the fingerprint does not depend on the sign of a zero.
+        return np.clip(found, -_FARTHEST, _FARTHEST) + 0.0

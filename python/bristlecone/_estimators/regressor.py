@@ -49,7 +49,8 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     shrinkage : float, default=0.0
         Strength λ >= 0 of the hierarchical shrinkage of predictions [Agarwal2022]_: from the root
         down, each node adds λ pseudo-rows with the value of its parent. The tree, its objective and
-        bound do not change. It must be 0 with "poisson".
+        bound do not change. With "poisson" λ is a number of counts: a node adds the exposure in
+        which all rows together have λ counts, at the rate of its parent.
     teacher : "auto", estimator or None, default=None
         Model that smooths the outcomes before the search: its cross-fitted predictions are mixed
         into them, so the tree fits less noise. Statistics and predictions of the leaves use the
@@ -276,10 +277,6 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
 
     def _check_parameters(self) -> None:
         check_parameters(self, objective=choice("squared-error", "poisson"))
-        if self.objective == "poisson" and self.shrinkage != 0:
-            raise InvalidParameterError(
-                f"shrinkage must be 0 with objective='poisson'; got {self.shrinkage!r}"
-            )
 
     def _training_data(
         self, X: Any, y: Any, sample_weight: Any, *, exposure: Any = None

@@ -43,6 +43,9 @@ class MeanLeaves(Leaves):
         λ of the predictions.
     predicted : array of float, shape (n_leaves,)
         The means, shrunk along the path.
+    size : array of float, shape (n_leaves,), or None
+        Number that λ is compared with: for rates, the count that the rate of all rows predicts.
+        None is the weight of the rows.
     """
 
     mean: Floats
@@ -50,6 +53,7 @@ class MeanLeaves(Leaves):
     quantiles: Floats
     shrinkage: float
     predicted: Floats
+    size: Floats | None = None
 
     tree_kind, score_name, compared = "Regression tree", "R²", "means"
 
@@ -86,12 +90,13 @@ class MeanLeaves(Leaves):
         return known.get(column) or super().heading(column, time_label)
 
     @staticmethod
-    def shrunk(tree: Tree, mean: Floats, shrinkage: float) -> Floats:
+    def shrunk(tree: Tree, mean: Floats, shrinkage: float, size: Floats | None = None) -> Floats:
         """Predictions that replace the means."""
-        if shrinkage == 0:
+        if shrinkage == 0 or not mean.any():
             return mean
-        weight = tree.weighted_n_node_samples[tree.leaves]
-        return shrunk_means(tree, mean * weight, weight, shrinkage)
+        if size is None:
+            size = tree.weighted_n_node_samples[tree.leaves]
+        return shrunk_means(tree, mean * size, size, shrinkage)
 
     def predict(self, rows: Integers) -> Floats:
         """Prediction of every row, shape (n,)."""

@@ -173,13 +173,14 @@ def _labels_of(
     return labels, label, matrix(record.values, "values", (tree.n_leaves, len(labels)))
 
 
-class MeanLeavesRecord(Record, frozen=True, tag="means"):
+class MeanLeavesRecord(Record, frozen=True, tag="means", omit_defaults=True):
     """Leaves that predict the mean of their rows."""
 
     mean: list[float]
     variance: list[NotNegative]
     quantiles: list[list[float]]
     shrinkage: NotNegative
+    size: list[NotNegative] | None = None
 
     @classmethod
     def of(cls, leaves: MeanLeaves, tree: Tree) -> MeanLeavesRecord:  # type: ignore[override]
@@ -195,5 +196,6 @@ class MeanLeavesRecord(Record, frozen=True, tag="means"):
         quantiles = matrix(self.quantiles, "quantiles", (tree.n_leaves, len(LEVELS)))
         if (np.diff(quantiles, axis=1) < 0).any():
             raise ModelFormatError("quantiles of a leaf fall")
-        predicted = MeanLeaves.shrunk(tree, mean, self.shrinkage)
-        return MeanLeaves(mean, variance, quantiles, self.shrinkage, predicted)
+        size = None if self.size is None else floats(self.size, "size", tree.n_leaves)
+        predicted = MeanLeaves.shrunk(tree, mean, self.shrinkage, size)
+        return MeanLeaves(mean, variance, quantiles, self.shrinkage, predicted, size)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bristlecone._data.outcomes import Survival, as_structured
 from bristlecone._data.survival import TrainingData
+from bristlecone._data.texts import counted
 from bristlecone._leaves.causes import IncidenceLeaves
 from bristlecone._leaves.statistics import SurvivalRows
 from bristlecone._leaves.survival import StepLeaves
@@ -101,18 +102,17 @@ class CauseLikelihood(TaskObjective[TrainingData, IncidenceLeaves]):
                 yield weight, replace(problem, data=_alone(problem.data, k)), own
 
     def aim(self, problem: Problem[TrainingData], leaves: IncidenceLeaves) -> str:
-        weights = ""
+        summed = f"summed over {counted(leaves.n_causes, 'cause')}"
         if self.cause_weights:
-            weights = f", with the weights {', '.join(f'{u:g}' for u in self.cause_weights)}"
+            summed += f", with the weights {', '.join(f'{u:g}' for u in self.cause_weights)}"
         prior = ""
         if self.prior:
             prior = f", with a prior of {self.prior:g} pseudo-events per cause in every leaf"
         return (
-            f"the least mean likelihood loss summed over {leaves.n_causes} causes{weights}: "
-            "saturated minus fitted log-likelihood of cause-specific proportional hazards, with "
-            "one relative hazard per leaf and cause and the Nelson–Aalen estimate of the cause in "
-            "all training rows as its baseline (Prentice et al., Biometrics 34, 1978; LeBlanc and "
-            f"Crowley, Biometrics 48, 1992){prior}"
+            f"the least mean likelihood loss {summed}: saturated minus fitted log-likelihood of "
+            "cause-specific proportional hazards, with one relative hazard per leaf and cause and "
+            "the Nelson–Aalen estimate of the cause in all training rows as its baseline (Prentice "
+            f"et al., Biometrics 34, 1978; LeBlanc and Crowley, Biometrics 48, 1992){prior}"
         )
 
 

@@ -41,7 +41,14 @@ class PoissonDeviance(SquaredError):
     def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> MeanLeaves:
         data = problem.data
         rates = data._replace(target=data.rates, weight=data.rate_weight)
-        return super().leaves(tree, replace(problem, data=rates), solution)
+        leaves = super().leaves(tree, replace(problem, data=rates), solution)
+        if self.shrinkage == 0:
+            return leaves
+        counts, exposure, _ = self._sums(tree, replace(problem, data=data._replace(smoothed=None)))
+        # In units of the overall rate, λ does not depend on the unit of the exposures.
+        size = exposure * (counts.sum() / exposure.sum())
+        predicted = MeanLeaves.shrunk(tree, leaves.mean, self.shrinkage, size)
+        return replace(leaves, predicted=predicted, size=size)
 
     def losses(self, tree: Tree, problem: Problem[NumericData], leaves: MeanLeaves) -> Floats:
         """−Y ln(Y/M) of every node; Σ y ln(y/m) is the same sum over rows in any tree."""

@@ -93,7 +93,7 @@ def members_of(outcomes: Outcomes, design: Design, seed: int) -> dict[str, Any]:
         "n_estimators": 100,
         "min_samples_leaf": _LEAST_LEAF,
         "max_features": 1 / 3,
-        "max_samples": min(1.0, _MOST_ROWS / n_rows),
+        "max_samples": _MOST_ROWS / n_rows if n_rows > _MOST_ROWS else None,
         "random_state": seed,
     }
     boosting = {

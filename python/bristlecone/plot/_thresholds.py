@@ -86,9 +86,8 @@ def plot_thresholds(
         if isinstance(feature, Threshold) and feature.column == name
     ]
     ax = on_axes(ax)
-    bins = int(np.clip(np.sqrt(len(values)), 1, _MOST_BINS))
     shown, hidden = _shown(values, [*asked, *offered])
-    ax.hist(shown, bins=bins, color=RULE, edgecolor="white", linewidth=0.4)
+    ax.hist(shown, bins=_edges(shown), color=RULE, edgecolor="white", linewidth=0.4)
     for k, value in enumerate(sorted(asked)):
         texts = ", ".join(asked[value] for value in sorted(asked))
         label = plain(f"used by the tree: {texts}") if k == 0 else None
@@ -104,9 +103,9 @@ def plot_thresholds(
 
 def _shown(values: Floats, thresholds: list[float]) -> tuple[Floats, str]:
     """Values without distant ones, which would hide the thresholds, and a note about these."""
-    low, high = np.quantile(values, [_FAR, 1 - _FAR])
+    low, high = np.quantile(values, [_FAR, 1 - _FAR]).tolist()
     low, high = min([low, *thresholds]), max([high, *thresholds])
-    pad = (high - low) / 2
+    pad = high / 2 - low / 2
     low, high = max(low - pad, values.min()), min(high + pad, values.max())
     shown = values[(values >= low) & (values <= high)]
     left_out = [
@@ -118,6 +117,16 @@ def _shown(values: Floats, thresholds: list[float]) -> tuple[Floats, str]:
         if count
     ]
     return shown, f"not shown: {', '.join(left_out)}" if left_out else ""
+
+
+def _edges(values: Floats) -> list[float]:
+    """Edges of equal bins; fewer if the values are neighbouring numbers."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        pad = max(0.5, abs(low) / 4)
+        return [low - pad, low + pad]
+    share = np.linspace(0, 1, int(np.clip(np.sqrt(values.size), 1, _MOST_BINS)) + 1)
+    return sorted(set(((1 - share) * low + share * high).tolist()))
 
 
 def _column(tree: Any, fitted: FittedTree, column: str | int | None) -> str:

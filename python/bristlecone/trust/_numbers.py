@@ -73,13 +73,16 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     """Means, variances, quantiles and predictions."""
     leaves, nodes, target = tree.leaves_, tree.tree_, rows.facts["target"]
     shrinkage = float(tree.certificate_.parameters["shrinkage"])
-    size = rows.weight @ reached
     # Rates are weighted by their exposures.
     weight = rows.weight * rows.facts.get("exposure", 1.0)
     means, sizes = exact_means(target, weight, reached.T)
+    size = weight @ reached
+    if "exposure" in rows.facts:
+        # λ is a number of counts at the rate of all rows.
+        size = size * means[0]
     variance = _variances(target, weight, reached[:, nodes.leaves].T)
     predicted, scale = means[nodes.leaves], sizes[nodes.leaves]
-    if shrinkage > 0:
+    if shrinkage > 0 and means.any():
 
         def value(node: int, parent: float) -> float:
             count = size[node] + shrinkage
@@ -94,6 +97,8 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
         ("prediction of leaf", predicted, leaves.predicted, scale),
         ("quantile of [leaf, level]", np.array(quantiles)[nodes.leaves], leaves.quantiles),
     ]
+    if leaves.size is not None:
+        pairs.append(("size of leaf", size[nodes.leaves], leaves.size))
     checks.same("means", f"of {nodes.n_leaves} leaves", pairs)
     pairs = [("of leaf", variance, leaves.variance)]
     checks.same("variances", f"of {nodes.n_leaves} leaves", pairs)
