@@ -122,7 +122,7 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
         (lambda: concordance_index_td(*Y, CURVES, [1, 2, 3]), r"shape \(4, 3\), got \(4, 2\)"),
         (lambda: concordance_index_td(*Y, CURVES[:3], AT), "survival has 3 rows"),
         (lambda: concordance_index_td(*Y, CURVES * 3, AT), "row 0 is not a probability"),
-        (lambda: concordance_index_td(*Y, [np.exp] * 4), "have no steps .x"),
+        (lambda: concordance_index_td(*Y, [np.exp] * 4), "row 0 is not a probability"),
         (lambda: brier_score(Y, Y, CURVES, [0.5, 2]), r"times must lie within \[1, 4\)"),
         (lambda: brier_score(Y, Y, CURVES, [1, 4]), r"times must lie within \[1, 4\)"),
         (lambda: brier_score(Y, Y, CURVES, [1, 5], ties="paper"), "must not exceed the last"),

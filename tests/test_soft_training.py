@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 from threadpoolctl import threadpool_limits
 
 from bristlecone._soft import routing
@@ -36,7 +37,7 @@ def problem(leaf, *, depth=2, fair=None, n=50, p=3, seed=0, l1=0.0, pooling=3.0,
     )
     fairness = None
     if fair:
-        at, step = quadrature(0.1, 4.0)
+        at, step = quadrature(np.linspace(0.1, 4.0))
         group = random.random(n) < 0.4
         sides, clock = (1.0 * group, 1.0 * ~group), model.clock(np.log(at))
         fairness = Fairness(0.02, model, rows.design, *sides, clock, step, fair == "mixture")
@@ -50,6 +51,19 @@ def anywhere(of, seed=1):
     leaves = routing.n_leaves(of.depth)
     linear = 0.5 * random.normal(size=(leaves, of.width))
     return Parameters(splits, linear, 0.5 * random.normal(size=(leaves, of.model.n_shape)))
+
+
+@pytest.mark.parametrize("last", [10.0, 200.0, 20_000.0])
+@pytest.mark.parametrize(("one", "other"), [(0.7, 1.5), (1.5, 6.0)])
+def test_the_integral_is_close_however_long_few_rows_are_followed(last, one, other):
+    times = np.append(2 * np.random.default_rng(0).weibull(1.5, 400), [last, last])
+
+    def difference(t):
+        return (np.exp(-((t / 0.8) ** one)) - 1 / (1 + (t / 2) ** other)) ** 2
+
+    at, step = quadrature(times)
+    fine = np.geomspace(times.min(), last, 200_001)
+    assert step @ difference(at) == pytest.approx(trapezoid(difference(fine), fine), rel=0.02)
 
 
 def assert_gradient(fused, x, atol=2e-8):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from survival_rows import assert_same_predictions, hazard, sample, survival
 from bristlecone import SoftSurvivalTree, curves, load_model, save_model
 from bristlecone._objectives.parity import CurveParity
 from bristlecone._soft.models import MODELS
+from bristlecone._soft.tree import SoftTree
 from bristlecone.exceptions import (
     ColumnWarning,
     ConstantFeatureWarning,
@@ -19,7 +21,14 @@ from bristlecone.exceptions import (
     ModelFormatError,
 )
 from bristlecone.export import export_dict, export_text
-from bristlecone.metrics import concordance_index_censored
+from bristlecone.metrics import (
+    concordance_index_censored,
+    concordance_index_td,
+    d_calibration,
+    integrated_brier_score,
+)
+from bristlecone.reference import brier_losses
+from bristlecone.trust._rows import reached_nodes
 
 
 def make(**parameters):
@@ -93,6 +102,16 @@ def test_a_row_has_the_same_leaf_and_curve_alone_and_in_a_batch():
             np.testing.assert_array_equal(survival(model, alone)[0], whole[2][row])
 
 
+def test_rows_on_a_boundary_are_verified():
+    rng = np.random.default_rng(0)
+    design = (rng.random((500, 13)) < 0.5).astype(float)
+    weights = rng.integers(-9, 10, (1, 13)) / 10
+    # Without rounding many rows would have the logit 0.
+    tree = SoftTree.grown(1, weights, np.array([0.3]), design, np.ones(500))
+    found = reached_nodes(SimpleNamespace(tree_=tree), design)
+    np.testing.assert_array_equal(found, tree.decision_path(design).toarray())
+
+
 def test_functions_arrays_and_times_agree():
     X, y = sample()
     for leaf in MODELS:
@@ -125,6 +144,26 @@ def test_risk_is_the_summed_hazard_and_scores():
     assert model.score(X, y) == expected > 0.6
     with pytest.raises(ValueError, match="X has 150 rows but y has 149"):
         model.score(X, y[:-1])
+
+
+def test_metrics_evaluate_smooth_curves_at_the_times_of_the_rows():
+    X, y = sample()
+    model = make(leaf="weibull").fit(X[:40], y[:40])
+    test, times = y[40:], np.unique(y["months"][40:])
+    curves = model.predict_survival_function(X[40:])
+    exact = model.predict_survival_function(X[40:], times=times)
+    assert concordance_index_td(test, curves) == concordance_index_td(test, exact, times)
+    assert d_calibration(test, curves).p_value == d_calibration(test, exact, times).p_value
+    plain = [curve.__call__ for curve in curves]
+    assert d_calibration(test, plain).p_value == d_calibration(test, curves).p_value
+    fine = np.linspace(0, times[-1], 4001)
+    midway = model.predict_survival_function(X[40:], times=(fine[1:] + fine[:-1]) / 2)
+    expected = integrated_brier_score(y, test, midway, fine[:-1], method="step")
+    found = integrated_brier_score(y, test, curves, method="step")
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    losses = brier_losses(test, curves)
+    at_all = model.predict_survival_function(X[40:], times=times)
+    np.testing.assert_allclose(losses, brier_losses(test, at_all, times), rtol=1e-12)
 
 
 def test_leaf_table_has_size_events_and_median_of_every_leaf():

@@ -28,6 +28,7 @@ from bristlecone._model.registry import dumps, loads
 from bristlecone.datasets import load
 from bristlecone.trust import verify
 from bristlecone.trust._compare import close
+from bristlecone.trust._survival import OBJECTIVES
 from bristlecone.tune import TreeSizeCV
 
 EVERY = {**SUBJECTS, "brier": BRIER, "f1": F1, "greedy over thresholds": THRESHOLDS}
@@ -64,6 +65,10 @@ def test_every_estimator_verifies(name):
     assert found["objective value"].result == ("not checked" if soft else "passed")
     proven = "passed" if subject.searched else "not checked"
     assert found["lower bound"].result == proven
+
+
+def test_every_survival_objective_has_a_loss_of_its_own():
+    assert OBJECTIVES.keys() == SURVIVAL.keys()
 
 
 def test_the_table_lists_every_check(study, tree):

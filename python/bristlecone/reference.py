@@ -139,7 +139,5 @@ def brier_losses(
     if not time[kept].max(initial=0.0) > 0:
         raise ValueError("y has no time after 0")
     score = brier_score_of(time[kept], event[kept], None if weight is None else weight[kept])
-    if times is None and all(callable(curve) and not hasattr(curve, "x") for curve in survival):
-        times = score.times
-    curves = as_curves(survival, times, time.size, "survival")
+    curves = as_curves(survival, times, time.size, "survival", score.times)
     return np.where(kept, score.row_losses(curves, time, event), 0.0)

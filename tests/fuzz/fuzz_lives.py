@@ -31,6 +31,8 @@ def lives(rng):
         warnings.simplefilter("ignore", BristleconeWarning)
         # Fonts lack letters of the column names; a fold may lack one of few rows of a class.
         warnings.filterwarnings("ignore", "Glyph|The least populated class")
+        # Its axes cannot show the largest floats.
+        warnings.filterwarnings("ignore", "overflow encountered", module="matplotlib")
         try:
             model = study.fit(estimator(rng, subject))
         except ValueError:

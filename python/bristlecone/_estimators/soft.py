@@ -577,8 +577,7 @@ def _compared(
 ) -> dict[str, float]:
     """Measures of ``compare_groups`` for encoded rows."""
     leaf = tree.leaf_index(design)
-    times = leaves.unique_times
-    at, step = quadrature(times[0], times[-1])
+    at, step = quadrature(leaves.unique_times)
     survival = leaves.survival(leaves.locate(leaf, design), at)
     inside, outside = weight * group, weight * ~group
     total = pair_distance(survival, inside, outside, step)[0]

@@ -98,8 +98,8 @@ class Objective(ABC, Generic[RowsT, LeavesT]):
 class TaskObjective(Objective[RowsT, LeavesT]):
     """Objective with a task in the engine's registry.
 
-    A new objective is a subclass in a file of its own: its ``task``, the ``leaves`` of its trees,
-    and its ``aim`` in words.
+    A new objective is a subclass in a file of its own: its ``task``, the ``target`` of encoders
+    that learn from outcomes, the ``leaves`` of its trees, and its ``aim`` in words.
     """
 
     @abstractmethod

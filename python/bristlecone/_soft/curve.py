@@ -38,6 +38,8 @@ class SmoothCurve:
     y : array, shape (n_times,)
     domain : (float, float)
         Times at which it may be called: from 0, without end.
+    smooth : bool
+        True: metrics evaluate it between the times in ``x``, too.
     """
 
     x: Floats
@@ -48,6 +50,7 @@ class SmoothCurve:
     _survival: bool
 
     domain: ClassVar = (0.0, np.inf)
+    smooth: ClassVar = True
 
     @property
     def y(self) -> Floats:

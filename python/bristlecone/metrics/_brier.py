@@ -17,9 +17,13 @@ from bristlecone.metrics._inputs import (
     ScoredRows,
     as_curves,
     check_test_rows,
+    have_steps,
     inverse_censoring_at,
     inverse_or_zero,
 )
+
+# Number of pieces on which a smooth curve is taken as constant.
+_PIECES = 256
 
 
 def brier_score(
@@ -85,7 +89,7 @@ def brier_score(
     """
     rows = check_test_rows(survival_test, sample_weight, estimate=estimate)
     times = check_times(np.atleast_1d(times), ascending=True)
-    curves = as_curves(estimate, times, rows.kept.size, "estimate").of_rows(rows.kept)
+    curves = as_curves(estimate, times, rows.kept.size, "estimate", times).of_rows(rows.kept)
     censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
     _check_follow_up(times, rows.time, ties)
     return times, _scores(rows, curves, censoring)
@@ -112,9 +116,11 @@ def integrated_brier_score(
         Predicted survival probabilities at ``times``. For ``method="step"`` they hold from each
         time to the next, and S is 1 before the first.
     times : array-like of shape (n_times,), optional
-        Strictly ascending. By default, callables are evaluated at their own steps ``.x``: at all of
-        them with ``method="step"``, which is exact; with "trapezoid" at those within the follow-up
-        of the test rows, as in :func:`brier_score`.
+        Strictly ascending. By default, step functions are evaluated at their own steps ``.x``: at
+        all of them with ``method="step"``, which is exact; with "trapezoid" at those within the
+        follow-up of the test rows, as in :func:`brier_score`. Other callables, and the smooth
+        curves of a ``SoftSurvivalTree``, are evaluated in the middle of 256 equal intervals of
+        time; with "trapezoid" at the times of the test rows.
     method : {"trapezoid", "step"}, default="trapezoid"
         "trapezoid" joins the scores at ``times`` (at least two) by straight lines, as
         scikit-survival does. "step" is the exact integral of the step functions S and G (Zhang et
@@ -227,16 +233,21 @@ def _prepared(
     """Predicted curves, and the integrated score of curves at the same times."""
     rows = check_test_rows(survival_test, sample_weight, estimate=estimate)
     _check_method(method, limits)
-    curves = as_curves(estimate, times, rows.kept.size, "estimate").of_rows(rows.kept)
-    if times is None and method == "trapezoid":
+    within = limits or (0.0, float(rows.time.max()))
+    edges = np.linspace(*within, _PIECES + 1)
+    step = method == "step"
+    smooth_at = (edges[1:] + edges[:-1]) / 2 if step else rows.time
+    curves = as_curves(estimate, times, rows.kept.size, "estimate", smooth_at).of_rows(rows.kept)
+    if times is None and step and not have_steps(estimate):
+        curves = Curves(curves.index, edges[:-1], curves.y)
+    if times is None and not step:
         first, beyond = _follow_up(rows.time, ties)
         inside = (curves.x >= first) & (curves.x < beyond)
         curves = Curves(curves.index, curves.x[inside], curves.y[:, inside])
     censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
 
     def integral(curves: Curves) -> float:
-        if method == "step":
-            within = limits or (0.0, float(rows.time.max()))
+        if step:
             return _step_integral(rows, curves, censoring, within)
         x = curves.x
         if x.size < 2:

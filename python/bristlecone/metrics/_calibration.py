@@ -77,9 +77,10 @@ def d_calibration(
         Event and time, or one outcome in place of both, without delayed entry.
     survival : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival of each row: at ``times``, right-continuous between them and 1 before
-        the first; or step functions with ``.x``.
+        the first; or functions of time.
     times : array-like of shape (n_times,), optional
-        Ascending; with callables their own steps by default.
+        Ascending. By default, step functions are evaluated at their own steps ``.x``, and other
+        functions at the times of the rows.
     n_bins : int, default=10
         Number of bins, at least 2.
 
@@ -111,7 +112,7 @@ def d_calibration(
     [2.625, 1.375]
     """
     check_integer("n_bins", n_bins, 2)
-    reached = as_curves(survival, times, time.size, "survival").at_own_time(time).clip(0, 1)
+    reached = as_curves(survival, times, time.size, "survival", time).at_own_time(time).clip(0, 1)
     edges = np.linspace(0, 1, n_bins + 1)
     own = np.minimum(np.searchsorted(edges, reached, side="right") - 1, n_bins - 1)
     bins = np.bincount(own[event], minlength=n_bins).astype(np.float64)

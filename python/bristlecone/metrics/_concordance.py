@@ -203,10 +203,11 @@ def concordance_index_td(
         Event and time, or one outcome in place of both, with its delayed entry.
     survival : array-like of shape (n, n_times), or sequence of n callables
         Predicted survival of each row: at ``times``, right-continuous between them and 1 before
-        the first; or step functions with ``.x``. The cost is O(m · k) for k distinct curves and m
-        distinct pairs (curve, time) of an event, or O(n_times · n log n) if that is less.
+        the first; or functions of time. The cost is O(m · k) for k distinct curves and m distinct
+        pairs (curve, time) of an event, or O(n_times · n log n) if that is less.
     times : array-like of shape (n_times,), optional
-        Ascending; with callables their own steps by default.
+        Ascending. By default, step functions are evaluated at their own steps ``.x``, and other
+        functions at the times of the rows.
     tied_tol : float, default=1e-12
         Probabilities that differ by at most this are tied. The default allows only for rounding,
         because small probabilities differ by little.
@@ -237,7 +238,7 @@ def concordance_index_td(
     >>> concordance_index_td(y, survival, times=[1.0, 3.0]).cindex
     1.0
     """
-    curves = as_curves(survival, times, time.size, "survival")
+    curves = as_curves(survival, times, time.size, "survival", time)
     rows, kept = _weighted(event, time, entry, sample_weight)
     return _concordance(rows, _by_curves(rows, curves.of_rows(kept), tied_tol), ties)
 
@@ -287,7 +288,8 @@ def concordance_index_td_ipcw(
     1.0
     """
     scored = check_test_rows(survival_test, sample_weight, survival=survival)
-    curves = as_curves(survival, times, scored.kept.size, "survival").of_rows(scored.kept)
+    n_rows = scored.kept.size
+    curves = as_curves(survival, times, n_rows, "survival", scored.time).of_rows(scored.kept)
     rows = _with_censoring(scored, sample_weight is not None, survival_train, tau, ties)
     return _concordance(rows, _by_curves(rows, curves, tied_tol), ties)
 

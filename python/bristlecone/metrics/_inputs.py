@@ -157,18 +157,20 @@ class Curves:
             yield rows, self.index[rows] - start, curves
 
 
-def as_curves(survival: Any, times: ArrayLike | None, n: int, name: str) -> Curves:
+def as_curves(
+    survival: Any, times: ArrayLike | None, n: int, name: str, smooth_at: Floats
+) -> Curves:
     """Curves of ``n`` rows from a matrix at ``times``, or from callables.
 
-    One callable shared by several rows is evaluated once. Callables without ``times`` are taken
-    at their own steps ``.x``.
+    One callable shared by several rows is evaluated once. Without ``times``, step functions are
+    taken at their own steps ``.x``, and other callables at ``smooth_at``.
     """
     if callable(survival):
         raise TypeError(f"{name} must hold one curve per row, got a single callable")
     if len(survival) != n:
         raise ValueError(f"{name} has {len(survival)} rows, the outcome has {n}")
     if all(callable(curve) for curve in survival):
-        x, index, y = _evaluate(survival, times, name)
+        x, index, y = _evaluate(survival, times, name, smooth_at)
     else:
         if times is None:
             raise ValueError(f"times is needed when {name} is an array")
@@ -186,19 +188,24 @@ def as_curves(survival: Any, times: ArrayLike | None, n: int, name: str) -> Curv
     return Curves(index, x, y)
 
 
+def have_steps(curves: Any) -> bool:
+    """Whether all these callables are step functions, with their times in ``.x``."""
+    return all(hasattr(curve, "x") and not getattr(curve, "smooth", False) for curve in curves)
+
+
 def _evaluate(
-    curves: Sequence[Any], times: ArrayLike | None, name: str
+    curves: Sequence[Any], times: ArrayLike | None, name: str, smooth_at: Floats
 ) -> tuple[Floats, NDArray[np.intp], Floats]:
     first: dict[int, int] = {}
     index = np.array([first.setdefault(id(curve), len(first)) for curve in curves])
     distinct = list({id(curve): curve for curve in curves}.values())
     if times is not None:
         x = check_times(np.atleast_1d(times), ascending=True)
-    else:
-        if not all(hasattr(curve, "x") for curve in distinct):
-            raise ValueError(f"times is needed when the callables of {name} have no steps .x")
+    elif have_steps(distinct):
         steps = {id(curve.x): curve.x for curve in distinct}.values()
         x = np.unique(np.concatenate([np.asarray(s, dtype=np.float64) for s in steps]))
+    else:
+        x = np.unique(smooth_at)
     return x, index, as_float([curve(x) for curve in distinct], name)
 
 

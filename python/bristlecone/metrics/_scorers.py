@@ -28,7 +28,7 @@ from bristlecone._data.outcomes import Survival, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._foreign import hazard_of, predicts_survival, risk_of, survival_of
 from bristlecone._types import Floats
-from bristlecone.curves import StepFunction, censoring_survival, kaplan_meier
+from bristlecone.curves import censoring_survival, kaplan_meier
 from bristlecone.metrics._auc import cumulative_dynamic_auc
 from bristlecone.metrics._brier import integrated_brier_score
 from bristlecone.metrics._causes import brier_score_of_tree
@@ -57,8 +57,6 @@ _INSTEAD = "the metric concordance or likelihood"
 
 # Most event times at which the AUC is computed.
 _AUC_TIMES = 100
-# Number of pieces on which a smooth curve is taken as constant.
-_PIECES = 256
 # Most groups of similar prediction whose survival is compared.
 _GROUPS = 5
 
@@ -317,12 +315,7 @@ def ibs_scorer(
     if not is_survival_tree(model):
         steps = survival_of(model, X, event_times(train), "ibs_scorer")
         return -integrated_brier_score(train, y, steps.y, steps.x, **more)
-    curves = model.predict_survival_function(X)
-    if isinstance(curves[0], StepFunction):
-        return -integrated_brier_score(train, y, curves, **more)
-    edges = np.linspace(0.0, end, _PIECES + 1)
-    survival = model.predict_survival_function(X, times=(edges[1:] + edges[:-1]) / 2)
-    return -integrated_brier_score(train, y, survival, edges[:-1], **more)
+    return -integrated_brier_score(train, y, model.predict_survival_function(X), **more)
 
 
 @Scorer

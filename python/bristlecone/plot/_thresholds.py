@@ -103,8 +103,9 @@ def plot_thresholds(
 
 def _shown(values: Floats, thresholds: list[float]) -> tuple[Floats, str]:
     """Values without distant ones, which would hide the thresholds, and a note about these."""
-    low, high = np.quantile(values, [_FAR, 1 - _FAR]).tolist()
-    low, high = min([low, *thresholds]), max([high, *thresholds])
+    low, high = np.quantile(values, [_FAR, 1 - _FAR])
+    # Unlike those of numpy, floats become infinite without a warning.
+    low, high = float(min([low, *thresholds])), float(max([high, *thresholds]))
     pad = high / 2 - low / 2
     low, high = max(low - pad, values.min()), min(high + pad, values.max())
     shown = values[(values >= low) & (values <= high)]

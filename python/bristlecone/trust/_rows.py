@@ -128,7 +128,11 @@ def reached_nodes(tree: Any, answers: NDArray[Any]) -> Bools:
             continue
         if soft:
             k = places[node]
-            yes = answers @ nodes.weights[k] + nodes.intercepts[k] >= 0
+            # Rows may be on the boundary, so terms are added in the order that the format defines.
+            score = np.full(len(answers), nodes.intercepts[k])
+            for weight, column in zip(nodes.weights[k], answers.T, strict=True):
+                score += weight * column
+            yes = score >= 0
         else:
             yes = answers[:, nodes.feature[node]]
         reached[:, left] = reached[:, node] & yes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -257,18 +257,25 @@ def greedy_objective(tree: Any, rows: Rows) -> Statement:
     return Likelihood(rows, prior_of(tree.certificate_.parameters["prior"]))
 
 
+def _likelihood(rows: Rows, parameters: Mapping[str, Any]) -> Statement:
+    return Likelihood(rows, prior_of(parameters["prior"]))
+
+
+def _brier(rows: Rows, parameters: Mapping[str, Any]) -> Statement:
+    curve = parameters["leaf_curve"]
+    return Brier(lifetimes(rows), "kaplan-meier" if curve == "auto" else curve)
+
+
+OBJECTIVES = {"likelihood": _likelihood, "brier": _brier}
+"""Statements for the values of the parameter ``objective`` of an ``OptimalSurvivalTree``."""
+
+
 def objective(tree: Any, rows: Rows) -> Statement:
     """Objective of an ``OptimalSurvivalTree``."""
     parameters = tree.certificate_.parameters
-    lives = lifetimes(rows)
-    likelihood = parameters["objective"] == "likelihood"
-    curve = parameters["leaf_curve"]
-    if likelihood:
-        inner: Statement = Likelihood(rows, prior_of(parameters["prior"]))
-    else:
-        inner = Brier(lives, "kaplan-meier" if curve == "auto" else curve)
+    inner = OBJECTIVES[parameters["objective"]](rows, parameters)
     fairness = parameters["fairness"]
     if fairness is None:
         return inner
-    tau = float(lives.time.max() if fairness.tau is None else fairness.tau)
+    tau = float(lifetimes(rows).time.max() if fairness.tau is None else fairness.tau)
     return _FairSurvival(inner, rows, float(fairness.limit), tau)

@@ -240,7 +240,10 @@ impl Case {
     pub fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         let arrays = Arrays::new(&self.instance, &self.question);
         let visited = registry::visit(self.question.task, &self.problem(&arrays), visitor);
-        visited.expect("acceptable").expect("a sum task")
+        let accepted = visited.unwrap_or_else(|error| {
+            panic!("{} refuses this instance, change it in `suited`: {error:?}", self.question.task)
+        });
+        accepted.expect("a sum task")
     }
 
     /// The best tree, and everything that the search reports to its callback.

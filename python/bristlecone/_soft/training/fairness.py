@@ -14,15 +14,25 @@ from bristlecone._soft import routing
 from bristlecone._soft.models import LeafModel, Slopes
 from bristlecone._types import Bools, Floats, Integers
 
-# Nodes of the Gauss–Legendre rule; the curves are smooth.
-N_GRID = 32
+# Intervals of the integral, and nodes of the Gauss–Legendre rule in each.
+N_INTERVALS, N_NODES = 6, 8
 
 
-def quadrature(first: float, last: float) -> tuple[Floats, Floats]:
-    """Times and weights of an integral from ``first`` to ``last``."""
-    node, weight = np.polynomial.legendre.leggauss(N_GRID)
-    half = (last - first) / 2
-    return first + half * (node + 1), half * weight
+def quadrature(times: Floats) -> tuple[Floats, Floats]:
+    """Times and weights of an integral between the least and the greatest of some times.
+
+    Between quantiles of the distinct times, so that a long follow-up of few rows leaves nodes for
+    the others. The curves are smooth functions of log t, so that is the variable, except in the
+    first interval, which may begin almost at 0.
+    """
+    edges = np.quantile(np.unique(times), np.linspace(0, 1, N_INTERVALS + 1))[:, np.newaxis]
+    node, weight = np.polynomial.legendre.leggauss(N_NODES)
+    share, low, width = (node + 1) / 2, edges[:-1], np.diff(edges, axis=0)
+    logarithm = np.log(edges[1:] / low)
+    at = low * np.exp(share * logarithm)
+    step = at * logarithm * weight / 2
+    at[0], step[0] = low[0] + share * width[0], width[0] * weight / 2
+    return at.ravel(), step.ravel()
 
 
 def pair_distance(

@@ -174,7 +174,7 @@ def _scaled(rows: TrainingRows, settings: SoftSettings) -> _Scaled:
     matrix = np.vstack([((scaled - centre) / spread).T, np.ones(len(chosen))])
     fairness = None
     if rows.group is not None and settings.fairness_penalty > 0:
-        at, step = quadrature(float(times.min()), float(times.max()))
+        at, step = quadrature(times)
         fairness = Fairness(
             rho=float(settings.fairness_penalty),
             model=model,
