@@ -25,6 +25,7 @@ from bristlecone import (
     Task,
 )
 from bristlecone._model.registry import dumps, loads
+from bristlecone._objectives import SURVIVAL
 from bristlecone.datasets import load
 from bristlecone.trust import verify
 from bristlecone.trust._compare import close

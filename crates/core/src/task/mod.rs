@@ -123,6 +123,13 @@ pub trait ScalarTask: Statistics {
         None
     }
 
+    /// A strictly concave measure of how mixed a leaf with these sums is, in units of cost. Greedy
+    /// trees whose splits lower it make progress even where no single split lowers the cost. `None`,
+    /// for all sums, if costs are strictly concave themselves.
+    fn impurity(&self, _sums: &[i64]) -> Option<f64> {
+        None
+    }
+
     /// Minimum sums of the last channels in every leaf. These are counts without a cost.
     fn minima(&self) -> &[i64] {
         &[]

@@ -196,6 +196,10 @@ impl ScalarTask for Priced {
         self.costs.concave_cost(&sums[..sums.len() - 1])
     }
 
+    fn impurity(&self, sums: &[i64]) -> Option<f64> {
+        self.costs.impurity(&sums[..sums.len() - 1])
+    }
+
     fn splits_help(&self, sums: &[i64]) -> bool {
         self.leaf_cost(sums) > 0
     }

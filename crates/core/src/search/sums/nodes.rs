@@ -302,7 +302,7 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
     fn column_bounds(&self, sample: &Sample, allowed: Allowed) -> Result<Vec<i64>, Stop> {
         let Allowed { depth, .. } = allowed.at_most(sample.n_columns(), usize::MAX);
         if depth < 2 {
-            return SumGrower { search: self, sample }.costs();
+            return SumGrower { search: self, sample, by_impurity: false }.costs();
         }
         if depth <= self.lattice_depth(sample, allowed.budget()) {
             let query = Query { depth, budgets: &[allowed.budget()], cutoff: i64::MIN };

@@ -190,28 +190,40 @@ fn path_once<T: LaneTask>(
     }
     if stop.is_some() {
         let shape = Shape { depth: deepest, leaves: most, exact: 0, ahead: 0 };
-        let mut grower = SumGrower { search: &branch.nodes, sample: &root.sample };
-        let first = grower.root();
-        let found = grow::greedy_by_leaves(&mut grower, first, shape, monitor);
-        for (k, search) in path.iter_mut().enumerate() {
-            let Found { cost, tree } = &found[k.min(found.len() - 1)];
-            search.offer(*cost, tree.clone());
+        for &by_impurity in measures(task, &root.sample) {
+            let (search, sample) = (&branch.nodes, &root.sample);
+            let mut grower = SumGrower { search, sample, by_impurity };
+            let first = grower.root();
+            let found = grow::greedy_by_leaves(&mut grower, first, shape, monitor);
+            for (k, search) in path.iter_mut().enumerate() {
+                let Found { cost, tree } = &found[k.min(found.len() - 1)];
+                search.offer(*cost, tree.clone());
+            }
         }
     }
     Ok(path.into_iter().map(|search| search.finish(stop, about.clone())).collect())
 }
 
-/// A greedy tree whose last `exact` levels are searched, and whose splits look levels `ahead`.
-fn grown<T: LaneTask>(
-    nodes: &SumNodes<T>,
-    sample: &Sample,
+/// Whether greedy trees of the rows split by impurity, for each that is worth growing.
+fn measures<T: LaneTask>(task: &T, rows: &Sample) -> &'static [bool] {
+    if task.impurity(&rows.total).is_some() { &[true, false] } else { &[false] }
+}
+
+/// Greedy trees whose last `exact` levels are searched, and whose splits look levels `ahead`.
+fn grown<'a, T: LaneTask>(
+    nodes: &'a SumNodes<'a, T>,
+    sample: &'a Sample,
     allowed: Allowed,
     [exact, ahead]: [usize; 2],
-) -> Found {
+) -> impl Iterator<Item = Found> + 'a {
     let shape = Shape { depth: allowed.depth, leaves: allowed.budget(), exact, ahead };
-    let mut grower = SumGrower { search: nodes, sample };
-    let first = grower.root();
-    grow::greedy(&mut grower, first, shape, nodes.problem.monitor)
+    // Splits that look ahead are those of the best trees of some levels.
+    let by_each = if ahead > 0 { &[false][..] } else { measures(nodes.problem.task, sample) };
+    by_each.iter().map(move |&by_impurity| {
+        let mut grower = SumGrower { search: nodes, sample, by_impurity };
+        let first = grower.root();
+        grow::greedy(&mut grower, first, shape, nodes.problem.monitor)
+    })
 }
 
 /// Cost of a tree in the units of the search.
@@ -259,15 +271,15 @@ impl<'a, T: LaneTask> Run<'a, T> {
         if plan.is_instant() {
             let end = self.in_order(allowed, &plan);
             if end.is_err() {
-                self.offer(greedy(0));
+                greedy(0).for_each(|found| self.offer(found));
             }
             return end;
         }
-        self.offer(greedy(0));
+        greedy(0).for_each(|found| self.offer(found));
         let exact = plan.exact_levels().min(nodes.lattice_depth(sample, usize::MAX));
         // Fewer levels are searched even if more would not finish in time.
         for levels in 2..=exact {
-            self.offer(greedy(levels));
+            greedy(levels).for_each(|found| self.offer(found));
         }
         if plan.affords_bound() && settings.switches.equivalent_points {
             let row_cost = |id| problem.bounds.row_cost(id);
@@ -293,7 +305,8 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let pays = allowed.depth > 4 || !plan.is_instant();
         let levels = if pays { plan.look_ahead() } else { 0 };
         if levels > 0 && !allowed.is_full() {
-            self.offer(grown(&branch.nodes, &root.sample, allowed, [levels; 2]));
+            let first = grown(&branch.nodes, &root.sample, allowed, [levels; 2]);
+            first.for_each(|found| self.offer(found));
         } else if levels > 0 {
             for width in plan.widths(levels) {
                 let tree = branch.nodes.dive(&root.sample, allowed.depth, levels, width)?;

@@ -26,6 +26,9 @@ pub struct GrownRows {
 pub struct SumGrower<'a, 'b, T> {
     pub search: &'b SumNodes<'a, T>,
     pub sample: &'b Sample,
+    /// Whether splits lower the [impurity](crate::task::ScalarTask::impurity), if the task has one,
+    /// in place of the cost.
+    pub by_impurity: bool,
 }
 
 impl<T: LaneTask> SumGrower<'_, '_, T> {
@@ -63,6 +66,15 @@ impl<T: LaneTask> SumGrower<'_, '_, T> {
             BestSplit { split: c, column, price, cost }
         };
         node.yes.chunks_exact(width).enumerate().map(split).collect()
+    }
+
+    /// What the best split has least of; `no` are channels to work with.
+    fn rank(&self, node: &GrownRows, split: &BestOf<Self>, no: &mut [i64]) -> f64 {
+        let (task, channels) = (self.search.problem.task, self.sample.channels);
+        let yes = &node.yes[split.split * (channels + 1)..][..channels];
+        no.iter_mut().zip(&node.all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
+        let impurities = task.impurity(yes).zip(task.impurity(no));
+        impurities.map_or(split.cost as f64, |(yes, no)| yes + no + split.price as f64)
     }
 
     /// For each column, the cost of all rows split into two leaves.
@@ -119,6 +131,11 @@ impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
         let asked = |split: &BestOf<Self>| on.is_none_or(|on| split.column.feature == on);
         let allowed = self.splits(node).into_iter().filter(asked).filter(|it| it.cost < i64::MAX);
         // The first of equally good splits.
+        if self.by_impurity {
+            let mut no = vec![0; channels];
+            let ranked = allowed.map(|split| (self.rank(node, &split, &mut no), split));
+            return Ok(ranked.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, split)| split));
+        }
         Ok(allowed.min_by_key(|split| split.cost))
     }
 
@@ -186,17 +203,20 @@ mod tests {
         most: usize,
         [exact, ahead]: [usize; 2],
     ) -> (usize, i64) {
+        errors_by(labels, bytes, Shape { depth, leaves: most, exact, ahead }, false)
+    }
+
+    fn errors_by(labels: &[usize], bytes: &[u8], shape: Shape, by_impurity: bool) -> (usize, i64) {
         let task = Accuracy::new(labels, 2, None, 0.0, 8).unwrap();
         let (n, p) = (labels.len(), bytes.len() / labels.len());
         let matrix = BinaryMatrix::from_bytes(n, p, bytes).unwrap();
         let sample = Sample::new(&matrix, task.statistics(), 2);
         let never = || false;
         let monitor = Monitor::new(None, &never);
-        let shape = Shape { depth, leaves: most, exact, ahead };
         let settings = Settings::default();
         let problem = Problem::new(&task, &sample, &settings, &monitor);
         let search = &SumNodes::new(&problem, &settings);
-        let mut grower = SumGrower { search, sample: &sample };
+        let mut grower = SumGrower { search, sample: &sample, by_impurity };
         let root = grower.root();
         let found = greedy(&mut grower, root, shape, &monitor);
         let partition = found.tree.partition(&matrix);
@@ -241,6 +261,18 @@ mod tests {
         assert_eq!(errors_near(&labels, &bytes, 3, usize::MAX, [0, 3]), (8, 1));
         let (leaves, wrong) = errors_near(&labels, &bytes, 3, 5, [0, 3]);
         assert!(leaves <= 5 && wrong > 1);
+    }
+
+    #[test]
+    fn impurity_chooses_a_split_where_no_split_lowers_the_errors() {
+        // Class 1 is rare, and each of three columns makes it more frequent on one side, where it
+        // is still rare. Together they identify it. The first column says nothing.
+        let rows = || 0..64u8;
+        let bytes: Vec<u8> = rows().flat_map(|r| [r >> 5, r & 1, r >> 1 & 1, r >> 2 & 1]).collect();
+        let labels: Vec<usize> = rows().map(|r| usize::from(r & 7 == 7)).collect();
+        let shape = Shape { depth: 3, leaves: usize::MAX, exact: 0, ahead: 0 };
+        assert_eq!(errors_by(&labels, &bytes, shape, true), (4, 0));
+        assert_eq!(errors_by(&labels, &bytes, shape, false), (1, 8));
     }
 
     #[test]

@@ -338,6 +338,15 @@ impl ScalarTask for LabelCosts {
         Some(self.leaf_cost(sums) as f64)
     }
 
+    /// For misclassified weight the Gini impurity: with the sum S of the costs c of K labels it is
+    /// S − (K − 1) Σ c² / S.
+    fn impurity(&self, sums: &[i64]) -> Option<f64> {
+        let costs = sums[..self.n_labels].iter().map(|&c| c as f64);
+        let (sum, squares) = costs.fold((0.0, 0.0), |(sum, squares), c| (sum + c, squares + c * c));
+        let others = (self.n_labels - 1) as f64;
+        Some(if sum > 0.0 { (sum - others * squares / sum) * self.unit() } else { 0.0 })
+    }
+
     fn minima(&self) -> &[i64] {
         self.source.groups.minima()
     }
