@@ -597,5 +597,5 @@ def test_a_cross_validation_is_reported_with_its_folds_metric_and_rule(veterans)
     search = TreeSizeCV(tree, cv=3, scoring="ibs", rule="one-standard-error")
     search.fit(veterans.X, veterans.y)
     page = Page(html_report(search, size_path=search))
-    assert "cross-validation over 137 rows with 3 folds. Metric: ibs. Rule:" in page.words
+    assert "cross-validation over 137 rows with 3 folds; metric: ibs; rule:" in page.words
     assert "within one standard error" in page.words

@@ -69,7 +69,6 @@ def _describe_search(estimator: Any) -> str:
     """Description of a tree found by search."""
     found = estimator.certificate_
     numbers = ", ".join(f"{name} {value}" for name, value in found.numbers[:3])
-    remarks = "".join(f" {name.capitalize()}: {text}." for name, text in found.notes)
     searched = (
         f"bristlecone {found.version} ({type(estimator).__name__}) searched all trees "
         f"{_size(found)} over {_candidates(found)} for {found.aim}."
@@ -79,8 +78,12 @@ def _describe_search(estimator: Any) -> str:
         searched += f" Every leaf adds a penalty of {penalty:g}."
     with_cuts = isinstance(found.parameters["encoder"], str) and not found.is_of_partitions
     encoding = _encoding(estimator.encoder_, estimator.tree_, with_cuts)
-    result = f"Result of the search: {found.sentence}; {numbers}.{remarks}"
+    result = f"Result of the search: {found.sentence}; {numbers}.{_remarks(found)}"
     return _with_features([searched, *_fit(estimator, result), encoding], estimator)
+
+
+def _remarks(found: Certificate) -> str:
+    return "".join(f" {name.capitalize()}: {text}." for name, text in found.notes)
 
 
 def _describe_grown(estimator: Any) -> str:
@@ -96,6 +99,7 @@ def _describe_grown(estimator: Any) -> str:
         f"bristlecone {found.version} ({type(estimator).__name__}) grew a tree {_size(found)} "
         f"from the root, taking the best split of each node by {found.aim}. Nothing is proven "
         f"about the tree. Its mean likelihood loss{with_prior} is {found.objective_value:.10g}."
+        f"{_remarks(found)}"
     )
     encoding = _encoding(estimator.encoder_, estimator.tree_)
     return _with_features([grown, *_fit(estimator), encoding], estimator)

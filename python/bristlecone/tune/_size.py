@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +19,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone._data.checks import check_choice, thread_count
-from bristlecone._estimators.describe import document
+from bristlecone._data.texts import counted
 from bristlecone._log import log
 from bristlecone._types import Floats
-from bristlecone.exceptions import InfeasibleError, InvalidParameterError
+from bristlecone.exceptions import ColumnWarning, InfeasibleError, InvalidParameterError
 from bristlecone.tune._folds import Folds, folds_of, standard_error
 from bristlecone.tune._rows import GivenRows, of_all_causes
 from bristlecone.tune._scoring import DEFAULT, Metrics, check_scored, metrics_of, score_of
@@ -309,10 +310,14 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         self.best_n_leaves_ = int(best) + 1
         self.best_score_ = float(mean[best])
         self.best_estimator_ = path[self.best_index_]
-        self._choice = self._sentence(chooser, n_rows, error[self.best_index_])
+        certificate = self.best_estimator_.certificate_
+        choice = self._sentence(chooser, n_rows, error[self.best_index_])
+        self.best_estimator_.certificate_ = replace(
+            certificate, remarks=(*certificate.remarks, ("size", choice))
+        )
 
     def _sentence(self, chooser: str, n_rows: int, error: float) -> str:
-        """The cross-validation of this fit in words; the parameters may change after it."""
+        """The cross-validation in words, for the certificate of the chosen tree."""
         if self.scoring is None:
             metric = "the score of the estimator"
         elif chooser != DEFAULT:
@@ -326,10 +331,10 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         )
         spread = "" if np.isnan(error) else f" (standard error {error:.4g})"
         return (
-            f"The size, at most {self.best_n_leaves_} leaves, was chosen among 1 to "
-            f"{len(self.size_path_)} leaves by cross-validation over {n_rows} rows with "
-            f"{self.n_splits_} folds. Metric: {metric}. Rule: {rule}. Mean score of the chosen "
-            f"size: {self.best_score_:.4g}{spread}."
+            f"at most {counted(self.best_n_leaves_, 'leaf')}, chosen among 1 to "
+            f"{len(self.size_path_)} by cross-validation over {n_rows} rows with "
+            f"{self.n_splits_} folds; metric: {metric}; rule: {rule}; mean score of the chosen "
+            f"size: {self.best_score_:.4g}{spread}"
         )
 
     def describe(self) -> str:
@@ -338,12 +343,12 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         str
-            ``describe`` of ``best_estimator_``, and a paragraph with the number of folds, the
-            metric, the rule and the mean score of the chosen size.
+            ``describe`` of ``best_estimator_``, which includes the number of folds, the metric, the
+            rule and the mean score of the chosen size.
         """
         check_is_fitted(self)
-        found, rest = self.best_estimator_.describe().split("\n\n", 1)
-        return f"{found}\n\n{document([self._choice])}\n{rest}"
+        text: str = self.best_estimator_.describe()
+        return text
 
     def score(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, **params: Any
@@ -460,7 +465,10 @@ def _fold(
     ValueError
         If the ``chooser`` among the metrics is NaN for every tree.
     """
-    path = _path(estimator, known)
+    with catch_warnings():
+        # Some levels of a column may not occur in a fold; the fit to all rows warns of columns.
+        simplefilter("ignore", ColumnWarning)
+        path = _path(estimator, known)
     found: dict[str, list[float]] = {name: [] for name in metrics}
     for place, tree in enumerate(path):
         for name, metric in metrics.items():
