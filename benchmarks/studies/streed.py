@@ -337,7 +337,11 @@ def equal_values(value: pd.DataFrame) -> list[str]:
     if value.shape[1] < 2:
         return []
     equal = (value.iloc[:, 0] - value.iloc[:, 1]).abs() <= 1e-9
-    return [f"Both programs reach the same value in {equal.sum()} of {len(equal)} searches.", ""]
+    same = f"Both programs reach the same value in {equal.sum()} of {len(equal)} searches"
+    # Values are mean outcomes.
+    better = value[~equal].idxmax(axis=1).value_counts()
+    rest = [f"{name} a better one in {count}" for name, count in better.items()]
+    return [f"{', and '.join([same, *rest])}.", ""]
 
 
 def warfarin_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
@@ -347,7 +351,7 @@ def warfarin_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     ours = [pages.wide(rows, m, ["depth"]).add_prefix(f"{m}, ") for m in ("seconds", "correct")]
     lines = [
         "Means over four training sets. correct: percentage of the test rows that get the right "
-        "dose, by policies of equal value on the training rows.",
+        "dose.",
         *pages.grid(pd.concat(ours, axis=1).join(theirs.add_suffix(", published"))),
     ]
     return "", lines + equal_values(pages.wide(rows, "value", ["set", "depth"]))

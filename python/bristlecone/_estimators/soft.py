@@ -206,8 +206,10 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
     -----
     Features are scaled to [0, 1] for the tree and standardised for training. The penalties apply to
     the weights of standardised features; intercepts are not penalised. Missing numbers are replaced
-    by the mean. A fit takes O(n · (p + leaves)) per step. For the objective of the paper, use
-    ``pooling=None, balance=0, split_l2=0, min_leaf_share=0``.
+    by the mean. A fit takes O(n · (p + leaves)) per step. The paper has neither pooling nor balance
+    nor a penalty of the splits: ``pooling=None, balance=0, split_l2=0, min_leaf_share=0``. Its
+    penalty of the leaves, of a fixed strength, includes the intercepts and the weights of features
+    that are scaled to [0, 1].
 
     References
     ----------
