@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sksurv.linear_model import CoxPHSurvivalAnalysis
@@ -261,6 +262,28 @@ def test_a_survival_model_of_the_users_own_predicts_the_curves():
 
 
 @pytest.mark.slow
+class Exponential(BaseEstimator):
+    """Predicts a hazard of 1/10 for all rows."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict_survival_function(self, X):
+        return [lambda t: np.exp(-np.asarray(t) / 10)] * len(X)
+
+
+@pytest.mark.parametrize(
+    ("estimand", "exact"), [("restricted-mean", 10 - 10 * np.exp(-2)), ("survival", np.exp(-2))]
+)
+def test_smooth_curves_are_read_between_the_event_times(estimand, exact):
+    rng = np.random.default_rng(0)
+    X, arm = rng.random((80, 2)), rng.integers(0, 2, 80)
+    y = rng.random(80) < 0.4, np.minimum(rng.exponential(30, 80), 60)
+    tree = PolicyTree(reward="direct", horizon=20, estimand=estimand, outcome_model=Exponential())
+    found = tree.estimate_rewards(X, y, treatment=arm, propensity=np.full(80, 0.5))
+    np.testing.assert_allclose(found.rewards, exact, rtol=5e-3)
+
+
 def test_an_optimal_tree_over_scores_of_survival_is_proven_and_verified():
     X, y, arm, _, _ = trial(200)
     tree = PolicyTree(horizon=TAU, max_depth=2).fit(X, y, treatment=arm)

@@ -31,6 +31,9 @@ _NO_EXPOSURE = 1e-9
 # Ratios of survival curves that reach zero.
 _LEAST_SURVIVAL = 1e-12
 
+# Times between the event times at which the curves of custom models, which may be smooth, are read.
+_N_BETWEEN = 256
+
 # Most entries (rows times grid) of a matrix of curves.
 _MOST_CELLS = 1_000_000
 
@@ -63,9 +66,13 @@ class Estimand(NamedTuple):
     constant: float
 
     @classmethod
-    def of(cls, lives: Lives, name: str) -> Estimand:
-        """The restricted mean, or the survival, at the horizon; the grid are the event times."""
-        grid = np.unique(lives.time[lives.event])
+    def of(cls, lives: Lives, name: str, between: int = 0) -> Estimand:
+        """The restricted mean, or the survival, at the horizon.
+
+        The grid are the event times, and ``between`` others up to the horizon, evenly spaced.
+        """
+        others = np.linspace(0, lives.horizon, between + 1)[1:]
+        grid = np.unique(np.append(lives.time[lives.event], others))
         if name == "survival":
             weights = np.zeros(len(grid))
             weights[-1] = 1.0
@@ -240,7 +247,7 @@ def survival_scores(
     Probabilities of being under observation are at least ``least``.
     """
     rows.check_treatments("survival", "")
-    estimand = Estimand.of(lives, name)
+    estimand = Estimand.of(lives, name, 0 if isinstance(model, str) else _N_BETWEEN)
     n, n_treatments = len(lives.time), len(rows.treatments)
     predicted = np.zeros((n, n_treatments))
     correction = np.zeros(n)
