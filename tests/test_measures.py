@@ -52,6 +52,10 @@ def test_no_tree_has_a_better_measure(objective, weighted):
 def test_the_front_is_that_of_all_trees():
     X, y, weight = sample()
     front = OptimalTreeClassifier(max_depth=2).pareto_front(X, y, weight)
+    for point in front:
+        wrong = point.predict(X) != y
+        kinds = [weight[wrong & (y == label)].sum() for label in np.unique(y)]
+        np.testing.assert_allclose(kinds, point.costs, rtol=1e-12)
     pairs = {(weight @ (p & (1 - y)), weight @ (y & (1 - p))) for p in predictions(X)}
     expected = sorted(
         a for a in pairs if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in pairs)

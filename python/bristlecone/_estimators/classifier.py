@@ -251,7 +251,7 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         -------
         ParetoFront
             Points with their costs (weights of false positives and of false negatives), tree and
-            labels of the leaves.
+            labels of the leaves. Each can ``predict``.
 
         Raises
         ------
@@ -272,7 +272,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         if self.leaf_penalty > 0:
             raise InvalidParameterError("pareto_front needs leaf_penalty=0")
         settings = search.limits.settings(problem)
-        return pareto_front(data.labels, problem.features, data.weight, **settings)
+        front = pareto_front(data.labels, problem.features, data.weight, **settings)
+        return front.of(problem.encoder, data.classes)
 
     def _check_parameters(self) -> None:
         check_parameters(self, objective=choice(*AIMS))
@@ -298,7 +299,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         if self.objective in _MEASURES:
             names = "false positives", "false negatives"
             rows = problem.features, problem.data.weight
-            self.pareto_front_ = public_front(solution.front, *rows, names)
+            front = public_front(solution.front, *rows, names)
+            self.pareto_front_ = front.of(problem.encoder, problem.data.classes)
         return fitted
 
 

@@ -300,8 +300,8 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         -------
         ParetoFront
             Points with their costs (share of the weight that is misclassified, and largest
-            difference between two groups), tree and labels of the leaves. ``time_limit`` applies to
-            all searches together. If the search is stopped, the front has the points found so far;
+            difference between two groups), tree and labels of the leaves. Each can ``predict``.
+            ``time_limit`` applies to all searches together. If the search is stopped, the front has the points found so far;
             it is complete for differences down to the smallest of them.
 
         Raises
@@ -320,7 +320,8 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         objective = search.objective
         assert isinstance(objective, FairLabels)
         *_, name = self._constraint
-        return objective.front(problem, name, search.limits.settings(problem))
+        front = objective.front(problem, name, search.limits.settings(problem))
+        return front.of(problem.encoder, problem.data.classes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

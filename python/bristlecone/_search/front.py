@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._core import BinaryMatrix
+from bristlecone._encoder.use import binary_features
 from bristlecone._log import warn
 from bristlecone._tree import Tree
 from bristlecone._types import Floats, Integers
@@ -29,6 +31,10 @@ class ParetoPoint:
         The tree, over the binary features of the encoder.
     labels : array of int, shape (tree.n_leaves,)
         Position of the class that every leaf predicts, left to right.
+    encoder : transformer
+        The fitted encoder.
+    classes : array, shape (2,)
+        The classes.
 
     See Also
     --------
@@ -40,11 +46,32 @@ class ParetoPoint:
     >>> front = OptimalTreeClassifier(max_depth=1).pareto_front([[0], [1], [1]], [0, 1, 0])
     >>> front[0].costs, front[0].tree.n_leaves, front[0].labels.tolist()
     ((0.0, 1.0), 1, [0])
+    >>> front[1].predict([[0], [1]]).tolist()
+    [0, 1]
     """
 
     costs: tuple[float, ...]
     tree: Tree = field(repr=False)
     labels: Integers = field(repr=False)
+    encoder: Any = field(repr=False, default=None)
+    classes: Any = field(repr=False, default=None)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of every row.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features)
+            Rows with the columns of the training rows.
+
+        Returns
+        -------
+        array, shape (n,)
+            Classes.
+        """
+        leaf = self.tree.leaf_index(binary_features(self.encoder, X))
+        predicted: NDArray[Any] = self.classes[self.labels[leaf]]
+        return predicted
 
 
 class ParetoFront(Sequence[ParetoPoint]):
@@ -87,6 +114,11 @@ class ParetoFront(Sequence[ParetoPoint]):
         self.points = tuple(points)
         self.cost_names = tuple(cost_names)
         self.status = status
+
+    def of(self, encoder: Any, classes: NDArray[Any]) -> ParetoFront:
+        """The same front for these classes and features of the encoder."""
+        points = [replace(point, encoder=encoder, classes=classes) for point in self.points]
+        return ParetoFront(points, self.cost_names, self.status)
 
     @property
     def costs(self) -> Floats:
