@@ -123,6 +123,10 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
         (lambda: concordance_index_td(*Y, CURVES[:3], AT), "survival has 3 rows"),
         (lambda: concordance_index_td(*Y, CURVES * 3, AT), "row 0 is not a probability"),
         (lambda: concordance_index_td(*Y, [np.exp] * 4), "row 0 is not a probability"),
+        (
+            lambda: brier_score(Y, Y, CURVES, ["a", "b"]),
+            r"times must be numbers or durations; got \['a', 'b'\]",
+        ),
         (lambda: brier_score(Y, Y, CURVES, [0.5, 2]), r"times must lie within \[1, 4\)"),
         (lambda: brier_score(Y, Y, CURVES, [1, 4]), r"times must lie within \[1, 4\)"),
         (lambda: brier_score(Y, Y, CURVES, [1, 5], ties="paper"), "must not exceed the last"),

@@ -42,7 +42,10 @@ def as_times(times: ArrayLike, label: str) -> Floats:
     ValueError
         As ``in_days``, and if the times are no numbers.
     """
-    return np.asarray(in_days(np.asarray(times), label), dtype=np.float64)
+    values = in_days(np.asarray(times), label)
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{label} must be numbers or durations; got {values.ravel().tolist()[:5]}")
+    return np.asarray(values, dtype=np.float64)
 
 
 def in_days(values: NDArray[Any], label: str, advice: str = "") -> NDArray[Any]:

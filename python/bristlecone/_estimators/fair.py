@@ -301,8 +301,8 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         ParetoFront
             Points with their costs (share of the weight that is misclassified, and largest
             difference between two groups), tree and labels of the leaves. Each can ``predict``.
-            ``time_limit`` applies to all searches together. If the search is stopped, the front has the points found so far;
-            it is complete for differences down to the smallest of them.
+            ``time_limit`` applies to all searches together. If the search is stopped, the front has
+            the points found so far; it is complete for differences down to the smallest of them.
 
         Raises
         ------

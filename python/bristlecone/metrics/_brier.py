@@ -283,7 +283,9 @@ def _check_follow_up(times: Floats, test_time: Floats, ties: str) -> None:
         return
     last = test_time.max()
     if ties == "sksurv":
-        raise ValueError(f"times must lie within [{first:g}, {last:g}), the follow-up of the test")
+        raise ValueError(
+            f"times must lie within [{first:g}, {last:g}), the follow-up of the test rows"
+        )
     raise ValueError(f"times must not exceed the last test time {last:g}")
 
 

@@ -504,7 +504,7 @@ def calibration_scorer(
         If the estimator is not a survival model or does not predict what is scored, or if
         ``survival_train`` is needed.
     ValueError
-        If ``time`` is negative or not finite.
+        If ``time`` is negative, not finite, or after the last test time.
 
     See Also
     --------
@@ -527,6 +527,11 @@ def calibration_scorer(
         at = np.array([min(test.time.max(), train.time.max()) / 2])
     else:
         at = check_times(np.atleast_1d(time))
+        if at[0] > test.time.max():
+            raise ValueError(
+                f"time {at[0]:g} is after the last test time, {test.time.max():g}; what survives "
+                "until then is unknown"
+            )
     predicted = predicted_survival(model, X, train, "calibration_scorer", at)[:, 0]
     if len(predicted) != len(test.time):
         raise ValueError(f"X has {len(predicted)} rows but y has {len(test.time)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -82,8 +82,8 @@ class Stability:
     score: float
     optimism: float
     corrected: float
-    together: Floats
-    rows: Integers
+    together: Floats = field(repr=False)
+    rows: Integers = field(repr=False)
 
 
 def stability(
