@@ -443,6 +443,8 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     n_leaves_ = _attribute("n_leaves_")
     depth_ = _attribute("depth_")
     objective_value_ = _attribute("objective_value_")
+    lower_bound_ = _attribute("lower_bound_")
+    gap_ = _attribute("gap_")
     status_ = _attribute("status_")
 
 
