@@ -103,7 +103,9 @@ def plot_calibration(
                 "is unknown"
             )
     ax = on_axes(ax, 4.6, 4.2)
-    _draw(ax, [p for one in found for p in one.points if p.n], named=len(found) == 1, kind=kind)
+    # Of classes, the shares of a leaf would have too many names.
+    named = len(found) == 1 or kind == "incidences"
+    _draw(ax, [p for one in found for p in one.points if p.n], named=named, kind=kind)
     quantity, names = found[0].quantity, []
     if kind == "incidences":
         quantity = f"incidence by {number(times[0])}"

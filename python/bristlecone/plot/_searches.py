@@ -83,8 +83,8 @@ def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
     )
     if wide:
         ax.set_xscale("log")
-    last = seconds[-1]
-    ax.set_xlim(seconds[0], 1.2 * last if wide else last + 0.02 * (last - seconds[0]))
+    first, last = (seconds[0], 1.2 * seconds[-1]) if wide else (0.0, 1.02 * seconds[-1])
+    ax.set_xlim(first, last)
     dressed(ax, "seconds", "objective")
     gap = f"; gap {found.gap:.3g} ({found.relative_gap:.1%})" if found.status != "optimal" else ""
     _entitle(ax, found.sentence + gap)

@@ -67,8 +67,8 @@ impl<'a, T: LaneTask> Plan<'a, T> {
     }
 
     /// Whether the search is likely to be watched: a limit is near, or it takes long.
-    fn is_long(&self) -> bool {
-        !self.priced && (self.is_pressed() || self.seconds > LONG)
+    pub fn is_watched(&self) -> bool {
+        self.is_pressed() || self.seconds > LONG
     }
 
     /// Whether to compute a bound before the search.
@@ -129,7 +129,7 @@ impl<'a, T: LaneTask> Plan<'a, T> {
     /// searched one by one, so that what is proven about them counts.
     pub fn settings(&self, settings: &Settings) -> Settings {
         let mut settings = settings.clone();
-        settings.switches.relax_leaves |= self.is_long();
+        settings.switches.relax_leaves |= !self.priced && self.is_watched();
         if self.max_depth >= 3 && self.seconds > 1.2 * self.monitor.remaining() {
             settings.switches.lattice_depth =
                 settings.switches.lattice_depth.min(self.max_depth - 1);

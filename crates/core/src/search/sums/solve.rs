@@ -209,21 +209,18 @@ fn measures<T: LaneTask>(task: &T, rows: &Sample) -> &'static [bool] {
     if task.impurity(&rows.total).is_some() { &[true, false] } else { &[false] }
 }
 
-/// Greedy trees whose last `exact` levels are searched, and whose splits look levels `ahead`.
-fn grown<'a, T: LaneTask>(
-    nodes: &'a SumNodes<'a, T>,
-    sample: &'a Sample,
+/// A greedy tree whose last `exact` levels are searched, and whose splits look levels `ahead`.
+fn grown<T: LaneTask>(
+    nodes: &SumNodes<T>,
+    sample: &Sample,
     allowed: Allowed,
     [exact, ahead]: [usize; 2],
-) -> impl Iterator<Item = Found> + 'a {
+    by_impurity: bool,
+) -> Found {
     let shape = Shape { depth: allowed.depth, leaves: allowed.budget(), exact, ahead };
-    // Splits that look ahead are those of the best trees of some levels.
-    let by_each = if ahead > 0 { &[false][..] } else { measures(nodes.problem.task, sample) };
-    by_each.iter().map(move |&by_impurity| {
-        let mut grower = SumGrower { search: nodes, sample, by_impurity };
-        let first = grower.root();
-        grow::greedy(&mut grower, first, shape, nodes.problem.monitor)
-    })
+    let mut grower = SumGrower { search: nodes, sample, by_impurity };
+    let first = grower.root();
+    grow::greedy(&mut grower, first, shape, nodes.problem.monitor)
 }
 
 /// Cost of a tree in the units of the search.
@@ -251,7 +248,7 @@ struct Run<'a, T> {
 }
 
 impl<'a, T: LaneTask> Run<'a, T> {
-    /// Runs the greedy tree first, or last if the search is unlikely to be stopped, and the search.
+    /// Runs the greedy trees first, or last if the search is unlikely to be stopped, and the search.
     fn improve(&mut self) -> Result<(), Stop> {
         let Run { problem, settings, root, .. } = *self;
         let Problem { task, monitor, .. } = *problem;
@@ -267,26 +264,47 @@ impl<'a, T: LaneTask> Run<'a, T> {
         plan.announce();
         self.search.record();
         let nodes = problem.branch(settings).nodes;
-        let greedy = |exact| grown(&nodes, sample, allowed, [exact, 0]);
-        if plan.is_instant() {
-            let end = self.in_order(allowed, &plan);
-            if end.is_err() {
-                greedy(0).for_each(|found| self.offer(found));
-            }
-            return end;
+        let every = measures(task, sample);
+        // A short search only needs the tree by cost.
+        let (later, first) = match (plan.is_instant(), plan.is_watched()) {
+            (true, _) => (every, &[][..]),
+            (_, true) => (&[][..], every),
+            _ => every.split_at(every.len() - 1),
+        };
+        let end = self.after(first, &nodes, allowed, &plan);
+        if end.is_err() {
+            later.iter().for_each(|&by| self.offer(grown(&nodes, sample, allowed, [0; 2], by)));
         }
-        greedy(0).for_each(|found| self.offer(found));
+        end
+    }
+
+    /// Runs greedy trees by these measures with fewer and more exact levels, unless there are none,
+    /// and the search.
+    fn after(
+        &mut self,
+        first: &[bool],
+        nodes: &SumNodes<T>,
+        allowed: Allowed,
+        plan: &Plan<T>,
+    ) -> Result<(), Stop> {
+        if first.is_empty() {
+            return self.in_order(allowed, plan);
+        }
+        let Run { problem, settings, root, .. } = *self;
+        let (task, sample) = (problem.task, &root.sample);
         let exact = plan.exact_levels().min(nodes.lattice_depth(sample, usize::MAX));
         // Fewer levels are searched even if more would not finish in time.
-        for levels in 2..=exact {
-            greedy(levels).for_each(|found| self.offer(found));
+        for levels in [0].into_iter().chain(2..=exact) {
+            for &by_impurity in first {
+                self.offer(grown(nodes, sample, allowed, [levels, 0], by_impurity));
+            }
         }
         if plan.affords_bound() && settings.switches.equivalent_points {
             let row_cost = |id| problem.bounds.row_cost(id);
             let bound = groups::bound(task, sample, settings.limits.most_leaves(), row_cost);
             self.search.raise(bound.unwrap_or(i64::MIN));
         }
-        self.in_order(allowed, &plan)
+        self.in_order(allowed, plan)
     }
 
     /// Searches shallow trees and a dive if they are nearly free, all trees of smaller depth if a
@@ -305,8 +323,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
         let pays = allowed.depth > 4 || !plan.is_instant();
         let levels = if pays { plan.look_ahead() } else { 0 };
         if levels > 0 && !allowed.is_full() {
-            let first = grown(&branch.nodes, &root.sample, allowed, [levels; 2]);
-            first.for_each(|found| self.offer(found));
+            self.offer(grown(&branch.nodes, &root.sample, allowed, [levels; 2], false));
         } else if levels > 0 {
             for width in plan.widths(levels) {
                 let tree = branch.nodes.dive(&root.sample, allowed.depth, levels, width)?;
