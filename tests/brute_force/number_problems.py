@@ -89,14 +89,14 @@ def counts(rng):
         for place, node in enumerate(model.tree_.leaves):
             inside = np.flatnonzero(model.apply(X[kept]) == node)
             counted, total = deviance.sums(inside)
-            yield model.leaf_means_[place], float(counted / total), 1.0
+            yield model.leaf_means_[place], float(counted / total)
         counted, total = deviance.sums(np.arange(len(weight)))
         pseudo = Decimal(amount) * total / counted if counted else Decimal(0)
         for path in shrunk_plainly.paths(model, X[kept]):
             rate = shrunk_plainly.mean(
                 path, lambda r: deviance.sums(r)[0], lambda r: deviance.sums(r)[1], pseudo
             )
-            yield model.predict(X[kept][path[-1][:1]])[0], float(rate), 1.0
+            yield model.predict(X[kept][path[-1][:1]])[0], float(rate)
 
     return Problem(
         OptimalTreeRegressor, parameters, X,

@@ -23,8 +23,8 @@ from bristlecone._data.rows import (
 from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
-# Weighted exposures below this share of the largest, or of 1, lose digits in doubles; so do counts
-# none of which reaches it.
+# Weighted exposures below this share of the largest, or of 1, lose digits in doubles. So do counts
+# if all of them are below it.
 _LEAST_EXPOSURE = 2.0**-960
 
 # Leaves report the variance of the rates, and the squares of larger rates overflow.

@@ -41,14 +41,15 @@ class PoissonDeviance(SquaredError):
     def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> MeanLeaves:
         data = problem.data
         rates = data._replace(target=data.rates, weight=data.rate_weight)
-        leaves = super().leaves(tree, replace(problem, data=rates), solution)
+        return super().leaves(tree, replace(problem, data=rates), solution)
+
+    def sizes(self, tree: Tree, problem: Problem[NumericData]) -> Floats | None:
+        """Counts that the rate of all rows predicts, whatever the unit of exposure."""
         if self.shrinkage == 0:
-            return leaves
-        counts, exposure, _ = self._sums(tree, replace(problem, data=data._replace(smoothed=None)))
-        # In units of the overall rate, λ does not depend on the unit of the exposures.
-        size = exposure * (counts.sum() / exposure.sum())
-        predicted = MeanLeaves.shrunk(tree, leaves.mean, self.shrinkage, size)
-        return replace(leaves, predicted=predicted, size=size)
+            return None
+        rates, exposure = problem.data.target, problem.data.weight
+        of_leaves = np.bincount(problem.leaf_index(tree), exposure, tree.n_leaves)
+        return of_leaves * np.average(rates, weights=exposure)
 
     def losses(self, tree: Tree, problem: Problem[NumericData], leaves: MeanLeaves) -> Floats:
         """−Y ln(Y/M) of every node; Σ y ln(y/m) is the same sum over rows in any tree."""

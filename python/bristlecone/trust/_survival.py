@@ -254,7 +254,7 @@ def prior_of(value: Any) -> float:
 
 def greedy_objective(tree: Any, rows: Rows) -> Statement:
     """Objective that a ``GreedySurvivalTree`` reports, for any criterion."""
-    return Likelihood(rows, prior_of(tree.certificate_.parameters["prior"]))
+    return _likelihood(rows, tree.certificate_.parameters)
 
 
 def _likelihood(rows: Rows, parameters: Mapping[str, Any]) -> Statement:

@@ -337,19 +337,6 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
             f"size: {self.best_score_:.4g}{spread}"
         )
 
-    def describe(self) -> str:
-        """Methods section of the chosen tree and of the cross-validation, in plain text.
-
-        Returns
-        -------
-        str
-            ``describe`` of ``best_estimator_``, which includes the number of folds, the metric, the
-            rule and the mean score of the chosen size.
-        """
-        check_is_fitted(self)
-        text: str = self.best_estimator_.describe()
-        return text
-
     def score(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, **params: Any
     ) -> float:
@@ -405,6 +392,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         tags.target_tags = deepcopy(own.target_tags)
         return tags
 
+    describe = _method("describe")
     predict = _method("predict")
     predict_proba = _method("predict_proba")
     predict_outcomes = _method("predict_outcomes")

@@ -271,7 +271,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
             (_, true) => (&[][..], every),
             _ => every.split_at(every.len() - 1),
         };
-        let end = self.after(first, &nodes, allowed, &plan);
+        let end = self.start_with(first, &nodes, allowed, &plan);
         if end.is_err() {
             later.iter().for_each(|&by| self.offer(grown(&nodes, sample, allowed, [0; 2], by)));
         }
@@ -280,7 +280,7 @@ impl<'a, T: LaneTask> Run<'a, T> {
 
     /// Runs greedy trees by these measures with fewer and more exact levels, unless there are none,
     /// and the search.
-    fn after(
+    fn start_with(
         &mut self,
         first: &[bool],
         nodes: &SumNodes<T>,

@@ -48,8 +48,9 @@ impl<T: LaneTask> SumGrower<'_, '_, T> {
         if task.allows_leaf(smallest, *size, sums) { task.leaf_cost(sums) } else { i64::MAX }
     }
 
-    /// Every column as a split into two leaves; a split that is not allowed costs `i64::MAX`.
-    fn splits(&self, node: &GrownRows) -> Vec<BestOf<Self>> {
+    /// Every column as a split into two leaves, with its impurity if that is asked for; a split that
+    /// is not allowed costs `i64::MAX`.
+    fn splits(&self, node: &GrownRows) -> Vec<(Option<f64>, BestOf<Self>)> {
         let (sample, task) = (self.sample, self.search.problem.task);
         let (width, channels) = (sample.channels + 1, sample.channels);
         let mut no = vec![0i64; width];
@@ -63,25 +64,19 @@ impl<T: LaneTask> SumGrower<'_, '_, T> {
             };
             let price = test.saturating_add(task.split_price());
             let cost = self.cost(yes).plus(self.cost(&no)).plus(price);
-            BestSplit { split: c, column, price, cost }
+            let of = |sums: &[i64]| task.impurity(&sums[..channels]);
+            let impurities = self.by_impurity.then(|| of(yes).zip(of(&no))).flatten();
+            let impurity = impurities.map(|(yes, no)| yes + no + price as f64);
+            (impurity, BestSplit { split: c, column, price, cost })
         };
         node.yes.chunks_exact(width).enumerate().map(split).collect()
-    }
-
-    /// What the best split has least of; `no` are channels to work with.
-    fn rank(&self, node: &GrownRows, split: &BestOf<Self>, no: &mut [i64]) -> f64 {
-        let (task, channels) = (self.search.problem.task, self.sample.channels);
-        let yes = &node.yes[split.split * (channels + 1)..][..channels];
-        no.iter_mut().zip(&node.all).zip(yes).for_each(|((no, all), yes)| *no = all - yes);
-        let impurities = task.impurity(yes).zip(task.impurity(no));
-        impurities.map_or(split.cost as f64, |(yes, no)| yes + no + split.price as f64)
     }
 
     /// For each column, the cost of all rows split into two leaves.
     pub fn costs(&self) -> Result<Vec<i64>, Stop> {
         let mut root = self.root();
         root.yes = self.column_sums(&root.rows)?;
-        Ok(self.splits(&root).into_iter().map(|split| split.cost).collect())
+        Ok(self.splits(&root).into_iter().map(|(_, split)| split.cost).collect())
     }
 
     /// Statistics and size of the rows where each column is true, `[column][channel, …, size]`.
@@ -129,14 +124,14 @@ impl<T: LaneTask> Grower for SumGrower<'_, '_, T> {
             node.yes = self.column_sums(&node.rows)?;
         }
         let asked = |split: &BestOf<Self>| on.is_none_or(|on| split.column.feature == on);
-        let allowed = self.splits(node).into_iter().filter(asked).filter(|it| it.cost < i64::MAX);
+        let splits = self.splits(node).into_iter();
+        let allowed = splits.filter(|(_, split)| asked(split) && split.cost < i64::MAX);
         // The first of equally good splits.
-        if self.by_impurity {
-            let mut no = vec![0; channels];
-            let ranked = allowed.map(|split| (self.rank(node, &split, &mut no), split));
-            return Ok(ranked.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, split)| split));
-        }
-        Ok(allowed.min_by_key(|split| split.cost))
+        let best = allowed.min_by(|(a, one), (b, other)| match a.zip(*b) {
+            Some((a, b)) => a.total_cmp(&b),
+            None => one.cost.cmp(&other.cost),
+        });
+        Ok(best.map(|(_, split)| split))
     }
 
     fn sides(
