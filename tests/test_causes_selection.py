@@ -150,7 +150,6 @@ def rare():
     return X, y, rows[0]
 
 
-@pytest.mark.filterwarnings("ignore:The least populated class")
 @pytest.mark.parametrize("cause_weights", [None, [1.0, 2.0, 0.5]])
 def test_folds_may_lack_a_cause(cause_weights):
     X, y, only = rare()

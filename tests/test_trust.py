@@ -16,12 +16,15 @@ from bristlecone import (
     CompetingRisksTree,
     CostSensitiveTreeClassifier,
     DemographicParity,
+    EqualityOfOpportunity,
+    EqualizedOdds,
     FairTreeClassifier,
     GreedySurvivalTree,
     OptimalSurvivalTree,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
     PolicyTree,
+    RmstParity,
 )
 from bristlecone.exceptions import SearchCostWarning, SearchLimitWarning
 from bristlecone.report import html_report
@@ -259,6 +262,21 @@ def test_resamples_without_a_pair_to_compare_are_left_out_of_the_optimism():
     tree = OptimalSurvivalTree(max_depth=1, min_events_leaf=None).fit(X, y)
     found = stability(tree, X, y, n_resamples=20, random_state=0)
     assert np.isfinite(found.optimism)
+
+
+def test_resamples_without_a_row_of_a_group_are_left_out():
+    X, label, _ = binary(n=60)
+    group = np.repeat(["a", "b"], [57, 3])
+    given = {"sensitive_features": group, "n_resamples": 40, "random_state": 0}
+    label[-3:] = True, False, False
+    for fairness in (DemographicParity(0.5), EqualityOfOpportunity(0.5), EqualizedOdds(0.5)):
+        tree = FairTreeClassifier(max_depth=1, fairness=fairness)
+        tree.fit(X, label, sensitive_features=group)
+        assert 0 < stability(tree, X, label, **given).n_resamples < 40
+    survival = OptimalSurvivalTree(max_depth=1, fairness=RmstParity(100.0))
+    _, y = sample(60)
+    survival.fit(X, y, sensitive_features=group)
+    assert 0 < stability(survival, X, y, **given).n_resamples < 40
 
 
 def test_parameters_set_after_the_fit_do_not_matter():

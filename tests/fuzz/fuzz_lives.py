@@ -30,7 +30,7 @@ def lives(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BristleconeWarning)
         # Fonts lack letters of the column names; a fold may lack one of few rows of a class.
-        warnings.filterwarnings("ignore", "Glyph|The least populated class")
+        warnings.filterwarnings("ignore", "Glyph")
         # Its axes cannot show the largest floats.
         warnings.filterwarnings("ignore", "overflow encountered", module="matplotlib")
         try:

@@ -35,7 +35,8 @@ class Stability:
     Attributes
     ----------
     n_resamples : int
-        Number of resamples that were searched.
+        Number of resamples with a tree. Those without an event, or without a row that a limit on
+        groups needs, have none.
     columns : DataFrame
         One row per column of ``X``, those used most often first: ``root``, the share of resamples
         whose tree splits on the column at the root; ``anywhere``, the share whose tree splits on
@@ -182,7 +183,7 @@ def stability(
 
 
 def _searched(rerun: Again, drawn: Integers) -> Any:
-    """Tree over these rows; None if no event was drawn or no tree is allowed."""
+    """Tree over these rows; None if no event was drawn, no tree is allowed, or a group is missing."""
     search, problem, _ = rerun
     data, features = problem.data, problem.features.take(drawn)
     n = len(problem.features)
@@ -198,7 +199,10 @@ def _searched(rerun: Again, drawn: Integers) -> Any:
     start = time.perf_counter()
     least = smallest_leaf(search.limits, part)
     sample = replace(problem, data=part, features=features, least=least, memo={})
-    solution = search.engine(sample).solve(**search.limits.settings(sample))
+    try:
+        solution = search.engine(sample).solve(**search.limits.settings(sample))
+    except ValueError:  # no row of a group, or of its positive or negative class, was drawn
+        return None
     if solution.status == "interrupted":
         raise KeyboardInterrupt
     if not np.isfinite(solution.objective):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,10 @@ def folds_of(
         raise InvalidParameterError("groups need a splitter as cv, such as GroupKFold()")
     kind = RepeatedKFold if strata is None else RepeatedStratifiedKFold
     splitter = kind(n_splits=cv, n_repeats=n_repeats, random_state=random_state)
-    return list(splitter.split(np.zeros((rows.n_rows, 1)), strata))
+    with catch_warnings():
+        # Rows of a rare stratum are still spread as evenly as possible.
+        filterwarnings("ignore", "The least populated class in y", UserWarning)
+        return list(splitter.split(np.zeros((rows.n_rows, 1)), strata))
 
 
 def _strata(rows: GivenRows, estimator: Any) -> NDArray[Any] | None:
