@@ -141,3 +141,17 @@ def test_packed_rows_fall_into_the_leaves_of_the_array() -> None:
     np.testing.assert_array_equal(tree.apply(packed), tree.apply(rows))
     with pytest.raises(IndexError):
         packed.leaf_index((np.array([70, -2, -2]), np.array([1, -1, -1]), np.array([2, -1, -1])))
+
+
+def test_sums_that_changed_since_the_search_are_not_certified():
+    limits = SETTINGS | {"max_depth": 1}
+    count = np.array([2, 2], dtype=np.int64)
+    data = {"labels": np.array([0, 1], dtype=np.int64), "n_classes": 2.0, "count": count}
+    one, two = (_core.PartialSums("accuracy", data, np.zeros(2, bool), **limits) for _ in range(2))
+    one.add(np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.uint8), np.array([0, 0, 1, 1], np.uint32))
+    two.add(np.array([[1, 0], [1, 0], [0, 1], [0, 1]], np.uint8), np.array([0, 0, 1, 1], np.uint32))
+    one.search(**limits)
+    assert one.certify(None, **limits).status == "optimal"
+    one.merge(two)
+    with pytest.raises(ValueError, match="no tree was searched for yet"):
+        one.certify(None, **limits)

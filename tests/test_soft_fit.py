@@ -285,7 +285,7 @@ def test_zeros_may_have_either_sign():
 def test_times_of_zero_become_half_the_least_positive_one():
     X, (event, time), _ = simulated("weibull", n=100)
     time[:3] = 0.0
-    with pytest.warns(BristleconeWarning, match="3 times are 0"):
+    with pytest.warns(BristleconeWarning, match="3 of the times are 0"):
         model = fitted(X, (event, time))
     time[:3] = time[3:].min() / 2
     np.testing.assert_array_equal(fitted(X, (event, time)).coef_, model.coef_)

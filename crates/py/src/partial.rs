@@ -75,6 +75,7 @@ impl PyPartialSums {
         let (n_rows, n_features) = features.shape();
         let reserve = &Reserve::new(n_rows, n_rows.saturating_mul(n_features))?;
         let (packed, outcome) = (features.packed()?, outcome.as_slice()?);
+        self.found = None;
         let PyPartialSums { task, table, adder, limits, .. } = self;
         let stopped = run(py, reserve, limits, None, |settings, monitor| {
             let (records, backend) = (task.records(), settings.backend());
@@ -88,11 +89,13 @@ impl PyPartialSums {
 
     /// Adds the sums of other rows.
     fn merge(&mut self, other: &PyPartialSums) -> PyResult<()> {
+        self.found = None;
         self.table.merge(&other.table).map_err(to_py)
     }
 
     /// Adds sums that were converted to bytes.
     fn merge_bytes(&mut self, bytes: &[u8]) -> PyResult<()> {
+        self.found = None;
         let other = Table::from_bytes(bytes).map_err(to_py)?;
         self.table.merge(&other).map_err(to_py)
     }

@@ -105,9 +105,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
     missing : {"impute", "branch"}, default="impute"
         Treatment of missing values. "impute": a missing number is replaced by the mean of its
         column, and a missing boolean by the more frequent value, both from the training rows;
-        imputed values place no threshold. "branch": a column with missing values gets a feature
-        "column is missing", and its other features are false for them. A categorical column always
-        gets the feature "is missing", and a missing category matches no level.
+        imputed values place no threshold. "branch": a column with missing values in training
+        gets a feature "column is missing", and its other features are false for them; in other
+        columns missing values are imputed. A categorical column with missing values always gets
+        the feature "is missing", and a missing category matches no level.
     min_support : float, default=0.01
         Features that are true for less than this share of the rows (less than 0.5), including
         imputed values, or for more than one minus it, are dropped. Boolean and 0/1 columns are
@@ -310,9 +311,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         columns: list[EncodedColumn] = []
 
         def is_plain(column: TrainingColumn) -> TypeGuard[NumericColumn]:
-            if own is not None or parameters.missing == "branch":
-                return False
-            return isinstance(column, NumericColumn) and column.missing is None
+            return own is None and isinstance(column, NumericColumn) and column.missing is None
 
         def take(some: Sequence[TrainingColumn]) -> None:
             counts = [ValueCounts.of(one, exact) for one in some if not is_plain(one)]

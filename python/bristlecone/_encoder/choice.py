@@ -179,7 +179,8 @@ def replacement(
     ``missing`` is the parameter of the encoder; ``distinct`` and ``total`` are the observed values
     and their weights.
     """
-    if isinstance(column, CategoricalColumn) or missing == "branch" or not len(distinct):
+    branches = missing == "branch" and column.missing is not None
+    if isinstance(column, CategoricalColumn) or branches or not len(distinct):
         return None
     if column.is_flag:  # the distinct values rise: False, True
         return bool(distinct[np.argmax(total)])

@@ -28,8 +28,9 @@ _CUTS = {
 _MISSING = {
     "impute": "a missing number is replaced by the mean of its column, a missing yes or no by the "
     "more frequent value, and a missing category matches no level",
-    "branch": "a separate binary feature marks missing values, and every other binary feature of "
-    "the column is no for them",
+    "branch": "a separate binary feature marks missing values of a column that has some, and its "
+    "other binary features are no for them; in other columns, a missing number is replaced by the "
+    "mean, and a missing yes or no by the more frequent value",
 }
 
 

@@ -182,9 +182,10 @@ def _check_count_or_share(name: str, value: Any, more: str = "") -> None:
     else:
         is_right = isinstance(value, Real) and 0.0 < float(value) < 1.0
     if not is_right:
+        comma = "," if more else " or"
         raise _invalid(
-            f"{name} must be an integer of at least 1, a share between 0 and 1 (exclusive){more}; "
-            f"got {value!r}"
+            f"{name} must be an integer of at least 1{comma} a share between 0 and 1 "
+            f"(exclusive){more}; got {value!r}"
         )
     if isinstance(value, Integral):
         _checks().check_integer(name, value, 1)

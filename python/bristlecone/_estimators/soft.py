@@ -406,9 +406,10 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         else:
             message = f"{few} of {len(shares)} leaves {'holds' if few == 1 else 'hold'} less than "
             message += f"{100 * floor:.3g}% of the weight"
+        smaller = "l1 or split_l2" if self.l1 else "split_l2"
         return (
-            f"{message} (the tree is worth {self.n_effective_leaves_:.1f} even leaves): use "
-            f"depth={self.depth - 1}, a larger balance or a smaller split_l2"
+            f"{message} (effective number of leaves: {self.n_effective_leaves_:.1f}): use "
+            f"depth={self.depth - 1}, a larger balance, or a smaller {smaller}"
         )
 
     @property
@@ -522,10 +523,11 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         return _compared(self.tree_, self.leaves_, design, inside, weight)
 
     def _check_parameters(self) -> None:
-        free = dict.fromkeys(("split_l2", "l1", "balance", "min_leaf_share"), number(0.0))
+        free = dict.fromkeys(("split_l2", "l1", "balance"), number(0.0))
         check_parameters(
             self,
             depth=integer(0, _MOST_DEPTH),
+            min_leaf_share=number(0.0, 1.0),
             leaf=choice(*MODELS),
             n_knots=integer(0),
             solver=choice("nodec", "joint"),

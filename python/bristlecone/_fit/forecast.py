@@ -178,6 +178,8 @@ def _fewer_features(
 ) -> Iterator[str]:
     """Fewer features, because the forecast grows with their number; depth 2 if too few remain.
 
+    Nothing if depth 2 is enough by itself.
+
     A number that changes almost nothing is not suggested, because the forecast is too rough. In
     place of every threshold, quantiles are suggested.
     """
@@ -200,6 +202,8 @@ def _fewer_features(
         limits = replace(search.limits, max_depth=depth)
         fewer = replace(search, encoder=encoder, limits=limits)
         whole = cost if depth == cost.max_depth else forecast(search, problem, depth)
+        if depth < cost.max_depth and _affordable(limits, whole):
+            return
         count, tried = cost.n_features, whole
         for _ in range(_TRIES):
             # Each try takes an encoding, so the next one extrapolates from the last.

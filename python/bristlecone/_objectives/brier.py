@@ -91,15 +91,17 @@ class Brier(SurvivalObjective):
         return score.node_losses(tree, *rows, self.curve) / tree.weighted_n_node_samples[0]
 
     def aim(self, problem: Problem[TrainingData], leaves: StepLeaves) -> str:
+        times = "all times up to the last" if self.grid is None else "the time grid"
         return (
-            f"the least integrated Brier score of {_AIMS[self.curve]} over all times up to the "
-            "last, weighted by the inverse probability of censoring (Zhang, Xin, Seltzer and "
-            "Rudin, AISTATS 2024, eqs. 1–2)"
+            f"the least integrated Brier score of {_AIMS[self.curve]} over {times}, weighted "
+            "by the inverse probability of censoring (Zhang, Xin, Seltzer and Rudin, AISTATS 2024, "
+            "eqs. 1–2)"
         )
 
     def remarks(self) -> tuple[tuple[str, str], ...]:
-        loss = "integrated Brier score"
-        if self.grid is not None:
-            grid = self.grid
-            loss += f" over a time grid of {grid.size} ({grid[0]:g} to {grid[-1]:g})"
-        return (("loss", loss),)
+        loss, grid = "integrated Brier score", self.grid
+        if grid is None:
+            return (("loss", loss),)
+        loss += f" over a time grid of {grid.size} ({grid[0]:g} to {grid[-1]:g})"
+        rounded = f"times are rounded up to it, and rows beyond {grid[-1]:g} are censored there"
+        return ("loss", loss), ("time grid", rounded)

@@ -124,8 +124,8 @@ def given_propensity(
         name = names[treatment[place] if share.ndim == 1 else column]
         raise ValueError(
             f"propensity is {whole[place, column]} in row {rows[place]} for treatment {name!r}; "
-            "probabilities must lie strictly between 0 and 1, in (0, 1): otherwise the row has no "
-            "counterpart under another treatment. Leave such rows out"
+            "probabilities must lie in (0, 1): otherwise the row has no counterpart under another "
+            "treatment. Leave such rows out"
         )
     if share.ndim == 2:
         _check_sums(share.sum(axis=1), lambda place: f"the entries of row {rows[place]}")
@@ -143,7 +143,7 @@ def _of_mapping(shares: Mapping[Any, Any], names: list[Any]) -> Floats:
         place = int(wrong.argmax())
         raise ValueError(
             f"propensity is {found[place]} for treatment {list(shares)[place]!r}; probabilities "
-            "must lie strictly between 0 and 1, in (0, 1)"
+            "must lie in (0, 1)"
         )
     _check_sums(found.sum(keepdims=True), lambda _: f"{found.tolist()}")
     return np.array([float(shares[name]) for name in names])

@@ -183,7 +183,7 @@ def stability(
 
 
 def _searched(rerun: Again, drawn: Integers) -> Any:
-    """Tree over these rows; None if no event was drawn, no tree is allowed, or a group is missing."""
+    """Tree over these rows; None if they lack events or a group, or no tree is allowed."""
     search, problem, _ = rerun
     data, features = problem.data, problem.features.take(drawn)
     n = len(problem.features)

@@ -75,7 +75,7 @@ impl Cost for f64 {
 
 /// Number of leaves of a complete tree.
 pub fn full_leaves(depth: usize) -> usize {
-    1usize.checked_shl(depth as u32).unwrap_or(usize::MAX)
+    u32::try_from(depth).ok().and_then(|depth| 1usize.checked_shl(depth)).unwrap_or(usize::MAX)
 }
 
 /// Remaining depth and leaves below a node.

@@ -16,8 +16,8 @@ def positive_times(times: Floats) -> tuple[Floats, str]:
         raise ValueError("y: every time is 0")
     half = float(times[~zero].min() / 2)
     message = (
-        f"{int(zero.sum())} times are 0, which has no logarithm; half the least positive time, "
-        f"{half:g}, takes their place"
+        f"{int(zero.sum())} of the times are 0, whose logarithm is not defined; they are replaced "
+        f"by half the smallest positive time, {half:g}"
     )
     return np.where(zero, half, times), message
 

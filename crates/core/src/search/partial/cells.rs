@@ -1,19 +1,20 @@
 //! Cells of itemsets: all sign patterns of their columns.
 
 use super::{MOST_DEPTH, Table};
+use crate::search::Stop;
 
 /// Number of sign patterns of the largest itemsets.
 pub(super) const PATTERNS: usize = 1 << MOST_DEPTH;
 
 /// Receives an itemset and the sums of its cells, `[pattern][channel]`; bit i of a pattern is the
-/// value of the i-th column.
-pub(super) type Visit<'a> = dyn FnMut(&[usize], &[Vec<i64>]) + 'a;
+/// value of the i-th column. After an error, no further itemset is visited.
+pub(super) type Visit<'a> = dyn FnMut(&[usize], &[Vec<i64>]) -> Result<(), Stop> + 'a;
 
 /// Visits every itemset of `size` columns.
-pub(super) fn for_each(table: &Table, size: usize, visit: &mut Visit) {
+pub(super) fn for_each(table: &Table, size: usize, visit: &mut Visit) -> Result<(), Stop> {
     let mut cells = vec![vec![0; table.shape.width()]; 1 << size];
     let mut itemset = Vec::with_capacity(size);
-    descend(table, size, &mut itemset, &mut cells, visit);
+    descend(table, size, &mut itemset, &mut cells, visit)
 }
 
 fn descend(
@@ -22,7 +23,7 @@ fn descend(
     itemset: &mut Vec<usize>,
     cells: &mut [Vec<i64>],
     visit: &mut Visit,
-) {
+) -> Result<(), Stop> {
     if itemset.len() == size {
         fill(table, itemset, cells);
         return visit(itemset, cells);
@@ -30,9 +31,10 @@ fn descend(
     let first = itemset.last().map_or(0, |c| c + 1);
     for column in first..table.shape.n_features {
         itemset.push(column);
-        descend(table, size, itemset, cells, visit);
+        descend(table, size, itemset, cells, visit)?;
         itemset.pop();
     }
+    Ok(())
 }
 
 /// Sums of all cells of an itemset, whose columns are ascending.

@@ -93,17 +93,15 @@ impl<'a, T: LaneTask> Costs<'a, T> {
     /// Evaluates the cells of all itemsets of a size as leaves, and offers pairs of them as splits
     /// to the itemsets with one column less.
     fn level(&mut self, size: usize, monitor: &Monitor) -> Result<(), Stop> {
-        let (most, mut checked, mut stop) = (self.most(size), 0, None);
+        let (most, mut checked) = (self.most(size), 0);
         let mut own = vec![NONE; most << size];
         let table = self.table;
-        for_each(table, size, &mut |itemset, cells| {
-            if stop.is_some() {
-                return;
-            }
+        let visited = for_each(table, size, &mut |itemset, cells| {
             checked += 1 << size;
             if checked >= CELLS_PER_CHECK {
                 monitor.count(checked);
-                (checked, stop) = (0, monitor.check().err());
+                checked = 0;
+                monitor.check()?;
             }
             if size < self.depth {
                 let place = self.place(itemset, 0);
@@ -117,9 +115,10 @@ impl<'a, T: LaneTask> Costs<'a, T> {
             for left_out in 0..size {
                 self.offer(itemset, left_out, cells, &own);
             }
+            Ok(())
         });
         monitor.count(checked);
-        stop.map_or(Ok(()), Err)
+        visited
     }
 
     /// Offers splits of the itemset without one of its columns, on that column.

@@ -162,16 +162,18 @@ impl Table {
         let mut smallest: Option<(i64, Vec<(usize, bool)>)> = None;
         let size = self.shape.depth.min(self.shape.n_features);
         let rows = self.shape.channels;
-        cells::for_each(self, size, &mut |itemset, cells| {
+        let visited = cells::for_each(self, size, &mut |itemset, cells| {
             let counts = cells.iter().map(|cell| cell[rows]).enumerate().filter(|cell| cell.1 > 0);
-            let Some((pattern, count)) = counts.min_by_key(|cell| cell.1) else { return };
+            let Some((pattern, count)) = counts.min_by_key(|cell| cell.1) else { return Ok(()) };
             if smallest.as_ref().is_none_or(|known| count < known.0) {
                 let value = |(at, &c): (usize, &usize)| {
                     (c, (pattern >> at & 1 == 1) != self.shape.flipped[c])
                 };
                 smallest = Some((count, itemset.iter().enumerate().map(value).collect()));
             }
+            Ok(())
         });
+        debug_assert!(visited.is_ok());
         smallest
     }
 }

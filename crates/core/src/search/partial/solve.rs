@@ -103,6 +103,7 @@ pub fn certify<T: LaneTask>(
     found: &Found,
     leaves: Option<&Leaves>,
 ) -> Result<Solution, Error> {
+    check_rows(table, records)?;
     let (total, settings) = (table.of(&[]), checked(table, settings)?);
     let Found { tree, cost, lower, fewer, stop, nodes } = found.clone();
     monitor.count(nodes);

@@ -32,8 +32,8 @@ impl Table {
         let mut order: Vec<u32> = (0..matrix.n_rows() as u32).collect();
         let ranks: Vec<&[u32]> = columns.iter().map(|&c| matrix.column(c)).collect();
         let by_ranks = |&a: &u32, &b: &u32| {
-            let pairs = ranks.iter().map(|ranks| ranks[a as usize].cmp(&ranks[b as usize]));
-            pairs.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+            let mut pairs = ranks.iter().map(|ranks| ranks[a as usize].cmp(&ranks[b as usize]));
+            pairs.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
         };
         order.sort_unstable_by(|a, b| by_ranks(a, b).then(a.cmp(b)));
         let (mut distinct, mut sums, mut sizes) = (Vec::<u32>::new(), Vec::new(), Vec::new());
