@@ -411,3 +411,14 @@ def test_sums_over_many_distinct_rows_are_exact():
     assert better_tree(statement, answers, None, limits, best, 0.0) is None
     found = better_tree(statement, answers, None, limits, best * (1 + Fraction(1, 2**100)), 0.0)
     assert found == float(best)
+
+
+def test_a_search_over_every_threshold_is_not_proven_again_from_those_of_its_tree():
+    X, y = np.arange(40.0)[:, None], np.repeat(["a", "b"], [17, 23])
+    encoder = BinaryEncoder(thresholds="all", min_support=0.0)
+    tree = OptimalTreeClassifier(max_depth=1, encoder=encoder, min_samples_leaf=19).fit(X, y)
+    check = verify(tree, X, y)["lower bound"]
+    assert (check.result, check.reason[:13]) == ("not checked", "not re-proven")
+    stopped = OptimalTreeClassifier(max_depth=1, min_samples_leaf=19).fit(X, y)
+    stopped.certificate_ = replace(stopped.certificate_, status="time_limit", lower_bound=0.0)
+    assert verify(stopped, X, y)["lower bound"].found.endswith("none is below the bound")
