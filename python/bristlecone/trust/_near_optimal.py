@@ -26,9 +26,9 @@ class NearOptimalTrees(Sequence[Any]):
     trees : sequence of fitted trees
     epsilon : float
     complete : bool
-        Whether these are all such trees over the binary features of the fitted encoder; after a
-        search over every threshold, it only has the thresholds of its tree. If not, they are some
-        of those with the fewest leaves.
+        Whether these are all such trees over the binary features of the fitted encoder. If not,
+        they are some of those with the fewest leaves. After a search over every threshold, the
+        encoder only has the thresholds that the fitted tree uses.
     frame_kind : object
         Kind of data frame for the tables.
 

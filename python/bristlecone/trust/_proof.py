@@ -219,8 +219,9 @@ def check_proof(tree: Any, rows: Rows, own: Value, checks: Checks, most_work: fl
     if better is not None:
         checks.holds("lower bound", False, f"at most {better:.10g}, which one tree reaches", shown)
         return
-    if "thresholds" in found.facts:  # of which the encoder keeps those of the tree
-        why = f"not re-proven for every threshold; {which}, those of this tree, was tried"
+    if "thresholds" in found.facts:
+        # After the search, the encoder only has the thresholds that the tree uses.
+        why = f"not re-proven: {which} was tried, but no threshold that the tree does not use"
         checks.skip("lower bound", shown, why)
         return
     none = "none is better" if found.status == "optimal" else "none is below the bound"
