@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.model_selection import GridSearchCV
 
 from bristlecone import (
@@ -27,7 +28,13 @@ from bristlecone.exceptions import (
     InvalidParameterError,
     SearchLimitWarning,
 )
-from bristlecone.trust import threshold_gap, verify
+from bristlecone.trust import (
+    alternatives,
+    near_optimal_trees,
+    stability,
+    threshold_gap,
+    verify,
+)
 
 # Largest relative difference between the objective and the bound of a proven tree, and so of two
 # optima.
@@ -125,6 +132,68 @@ def test_a_greedy_tree_is_that_over_all_midpoints(missing, criterion):
         assert every.objective_value_ == features.objective_value_
         assert verify(every, X, y, sample_weight=weight).ok
         assert loads(dumps(every)).apply(X).tolist() == every.apply(X).tolist()
+
+
+def over_all_and_midpoints(make, outcome, seed, n, **limits):
+    """Rows, outcomes and trees over every threshold and over all midpoints."""
+    rng = np.random.default_rng(seed)
+    X = table(rng, n)
+    y = outcome(rng, X)
+    encoders = [
+        BinaryEncoder(thresholds=thresholds, missing=["impute", "branch"][seed % 2])
+        for thresholds in ("all", "midpoints")
+    ]
+    return X, y, [make(encoder=encoder, **limits).fit(X, y) for encoder in encoders]
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_trees_close_to_the_optimum_split_at_any_threshold(subject):
+    make, outcome = SUBJECTS[subject]
+    n_trees = 0
+    for seed in range(4):
+        X, y, trees = over_all_and_midpoints(
+            make, outcome, seed, 40, max_depth=2, min_samples_leaf=8
+        )
+        epsilon = 0.2 * abs(trees[0].objective_value_)
+        near = [near_optimal_trees(tree, X, y, epsilon=epsilon, limit=10_000) for tree in trees]
+        every, features = (
+            sorted((np.asarray(tree.apply(X)).tolist(), tree.objective_value_) for tree in found)
+            for found in near
+        )
+        n_trees += len(every)
+        assert [leaves for leaves, _ in every] == [leaves for leaves, _ in features]
+        assert_allclose([value for _, value in every], [value for _, value in features])
+        assert near[0].complete and verify(near[0][-1], X, y).ok
+    assert n_trees > 30
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_alternatives_are_at_any_threshold(subject):
+    make, outcome = SUBJECTS[subject]
+    compared = 0
+    for seed in range(4):
+        X, y, (every, features) = over_all_and_midpoints(make, outcome, seed, 50, max_depth=2)
+        if not np.array_equal(every.apply(X), features.apply(X)):
+            continue
+        compared += 1
+        found = []
+        for tree in (every, features):
+            rows = alternatives(tree, X, y)
+            found.append(set(map(tuple, rows[["node", "objective"]].round(9).to_numpy().tolist())))
+        assert found[0] == found[1]
+        (own,) = alternatives(every, X, y).query("node == 0 and is_chosen")["alternative"]
+        assert own == every.splits_[0]
+    assert compared
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_resamples_search_any_threshold(subject):
+    make, outcome = SUBJECTS[subject]
+    X, y, trees = over_all_and_midpoints(make, outcome, 1, 60, max_depth=2, min_samples_leaf=5)
+    every, features = (stability(tree, X, y, n_resamples=15, random_state=0) for tree in trees)
+    assert every.columns.equals(features.columns)
+    assert np.array_equal(every.splits["same_column"][:1], features.splits["same_column"][:1])
+    assert 0 < every.splits["same_split"][0] < every.splits["same_column"][0]
 
 
 def test_a_tree_that_fits_almost_perfectly_is_certified():

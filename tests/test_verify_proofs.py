@@ -413,12 +413,33 @@ def test_sums_over_many_distinct_rows_are_exact():
     assert found == float(best)
 
 
-def test_a_search_over_every_threshold_is_not_proven_again_from_those_of_its_tree():
+@pytest.mark.parametrize("missing", ["impute", "branch"])
+def test_a_search_over_every_threshold_is_proven_again_over_all_of_them(missing):
     X, y = np.arange(40.0)[:, None], np.repeat(["a", "b"], [17, 23])
-    encoder = BinaryEncoder(thresholds="all", min_support=0.0)
-    tree = OptimalTreeClassifier(max_depth=1, encoder=encoder, min_samples_leaf=19).fit(X, y)
+    X[::7] = np.nan
+    encoder = BinaryEncoder(thresholds="all", missing=missing)
+    limits = {"max_depth": 2, "encoder": encoder, "min_samples_leaf": 13}
+    tree = OptimalTreeClassifier(**limits).fit(X, y)
     check = verify(tree, X, y)["lower bound"]
+    n_features = 33 + (missing == "branch")
+    assert check.result == "passed"
+    assert f"every tree of depth 2 over {n_features} binary features" in check.found
+    # A worse tree over a threshold that the search would not have chosen.
+    worse = OptimalTreeClassifier(**{**limits, "min_samples_leaf": 17}).fit(X, y)
+    assert worse.objective_value_ > tree.objective_value_
+    worse.certificate_ = replace(worse.certificate_, settings=tree.certificate_.settings)
+    worse.set_params(min_samples_leaf=13)
+    check = verify(worse, X, y)["lower bound"]
+    assert (check.result, check.expected[:7]) == ("failed", "at most")
+    monkey = pytest.MonkeyPatch()
+    monkey.setattr("bristlecone.trust._proof._MOST_ANSWERS", 100)
+    check = verify(tree, X, y)["lower bound"]
+    monkey.undo()
     assert (check.result, check.reason[:13]) == ("not checked", "not re-proven")
+
+
+def test_the_bound_of_a_stopped_search_is_proven_again():
+    X, y = np.arange(40.0)[:, None], np.repeat(["a", "b"], [17, 23])
     stopped = OptimalTreeClassifier(max_depth=1, min_samples_leaf=19).fit(X, y)
     stopped.certificate_ = replace(stopped.certificate_, status="time_limit", lower_bound=0.0)
     assert verify(stopped, X, y)["lower bound"].found.endswith("none is below the bound")

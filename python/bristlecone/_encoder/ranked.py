@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.features import ROUNDING, Feature
 from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._encoder.thresholds import midway, threshold
-from bristlecone._types import Floats, Integers
+from bristlecone._types import Bools, Floats, Integers
 
 
 def awaits_search(encoder: Any) -> bool:
@@ -67,10 +69,14 @@ class RankedFeatures:
             self.ranks[k] = np.clip(place, first, last + 1) - np.uint32(first)
             rows = np.cumsum(np.bincount(place, minlength=len(values)))
             sides += [int(rows[first]), int(columns.n_rows - rows[last])]
+        self._number()
+        self.n_side = min(sides, default=1)
+
+    def _number(self) -> None:
+        """Number the questions, column by column."""
         most = self.ranks.max(axis=1, initial=0).astype(np.int64)
         self._first = np.append(0, np.cumsum(most))
-        self.shape = columns.n_rows, int(self._first[-1])
-        self.n_side = min(sides, default=1)
+        self.shape = self._columns.n_rows, int(self._first[-1])
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -80,6 +86,29 @@ class RankedFeatures:
         if not len(self.ranks):
             return min(1, most)
         return min(len(np.unique(self.ranks, axis=1).T), most)
+
+    def take(self, rows: Integers) -> RankedFeatures:
+        """Features of these rows; thresholds above all their values have no question."""
+        taken = copy(self)
+        ranks = [of_column[rows] for of_column in self._columns.ranks]
+        taken._columns = self._columns._replace(ranks=ranks, n_rows=len(rows))
+        taken.ranks = np.ascontiguousarray(self.ranks[:, rows])
+        taken._number()
+        return taken
+
+    def written(self) -> BinaryMatrix:
+        """All questions as binary features."""
+        column = np.repeat(np.arange(len(self.ranks)), np.diff(self._first))
+        rank = np.arange(self.shape[1]) - self._first[column]
+        return BinaryMatrix.of_ranks(
+            list(self.ranks), column.tolist(), rank.tolist(), self.shape[0]
+        )
+
+    def questions_of(self, features: Sequence[Feature]) -> Integers:
+        """A question for each feature of a settled tree, with the same answers in its nodes."""
+        column, gap = map(np.array, self._columns.questions(features))
+        rank = np.clip(gap - self._offset[column], 0, np.diff(self._first)[column] - 1)
+        return self._first[column] + rank
 
     def questions(self, column: Integers, below: NDArray[np.uint32]) -> Integers:
         """Question of every node, -2 at leaves; ranks of its column up to ``below`` go left."""
@@ -124,8 +153,7 @@ class RankedFeatures:
         feature_of = question.copy()
         for node, (column, cut) in asked.items():
             if cut is None:
-                number = sum(self._columns.values[k] is None for k in range(column))
-                feature_of[node] = plain[number]
+                feature_of[node] = plain[self._place_of_plain(column)]
             else:
                 feature_of[node] = place[cut[0], cut[1]]
         return chosen, feature_of
@@ -140,19 +168,34 @@ class RankedFeatures:
             node, rows = waiting.pop()
             if question[node] < 0:
                 continue
-            column = int(np.searchsorted(self._first, question[node], side="right")) - 1
-            gap = int(question[node] - self._first[column] + self._offset[column])
-            values, ranks = self._columns.values[column], self._columns.ranks[column][rows]
-            cut = None
-            if values is None:
-                yes = ranks.astype(bool)
-            else:
-                yes = ranks <= gap
-                low, above = int(ranks[yes].max()), ranks[~yes]
-                above = above[above < len(values)]
-                high = int(above.min()) if len(above) else gap + 1
-                ends = float(values[low]), float(values[high])
-                cut = self._columns.names[column], float(midway(*ends)), *ends
+            column, yes, cut = self._cut(int(question[node]), rows)
             asked[node] = column, cut
             waiting += [(int(left[node]), rows[yes]), (int(right[node]), rows[~yes])]
         return asked
+
+    def _cut(
+        self, question: int, rows: Integers
+    ) -> tuple[int, Bools, tuple[str, float, float, float] | None]:
+        """Column of a question, its answers for these rows, and its threshold as in ``_asked``."""
+        column = int(np.searchsorted(self._first, question, side="right")) - 1
+        gap = int(question - self._first[column] + self._offset[column])
+        values, ranks = self._columns.values[column], self._columns.ranks[column][rows]
+        if values is None:
+            return column, ranks.astype(bool), None
+        yes = ranks <= gap
+        low, above = int(ranks[yes].max()), ranks[~yes]
+        above = above[above < len(values)]
+        high = int(above.min()) if len(above) else gap + 1
+        ends = float(values[low]), float(values[high])
+        return column, yes, (self._columns.names[column], float(midway(*ends)), *ends)
+
+    def text(self, encoder: BinaryEncoder, question: int, rows: Integers) -> str:
+        """The feature that a split of these rows by a question would have, in words."""
+        column, _, cut = self._cut(question, rows)
+        if cut is None:
+            return encoder.features_[self._place_of_plain(column)].name
+        return threshold(*cut, None).name
+
+    def _place_of_plain(self, column: int) -> int:
+        """Place of a feature that is no threshold among all such features of the encoder."""
+        return sum(self._columns.values[k] is None for k in range(column))

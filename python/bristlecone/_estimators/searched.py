@@ -229,12 +229,15 @@ class Again(NamedTuple):
     ----------
     search, problem
         They have the parameters, the encoder and the smallest leaf of the fit.
+    searched : Problem
+        The problem of the search: ``problem``, or that over every threshold before it was settled.
     copy : estimator
         Estimator that is not fitted, with the parameters of the fit.
     """
 
     search: Search
     problem: Problem
+    searched: Problem
     copy: SearchedTree
 
     def tree(self, solution: Any, problem: Problem, start: float) -> Any:
@@ -263,4 +266,8 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
     search, rows = copy._search(), training_rows(copy, X, y, sample_weight, data)
     rows, teaching = teach_again(tree, search.objective, rows)
     problem = encode_again(tree.encoder_, tree.certificate_, rows, start)
-    return Again(search, replace(problem, teaching=teaching), copy)
+    problem = replace(problem, teaching=teaching)
+    searched = problem
+    if "thresholds" in tree.certificate_.facts:
+        searched = replace(encode(search, rows, start), least=problem.least, teaching=teaching)
+    return Again(search, problem, searched, copy)

@@ -218,7 +218,12 @@ def _over_thresholds(task: Task, ranked: RankedFeatures) -> Engine:
             "choose other thresholds, such as 'midpoints'"
         )
     solve = partial(_core.over_thresholds, *task, ranked.ranks)
-    return Engine(solve, partial(ranked_forecast, solve, ranked))
+    return Engine(
+        solve,
+        partial(ranked_forecast, solve, ranked),
+        near_optimal=lambda **settings: _core.near_optimal(*task, ranked.written(), **settings),
+        alternatives=lambda **settings: _core.alternatives(*task, ranked.written(), **settings),
+    )
 
 
 def _forecast(task: Task, features: BinaryMatrix) -> Callable[..., dict[str, float]]:

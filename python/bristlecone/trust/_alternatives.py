@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bristlecone._data.arrays import type_name
 from bristlecone._data.frame import native_frame
+from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._estimators.searched import Again, SearchedTree, again
 from bristlecone._log import warn
 from bristlecone._types import Bools
@@ -84,19 +85,23 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     >>> table[["alternative", "difference"]].head(2).round(4).values.tolist()
     [['Karnofsky_score <= 45', 0.0], ['Karnofsky_score <= 55', 0.0112]]
     """
-    search, problem, _ = search_again(tree, "alternatives", X, y, sample_weight, data)
-    engine = search.engine(problem)
+    search, problem, searched, _ = search_again(tree, "alternatives", X, y, sample_weight, data)
+    engine = search.engine(searched)
     if engine.alternatives is None:
         raise TypeError(refusal(tree, "alternatives"))
-    nodes = tree.tree_
-    arrays = nodes.feature, nodes.children_left, nodes.children_right
-    found = engine.alternatives(**search.limits.settings(problem, tree=arrays))
+    nodes, of_search = tree.tree_, searched.features
+    every = isinstance(of_search, RankedFeatures)
+    used = nodes.feature.copy()
+    if every:  # features are the questions of the search
+        used[used >= 0] = of_search.questions_of(problem.encoder.features_)[used[used >= 0]]
+    arrays = used, nodes.children_left, nodes.children_right
+    found = engine.alternatives(**search.limits.settings(searched, tree=arrays))
     node, feature, objective, n_leaves, stop = found
     if stop is not None:
         warn(f"the searches stopped ({stop}): alternatives are missing", SearchLimitWarning)
     rows: list[tuple[Any, ...]] = []
     reaches = tree.tree_.decision_path(problem.features).tocsc()
-    features = np.asarray(problem.features)
+    features = np.asarray(of_search.written() if every else of_search)
     names = tree.certificate_.binary_features
     own, splits = tree.objective_value_, tree.splits_
     off = slack_of(tree, X, y, problem, sample_weight=sample_weight, **data)
@@ -105,10 +110,14 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
         members = reaches.indices[slice(*reaches.indptr[at : at + 2])]
         of_node = features[members]
         entry = dict(zip(feature[here].tolist(), np.flatnonzero(here).tolist(), strict=True))
-        for column, first in representatives(of_node, list(entry)).items():
+        alike = representatives(of_node, list(entry))
+        if every:  # thresholds with the same rows on either side are one
+            alike = {first: first for first in alike.values()}
+        for column, first in alike.items():
             total, leaves = float(objective[entry[first]]), int(n_leaves[entry[first]])
-            chosen = key(of_node[:, column]) == key(of_node[:, nodes.feature[at]])
-            which = f"the tree with the split {names[column]!r} at node {at}"
+            chosen = key(of_node[:, column]) == key(of_node[:, used[at]])
+            name = of_search.text(searched.encoder, column, members) if every else names[column]
+            which = f"the tree with the split {name!r} at node {at}"
             assert_not_below(tree, total, off, which)
             if chosen and total > own + off:
                 raise CertificateError(
@@ -116,7 +125,7 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
                     f"of at least {total:.17g}; the fitted tree reports {own:.17g}"
                 )
             difference = total - own
-            rows.append((at, splits[at], names[column], total, difference, leaves, chosen))
+            rows.append((at, splits[at], name, total, difference, leaves, chosen))
     rows.sort(key=lambda row: (row[0], row[3], not row[6]))
     columns = "node", "split", "alternative", "objective", "difference", "n_leaves", "is_chosen"
     return table_of(columns, rows, tree._frame_kind)

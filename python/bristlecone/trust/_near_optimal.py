@@ -115,7 +115,7 @@ def near_optimal_trees(
 ) -> NearOptimalTrees:
     """Find all trees whose objective is within ε of the optimum.
 
-    The trees are built from the binary features of the fitted tree. Its teacher is fitted again,
+    The trees are built from the binary features of the search. Its teacher is fitted again,
     from its parameters and its seed, and all objectives are those of the smoothed outcomes. If a
     tree with a custom teacher comes from a file, call ``set_params(teacher=...)`` first.
 
@@ -182,7 +182,7 @@ def near_optimal_trees(
     check_integer("limit", limit, 1)
     start = time.perf_counter()
     search_data = search_again(tree, "near_optimal_trees", X, y, sample_weight, data)
-    search, problem, _ = search_data
+    search, problem = search_data.search, search_data.searched
     near_optimal = search.engine(problem).near_optimal
     if near_optimal is None:
         raise TypeError(refusal(tree, "near_optimal_trees"))

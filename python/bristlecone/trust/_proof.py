@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from bristlecone.trust._optimality import is_optimal, tolerance
 from bristlecone.trust._rows import Rows, reached_nodes
 from bristlecone.trust._statement import Statement, like
 from bristlecone.trust._teacher import drift_of
+
+# Most answers of all rows to every threshold: half a gigabyte.
+_MOST_ANSWERS = 500_000_000
 
 
 class Value:
@@ -191,16 +195,15 @@ def check_proof(tree: Any, rows: Rows, own: Value, checks: Checks, most_work: fl
     if not math.isfinite(claimed):
         checks.skip("lower bound", shown, "the tree claims no lower bound")
         return
-    limits = _limits(tree, rows)
-    answers = rows.answers
-    if "thresholds" in found.facts:
-        answers = answers[:, searched_features(tree, rows)]
-    if getattr(statement, "prices", None) is None:
+    n, answers = len(rows.weight), rows.answers
+    every = "thresholds" in found.facts
+    if not every and getattr(statement, "prices", None) is None:
         answers = answers[:, distinct_features(answers)]
-    which = f"every tree of depth {limits.depth} over {answers.shape[1]} binary features"
-    if limits.leaves < min(2 ** min(limits.depth, 30), len(rows.weight)):
-        which += f" and at most {limits.leaves} leaves"
-    work = estimated_work(statement, answers.shape[1], len(answers), limits)
+    n_features = int(found.facts["thresholds"]) if every else answers.shape[1]
+    limits, which = _limits(tree, n_features, n)
+    work = estimated_work(statement, n_features, n, limits)
+    if every and n_features * n > _MOST_ANSWERS:
+        work = math.inf
     if work > most_work:
         why = (
             f"not re-proven: trying {which} would take about {work:.2g} units of work, more than "
@@ -208,6 +211,10 @@ def check_proof(tree: Any, rows: Rows, own: Value, checks: Checks, most_work: fl
         )
         checks.skip("lower bound", shown, why)
         return
+    if every:  # the encoder only has the thresholds that the tree uses
+        answers = every_question(tree, rows)
+        answers = answers[:, distinct_features(answers)]
+        limits, which = _limits(tree, answers.shape[1], n)
     event = rows.facts.get("event")
     value = Fraction(claimed) - Fraction(off)
     try:
@@ -219,38 +226,27 @@ def check_proof(tree: Any, rows: Rows, own: Value, checks: Checks, most_work: fl
     if better is not None:
         checks.holds("lower bound", False, f"at most {better:.10g}, which one tree reaches", shown)
         return
-    if "thresholds" in found.facts:
-        # After the search, the encoder only has the thresholds that the tree uses.
-        why = f"not re-proven: {which} was tried, but no threshold that the tree does not use"
-        checks.skip("lower bound", shown, why)
-        return
     none = "none is better" if found.status == "optimal" else "none is below the bound"
     checks.holds("lower bound", True, shown, f"{shown}; {which} was tried, and {none}")
 
 
-def searched_features(tree: Any, rows: Rows) -> list[bool]:
-    """Whether a threshold of the search divides all rows in the same way as each feature.
-
-    A threshold lies midway between values of its node. Outside the node it may divide the rows like
-    one that had too little support, or put missing values on the other side.
-    """
+def every_question(tree: Any, rows: Rows) -> Bools:
+    """Answers to every question of a search over every threshold, shape (n, n_questions)."""
     encoder, weight = tree.encoder_, rows.weight
-    fills = {schema.name: schema.fill for schema in encoder.columns_}
-    searched = []
-    for decision, answer in zip(feature_decisions(encoder), rows.answers.T, strict=True):
-        numbers, bound = rows.columns[decision.place].numbers, decision.bound
-        known = True
-        if bound is not None and numbers is not None:
-            share = weight[answer].sum() / weight.sum()
-            known = min(share, 1 - share) >= encoder.min_support - OF_TERMS
-            fill, is_missing = fills[decision.column], np.isnan(numbers)
-            if fill is not None and is_missing.any():
-                low, high = numbers[numbers <= bound], numbers[numbers > bound]
-                is_between = low.size and high.size
-                middle = midpoint(float(low.max()), float(high.min())) if is_between else math.nan
-                known &= not math.isnan(middle) and (fill <= middle) == decision.missing
-        searched.append(bool(known))
-    return searched
+    decided = zip(feature_decisions(encoder), rows.answers.T, strict=True)
+    found = [answer for decision, answer in decided if decision.kind != "at most"]
+    for schema, column in zip(encoder.columns_, rows.columns, strict=True):
+        if schema.kind == "number" and column.numbers is not None:
+            observed = column.numbers[~np.isnan(column.numbers)]
+            numbers = column.numbers
+            if schema.fill is not None:
+                numbers = np.where(np.isnan(numbers), schema.fill, numbers)
+            for low, high in pairwise(np.unique(observed).tolist()):
+                answer = numbers <= midpoint(low, high)
+                share = weight[answer].sum() / weight.sum()
+                if min(share, 1 - share) >= encoder.min_support - OF_TERMS:
+                    found.append(answer)
+    return np.array(found, dtype=bool).reshape(-1, len(weight)).T
 
 
 def _labels(tree: Any, candidates: Any) -> Integers:
@@ -275,19 +271,23 @@ def _split_costs(tree: Any, statement: Statement, sums: Any) -> Any:
     return total
 
 
-def _limits(tree: Any, rows: Rows) -> Limits:
-    """Limits of the search, from its parameters and settings."""
+def _limits(tree: Any, n_features: int, n: int) -> tuple[Limits, str]:
+    """Limits of a search over these features of n rows, and its trees in words."""
     found = tree.certificate_
-    parameters, n = found.parameters, len(rows.weight)
+    parameters = found.parameters
     leaves = parameters["max_leaf_nodes"]
     most = n if leaves is None else min(int(leaves), n)
-    depth = min(most - 1, rows.answers.shape[1])
+    depth = min(most - 1, n_features)
     if parameters["max_depth"] is not None:
         depth = min(depth, int(parameters["max_depth"]))
-    return Limits(
+    which = f"every tree of depth {depth} over {n_features} binary features"
+    if most < min(2 ** min(depth, 30), n):
+        which += f" and at most {most} leaves"
+    limits = Limits(
         depth,
         most,
         int(found.settings.get("min_samples_leaf", 1)),
         int(found.settings.get("min_events_leaf", 0)),
         float(parameters["leaf_penalty"]),
     )
+    return limits, which

@@ -13,8 +13,11 @@ from sklearn.utils import check_random_state
 from bristlecone._core import BinaryMatrix
 from bristlecone._data.checks import check_integer
 from bristlecone._data.frame import native_frame
+from bristlecone._encoder.ranked import RankedFeatures
+from bristlecone._encoder.use import binary_features
 from bristlecone._estimators.regressor import explained_deviance
 from bristlecone._estimators.searched import Again
+from bristlecone._fit.assemble import settle
 from bristlecone._leaves.minimum import smallest_leaf
 from bristlecone._log import warn
 from bristlecone._search.engine import Problem
@@ -100,7 +103,9 @@ def stability(
     """Repeat the search on resampled rows to see which splits recur.
 
     Each resample draws as many rows as there are, with replacement. The binary features stay
-    those of the fit, which makes splits of different trees comparable.
+    those of the fit, which makes splits of different trees comparable. With ``thresholds="all"``
+    each search considers every threshold between the values of its rows, and splits are the same
+    if they divide all rows of the fit in the same way.
 
     The teacher of a tree is fitted again, from its parameters and its seed, but only to all rows:
     resamples draw from the smoothed outcomes of the fit. Leaves, predictions and scores of all
@@ -169,12 +174,13 @@ def stability(
     tally, stops = _Tally(tree, problem), list[str]()
     for _ in range(n_resamples):
         drawn = np.sort(random.randint(len(problem.features), size=len(problem.features)))
-        other = _searched(rerun, drawn)
-        if other is None:
+        found = _searched(rerun, drawn)
+        if found is None:
             continue
+        other, features = found
         if other.certificate_.status.endswith("_limit"):
             stops.append(other.certificate_.status)
-        tally.add(other, drawn)
+        tally.add(other, features, drawn)
     if stops:
         names = " and ".join(sorted(set(stops)))
         text = f"{len(stops)} of {tally.n} searches stopped ({names}) before their tree was proven"
@@ -182,9 +188,12 @@ def stability(
     return tally.result()
 
 
-def _searched(rerun: Again, drawn: Integers) -> Any:
-    """Tree over these rows; None if they lack events or a group, or no tree is allowed."""
-    search, problem, _ = rerun
+def _searched(rerun: Again, drawn: Integers) -> tuple[Any, BinaryMatrix] | None:
+    """Tree over these rows, and the features of all rows that it splits.
+
+    None if these rows lack events or a group, or no tree is allowed.
+    """
+    search, problem = rerun.search, rerun.searched
     data, features = problem.data, problem.features.take(drawn)
     n = len(problem.features)
 
@@ -207,7 +216,13 @@ def _searched(rerun: Again, drawn: Integers) -> Any:
         raise KeyboardInterrupt
     if not np.isfinite(solution.objective):
         return None
-    return rerun.tree(solution, sample, start)
+    everywhere = problem.features
+    if isinstance(features, RankedFeatures):
+        of_fit = replace(sample, data=part._replace(X=data.X))
+        sample, solution = settle(of_fit, solution, drawn)
+        sample = replace(sample, data=part._replace(X=sample.features))
+        everywhere = binary_features(sample.encoder, data.X)
+    return rerun.tree(solution, sample, start), everywhere
 
 
 class _Tally:
@@ -228,10 +243,10 @@ class _Tally:
         self.left_out, self.times_left_out = np.zeros(n), np.zeros(n)
         self.optimisms: list[float] = []
 
-    def add(self, other: Any, drawn: Integers) -> None:
-        """Count a tree of these rows."""
+    def add(self, other: Any, features: BinaryMatrix, drawn: Integers) -> None:
+        """Count a tree of the rows that were drawn; ``features`` are those of all rows."""
         self.n += 1
-        structure, features = other.tree_, self.problem.features
+        structure = other.tree_
         used = structure.column[~structure.is_leaf]
         used = used[used >= 0]
         self.anywhere[np.unique(used)] += 1
@@ -258,7 +273,7 @@ class _Tally:
         if structure.is_leaf[other]:
             return
         self.column[mine] += own.column[mine] == structure.column[other] != NO_FEATURE
-        one = features.column(own.feature[mine])
+        one = self.problem.features.column(own.feature[mine])
         two = features.column(structure.feature[other])
         if key(one) != key(two):
             return

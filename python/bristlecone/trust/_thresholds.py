@@ -105,7 +105,7 @@ def threshold_gap(
     """
     check_real("time_limit", time_limit, 0.0, optional=True)
     start = time.perf_counter()
-    search, problem, _ = search_again(tree, "threshold_gap", X, y, sample_weight, data)
+    search, problem, *_ = search_again(tree, "threshold_gap", X, y, sample_weight, data)
     if not isinstance(problem.encoder, BinaryEncoder):
         raise InvalidParameterError(
             f"{type(problem.encoder).__name__} does not report the columns of its features; "
