@@ -148,6 +148,9 @@ def test_shrunk_rates_follow_their_definition_in_any_unit_of_exposure(amount, tm
     nothing = tree(max_depth=1, shrinkage=amount).fit(X, np.zeros(len(X)), exposure=exposure)
     assert (nothing.predict(X) == 0).all()
     assert verify(nothing, X, np.zeros(len(X)), exposure=exposure).ok
+    tiny = tree(max_depth=1, shrinkage=amount).fit(X, 1e-200 * y, exposure=exposure)
+    # As many expected counts as this do not matter beside the pseudo-counts.
+    np.testing.assert_allclose(tiny.predict(X), 1e-200 * y.sum() / exposure.sum())
 
 
 def test_trees_of_counts_are_verified_estimated_again_and_saved(tmp_path):

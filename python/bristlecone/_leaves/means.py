@@ -96,7 +96,10 @@ class MeanLeaves(Leaves):
             return mean
         if size is None:
             size = tree.weighted_n_node_samples[tree.leaves]
-        return shrunk_means(tree, mean * size, size, shrinkage)
+        # A power of two keeps the products within range and changes no digit.
+        exponent = np.frexp(np.abs(mean).max())[1]
+        scaled = shrunk_means(tree, np.ldexp(mean, -exponent) * size, size, shrinkage)
+        return np.ldexp(scaled, exponent)
 
     def predict(self, rows: Integers) -> Floats:
         """Prediction of every row, shape (n,)."""
