@@ -95,6 +95,18 @@ def test_where_nothing_has_happened_the_table_has_no_interval():
     assert table["rmst_error"].isna().tolist() == [True, False]
 
 
+def test_the_observed_curve_of_the_table_ends_with_the_follow_up_of_its_leaf():
+    X = np.array([0, 0, 0, 1, 1, 1])[:, None]
+    y = np.arange(6) != 2, np.arange(1.0, 7.0)
+    tree = OptimalSurvivalTree(max_depth=1, min_events_leaf=None, prior=0).fit(X, y)
+    assert [leaf.times[-1] for leaf in tree.leaves_.follow_up] == [6, 3]
+    table = tree.leaf_table(times=[3.0, 3.1, 9.0])
+    for end in ("", "_lower", "_upper"):
+        after = table[[f"kaplan_meier_3.1{end}", f"kaplan_meier_9{end}"]]
+        assert after.iloc[1].isna().all() and not np.isnan(table[f"kaplan_meier_3{end}"][1])
+        assert not np.isnan(table[f"kaplan_meier_9{end}"][0])  # no row of this leaf survived
+
+
 def test_the_table_compares_every_leaf_with_the_others(fitted):
     tree, X, y = fitted
     leaf, table = tree.apply(X), tree.leaf_table(times=[2.0], confidence=0.9)

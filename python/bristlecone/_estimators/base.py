@@ -316,8 +316,9 @@ class BaseTree(BaseEstimator):
 
             * ``n_events``;
             * ``median``: Kaplan–Meier median, with limits by Brookmeyer and Crowley;
-            * ``kaplan_meier_T`` for every time T, with log-log limits. They are NaN before the
-              first event, where ``KaplanMeier.confidence_interval`` returns 1;
+            * ``kaplan_meier_T`` for every time T, with log-log limits. These are NaN before the
+              first event, where ``KaplanMeier.confidence_interval`` returns 1. All three are NaN
+              after the last row of the leaf was observed, unless no row survived;
             * ``rmst``: restricted mean survival time up to ``tau``, the last time until which all
               leaves were observed, with its standard error ``rmst_error`` (Greenwood; NaN if no
               event happened by then);
@@ -326,7 +327,8 @@ class BaseTree(BaseEstimator):
             * ``logrank_p``: log-rank test against all other rows, by counts without weights.
 
             The tree predicts ``theta``, ``risk``, ``model_median`` and ``survival_T``; for a soft
-            tree they are those at the mean linear predictor.
+            tree they are those at the mean linear predictor. After the last training time, a step
+            curve is constant.
 
         Raises
         ------

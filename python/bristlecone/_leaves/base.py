@@ -270,7 +270,10 @@ class SurvivalLeaves(Leaves):
             ("model_median", self.quantiles(self.typical, np.array([0.5]))[:, 0]),
         ]
         at = np.asarray(times, dtype=np.float64)
-        observed = [_at_times(curve, at, confidence) for curve in curves]
+        ends = [leaf.times.max(initial=-np.inf) for leaf in self.follow_up]
+        observed = [
+            _at_times(curve, at, confidence, end) for curve, end in zip(curves, ends, strict=True)
+        ]
         predicted = self.typical_survival(at).T
         for k, (time, survival) in enumerate(zip(times, predicted, strict=True)):
             name = f"kaplan_meier_{time:.15g}"
@@ -310,13 +313,15 @@ def _limits(name: str, intervals: Sequence[Any]) -> Columns:
     return [(f"{name}_lower", limits[:, 0]), (f"{name}_upper", limits[:, 1])]
 
 
-def _at_times(curve: KaplanMeier, times: Floats, confidence: float) -> Floats:
-    """S and its limits, shape (3, n_times)."""
+def _at_times(curve: KaplanMeier, times: Floats, confidence: float, end: float) -> Floats:
+    """S and its limits, shape (3, n_times); NaN after the ``end`` of the follow-up if S > 0."""
     limits = np.where(curve.y < 1, curve.confidence_interval(confidence), np.nan)
     # Before the first event, the variance of S is unknown.
     first = np.array([[1.0], [np.nan], [np.nan]])
     values = np.hstack([first, np.vstack([curve.y, limits])])
-    return values[:, np.searchsorted(curve.x, times, side="right")]
+    found = values[:, np.searchsorted(curve.x, times, side="right")]
+    found[:, (times > end) & (found[0] > 0)] = np.nan
+    return found
 
 
 def hazard_ratios(name: str, leaves: Sequence[LeafStatistics], confidence: float) -> Columns:
