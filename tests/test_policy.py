@@ -306,6 +306,7 @@ def test_capacities_that_no_tree_keeps_are_infeasible():
         ),
         ({}, {"treatment": None}, "treatment"),
         ({}, {"treatment": ["pill"] * 60}, "treatment has one value, .pill."),
+        ({}, {"treatment": range(60)}, "treatment has 60 values; at most 32 are supported"),
         ({}, {"treatment": [0] * 59}, "X has 60 rows but treatment has 59"),
     ],
     ids=lambda value: str(value)[:30],

@@ -334,7 +334,7 @@ def stop():
             "treatment is missing in row 0",
         ),
         ({"horizon": 3.0}, {}, "y is an ndarray of shape"),
-        ({"outcome_model": LogisticRegression()}, {}, "Unknown label type"),
+        ({"outcome_model": LogisticRegression()}, {}, "^outcome_model=.*Unknown label type"),
     ],
     ids=str,
 )
