@@ -205,7 +205,7 @@ def test_dask_frame_without_a_cluster(table, whole):
 @pytest.mark.slow
 def test_a_client_of_another_type_is_named(table):
     frame = dask_frame(table)
-    with pytest.raises(InvalidParameterError, match="client must be a distributed.Client or None"):
+    with pytest.raises(InvalidParameterError, match="client must be a distributed"):
         tree = DaskOptimalSurvivalTree(client="scheduler:8786")
         tree.fit(frame[PLAIN], frame[["event", "time"]])
 

@@ -197,7 +197,8 @@ def check_proof(tree: Any, rows: Rows, own: Value, checks: Checks, most_work: fl
         answers = answers[:, searched_features(tree, rows)]
     if getattr(statement, "prices", None) is None:
         answers = answers[:, distinct_features(answers)]
-    which = f"every tree of depth {limits.depth} over {answers.shape[1]} binary features"
+    n = answers.shape[1]
+    which = f"every tree of depth {limits.depth} over {n} binary feature{'s' * (n != 1)}"
     if limits.leaves < min(2 ** min(limits.depth, 30), len(rows.weight)):
         which += f" and at most {limits.leaves} leaves"
     work = estimated_work(statement, answers.shape[1], len(answers), limits)
