@@ -392,7 +392,7 @@ def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(
         (("classifier", "--target", "stage", "--class-weight", "IV=2"),
          "--class-weight: IV does not occur in column 'stage', which holds"),
         (("policy", "--target", "gain", "--treatment", "arm", "--outcome-model", "none"),
-         "reward='doubly-robust' needs --predicted-outcomes, or --outcome-model"),
+         "--reward doubly-robust needs --predicted-outcomes, or --outcome-model"),
         (("policy", "--target", "gain", "--treatment", "arm", "--horizon", 2),
          "--target cannot be used with --horizon; pass --time and --event"),
         (("policy", "--treatment", "arm", "--horizon", 1e9, "--time", "gain", "--event", "ill"),

@@ -276,7 +276,8 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             The message suggests smaller settings. Never with ``time_limit=0``.
         OverlapWarning
             If a treatment, or being under observation, is less probable than ``min_propensity``
-            for some rows. The message gives their share.
+            for some rows, by its estimate or by the number of such rows that had it. The message
+            gives their share or number.
         InfeasibleWarning
             If no tree keeps the capacities.
         ConstantFeatureWarning
