@@ -196,32 +196,36 @@ def engine_of(task: Task, features: BinaryMatrix | RankedFeatures) -> Engine:
         return _over_thresholds(task, features)
     optional: tuple[Any, ...] = _core.path, _core.near_optimal, _core.alternatives
     offered: dict[str, Any] = {
-        function.__name__: partial(_named, function, task, features)
+        function.__name__: partial(_named(function), *task, features)
         for function in optional
         if function.__name__ in known
     }
     solve = _core.solve if "solve" in known else solve_front
     forecast = _forecast(task, features)
-    return Engine(partial(_named, solve, task, features), forecast, **offered)
+    return Engine(partial(_named(solve), *task, features), forecast, **offered)
 
 
-def _named(function: Callable[..., Any], task: Task, features: Any, *args: Any, **more: Any) -> Any:
-    """Result of a function of the engine; its errors name the weights if their range is to blame.
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the engine, whose errors name the weights if their range is to blame.
 
     The engine sees outcomes that contain the weights.
     """
-    try:
-        return function(*task, features, *args, **more)
-    except ValueError as error:
-        weight = task.data.get("weight")
-        wide = str(error).startswith("y: the values span too wide a range")
-        if not wide or weight is None or weight.max() < _WIDE * weight.min():
-            raise
-        objective = str(error).rpartition(": ")[2]
-        raise ValueError(
-            "sample_weight: the values span too wide a range for a certificate (from "
-            f"{weight.min():g} to {weight.max():g}): {objective}"
-        ) from None
+
+    def call(name: str, data: dict[str, Any], *args: Any, **settings: Any) -> Any:
+        try:
+            return function(name, data, *args, **settings)
+        except ValueError as error:
+            weight = data.get("weight")
+            wide = str(error).startswith("y: the values span too wide a range")
+            if not wide or weight is None or weight.max() < _WIDE * weight.min():
+                raise
+            objective = str(error).rpartition(": ")[2]
+            raise ValueError(
+                "sample_weight: the values span too wide a range for a certificate (from "
+                f"{weight.min():g} to {weight.max():g}): {objective}"
+            ) from None
+
+    return call
 
 
 # Why a task has no search over every threshold.
@@ -239,7 +243,7 @@ def _over_thresholds(task: Task, ranked: RankedFeatures) -> Engine:
             f"BinaryEncoder(thresholds='all') cannot be used with this objective: {reason}; "
             "choose other thresholds, such as 'midpoints'"
         )
-    solve = partial(_named, _core.over_thresholds, task, ranked.ranks)
+    solve = partial(_named(_core.over_thresholds), *task, ranked.ranks)
     return Engine(solve, partial(ranked_forecast, solve, ranked))
 
 
