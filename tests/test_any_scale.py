@@ -68,6 +68,14 @@ def or_clear_error(model, words, *arguments, **more):
         return None
 
 
+def test_weights_of_too_wide_a_range_are_named_and_not_the_outcomes_that_they_multiply():
+    random = np.random.default_rng(0)
+    features, weight = random.random((200, 8)) < 0.5, 10.0 ** random.uniform(-90, 90, 200)
+    y = random.random(200) < 0.5, random.exponential(size=200)
+    with pytest.raises(ValueError, match=r"^sample_weight: the values span .*e-.* to .*e\+"):
+        OptimalSurvivalTree(max_depth=2).fit(features, y, sample_weight=weight)
+
+
 # --- regression --------------------------------------------------------------------------------
 
 

@@ -392,15 +392,15 @@ def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(
         (("classifier", "--target", "stage", "--class-weight", "IV=2"),
          "--class-weight: IV does not occur in column 'stage', which holds"),
         (("policy", "--target", "gain", "--treatment", "arm", "--outcome-model", "none"),
-         "reward='doubly-robust' needs predicted_outcomes, or outcome_model"),
+         "--reward doubly-robust needs --predicted-outcomes, or --outcome-model"),
         (("policy", "--target", "gain", "--treatment", "arm", "--horizon", 2),
          "--target cannot be used with --horizon; pass --time and --event"),
         (("policy", "--treatment", "arm", "--horizon", 1e9, "--time", "gain", "--event", "ill"),
          "is beyond the last event of y"),
         (("regressor", "--target", "drug"), "t.csv, line 2, column 'drug': 'a' is not a number"),
-        (("classifier", "--target", "hole"), "column 'hole' has no value in row 3"),
+        (("classifier", "--target", "hole"), "t.csv, line 5: column 'hole' has no value"),
         (("regressor", "--target", "price", "--weight", "hole"),
-         "column 'hole' has no value in row 3"),
+         "t.csv, line 5: column 'hole' has no value"),
     ],
 )  # fmt: skip
 def test_values_that_do_not_serve_are_refused(capsys, folder, arguments, message):

@@ -136,7 +136,10 @@ def test_ctrl_c_in_a_fold_ends_the_command_without_a_file(capsys, folder, monkey
         (("--tune", "--rule", "least"), "argument --rule: invalid choice: 'least'"),
         (("--tune", "--estimate"), "--estimate cannot be used with --tune"),
         (("--tune", "--scoring", "speed"), "'speed' is not a metric"),
-        (("--tune", "--scoring", "roc_auc"), "'roc_auc' cannot score an OptimalSurvivalTree"),
+        (
+            ("--tune", "--scoring", "roc_auc"),
+            "--scoring roc_auc cannot score an OptimalSurvivalTree",
+        ),
         (
             ("--estimator", "soft", "--tune"),
             "--estimator soft has no option --tune; it is an option of survival",

@@ -98,7 +98,7 @@ def test_what_cannot_be_proven_again_is_reported(capsys, folder):
 def test_what_does_not_fit_together_is_refused(capsys, folder):
     run(capsys, "fit", "rossi", "--max-depth", 1, "--model", "m.json")
     reported = refused(capsys, folder, "verify", "m.json", "gbsg2")
-    assert "m.json: the data have no column 'fin'" in reported
+    assert "gbsg2: the data have no column 'fin'" in reported
     reported = refused(capsys, folder, "verify", "m.json", "rossi", "--target", "race")
     assert "m.json is an OptimalSurvivalTree, which does not use --target" in reported
     reported = refused(capsys, folder, "verify", "m.json", "rossi", "--weight", "heft")

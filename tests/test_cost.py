@@ -249,7 +249,7 @@ def test_estimate_prints_the_forecast_and_stops(capsys, tmp_path):
 def test_a_hopeless_search_is_reported_on_the_command_line_before_it_starts(capsys):
     main(["fit", "gbsg2", "--max-depth", "9", "--estimate"])
     warning = capsys.readouterr().err
-    assert re.match(r"bristlecone: warning: the search is forecast.* max_depth=\d ", warning)
+    assert re.match(r"bristlecone: warning: the search is forecast.* --max-depth \d ", warning)
     assert warning.count("\n") == 1
 
 

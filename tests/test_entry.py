@@ -281,7 +281,7 @@ def test_the_command_line_takes_a_column_of_entries(study, capsys):
         (("--entry", "since", "--drop", "since"), "--drop: 'since' is the column of --entry"),
         (("--entry", "x0"), "column 'x0' is -"),
         (("--entry", "text"), "study.csv, line 2, column 'text': 'a' is not a number"),
-        (("--entry", "late"), "column 'late' is 60.0 in row 0, but the time is"),
+        (("--entry", "late"), "study.csv, line 2: column 'late' is 60.0, but the time"),
     ],
 )
 def test_impossible_columns_of_entries_are_refused(study, capsys, options, message):

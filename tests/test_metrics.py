@@ -96,6 +96,7 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
         ),
         (lambda: concordance_index_td([0, 1], [1, 2], CURVES[:2], AT), "no pair is comparable"),
         (lambda: concordance_index_ipcw(Y, Y, RISK, tau=1.0), "no pair is comparable"),
+        (lambda: concordance_index_ipcw(Y, Y, RISK, tau=-3), "tau must be a number greater than"),
         (
             lambda: concordance_index_censored(*Y, RISK[:3]),
             r"estimate has shape \(3,\); expected \(4,\)",

@@ -406,7 +406,7 @@ def test_the_command_line_takes_entries_by_name(capsys, tmp_path, monkeypatch):
             {"exit": ["2020-31-01", *LAST[1:].astype(str)]},
             "column 'exit': '2020-31-01' is not a date, but other cells are, such as",
         ),
-        ({"exit": [None, *LAST[1:].astype(str)]}, "column 'exit' has no value in row 0"),
+        ({"exit": [None, *LAST[1:].astype(str)]}, "column 'exit' has no value"),
         ({"exit": ["soon"] * N}, "column 'exit': 'soon' is not a number"),
     ],
 )

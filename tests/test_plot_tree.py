@@ -362,6 +362,8 @@ def test_bad_input_is_reported(trees):
         plot_tree(trees[2], confidence=1.0)
     with pytest.raises(ValueError, match="does not go with ax"):
         plot_tree(trees[2], width=7.0, ax=pyplot.figure().add_subplot())
+    with pytest.raises(TypeError, match="ax must be a matplotlib Axes or None; got an int"):
+        plot_tree(trees[2], ax=3)
 
 
 def test_many_steps_are_thinned_by_less_than_a_line_is_wide():

@@ -310,6 +310,22 @@ def test_rows_without_overlap_are_counted_in_a_warning():
     np.testing.assert_allclose(found.rewards[np.arange(400), arm], expected, rtol=1e-12)
 
 
+def test_rows_that_never_had_a_treatment_lack_overlap_although_models_smooth_their_scores():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"site": rng.choice(list("abc"), 500), "age": rng.normal(size=500)})
+    arm = (rng.random(500) < np.where(X["site"] == "a", 0.0, 0.4)).astype(int)
+    y = rng.normal(size=500)
+    message = (
+        r"^only 0 of the \d+ rows with a probability below 0.1 of treatment 1 had it \(\d+ exp"
+    )
+    with pytest.warns(OverlapWarning, match=message):
+        found = PolicyTree().estimate_rewards(X, y, treatment=arm)
+    assert not found.lacks_overlap.any()
+    # A rare treatment is not one without overlap.
+    rare = (rng.random(500) < 0.08).astype(int)
+    PolicyTree(min_propensity=0.001).estimate_rewards(X, y, treatment=rare)
+
+
 def test_progress_is_reported_while_models_are_fitted():
     X, y, arm, _, _ = study(200)
     points = []
@@ -334,7 +350,7 @@ def stop():
             "treatment is missing in row 0",
         ),
         ({"horizon": 3.0}, {}, "y is an ndarray of shape"),
-        ({"outcome_model": LogisticRegression()}, {}, "Unknown label type"),
+        ({"outcome_model": LogisticRegression()}, {}, "^outcome_model=.*Unknown label type"),
     ],
     ids=str,
 )

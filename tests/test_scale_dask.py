@@ -203,6 +203,13 @@ def test_dask_frame_without_a_cluster(table, whole):
 
 
 @pytest.mark.slow
+def test_a_client_of_another_type_is_named(table):
+    frame = dask_frame(table)
+    with pytest.raises(InvalidParameterError, match="client must be a distributed"):
+        tree = DaskOptimalSurvivalTree(client="scheduler:8786")
+        tree.fit(frame[PLAIN], frame[["event", "time"]])
+
+
 def test_joblib_on_the_cluster(client, table):
     X, y = table[["age", "flag"]], outcome(table["event"], table["time"])
     alone = TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3).fit(X, y)

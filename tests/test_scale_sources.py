@@ -213,6 +213,13 @@ def test_whole_numbers_may_be_floating_in_files_with_missing_ones(table, tmp_pat
         fitted(tmp_path)
 
 
+@pytest.mark.parametrize("first", [np.int64, np.float64])
+def test_whole_numbers_may_be_floating_in_some_frames(first, table):
+    years = table.assign(age=table["age"].round().fillna(50.0))
+    parts = [years[:150].astype({"age": first}), years[150:].astype({"age": np.int64})]
+    assert fitted(parts).certificate_.fingerprint == fitted([years]).certificate_.fingerprint
+
+
 def test_errors_of_the_reader_name_the_partition(table):
     def broken():
         yield table[:100]

@@ -402,6 +402,13 @@ def test_teachers_that_cannot_teach_are_refused(teacher: Any, message: str) -> N
     assert tree.certificate_ is before
 
 
+def test_a_teacher_that_rejects_the_columns_is_named() -> None:
+    texts = pd.DataFrame({"text": np.where(np.arange(len(NUMBERS)) % 2, "a", "b")})
+    model = OptimalTreeRegressor(max_depth=1, teacher=LinearRegression())
+    with pytest.raises(ValueError, match=r"^teacher=LinearR.* accept these columns .*: could not"):
+        model.fit(texts, NUMBERS)
+
+
 @pytest.mark.parametrize("share", [-0.1, 1.5, np.nan, "half", None])
 def test_weights_outside_zero_and_one_are_refused(share: Any) -> None:
     with pytest.raises(ValueError, match="teacher_weight"):

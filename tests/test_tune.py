@@ -489,7 +489,7 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
     [
         ({"estimator": SoftSurvivalTree()}, "size_path; SoftSurvivalTree has none"),
         ({"estimator": LogisticRegression()}, "LogisticRegression has none"),
-        ({"estimator": OptimalSurvivalTree}, "OptimalSurvivalTree has none"),
+        ({"estimator": OptimalSurvivalTree}, r"is the class .*; pass OptimalSurvivalTree\(\)"),
         ({"rule": "least"}, "rule must be one of 'best', 'one-standard-error'"),
         ({"scoring": "c-index"}, "'c-index' is not a metric; pass one of concordance, uno"),
         ({"scoring": {}}, "scoring must be"),
@@ -502,6 +502,7 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
         ({"cv": []}, "yields no folds"),
         ({"cv": KFold(3), "n_repeats": 2}, "n_repeats needs a number of folds"),
         ({"n_repeats": 0}, "n_repeats must be an integer"),
+        ({"random_state": "a"}, "random_state must be an integer or None"),
     ],
 )
 def test_wrong_parameters_are_named(parameters, reported):
@@ -519,6 +520,17 @@ def test_rows_that_do_not_fit_together_are_refused():
     for fit in (TreeSizeCV(OptimalSurvivalTree()).fit, partial(evaluate, OptimalSurvivalTree())):
         with pytest.raises(ValueError, match=r"sample_weight has shape \(50,\); expected \(60,\)"):
             fit(X, y, sample_weight=np.ones(50))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_errors_of_metrics_name_the_fold(n_jobs):
+    X, y = sample(60)
+    rare = y.copy()
+    rare["dead"] = np.arange(60) % 20 == 0
+    tree = OptimalSurvivalTree(max_depth=1, min_events_leaf=1)
+    for fit in (TreeSizeCV(tree, n_jobs=n_jobs).fit, partial(evaluate, tree)):
+        with pytest.raises(ValueError, match=r"^fold \d of 5: no pair is comparable"):
+            fit(X, rare)
 
 
 def test_a_metric_that_is_nan_for_every_tree_is_named():
@@ -612,6 +624,7 @@ def test_tables_are_of_the_library_of_the_rows():
     ("models", "options", "reported"),
     [
         ({}, {}, "estimators is empty"),
+        ([OptimalSurvivalTree()], {}, "estimators is a list; expected an estimator or a mapping"),
         ({"a": OptimalSurvivalTree()}, {"against": "b"}, "against must be one of"),
         ({"a": OptimalSurvivalTree()}, {"treatment": np.ones(60)}, "no estimator's fit takes"),
         ({"a": OptimalSurvivalTree()}, {"scoring": "speed"}, "'speed' is not a metric"),

@@ -96,6 +96,8 @@ def test_weights_and_entries_are_computed_anew():
     assert verify(tree, X, y, sample_weight=weight).ok
     assert "rows" in failed(verify(tree, X, y))
     assert "rows" in failed(verify(tree, X, y, sample_weight=weight * (1 + 1e-6)))
+    unweighted = verify(tree, X, y)["rows"].reason
+    assert unweighted.endswith("the fit had row weights: pass its sample_weight")
 
 
 def test_the_tree_of_a_search_over_sizes_is_verified(study):

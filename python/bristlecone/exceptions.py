@@ -54,7 +54,11 @@ class SmallSampleWarning(BristleconeWarning):
 
 
 class OverlapWarning(BristleconeWarning):
-    """For some rows a treatment is so improbable that its reward relies on few similar rows."""
+    """For some rows a treatment is so improbable that its reward relies on few similar rows.
+
+    Either its estimated probability is below ``min_propensity``, or rows with a probability below
+    0.1 had the treatment less often than that, although at least five of them were expected to.
+    """
 
 
 class EventFreeWarning(BristleconeWarning):

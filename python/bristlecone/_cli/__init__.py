@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
@@ -45,13 +45,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # Names of columns and categories may not exist in the terminal's encoding.
             stream.reconfigure(errors="backslashreplace")
+    options: Collection[str] = ()
     try:
         arguments = parse(argv)
         if arguments is None:
             return 0
+        options = arguments.parser.options
         with _interrupt_ends_the_process():
             command = import_module(f"bristlecone._cli.{arguments.command}")
-        with _warnings_as_lines():
+        with _warnings_as_lines(options):
             status: int = command.run(arguments)
         print(end="", flush=True)  # does nothing if standard output is closed
         return status
@@ -65,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
     except (ValueError, TypeError, ImportError, MemoryError, RuntimeError) as error:
-        return _fail(str(error) or type(error).__name__)
+        return _fail(_with_options(str(error), options) or type(error).__name__)
 
 
 def _fail(message: str) -> int:
@@ -74,6 +76,25 @@ def _fail(message: str) -> int:
         message += " (row 0 is the first row of the data)"
     print(f"bristlecone: error: {' '.join(message.split())}", file=sys.stderr)
     return _ERROR
+
+
+def _with_options(message: str, options: Collection[str]) -> str:
+    """A message of Python, with options in place of parameters, such as ``max_depth=2``."""
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        flag = f"--{'weight' if name == 'sample_weight' else name.replace('_', '-')}"
+        if flag not in options or (value is None and "_" not in name):
+            return found[0]
+        if value is None:
+            return flag
+        shown = value.strip("'") if "'" in value else value.lower()
+        return f"{flag} {shown}"
+
+    encoder = r"(?:encoder=)?BinaryEncoder\((\w+=.*?)\)"
+    message = re.sub(encoder, lambda found: found[1].replace(", ", " "), message)
+    parameter = r"(?<![\w.'(/-])([a-z_]+)(?:=('[^']*'|[\w.-]+))?(?![\w.'/=])"
+    return re.sub(parameter, option, message)
 
 
 @contextmanager
@@ -91,12 +112,13 @@ def _interrupt_ends_the_process() -> Iterator[None]:
 
 
 @contextmanager
-def _warnings_as_lines() -> Iterator[None]:
+def _warnings_as_lines(options: Collection[str]) -> Iterator[None]:
     """Print every warning as one line."""
     from bristlecone.exceptions import BristleconeWarning
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        print(f"bristlecone: warning: {' '.join(str(message).split())}", file=sys.stderr)
+        text = _with_options(str(message), options)
+        print(f"bristlecone: warning: {' '.join(text.split())}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", BristleconeWarning)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -113,13 +114,23 @@ class CsvFile:
         try:
             found = {name: typed(frame[name], kinds.get(name), mark) for name in wanted}
         except CellError as error:
-            line = next(islice(self._records(), error.row + 1, None))[0]
-            raise ValueError(
-                f"{self.name}, line {line}, column {error.column!r}: {error.problem}"
-            ) from None
+            place = f"{self.name}, line {self._line(error.row)}, column {error.column!r}"
+            raise ValueError(f"{place}: {error.problem}") from None
         # The content is not needed during the search.
         del self._content
         return pd.DataFrame(found, copy=False)
+
+    def located(self, error: ValueError) -> ValueError:
+        """The error with the line of the file in place of the row that it names."""
+        named = re.search(r" in row (\d+)", str(error))
+        if named is None:
+            return error
+        text = str(error).replace(named[0], "", 1)
+        return ValueError(f"{self.name}, line {self._line(int(named[1]))}: {text}")
+
+    def _line(self, row: int) -> int:
+        """Line where a row begins."""
+        return next(islice(self._records(), row + 1, None))[0]
 
     @cached_property
     def _content(self) -> bytes:

@@ -26,7 +26,7 @@ def known_columns(
         raise ValueError(f"{model}: the tree was fitted without column names; use it in Python")
     found = table.columns
     for name in estimator.features_used_ if needed is None else needed:
-        check_column(name, found, model)
+        check_column(name, found, table.name)
     schemas = {
         schema.name: schema
         for schema in getattr(estimator.encoder_, "columns_", [])

@@ -90,7 +90,15 @@ def read_rows(
     kinds = {name: role.reads for role in roles for name in columns.roles[role.name] if role.reads}
     kinds |= dict.fromkeys(arguments.categorical, TEXT)
     frame = table.read(columns.names, kinds=kinds, missing=arguments.na)
+    try:
+        return _rows(kind, arguments, frame, columns, roles)
+    except ValueError as error:
+        raise table.located(error) from None
 
+
+def _rows(
+    kind: Kind, arguments: argparse.Namespace, frame: Any, columns: Columns, roles: list[Role]
+) -> Rows:
     if kind.predicts_survival:
         names = {role: name for role, (name, *_) in columns.roles.items()}
         y = survival(

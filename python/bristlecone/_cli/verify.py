@@ -27,7 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     columns = assigned(kind, arguments, table.columns, table.name)
     rows = read_rows(kind, arguments, table, columns._replace(features=[]))
     found = verify(tree, X, rows.y, most_work=arguments.most_work, **rows.more)
-    print(f"{arguments.model} on {table.name}: {found}")
+    text = str(found).replace("sample_weight", "--weight")
+    print(f"{arguments.model} on {table.name}: {text}")
     return 0 if found.ok else _FAILED
 
 

@@ -135,7 +135,7 @@ def check_groups(
         found = values[present].tolist()
         raise ValueError(
             f"{name} has {'one value' if len(found) == 1 else f'{len(found)} values'}, "
-            f"{found[:5]}; {why} compares {'two' if most == 2 else f'2 to {most}'} groups"
+            f"[{listed(found)}]; {why} compares {'two' if most == 2 else f'2 to {most}'} groups"
             + ("; merge the smallest ones" if len(found) > most > 2 else "")
         )
     return Groups(values[present], np.searchsorted(present, codes).astype(np.int64), name)

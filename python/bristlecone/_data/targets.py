@@ -27,6 +27,9 @@ from bristlecone.exceptions import InvalidParameterError
 # if all of them are below it.
 _LEAST_EXPOSURE = 2.0**-960
 
+# The engine has no more labels.
+_MOST_LABELS = 32
+
 # Leaves report the variance of the rates, and the squares of larger rates overflow.
 _MOST_RATE = 2.0**500
 
@@ -153,8 +156,8 @@ def check_labelled_data(
     Raises
     ------
     ValueError
-        For no rows, lengths that differ, labels that are missing or continuous, pandas indices
-        as in ``check_row_labels``, and all of ``check_sample_weight``.
+        For no rows, lengths that differ, labels that are missing, continuous or more than 32,
+        pandas indices as in ``check_row_labels``, and all of ``check_sample_weight``.
     """
     n_samples = row_count(X)
     check_row_labels(X, **{name: y}, sample_weight=sample_weight)
@@ -173,6 +176,8 @@ def check_labelled_data(
     if not kept.all() and weight is not None:
         X, labels, weight = take_rows(X, kept), labels[kept], weight[kept]
     _check_some(len(labels))
+    if len(classes) > _MOST_LABELS:
+        raise ValueError(f"{name} has {len(classes)} values; at most {_MOST_LABELS} are supported")
     return LabelledData(X, labels, classes, weight, kept)
 
 

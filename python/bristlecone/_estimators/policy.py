@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -68,7 +69,7 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         not be beyond the last event. ``y`` then has event and time.
     estimand : {"restricted-mean", "survival"}, default="restricted-mean"
         With ``horizon``, the quantity to maximise: the restricted mean survival time up to the
-        horizon, or the probability of surviving it.
+        horizon, or the probability of surviving it. "survival" needs ``horizon``.
     capacities : mapping or None, default=None
         Largest share of the training weight, between 0 and 1, to which a treatment may be
         prescribed; treatments that are not named are unlimited.
@@ -275,7 +276,8 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             The message suggests smaller settings. Never with ``time_limit=0``.
         OverlapWarning
             If a treatment, or being under observation, is less probable than ``min_propensity``
-            for some rows. The message gives their share.
+            for some rows, by its estimate or by the number of such rows that had it. The message
+            gives their share or number.
         InfeasibleWarning
             If no tree keeps the capacities.
         ConstantFeatureWarning
@@ -324,6 +326,8 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             capacities=_check_capacities,
             min_samples_treatment=integer(0),
         )
+        if self.horizon is None and self.estimand != "restricted-mean":
+            raise InvalidParameterError(f"estimand={self.estimand!r} needs the parameter horizon")
         if self.capacities and self.min_samples_treatment:
             raise InvalidParameterError(
                 "min_samples_treatment cannot be used with capacities: no search keeps both"
@@ -412,8 +416,8 @@ def _positive(most: float = math.inf, *, optional: bool = False) -> Check:
     """Check of a finite number greater than 0 (or None)."""
 
     def check(name: str, value: Any) -> None:
-        number(0.0, most, optional=optional)(name, value)
-        if value == 0:
+        if isinstance(value, Real) and value <= 0:
             raise InvalidParameterError(f"{name} must be greater than 0; got {value!r}")
+        number(0.0, most, optional=optional)(name, value)
 
     return check

@@ -14,7 +14,7 @@ from bristlecone._data.outcomes import Survival, as_structured
 from bristlecone._data.rows import take_rows
 from bristlecone._foreign import fitted_to_columns, frame_of, survival_of, takes_columns
 from bristlecone._rewards.nuisance import Rows, members, quiet
-from bristlecone._teacher.outcomes import Rates, fitted_with_weights
+from bristlecone._teacher.outcomes import Rates, fitted_with_weights, naming
 from bristlecone._types import Bools, Floats, Integers
 
 ESTIMANDS = ("restricted-mean", "survival")
@@ -169,7 +169,8 @@ def _foreign(rows: Rows, own: Integers, flags: Bools, time: Floats, model: Any) 
     y = as_structured(Survival(flags[at], time[at]))
     weight = None if rows.weight is None else rows.weight[at]
     if takes_columns(model):
-        return _Foreign(fitted_to_columns(model, frame_of(X, at), y, weight), X)
+        with naming("outcome_model", model):
+            return _Foreign(fitted_to_columns(model, frame_of(X, at), y, weight), X)
     fitted = fitted_with_weights(model, take_rows(X, at), y, weight, "these rows", "outcome_model")
     return _Foreign(fitted, X)
 

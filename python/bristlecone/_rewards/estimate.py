@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -29,6 +29,10 @@ from bristlecone.exceptions import InvalidParameterError, OverlapWarning
 
 NO_LATE_ROWS = "PolicyTree; leave out the rows that entered late"
 """What messages say about delayed entry."""
+
+# Propensity scores below this are commonly left out (Crump, Hotz, Imbens and Mitnik, Biometrika 96,
+# 2009), and so many treated rows must be expected before their number is compared with the scores.
+_IMPROBABLE, _FEWEST_EXPECTED = 0.1, 5
 
 
 class Estimation(NamedTuple):
@@ -215,7 +219,7 @@ def prepare(
         min_propensity=how.min_propensity,
     )
     counts = np.ones(len(rewards), dtype=np.int64) if count is None else count[rows.kept]
-    _warn_of_overlap(estimates, counts)
+    _warn_of_overlap(estimates, counts, is_estimated=estimated)
     # Columns that the rewards do not use do not belong to the rows of the fit.
     used = predictions if how.reward != "inverse-propensity" else None
     given = scores if needs_scores else None
@@ -305,25 +309,48 @@ def _check_model(model: Any, parameter: str, argument: str, reward: str) -> None
         )
 
 
-def _warn_of_overlap(found: EstimatedRewards, count: Integers) -> None:
-    """Warn of rows without overlap: their share, and the rarest treatment among them."""
+def _warn_of_overlap(found: EstimatedRewards, count: Integers, *, is_estimated: bool) -> None:
+    """Warn of rows without overlap: their share, and the treatments that they lack."""
     n, lacking = int(count.sum()), int(count[found.lacks_overlap].sum())
-    if not lacking:
-        return
-    least, parts = found.min_propensity, []
-    if found.propensity is not None:
-        below = count @ (found.propensity < least)
-        parts += [
-            f"{n_below} of treatment {name!r}"
-            for name, n_below in zip(found.treatments.tolist(), below.tolist(), strict=True)
-            if n_below
-        ]
-    if found.uncensored is not None and (found.uncensored < least).any():
-        unseen = int(count[found.uncensored < least].sum())
-        parts.append(f"{unseen} of being under observation")
-    warn(
-        f"{100 * lacking / n:.3g}% of the rows ({lacking} of {n}) have no overlap: a probability "
-        f"below min_propensity={least:g} ({', '.join(parts)}). The estimates for them depend on "
-        "few similar rows; see bristlecone.plot.plot_overlap, and consider leaving them out",
-        OverlapWarning,
-    )
+    least, texts = found.min_propensity, []
+    if lacking:
+        parts = []
+        if found.propensity is not None:
+            below = count @ (found.propensity < least)
+            parts += [
+                f"{n_below} of treatment {name!r}"
+                for name, n_below in zip(found.treatments.tolist(), below.tolist(), strict=True)
+                if n_below
+            ]
+        if found.uncensored is not None and (found.uncensored < least).any():
+            unseen = int(count[found.uncensored < least].sum())
+            parts.append(f"{unseen} of being under observation")
+        texts.append(
+            f"{100 * lacking / n:.3g}% of the rows ({lacking} of {n}) have no overlap: a "
+            f"probability below min_propensity={least:g} ({', '.join(parts)})"
+        )
+    if is_estimated and found.propensity is not None:
+        texts += _overestimated(found, found.propensity, count)
+    if texts:
+        warn(
+            f"{'; '.join(texts)}. The estimates for them depend on few similar rows; see "
+            "bristlecone.plot.plot_overlap, and consider leaving them out",
+            OverlapWarning,
+        )
+
+
+def _overestimated(found: EstimatedRewards, scores: Floats, count: Integers) -> Iterator[str]:
+    """Treatments that improbable rows had less often than ``min_propensity``, in words.
+
+    Models smooth, so the scores of rows that never have a treatment may exceed the minimum.
+    """
+    for k, name in enumerate(found.treatments.tolist()):
+        score = scores[:, k]
+        low = score < _IMPROBABLE
+        n, expected = int(count[low].sum()), float(count[low] @ score[low])
+        had = int(count[low & (found.treatment == k)].sum())
+        if expected >= _FEWEST_EXPECTED and had < found.min_propensity * n:
+            yield (
+                f"only {had} of the {n} rows with a probability below {_IMPROBABLE} of treatment "
+                f"{name!r} had it ({expected:.0f} expected)"
+            )

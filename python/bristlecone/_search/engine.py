@@ -29,6 +29,9 @@ from bristlecone.exceptions import InvalidParameterError
 # Names of the functions that take each task.
 _FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()}
 
+# Weights of which the largest is so many times the smallest are too wide a range by themselves.
+_WIDE = 1e9
+
 
 @dataclass(frozen=True, eq=False)
 class Problem(Generic[RowsT]):
@@ -193,13 +196,36 @@ def engine_of(task: Task, features: BinaryMatrix | RankedFeatures) -> Engine:
         return _over_thresholds(task, features)
     optional: tuple[Any, ...] = _core.path, _core.near_optimal, _core.alternatives
     offered: dict[str, Any] = {
-        function.__name__: partial(function, *task, features)
+        function.__name__: partial(_named(function), *task, features)
         for function in optional
         if function.__name__ in known
     }
     solve = _core.solve if "solve" in known else solve_front
     forecast = _forecast(task, features)
-    return Engine(partial(solve, *task, features), forecast, **offered)
+    return Engine(partial(_named(solve), *task, features), forecast, **offered)
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the engine, whose errors name the weights if their range is to blame.
+
+    The engine sees outcomes that contain the weights.
+    """
+
+    def call(name: str, data: dict[str, Any], *args: Any, **settings: Any) -> Any:
+        try:
+            return function(name, data, *args, **settings)
+        except ValueError as error:
+            weight = data.get("weight")
+            wide = str(error).startswith("y: the values span too wide a range")
+            if not wide or weight is None or weight.max() < _WIDE * weight.min():
+                raise
+            objective = str(error).rpartition(": ")[2]
+            raise ValueError(
+                "sample_weight: the values span too wide a range for a certificate (from "
+                f"{weight.min():g} to {weight.max():g}): {objective}"
+            ) from None
+
+    return call
 
 
 # Why a task has no search over every threshold.
@@ -217,13 +243,14 @@ def _over_thresholds(task: Task, ranked: RankedFeatures) -> Engine:
             f"BinaryEncoder(thresholds='all') cannot be used with this objective: {reason}; "
             "choose other thresholds, such as 'midpoints'"
         )
-    solve = partial(_core.over_thresholds, *task, ranked.ranks)
-    return Engine(
-        solve,
-        partial(ranked_forecast, solve, ranked),
-        near_optimal=lambda **settings: _core.near_optimal(*task, ranked.written(), **settings),
-        alternatives=lambda **settings: _core.alternatives(*task, ranked.written(), **settings),
-    )
+
+    def written(search: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda **settings: _named(search)(*task, ranked.written(), **settings)
+
+    solve = partial(_named(_core.over_thresholds), *task, ranked.ranks)
+    forecast = partial(ranked_forecast, solve, ranked)
+    others = map(written, (_core.near_optimal, _core.alternatives))
+    return Engine(solve, forecast, None, *others)
 
 
 def _forecast(task: Task, features: BinaryMatrix) -> Callable[..., dict[str, float]]:

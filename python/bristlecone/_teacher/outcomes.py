@@ -7,7 +7,8 @@ models into one, and mixes it with the outcomes. Definitions: docs/maths/teacher
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -284,7 +285,8 @@ class Survivals(Rates):
             return super().fitted(model, X, rows)
         weight = None if self.weight is None else self.weight[rows]
         if takes_columns(model):
-            return fitted_to_columns(model, frame_of(X, rows), self.y[rows], weight)
+            with naming("teacher", model):
+                return fitted_to_columns(model, frame_of(X, rows), self.y[rows], weight)
         return fitted_with_weights(model, take_rows(X, rows), self.y[rows], weight, "these rows")
 
     def predicted(self, model: Any, X: Any, rows: Bools) -> Floats:
@@ -490,7 +492,19 @@ def fitted_with_weights(
                 f"{name}={model!r} takes no sample_weight in fit, which it needs for {need}"
             )
         more[parameter] = weight
-    return model.fit(X, y, **more)
+    with naming(name, model):
+        return model.fit(X, y, **more)
+
+
+@contextmanager
+def naming(parameter: str, model: Any) -> Iterator[None]:
+    """Errors of a model that is fitted name the parameter that it was passed as."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise InvalidParameterError(
+            f"{parameter}={model!r} does not accept these columns or outcomes: {error}"
+        ) from error
 
 
 def _weight_parameter(model: Any) -> str | None:

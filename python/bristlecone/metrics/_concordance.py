@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_sample_weight
 from bristlecone._types import Bools, Floats
 from bristlecone.curves import censoring_survival
+from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._inputs import (
     BLOCK_CELLS,
     Curves,
@@ -323,6 +325,8 @@ def _with_censoring(
 ) -> _Rows:
     """Rows whose events before tau are weighted by 1/G(t_i)², the others by 0."""
     event, time, own, _ = scored
+    if tau is not None and not (isinstance(tau, Real) and tau > 0):
+        raise InvalidParameterError(f"tau must be a number greater than 0 or None; got {tau!r}")
     counted = event if tau is None else event & (time < tau)
     censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
     weight = np.zeros(time.size)

@@ -35,10 +35,17 @@ def new_figure(width: float, height: float, **options: Any) -> Any:
     return pyplot.figure(figsize=(width, height), **options)
 
 
+def check_axes(ax: Axes) -> Axes:
+    """The given axes; TypeError for anything else."""
+    if not hasattr(ax, "transData"):
+        raise TypeError(f"ax must be a matplotlib Axes or None; got {type_name(ax)}")
+    return ax
+
+
 def on_axes(ax: Axes | None, width: float = 6.5, height: float = 3.8) -> Axes:
     """The given axes, or those of a new figure with room for a legend."""
     if ax is not None:
-        return ax
+        return check_axes(ax)
     return new_figure(width, height, layout="constrained").add_subplot()
 
 

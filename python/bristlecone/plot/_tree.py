@@ -9,7 +9,7 @@ from bristlecone._view.fitted import check_tree
 from bristlecone._view.view import View
 from bristlecone.plot._across import Across
 from bristlecone.plot._arrange import Arrangement
-from bristlecone.plot._axes import new_figure
+from bristlecone.plot._axes import check_axes, new_figure
 from bristlecone.plot._down import Down
 from bristlecone.plot._panels import painter_of
 from bristlecone.plot._sheet import InchRuler, Sheet
@@ -124,7 +124,7 @@ def plot_tree(
         axes: Axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         arrangement.draw(Sheet(axes, wide, arrangement.height, 1.0))
         return axes
-    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    box = check_axes(ax).get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
     scale = 1.0
     while (arrangement := arranged(box.width / scale)).height > box.height / scale:
         scale *= _STEP

@@ -20,6 +20,7 @@ from bristlecone._encoder.missing import missing_text
 from bristlecone._encoder.partitions import check_for_partitions, fit_counts, rows_that_hold
 from bristlecone._encoder.rules import question_names
 from bristlecone._encoder.use import AnswerCounts
+from bristlecone._estimators.parameters import has_methods
 from bristlecone._estimators.partitioned import check_supported, keep, search_of
 from bristlecone._fit.encode import warn_of_shares
 from bristlecone._fit.search import Search
@@ -203,6 +204,8 @@ def _features(source: Source, roles: Roles, drop: Sequence[str]) -> list[str]:
 
 def _client(source: Source, client: Any) -> Any:
     """The client of Dask to use; a Dask DataFrame has a current one, or none."""
+    if client is not None and not has_methods(client, "submit", "compute"):
+        raise InvalidParameterError(f"client must be a distributed.Client or None; got {client!r}")
     if client is not None or not source.is_dask:
         return client
     try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
@@ -149,6 +151,8 @@ class PartialSums:
             if value is not None
         }
         negated = np.zeros(n_features, dtype=bool) if flipped is None else np.asarray(flipped)
+        if negated.shape != (n_features,):
+            raise ValueError(f"flipped has shape {negated.shape}; expected ({n_features},)")
         self._settings = {
             "max_depth": max_depth,
             "max_leaf_nodes": max_leaf_nodes,
@@ -161,7 +165,8 @@ class PartialSums:
             "options": None,
         }
         self._given = objective, columns, np.asarray(counts, dtype=np.int64), negated.astype(bool)
-        self._sums = Sums(Task(objective, columns), *self._given[2:], self._settings)
+        with _sentences():
+            self._sums = Sums(Task(objective, columns), *self._given[2:], self._settings)
 
     @property
     def n_rows(self) -> int:
@@ -185,7 +190,10 @@ class PartialSums:
             message names the row.
         """
         answers, place = np.asarray(features), np.asarray(outcome)
-        if answers.ndim == 2 and not is_binary(answers):
+        expected = place.size, len(self._given[3])
+        if answers.shape != expected:
+            raise ValueError(f"features has shape {answers.shape}; expected {expected}")
+        if not is_binary(answers):
             row, column = np.argwhere(~np.isin(answers, (0, 1)))[0]
             raise ValueError(
                 f"feature {column} of row {row} is {answers[row, column]!s}; expected 0 or 1"
@@ -196,7 +204,8 @@ class PartialSums:
             row = int(np.argmax((place < 0) | (place >= 2**32)))
             raise ValueError(f"outcome of row {row} is {place[row]}, not a position in outcomes")
         binary = packed(answers.astype(bool))
-        self._sums.add(binary, np.ascontiguousarray(place, dtype=np.uint32))
+        with _sentences():
+            self._sums.add(binary, np.ascontiguousarray(place, dtype=np.uint32))
 
     def merge(self, other: PartialSums) -> None:
         """Add the sums of other rows with the same objective, outcomes, features and depth.
@@ -206,7 +215,8 @@ class PartialSums:
         ValueError
             If they differ. The message says in what.
         """
-        self._sums.merge(other._sums)
+        with _sentences():
+            self._sums.merge(other._sums)
 
     def to_bytes(self, *, min_cell_count: int = 1) -> bytes:
         """Return the sums as bytes, with a version and a checksum.
@@ -294,7 +304,8 @@ class PartialSums:
             content = found["sums"].tobytes()
         except KeyError as error:
             raise ValueError(f"the bytes lack {error}") from error
-        sums._sums.merge_bytes(content)
+        with _sentences():
+            sums._sums.merge_bytes(content)
         return sums
 
     def solve(self, *, time_limit: float | None = None) -> PartialTree:
@@ -323,6 +334,31 @@ class PartialSums:
             or the tree fits almost perfectly and its penalties are tiny.
         """
         settings = {**self._settings, "time_limit": time_limit}
-        feature, left, right = self._sums.search(None, **settings)
-        found = self._sums.certify_by_sums(**settings)
+        with _sentences():
+            feature, left, right = self._sums.search(None, **settings)
+            found = self._sums.certify_by_sums(**settings)
         return PartialTree(feature, left, right, found.objective, found.lower_bound, found.status)
+
+
+# Words of the engine, and those of this class.
+_WORDS = {
+    r"^y: ": "labels: ",
+    r"^data: ": "outcomes: ",
+    r"^(\w+): is missing$": r"outcomes has no entry '\1'",
+    r"^(\w+): (?=(is|are|has|hold|give|must) )": r"\1 ",
+    r"^sums (hold|are|give) ": r"the sums \1 ",
+    r", X has (\d+)$": r", but counts has \1",
+    r", the outcomes are those of (\d+)$": r", but counts sums to \1",
+}
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Errors of the engine as sentences that name the arguments of this class."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        for pattern, words in _WORDS.items():
+            text = re.sub(pattern, words, text)
+        raise ValueError(text) from None

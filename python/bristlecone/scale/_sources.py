@@ -388,9 +388,13 @@ def itself(value: Any) -> Any:
 def schema_of(frame: Any) -> dict[str, Any]:
     """Types of the columns, in the form in which partitions are compared."""
     kinds = nw.from_native(frame, eager_only=True).schema
-    # The type of pandas' objects follows from the values, which are checked when counted.
+    # The type of pandas' objects follows from the values, which are checked when counted. Whole
+    # numbers may be floating in some partitions, as they are with a missing value.
     plain = {nw.String(): "text", nw.Object(): "text", nw.Unknown(): "text"}
-    return {name: plain.get(kind, kind) for name, kind in kinds.items()}
+    return {
+        name: "number" if kind.is_numeric() else plain.get(kind, kind)
+        for name, kind in kinds.items()
+    }
 
 
 def n_rows_of(frame: Any) -> int:

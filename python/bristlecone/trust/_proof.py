@@ -280,7 +280,7 @@ def _limits(tree: Any, n_features: int, n: int) -> tuple[Limits, str]:
     depth = min(most - 1, n_features)
     if parameters["max_depth"] is not None:
         depth = min(depth, int(parameters["max_depth"]))
-    which = f"every tree of depth {depth} over {n_features} binary features"
+    which = f"every tree of depth {depth} over {n_features} binary feature{'s' * (n_features != 1)}"
     if most < min(2 ** min(depth, 30), n):
         which += f" and at most {most} leaves"
     limits = Limits(

@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 
 from bristlecone._core import BinaryMatrix
-from bristlecone._data.checks import check_integer
+from bristlecone._data.checks import check_integer, check_seed
 from bristlecone._data.frame import native_frame
 from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._encoder.use import binary_features
@@ -168,6 +168,7 @@ def stability(
     ('Karnofsky_score', True)
     """
     check_integer("n_resamples", n_resamples, 1)
+    check_seed("random_state", random_state)
     rerun = search_again(tree, "stability", X, y, sample_weight, data)
     problem = rerun.problem
     random = check_random_state(random_state)

@@ -146,10 +146,13 @@ def _check_all(
     ordered = not found.fingerprint.startswith("rows-")
     digest = fingerprint(rows) if ordered else unordered_fingerprint(rows)
     why = "not the rows of the fit" + (", or not in their order" if ordered else "")
+    nodes = tree.tree_
+    had_weights = not np.isclose(nodes.weighted_n_node_samples[0], nodes.n_node_samples[0])
+    if had_weights and rows.total == len(rows.weight):
+        why += "; the fit had row weights: pass its sample_weight"
     same = digest == found.fingerprint
     checks.holds("rows", same, f"{digest[:16]}…", f"fingerprint {found.fingerprint[:16]}…", why)
     reached = reached_nodes(tree, rows.answers)
-    nodes = tree.tree_
     checks.same(
         "node sizes",
         f"{len(rows.weight)} rows of weight {rows.total:.10g} in {nodes.n_leaves} leaves",

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from bristlecone._data.arrays import type_name
 from bristlecone._data.frame import frame_backend, native_frame
 from bristlecone._data.outcomes import as_structured, check_survival, either_outcome, is_outcome
 from bristlecone._data.rows import check_sample_weight
 from bristlecone._foreign import fitted_to_columns, frame_of, takes_columns
 from bristlecone.exceptions import InvalidParameterError
-from bristlecone.tune._folds import corrected_error, folds_of, standard_error
+from bristlecone.tune._folds import corrected_error, folds_of, naming, standard_error
 from bristlecone.tune._rows import GivenRows, accepted, of_all_causes
 from bristlecone.tune._scoring import check_scored, metrics_of, score_of
 
@@ -110,6 +111,11 @@ def evaluate(
     >>> table["mean"].round(3).tolist()
     [0.635, 0.638, -0.181, -0.177]
     """
+    if isinstance(estimators, (list, tuple)):
+        raise InvalidParameterError(
+            f"estimators is {type_name(estimators)}; expected an estimator or a mapping from names "
+            "to estimators"
+        )
     if not isinstance(estimators, Mapping):
         estimators = {type(estimators).__name__: estimators}
     if not estimators:
@@ -130,12 +136,13 @@ def evaluate(
     # Metric, estimator, fold.
     scores = np.empty((len(metrics), len(models), len(folds)))
     for fold, (train, test) in enumerate(folds):
-        known, held = rows.taken(train), rows.taken(test)
-        outcomes = _outcomes(known)
-        for k, model in enumerate(models):
-            fitted = _fitted(model, known)
-            for m, metric in enumerate(metrics.values()):
-                scores[m, k, fold] = score_of(metric, fitted, held, outcomes)
+        with naming(f"fold {fold + 1} of {len(folds)}"):
+            known, held = rows.taken(train), rows.taken(test)
+            outcomes = _outcomes(known)
+            for k, model in enumerate(models):
+                fitted = _fitted(model, known)
+                for m, metric in enumerate(metrics.values()):
+                    scores[m, k, fold] = score_of(metric, fitted, held, outcomes)
 
     reference = 0 if against is None else names.index(against)
     with np.errstate(invalid="ignore"):  # infinite scores have no difference

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
-from bristlecone._data.checks import check_integer
+from bristlecone._data.checks import check_integer, check_seed
 from bristlecone._data.groups import codes_of
 from bristlecone._data.outcomes import either_outcome, is_outcome
 from bristlecone._types import Floats
@@ -29,6 +31,7 @@ def folds_of(
     splitter gets the strata instead of y. Otherwise ``cv`` contains the folds.
     """
     check_integer("n_repeats", n_repeats, 1)
+    check_seed("random_state", random_state)
     strata = _strata(rows, estimator)
     groups = rows.by_row.get("groups")
     if hasattr(cv, "split") or not isinstance(cv, (int, np.integer)) or isinstance(cv, bool):
@@ -61,6 +64,17 @@ def folds_of(
         # Rows of a rare stratum are still spread as evenly as possible.
         filterwarnings("ignore", "The least populated class in y", UserWarning)
         return list(splitter.split(np.zeros((rows.n_rows, 1)), strata))
+
+
+@contextmanager
+def naming(fold: str) -> Iterator[None]:
+    """Errors of fits and metrics begin with the name of the fold."""
+    try:
+        yield
+    except ValueError as error:
+        if len(error.args) == 1:
+            error.args = (f"{fold}: {error}",)
+        raise
 
 
 def _strata(rows: GivenRows, estimator: Any) -> NDArray[Any] | None:

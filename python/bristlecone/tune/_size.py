@@ -23,7 +23,7 @@ from bristlecone._data.texts import counted
 from bristlecone._log import log
 from bristlecone._types import Floats
 from bristlecone.exceptions import ColumnWarning, InfeasibleError, InvalidParameterError
-from bristlecone.tune._folds import Folds, folds_of, standard_error
+from bristlecone.tune._folds import Folds, folds_of, naming, standard_error
 from bristlecone.tune._rows import GivenRows, of_all_causes
 from bristlecone.tune._scoring import DEFAULT, Metrics, check_scored, metrics_of, score_of
 
@@ -233,11 +233,13 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
     def _checked(self) -> tuple[Metrics, str]:
         """Metrics by name, and the name of the one that chooses the size."""
         check_choice("rule", self.rule, _RULES)
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "size_path"):
-            kind = self.estimator if isinstance(self.estimator, type) else type(self.estimator)
+        if isinstance(self.estimator, type):
+            name = self.estimator.__name__
+            raise InvalidParameterError(f"estimator is the class {name}; pass {name}()")
+        if not hasattr(self.estimator, "size_path"):
             raise InvalidParameterError(
-                f"TreeSizeCV needs a tree with size_path; {kind.__name__} has none. GridSearchCV "
-                "works with any estimator"
+                f"TreeSizeCV needs a tree with size_path; {type(self.estimator).__name__} has "
+                "none. GridSearchCV works with any estimator"
             )
         metrics = metrics_of(self.scoring)
         check_scored(self.estimator, metrics)
@@ -252,12 +254,15 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         self, estimator: Any, rows: GivenRows, folds: Folds, metrics: Metrics, chooser: str
     ) -> Iterator[dict[str, Floats]]:
         """Scores of every fold, in their order, as soon as they are ready."""
-        halves = ((rows.taken(train), rows.taken(test)) for train, test in folds)
+        halves = (
+            (f"fold {place} of {len(folds)}", estimator, rows.taken(train), rows.taken(test))
+            for place, (train, test) in enumerate(folds, start=1)
+        )
         if self.n_jobs is None or self.n_jobs == 1:
-            return (_fold(estimator, known, held, metrics, chooser) for known, held in halves)
+            return (_fold(*half, metrics, chooser) for half in halves)
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         found: Iterator[dict[str, Floats]] = parallel(
-            delayed(_fold)(estimator, known, held, metrics, chooser) for known, held in halves
+            delayed(_fold)(*half, metrics, chooser) for half in halves
         )
         return found
 
@@ -445,7 +450,13 @@ def _path(estimator: Any, rows: GivenRows) -> list[Any]:
     return path
 
 
-def _fold(
+def _fold(name: str, *given: Any) -> dict[str, Floats]:
+    """``_scores``, with errors that name the fold."""
+    with naming(name):
+        return _scores(*given)
+
+
+def _scores(
     estimator: Any, known: GivenRows, held: GivenRows, metrics: Metrics, chooser: str
 ) -> dict[str, Floats]:
     """Scores of the best tree of every size; NaN if no tree keeps the constraints.
