@@ -249,8 +249,8 @@ def _over_thresholds(task: Task, ranked: RankedFeatures) -> Engine:
 
     solve = partial(_named(_core.over_thresholds), *task, ranked.ranks)
     forecast = partial(ranked_forecast, solve, ranked)
-    others = map(written, (_core.near_optimal, _core.alternatives))
-    return Engine(solve, forecast, None, *others)
+    neighbours = written(_core.near_optimal), written(_core.alternatives)
+    return Engine(solve, forecast, None, *neighbours)
 
 
 def _forecast(task: Task, features: BinaryMatrix) -> Callable[..., dict[str, float]]:
