@@ -94,12 +94,12 @@ def test_a_tree_without_leaves_is_refused_before_anything_is_done(name) -> None:
     if name == "greedy_cuts":
         features = features.T.astype(np.uint32).copy()
     # No task has this column, so the first error shows which check came first.
-    with pytest.raises(ValueError, match="max_leaf_nodes: must be at least 1"):
+    with pytest.raises(ValueError, match="max_leaf_nodes must be at least 1"):
         getattr(_core, name)("regression", {}, features, **SETTINGS | {"max_leaf_nodes": 0})
     if name == "greedy_cuts":
         time, event = np.arange(4.0), np.ones(4, dtype=bool)
         limits = {"max_depth": 2, "max_leaf_nodes": 0, "min_samples_leaf": 1}
-        with pytest.raises(ValueError, match="max_leaf_nodes: must be at least 1"):
+        with pytest.raises(ValueError, match="max_leaf_nodes must be at least 1"):
             _core.grow_greedy(features, time, event, criterion="logrank", **limits)
 
 

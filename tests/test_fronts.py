@@ -104,9 +104,9 @@ def test_the_front_needs_a_measure_that_is_a_number():
     ("task", "data", "message"),
     [
         ("gini", {"labels": np.zeros(80, np.int64), "n_classes": 2}, "has no front"),
-        ("confusion", {}, "labels: is missing"),
+        ("confusion", {}, "labels is missing"),
         ("confusion", {"labels": np.full(80, 2)}, "row 0 is not 0 or 1"),
-        ("confusion", {"labels": np.zeros(3, np.int64)}, "labels: has 3 rows"),
+        ("confusion", {"labels": np.zeros(3, np.int64)}, "labels has 3 rows"),
         ("f-measure", {"beta": -1.0}, "beta"),
         ("demographic-parity", {"group": np.zeros(80, np.int64), "delta": 0.1}, "single value"),
         ("capacity", {"rewards": np.ones((80, 2)), "capacity": np.ones(3)}, "capacity"),

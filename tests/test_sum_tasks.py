@@ -130,7 +130,7 @@ def test_features_of_one_origin_are_paid_once_and_groups_discounted() -> None:
     [
         ({"labels": np.array([0, 1, 5])}, "y: the label of row 2 is out of range"),
         ({"labels": np.array([0, -1, 0])}, "y: row 1 has label -1"),
-        ({"labels": np.array([0, 1])}, "labels: has 2 rows, X has 3"),
+        ({"labels": np.array([0, 1])}, "labels has 2 rows, X has 3"),
         ({"labels": np.array(["a", "b", "c"])}, "labels must be a float64, int64 or bool array"),
         ({"weight": np.array([1.0, np.nan, 1.0])}, "sample_weight: row 1"),
         ({"weight": np.zeros(3)}, "sample_weight: all weights are zero"),
@@ -150,10 +150,10 @@ def test_bad_labels_are_named(change: dict[str, Any], message: str) -> None:
     [
         ({"costs": np.array([[0.0, 1.0], [2.0, -3.0]])}, "costs: row 1"),
         ({"costs": np.zeros((2, 40))}, "costs: 40 labels"),
-        ({"costs": None}, "costs: is missing"),
-        ({"feature_cost": np.ones(3)}, "feature_cost: has 3 entries, X has 2 columns"),
+        ({"costs": None}, "costs is missing"),
+        ({"feature_cost": np.ones(3)}, "feature_cost has 3 entries, X has 2 columns"),
         ({"feature_cost": np.array([1.0, -1.0])}, "feature_cost: feature 1"),
-        ({"feature_discount": np.ones(2)}, "feature_cost: is missing"),
+        ({"feature_discount": np.ones(2)}, "feature_cost is missing"),
         (
             {"feature_cost": np.ones(2), "feature_discount": np.array([1.0, 2.0])},
             "feature_discount: feature 1",
@@ -171,7 +171,7 @@ def test_an_unknown_task_and_an_outcome_of_another_kind_are_refused() -> None:
     features = np.eye(2, dtype=np.uint8)
     with pytest.raises(ValueError, match="f1"):
         _core.solve("f1", {"target": np.ones(2)}, features, **LIMITS)
-    with pytest.raises(ValueError, match="labels: is missing"):
+    with pytest.raises(ValueError, match="labels is missing"):
         _core.solve("gini", {"target": np.ones(2)}, features, **LIMITS)
     with pytest.raises(ValueError, match="y: row 1 is not finite"):
         _core.solve("regression", {"target": np.array([1.0, np.inf])}, features, **LIMITS)

@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Error {
     /// A parameter or array is not acceptable; `name` is what the user calls it.
-    #[error("{name}: {reason}")]
+    #[error("{name}{}{reason}", separator(reason))]
     Invalid {
         /// Parameter or array.
         name: &'static str,
@@ -20,6 +20,13 @@ impl Error {
     pub fn invalid(name: &'static str, reason: impl Into<String>) -> Self {
         Error::Invalid { name, reason: reason.into() }
     }
+}
+
+/// What stands between the name and a reason: nothing but a space if they make a sentence.
+fn separator(reason: &str) -> &'static str {
+    let verbs = ["are", "does", "give", "has", "hold", "is", "must", "takes"];
+    let (first, _) = reason.split_once(' ').unwrap_or((reason, ""));
+    if verbs.contains(&first) { " " } else { ": " }
 }
 
 /// Rejects negative values and NaN.

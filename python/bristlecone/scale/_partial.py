@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
@@ -165,8 +163,7 @@ class PartialSums:
             "options": None,
         }
         self._given = objective, columns, np.asarray(counts, dtype=np.int64), negated.astype(bool)
-        with _sentences():
-            self._sums = Sums(Task(objective, columns), *self._given[2:], self._settings)
+        self._sums = Sums(Task(objective, columns), *self._given[2:], self._settings)
 
     @property
     def n_rows(self) -> int:
@@ -204,8 +201,7 @@ class PartialSums:
             row = int(np.argmax((place < 0) | (place >= 2**32)))
             raise ValueError(f"outcome of row {row} is {place[row]}, not a position in outcomes")
         binary = packed(answers.astype(bool))
-        with _sentences():
-            self._sums.add(binary, np.ascontiguousarray(place, dtype=np.uint32))
+        self._sums.add(binary, np.ascontiguousarray(place, dtype=np.uint32))
 
     def merge(self, other: PartialSums) -> None:
         """Add the sums of other rows with the same objective, outcomes, features and depth.
@@ -215,8 +211,7 @@ class PartialSums:
         ValueError
             If they differ. The message says in what.
         """
-        with _sentences():
-            self._sums.merge(other._sums)
+        self._sums.merge(other._sums)
 
     def to_bytes(self, *, min_cell_count: int = 1) -> bytes:
         """Return the sums as bytes, with a version and a checksum.
@@ -304,8 +299,7 @@ class PartialSums:
             content = found["sums"].tobytes()
         except KeyError as error:
             raise ValueError(f"the bytes lack {error}") from error
-        with _sentences():
-            sums._sums.merge_bytes(content)
+        sums._sums.merge_bytes(content)
         return sums
 
     def solve(self, *, time_limit: float | None = None) -> PartialTree:
@@ -334,31 +328,6 @@ class PartialSums:
             or the tree fits almost perfectly and its penalties are tiny.
         """
         settings = {**self._settings, "time_limit": time_limit}
-        with _sentences():
-            feature, left, right = self._sums.search(None, **settings)
-            found = self._sums.certify_by_sums(**settings)
+        feature, left, right = self._sums.search(None, **settings)
+        found = self._sums.certify_by_sums(**settings)
         return PartialTree(feature, left, right, found.objective, found.lower_bound, found.status)
-
-
-# Words of the engine, and those of this class.
-_WORDS = {
-    r"^y: ": "labels: ",
-    r"^data: ": "outcomes: ",
-    r"^(\w+): is missing$": r"outcomes has no entry '\1'",
-    r"^(\w+): (?=(is|are|has|hold|give|must) )": r"\1 ",
-    r"^sums (hold|are|give) ": r"the sums \1 ",
-    r", X has (\d+)$": r", but counts has \1",
-    r", the outcomes are those of (\d+)$": r", but counts sums to \1",
-}
-
-
-@contextmanager
-def _sentences() -> Iterator[None]:
-    """Errors of the engine as sentences that name the arguments of this class."""
-    try:
-        yield
-    except ValueError as error:
-        text = str(error)
-        for pattern, words in _WORDS.items():
-            text = re.sub(pattern, words, text)
-        raise ValueError(text) from None

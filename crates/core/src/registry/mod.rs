@@ -433,7 +433,7 @@ mod tests {
             refusals.dedup();
             refusals
         };
-        assert_eq!(refusal(1, 1, 0), ["max_leaf_nodes: must be at least 1"]);
+        assert_eq!(refusal(1, 1, 0), ["max_leaf_nodes must be at least 1"]);
         assert_eq!(refusal(1 << 32, 1, 2), ["X: has 4294967296 rows, 2147483647 at most"]);
         assert_eq!(refusal(1, 1 << 33, 2), ["X: has 8589934592 columns, 4294967294 at most"]);
     }
@@ -468,6 +468,6 @@ mod tests {
         let refusal = prepare("regression", &problem).err().expect("refused").to_string();
         assert_eq!(refusal, "data: \"entry\" is not a column of the task");
         let refusal = prepare("gini", &problem).err().expect("refused").to_string();
-        assert_eq!(refusal, "labels: is missing");
+        assert_eq!(refusal, "labels is missing");
     }
 }

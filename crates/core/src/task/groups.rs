@@ -70,6 +70,6 @@ mod tests {
     #[test]
     fn more_rows_than_there_are_are_refused_by_group() {
         let refused = Groups::new(vec![1, 0, 1], 2, 2).unwrap_err();
-        assert_eq!(refused.to_string(), "fewest: is more than the 1 rows of group 0");
+        assert_eq!(refused.to_string(), "fewest is more than the 1 rows of group 0");
     }
 }
