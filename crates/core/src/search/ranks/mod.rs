@@ -157,6 +157,11 @@ impl<'a, T: Swept> Problem<'a, T> {
         self.allows_sums(&rows.total, rows.size)
     }
 
+    /// Number of a question in the numbering of the caller.
+    fn question(&self, column: usize, rank: u32) -> usize {
+        self.matrix.question(self.table.columns[column], rank)
+    }
+
     /// A branch and bound over the nodes of these data.
     fn branch(&self) -> Branch<'_, RankNodes<'_, T>> {
         Branch { nodes: RankNodes::new(self), memo: self.memo.as_ref(), monitor: self.monitor }
