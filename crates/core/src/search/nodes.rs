@@ -7,7 +7,7 @@
 use super::Stop;
 use super::branch::Branch;
 use super::memo::Kept;
-use crate::data::{BinaryMatrix, Column, Sample};
+use crate::data::{BinaryMatrix, Column, Sample, add};
 use crate::task::Statistics;
 use crate::tree::Tree;
 use rustc_hash::FxBuildHasher;
@@ -483,9 +483,7 @@ pub(super) fn cost_of_tree<C: Cost>(
     let mut sums = vec![0i64; tree.n_nodes() * channels];
     for (r, record) in task.statistics().chunks_exact(channels).enumerate() {
         for node in tree.path(features, r) {
-            for (sum, v) in sums[node * channels..].iter_mut().zip(record) {
-                *sum += v;
-            }
+            add(&mut sums[node * channels..], record);
         }
     }
     let of_node = |(node, tested): (usize, Vec<usize>)| {

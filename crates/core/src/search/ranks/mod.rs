@@ -22,7 +22,7 @@ use super::resolve::{SolvedAgain, resolved, worth};
 use super::root::{About, Search};
 use super::sums::SumScale;
 use super::{Checked, Measured, Monitor, Precision, Settings, Solution, Stop};
-use crate::data::{BinaryMatrix, RankMatrix, Smallest};
+use crate::data::{BinaryMatrix, RankMatrix, Smallest, add};
 use crate::error::Error;
 use crate::simd::{LaneInt, LaneReal};
 use crate::task::{Placed, Swept};
@@ -169,7 +169,7 @@ impl<'a, T: Swept> Problem<'a, T> {
         let channels = task.channels();
         let mut sums = vec![0i64; channels * tree.n_leaves()];
         for (&leaf, record) in leaf_of.iter().zip(task.statistics().chunks_exact(channels)) {
-            rows::add(&mut sums[leaf * channels..][..channels], record);
+            add(&mut sums[leaf * channels..][..channels], record);
         }
         let leaves: i64 = sums.chunks_exact(channels).map(|sums| task.leaf_cost(sums)).sum();
         leaves + (tree.n_leaves() as i64 - 1) * price
@@ -194,7 +194,7 @@ impl<'a, T: Swept> Problem<'a, T> {
 /// Sums of the statistics over all rows.
 fn sum(table: &Table) -> Vec<i64> {
     let mut total = vec![0; table.channels];
-    table.sums.chunks_exact(table.channels.max(1)).for_each(|row| rows::add(&mut total, row));
+    table.sums.chunks_exact(table.channels.max(1)).for_each(|row| add(&mut total, row));
     total
 }
 

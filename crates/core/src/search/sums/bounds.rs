@@ -1,6 +1,6 @@
 //! Lower bounds on the trees of a node that need no search, only its rows.
 
-use crate::data::{Sample, column_bitsets};
+use crate::data::{Sample, add, column_bitsets};
 use crate::search::nodes::NOTHING;
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::LaneTask;
@@ -177,10 +177,6 @@ impl<'a, T: LaneTask> Tests<'a, T> {
             |c: usize| self.task.feature_price(self.sample.columns[c].feature, &tested, sums);
         candidates.map(price).min().unwrap_or(i64::MAX)
     }
-}
-
-fn add(sums: &mut [i64], record: &[i64]) {
-    sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Nodes with costs of 128 bits, which are split by every column in turn.
 
-use crate::data::{Column, Sample, Smallest};
+use crate::data::{Column, Sample, Smallest, add};
 use crate::search::nodes::{
     Allowed, Bounded, Cost, InOrder, Known, Listed, Look, Nodes, Parent, Rooted, key_in_context,
     splits_that_pay,
@@ -95,9 +95,7 @@ impl<'a> WideNodes<'a> {
             let cost = self.row_costs[sample.ids[r] as usize];
             all = all.plus(cost);
             for c in sample.true_columns(r) {
-                for (sum, v) in yes[c * channels..].iter_mut().zip(record) {
-                    *sum += v;
-                }
+                add(&mut yes[c * channels..], record);
                 size[c] += of_row;
                 finest[c] = finest[c].plus(cost);
             }
