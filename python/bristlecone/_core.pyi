@@ -169,8 +169,6 @@ class PartialSums:
         **limits: Unpack[Limits],
     ) -> Solution: ...
 
-def partial_bytes(n_features: int, depth: int, channels: int) -> int: ...
-
 class RiskTable:
     time: NDArray[np.float64]
     at_risk: NDArray[np.float64]

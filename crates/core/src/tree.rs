@@ -162,13 +162,8 @@ impl Tree {
 
     /// Whether row `r` passes through a node.
     pub fn passes(&self, features: &BinaryMatrix, r: usize, node: usize) -> bool {
-        let mut at = 0;
         // Nodes come in preorder, so no node after the requested one leads to it.
-        while at < node && self.feature[at] != LEAF {
-            let yes = features.get(r, self.feature[at] as usize);
-            at = if yes { self.left[at] } else { self.right[at] } as usize;
-        }
-        at == node
+        self.path(features, r).find(|&at| at >= node) == Some(node)
     }
 
     /// Number of the leaf of every row, counted in preorder.
@@ -232,16 +227,7 @@ impl Tree {
 
     /// Node of the leaf of row `r`.
     pub fn leaf_of(&self, features: &BinaryMatrix, r: usize) -> usize {
-        let mut node = 0;
-        while self.feature[node] != LEAF {
-            let next = if features.get(r, self.feature[node] as usize) {
-                self.left[node]
-            } else {
-                self.right[node]
-            };
-            node = next as usize;
-        }
-        node
+        self.path(features, r).last().expect("the root at least")
     }
 }
 

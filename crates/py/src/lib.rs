@@ -25,7 +25,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<solution::PyFrontPoint>()?;
     m.add_class::<partial::PyPartialSums>()?;
     m.add_class::<survival::PyRiskTable>()?;
-    m.add_function(wrap_pyfunction!(partial::partial_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(limits::backends, m)?)?;
     m.add_function(wrap_pyfunction!(door::tasks, m)?)?;
     m.add_function(wrap_pyfunction!(door::solve, m)?)?;

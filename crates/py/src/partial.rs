@@ -7,11 +7,10 @@ use crate::limits::{Arguments, parse};
 use crate::memory::Reserve;
 use crate::run::{run, to_py};
 use crate::solution::PySolution;
-use bristlecone_core::error::Error;
 use bristlecone_core::registry::{Summed, prepare_sums};
-use bristlecone_core::search::partial::{Adder, Found, Leaves, Shape, Table, checksum};
+use bristlecone_core::search::partial::{Adder, Cell, Found, Leaves, Shape, Table, checksum};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -81,10 +80,7 @@ impl PyPartialSums {
             let (records, backend) = (task.records(), settings.backend());
             adder.add(table, records, &mut packed.into_owned(), outcome, backend, monitor)
         })?;
-        match stopped {
-            Ok(()) => Ok(()),
-            Err(_) => Err(pyo3::exceptions::PyKeyboardInterrupt::new_err(())),
-        }
+        stopped.map_err(|_| PyKeyboardInterrupt::new_err(()))
     }
 
     /// Adds the sums of other rows.
@@ -112,8 +108,12 @@ impl PyPartialSums {
     }
 
     /// Number of rows in the smallest non-empty cell, and its features with their values.
-    fn smallest_cell(&self, py: Python<'_>) -> Option<(i64, Vec<(usize, bool)>)> {
-        py.detach(|| self.table.smallest_cell())
+    fn smallest_cell(&self, py: Python<'_>) -> PyResult<Option<Cell>> {
+        let reserve = &Reserve::new(0, 0)?;
+        let found = run(py, reserve, &self.limits, None, |_, monitor| {
+            Ok(self.table.smallest_cell(monitor))
+        })?;
+        found.map_err(|_| PyKeyboardInterrupt::new_err(()))
     }
 
     /// The best tree, as arrays in preorder.
@@ -175,13 +175,4 @@ impl PyPartialSums {
         })?;
         Ok(PySolution(solution))
     }
-}
-
-/// Bytes of the sums for this number of features, depth and channels of a task.
-#[pyfunction]
-pub fn partial_bytes(n_features: usize, depth: usize, channels: usize) -> PyResult<usize> {
-    let flipped = vec![false; n_features];
-    let shape = Shape { n_features, depth, channels, flipped, task: 0 };
-    shape.check().map_err(|error: Error| to_py(error))?;
-    Ok(shape.bytes())
 }

@@ -1,134 +1,86 @@
 //! Results of searches, for Python.
 
 use bristlecone_core::search::fronts::{Front, FrontPoint};
-use bristlecone_core::search::{Alternative, Forecast, Near, Solution, Status, Stop};
+use bristlecone_core::search::{Alternative, Forecast, Near, Solution, Status, Stop, TracePoint};
 use bristlecone_core::tree::Tree;
-use numpy::{IntoPyArray, PyArray1};
+use numpy::{IntoPyArray, PyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+type Array<'py, T> = Bound<'py, PyArray1<T>>;
+
+fn array<'py>(values: &[i64], py: Python<'py>) -> Array<'py, i64> {
+    values.to_pyarray(py)
+}
+
+/// Time, objective and bound of every improvement.
+fn trace_of(trace: &[TracePoint]) -> Vec<(f64, f64, f64)> {
+    trace.iter().map(|p| (p.seconds, p.objective, p.lower_bound)).collect()
+}
+
+/// Getters of a class that wraps a result: their names, types and values.
+macro_rules! getters {
+    ($class:ident, $($name:ident: $type:ty = |$result:ident, $py:pat_param| $value:expr;)*) => {
+        #[pymethods]
+        impl $class {
+            $(
+                #[getter]
+                fn $name<'py>(&self, py: Python<'py>) -> $type {
+                    let ($result, $py) = (&self.0, py);
+                    $value
+                }
+            )*
+        }
+    };
+}
 
 /// Result of a search; its arrays describe the tree in preorder.
 #[pyclass(name = "Solution", frozen)]
 pub struct PySolution(pub(crate) Solution);
 
-#[pymethods]
-impl PySolution {
-    #[getter]
-    fn feature<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        self.0.tree.feature.clone().into_pyarray(py)
-    }
-    #[getter]
-    fn children_left<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        self.0.tree.left.clone().into_pyarray(py)
-    }
-    #[getter]
-    fn children_right<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        self.0.tree.right.clone().into_pyarray(py)
-    }
-    #[getter]
-    fn objective(&self) -> f64 {
-        self.0.objective
-    }
-    #[getter]
-    fn lower_bound(&self) -> f64 {
-        self.0.lower_bound
-    }
-    #[getter]
-    fn status(&self) -> &'static str {
-        self.0.status.name()
-    }
-    #[getter]
-    fn n_nodes_explored(&self) -> u64 {
-        self.0.nodes
-    }
-    #[getter]
-    fn n_distinct_rows(&self) -> usize {
-        self.0.n_distinct_rows
-    }
-    #[getter]
-    fn n_active_features(&self) -> usize {
-        self.0.n_columns
-    }
-    #[getter]
-    fn kernel(&self) -> &str {
-        &self.0.kernel
-    }
-    #[getter]
-    fn trace(&self) -> Vec<(f64, f64, f64)> {
-        self.0.trace.iter().map(|p| (p.seconds, p.objective, p.lower_bound)).collect()
-    }
+getters! {
+    PySolution,
+    feature: Array<'py, i64> = |found, py| array(&found.tree.feature, py);
+    children_left: Array<'py, i64> = |found, py| array(&found.tree.left, py);
+    children_right: Array<'py, i64> = |found, py| array(&found.tree.right, py);
+    objective: f64 = |found, _| found.objective;
+    lower_bound: f64 = |found, _| found.lower_bound;
+    status: &'static str = |found, _| found.status.name();
+    n_nodes_explored: u64 = |found, _| found.nodes;
+    n_distinct_rows: usize = |found, _| found.n_distinct_rows;
+    n_active_features: usize = |found, _| found.n_columns;
+    kernel: &str = |found, _| &found.kernel;
+    trace: Vec<(f64, f64, f64)> = |found, _| trace_of(&found.trace);
 }
 
 /// One tree of a front; its arrays describe the tree in preorder.
 #[pyclass(name = "FrontPoint", frozen)]
 pub struct PyFrontPoint(FrontPoint);
 
-#[pymethods]
-impl PyFrontPoint {
-    #[getter]
-    fn feature<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        self.0.tree.feature.clone().into_pyarray(py)
-    }
-    #[getter]
-    fn children_left<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        self.0.tree.left.clone().into_pyarray(py)
-    }
-    #[getter]
-    fn children_right<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        self.0.tree.right.clone().into_pyarray(py)
-    }
-    #[getter]
-    fn labels<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        self.0.labels.clone().into_pyarray(py)
-    }
-    #[getter]
-    fn costs(&self) -> Vec<f64> {
-        self.0.costs.clone()
-    }
+getters! {
+    PyFrontPoint,
+    feature: Array<'py, i64> = |point, py| array(&point.tree.feature, py);
+    children_left: Array<'py, i64> = |point, py| array(&point.tree.left, py);
+    children_right: Array<'py, i64> = |point, py| array(&point.tree.right, py);
+    labels: Array<'py, i64> = |point, py| array(&point.labels, py);
+    costs: Vec<f64> = |point, _| point.costs.clone();
 }
 
 /// Result of a search for a front, or for the best tree under limits.
 #[pyclass(name = "Front", frozen)]
 pub struct PyFront(pub(crate) Front);
 
-#[pymethods]
-impl PyFront {
-    #[getter]
-    fn points(&self) -> Vec<PyFrontPoint> {
-        self.0.points.iter().cloned().map(PyFrontPoint).collect()
-    }
-    #[getter]
-    fn best(&self) -> Option<usize> {
-        self.0.best
-    }
-    #[getter]
-    fn objective(&self) -> f64 {
-        self.0.objective
-    }
-    #[getter]
-    fn lower_bound(&self) -> f64 {
-        self.0.lower_bound
-    }
-    #[getter]
-    fn status(&self) -> &'static str {
-        self.0.status.name()
-    }
-    #[getter]
-    fn n_nodes_explored(&self) -> u64 {
-        self.0.nodes
-    }
-    #[getter]
-    fn n_distinct_rows(&self) -> usize {
-        self.0.n_distinct_rows
-    }
-    #[getter]
-    fn n_active_features(&self) -> usize {
-        self.0.n_columns
-    }
-    #[getter]
-    fn trace(&self) -> Vec<(f64, f64, f64)> {
-        self.0.trace.iter().map(|p| (p.seconds, p.objective, p.lower_bound)).collect()
-    }
+getters! {
+    PyFront,
+    points: Vec<PyFrontPoint> = |front, _| front.points.iter().cloned().map(PyFrontPoint).collect();
+    best: Option<usize> = |front, _| front.best;
+    objective: f64 = |front, _| front.objective;
+    lower_bound: f64 = |front, _| front.lower_bound;
+    status: &'static str = |front, _| front.status.name();
+    n_nodes_explored: u64 = |front, _| front.nodes;
+    n_distinct_rows: usize = |front, _| front.n_distinct_rows;
+    n_active_features: usize = |front, _| front.n_columns;
+    trace: Vec<(f64, f64, f64)> = |front, _| trace_of(&front.trace);
 }
 
 /// Trees, and whether there are no others.
@@ -144,8 +96,6 @@ pub(crate) type TreeArrays = (Vec<i64>, Vec<i64>, Vec<i64>);
 pub(crate) fn tree_of((feature, left, right): TreeArrays) -> Tree {
     Tree { feature, left, right }
 }
-
-type Array<'py, T> = Bound<'py, PyArray1<T>>;
 
 /// Nodes, features, objectives, numbers of leaves, and the reason if the search ended early.
 pub(crate) type PyAlternatives<'py> =

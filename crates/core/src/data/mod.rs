@@ -31,6 +31,12 @@ pub fn ones(words: &[u64]) -> impl Iterator<Item = usize> + Clone + '_ {
     })
 }
 
+/// Adds a record to the first of these sums.
+#[inline(always)]
+pub fn add(sums: &mut [i64], record: &[i64]) {
+    sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
+}
+
 /// A dense 0/1 matrix, row-major, one bit per entry.
 #[derive(Clone, Debug)]
 pub struct BinaryMatrix {

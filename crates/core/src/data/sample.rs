@@ -1,6 +1,8 @@
 //! The data as the search reads them: distinct rows, useful columns, summed statistics.
 
-use super::{BinaryMatrix, column_bitsets, complement, ones, random_number, size, sort_by_keys};
+use super::{
+    BinaryMatrix, add, column_bitsets, complement, ones, random_number, size, sort_by_keys,
+};
 use crate::tree::Tree;
 use rustc_hash::FxHashSet;
 
@@ -91,9 +93,7 @@ impl Sample {
             match distinct.last() {
                 Some(&last) if features.row(last as usize) == features.row(r) => {
                     let at = sums.len() - channels;
-                    for (sum, v) in sums[at..].iter_mut().zip(record) {
-                        *sum += v;
-                    }
+                    add(&mut sums[at..], record);
                     *sizes.last_mut().expect("not empty") += one;
                 }
                 _ => {

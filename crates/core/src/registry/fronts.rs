@@ -3,17 +3,19 @@
 use super::Problem;
 use crate::data::BinaryMatrix;
 use crate::error::{Error, not_negative};
-use crate::search::fronts::{
-    Front, Metric, resolved, solve_front, solve_limited, solve_metric, without_capacity,
-    without_fairness, without_parity,
-};
-use crate::search::{Checked, Monitor, Status};
+use crate::search::fronts::{Front, Metric, solve_front, solve_limited, solve_metric};
+use crate::search::{Checked, Monitor, curve, solve};
+use crate::task::Statistics;
+use crate::task::accuracy::Accuracy;
+use crate::task::brier::Brier;
 use crate::task::capacity::Capacity;
 use crate::task::confusion::Confusion;
+use crate::task::curve::LeafCurve;
 use crate::task::fair_brier::FairBrier;
 use crate::task::fair_survival::FairSurvival;
+use crate::task::label_costs::LabelCosts;
+use crate::task::likelihood::Likelihood;
 use crate::task::parity::{Criterion, GroupLimit, Parity};
-use crate::task::{FrontTask, Statistics};
 
 /// A prepared search that still needs features and limits.
 pub struct FrontSearch<'a> {
@@ -27,7 +29,7 @@ pub struct FrontSearch<'a> {
 type Search<'a> = dyn Fn(&BinaryMatrix, &Checked, &Monitor) -> Result<Front, Error> + 'a;
 
 impl<'a> FrontSearch<'a> {
-    /// A search with these events; `None` if the task has no events.
+    /// A search with these events; none if the task has no events.
     fn new(
         events: Vec<bool>,
         search: impl Fn(&BinaryMatrix, &Checked, &Monitor) -> Result<Front, Error> + 'a,
@@ -113,34 +115,12 @@ fn alike<'a, const K: usize>(
     let limit = GroupLimit { criterion, group: &group, weights: of_groups, most };
     let task = Parity::<K>::new(&limit, &labels, weights, penalty, p.max_leaves)?;
     FrontSearch::new(Vec::new(), move |x, s, m| {
-        let relaxed = without_parity(&labels, weights, penalty, x);
-        let first = solve_limited(&task, &*relaxed, x, s, m, None)?;
-        let finer = |known| Ok(task.finer(known));
-        again(
-            first,
-            finer,
-            || task.widest(),
-            |task, first| solve_limited(task, &*relaxed, x, s, m, Some(first)),
-        )
+        let relaxed = |s: &Checked, m: &Monitor| {
+            let labels: Vec<usize> = labels.iter().map(|&label| usize::from(label)).collect();
+            solve(&Accuracy::new(&labels, 2, weights, penalty, s.limits.most_leaves())?, x, s, m)
+        };
+        solve_limited(&task, |known| Ok(task.finer(known)), &relaxed, x, s, m)
     })
-}
-
-/// Returns the result. If it is uncertain only because of the range of the data, repeats the search
-/// with numbers as fine as the objective found requires; a much better objective requires finer
-/// ones again.
-fn again<T>(
-    mut found: Front,
-    finer: impl Fn(f64) -> Result<Option<T>, Error>,
-    widest: impl Fn() -> (&'static str, String),
-    solve: impl Fn(&T, Front) -> Result<Front, Error>,
-) -> Result<Front, Error> {
-    let mut most = f64::INFINITY;
-    while found.status == Status::Unresolved && found.best.is_some() && found.objective < most {
-        most = found.objective - 0.5 * found.objective.abs();
-        let Some(task) = finer(found.objective)? else { break };
-        found = solve(&task, found)?;
-    }
-    resolved(found, widest)
 }
 
 /// Rewards of labels, with limits on the number of rows that may get some labels.
@@ -173,17 +153,14 @@ fn limited<'a, const K: usize>(
     let (weights, penalty) = (p.weights()?, p.leaf_penalty);
     let task = Capacity::<K>::new(rewards, capacity, weights, penalty, None)?;
     FrontSearch::new(Vec::new(), move |x, s, m| {
-        let relaxed = without_capacity(rewards, capacity.len(), weights, penalty, x);
-        let first = solve_limited(&task, &*relaxed, x, s, m, None)?;
+        let relaxed = |s: &Checked, m: &Monitor| {
+            let (n_labels, most) = (capacity.len(), s.limits.most_leaves());
+            solve(&LabelCosts::of_rewards(rewards, n_labels, weights, penalty, most)?, x, s, m)
+        };
         // A better tree loses no more on any single row than this tree loses in total.
         let finer =
             |known| Capacity::<K>::new(rewards, capacity, weights, penalty, Some(known)).map(Some);
-        again(
-            first,
-            finer,
-            || task.widest(),
-            |task, first| solve_limited(task, &*relaxed, x, s, m, Some(first)),
-        )
+        solve_limited(&task, finer, &relaxed, x, s, m)
     })
 }
 
@@ -205,8 +182,10 @@ fn fair_likelihood<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let task = FairSurvival::new(&obs, &group, delta, tau, prior, penalty)?;
     let events = task.events().to_vec();
     FrontSearch::new(events, move |x, s, m| {
-        let relaxed = without_fairness(obs, false, prior, penalty, x);
-        resolved(solve_limited(&task, &*relaxed, x, s, m, None)?, || task.widest())
+        let relaxed = |s: &Checked, m: &Monitor| {
+            solve(&Likelihood::with_prior(&obs, prior, penalty)?, x, s, m)
+        };
+        solve_limited(&task, |_| Ok(None), &relaxed, x, s, m)
     })
 }
 
@@ -218,14 +197,10 @@ fn fair_brier<'a>(p: &Problem<'a>) -> Result<FrontSearch<'a>, Error> {
     let task = FairBrier::new(&obs, &group, delta, tau, penalty)?;
     let events = task.events().to_vec();
     FrontSearch::new(events, move |x, s, m| {
-        let relaxed = without_fairness(obs, true, 0.0, penalty, x);
-        let first = solve_limited(&task, &*relaxed, x, s, m, None)?;
-        let finer = |known| Ok(Some(task.finer(known)));
-        again(
-            first,
-            finer,
-            || task.widest(),
-            |task, first| solve_limited(task, &*relaxed, x, s, m, Some(first)),
-        )
+        let relaxed = |s: &Checked, m: &Monitor| {
+            let task = Brier::new(&obs, penalty, LeafCurve::KaplanMeier, None)?;
+            curve::solve(&task, x, s, m)
+        };
+        solve_limited(&task, |known| Ok(Some(task.finer(known))), &relaxed, x, s, m)
     })
 }

@@ -155,8 +155,8 @@ pub fn prepare_sums(name: &str, problem: &Problem) -> Result<Summed, Error> {
         Prepared::Outside(_) | Prepared::Front(_) => return without("partial sums"),
     };
     let counts = problem.columns.codes_if_any("count")?.map(<[i64]>::to_vec);
-    let task = task.to_sum(counts.as_deref(), problem.max_leaves);
-    Ok(Summed { task, counts })
+    let finest = task.finest(counts.as_deref(), problem.max_leaves);
+    Ok(Summed { task: finest.unwrap_or(task), counts })
 }
 
 impl Summed {
@@ -181,7 +181,7 @@ impl Summed {
         found: &Found,
         leaves: Option<&Leaves>,
     ) -> Result<Solution, Error> {
-        self.task.certify(table, self.records(), s, m, (found, leaves))
+        self.task.certify(table, self.records(), s, m, found, leaves)
     }
 }
 
@@ -231,6 +231,14 @@ fn without<T>(what: &str) -> Result<T, Error> {
     Err(Error::invalid("task", format!("has no {what}")))
 }
 
+/// Rejects switches that would have no effect in a search that reads these.
+fn check_switches(settings: &Settings, read: &[&str]) -> Result<(), Error> {
+    let unread = settings.switches.changed().find(|name| !read.contains(name));
+    unread.map_or(Ok(()), |name| {
+        Err(Error::invalid("options", format!("{name:?} is no switch of this search")))
+    })
+}
+
 impl Prepared<'_> {
     /// Switches that the searches of this family read.
     fn switches(&self) -> &'static [&'static str] {
@@ -240,14 +248,6 @@ impl Prepared<'_> {
             Prepared::Outside(_) => OF_OUTSIDE,
             Prepared::Front(_) => OF_FRONTS,
         }
-    }
-
-    /// Rejects switches that would have no effect.
-    fn check(&self, settings: &Settings) -> Result<(), Error> {
-        let unread = settings.switches.changed().find(|name| !self.switches().contains(name));
-        unread.map_or(Ok(()), |name| {
-            Err(Error::invalid("options", format!("{name:?} is no switch of this search")))
-        })
     }
 
     /// Whether the event of every row was observed; empty if the task has no events.
@@ -263,7 +263,7 @@ impl Prepared<'_> {
 
     /// The settings, after rejecting switches and limits that would have no effect.
     fn checked(&self, x: &BinaryMatrix, settings: &Settings) -> Result<Checked, Error> {
-        self.check(settings)?;
+        check_switches(settings, self.switches())?;
         settings.checked(x.n_rows(), self.n_events())
     }
 
@@ -292,11 +292,7 @@ impl Prepared<'_> {
         s: &Settings,
         m: &Monitor,
     ) -> Result<Solution, Error> {
-        let read = |name: &str| OF_RANKS.contains(&name);
-        if let Some(name) = s.switches.changed().find(|name| !read(name)) {
-            let reason = format!("{name:?} is no switch of this search");
-            return Err(Error::invalid("options", reason));
-        }
+        check_switches(s, OF_RANKS)?;
         let s = &s.checked(x.n_rows(), self.n_events())?;
         match self {
             Prepared::Sum(task) => task.over_thresholds(x, s, m),
@@ -333,7 +329,7 @@ impl Prepared<'_> {
         x: &BinaryMatrix,
         s: &Settings,
     ) -> Result<(Forecast, usize, usize), Error> {
-        self.check(s)?;
+        check_switches(s, self.switches())?;
         let (expected, sample) = match self {
             Prepared::Sum(task) => task.forecast(x, s),
             Prepared::Priced(task) => task.forecast(x, s),

@@ -99,135 +99,75 @@ registry! {
         Regression::new(p.columns.numbers("target")?, p.rows()?, p.leaf_penalty);
 }
 
-/// The searches for a task of any type; see the functions of the same name in [`crate::search`].
-#[allow(missing_docs, reason = "documented there")]
-pub trait SumSearch: Send + Sync {
-    fn events(&self) -> &[bool];
-    fn solve(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error>;
-    fn path(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Vec<Solution>, Error>;
-    fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample);
-    /// The task with numbers fine enough to be summed once for all trees with up to `max_leaves`
-    /// leaves; `counts` are the rows of each record.
-    fn to_sum(self: Box<Self>, counts: Option<&[i64]>, max_leaves: usize) -> Box<dyn SumSearch>;
-    /// Statistics per record, and the number of channels.
-    fn statistics(&self) -> (&[i64], usize);
-    fn search_table(
-        &self,
-        table: &Table,
-        records: Records,
-        s: &Settings,
-        m: &Monitor,
-    ) -> Result<Found, Error>;
-    fn certify(
-        &self,
-        table: &Table,
-        records: Records,
-        s: &Settings,
-        m: &Monitor,
-        of: (&Found, Option<&Leaves>),
-    ) -> Result<Solution, Error>;
-    fn greedy_cuts(
-        &self,
-        columns: Vec<Codes>,
-        limits: &Limits,
-        interrupted: &mut dyn FnMut() -> bool,
-    ) -> Grown;
-}
-
-impl<T: LaneTask + 'static> SumSearch for T {
-    fn events(&self) -> &[bool] {
-        Statistics::events(self)
-    }
-    fn solve(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error> {
-        solve(self, x, s, m)
-    }
-    fn path(&self, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Vec<Solution>, Error> {
-        solve_path(self, x, s, m)
-    }
-    fn forecast(&self, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample) {
-        let sample = distinct_rows(self, x);
-        (forecast(self, &sample, s), sample)
-    }
-    fn to_sum(self: Box<Self>, counts: Option<&[i64]>, max_leaves: usize) -> Box<dyn SumSearch> {
-        match partial::finest(&*self, counts, max_leaves) {
-            Some(finest) => Box::new(finest),
-            None => self,
+/// Writes a trait that hides the type of a task, and its implementation for all tasks with a bound:
+/// `fn name(task, arguments) -> result = value;`
+macro_rules! for_any_task {
+    (
+        $(#[$about:meta])* $name:ident: [$($above:tt)+] for $bound:ident;
+        $($(#[$doc:meta])* fn $method:ident(
+            $task:ident $(, $argument:ident: $type:ty)*
+        ) -> $result:ty = $value:expr;)*
+    ) => {
+        $(#[$about])*
+        #[allow(missing_docs, reason = "documented where the functions are")]
+        pub trait $name: $($above)+ {
+            $($(#[$doc])* fn $method(&self $(, $argument: $type)*) -> $result;)*
         }
-    }
-    fn statistics(&self) -> (&[i64], usize) {
-        (Statistics::statistics(self), self.channels())
-    }
+
+        impl<T: $bound + 'static> $name for T {
+            $(fn $method(&self $(, $argument: $type)*) -> $result {
+                let $task = self;
+                $value
+            })*
+        }
+    };
+}
+
+for_any_task! {
+    /// The searches for a task of any type; see the functions of the same name in
+    /// [`crate::search`].
+    SumSearch: [Send + Sync] for LaneTask;
+
+    fn events(task) -> &[bool] = Statistics::events(task);
+    fn solve(task, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error> =
+        solve(task, x, s, m);
+    fn path(task, x: &BinaryMatrix, s: &Checked, m: &Monitor) -> Result<Vec<Solution>, Error> =
+        solve_path(task, x, s, m);
+    fn forecast(task, x: &BinaryMatrix, s: &Settings) -> (Forecast, Sample) = {
+        let sample = distinct_rows(task, x);
+        (forecast(task, &sample, s), sample)
+    };
+    /// The task with numbers fine enough to be summed once for all trees with up to `most` leaves,
+    /// unless its own are; `counts` are the rows of each record.
+    fn finest(task, counts: Option<&[i64]>, most: usize) -> Option<Box<dyn SumSearch>> =
+        partial::finest(task, counts, most).map(|finest| Box::new(finest) as _);
+    /// Statistics per record, and the number of channels.
+    fn statistics(task) -> (&[i64], usize) = (Statistics::statistics(task), task.channels());
     fn search_table(
-        &self,
-        table: &Table,
-        records: Records,
-        s: &Settings,
-        m: &Monitor,
-    ) -> Result<Found, Error> {
-        partial::search(self, table, records, s, m)
-    }
+        task, table: &Table, records: Records, s: &Settings, m: &Monitor
+    ) -> Result<Found, Error> = partial::search(task, table, records, s, m);
     fn certify(
-        &self,
-        table: &Table,
-        records: Records,
-        s: &Settings,
-        m: &Monitor,
-        (found, leaves): (&Found, Option<&Leaves>),
-    ) -> Result<Solution, Error> {
-        partial::certify(self, table, records, s, m, found, leaves)
-    }
+        task, table: &Table, records: Records, s: &Settings, m: &Monitor,
+        found: &Found, leaves: Option<&Leaves>
+    ) -> Result<Solution, Error> = partial::certify(task, table, records, s, m, found, leaves);
     fn greedy_cuts(
-        &self,
-        columns: Vec<Codes>,
-        limits: &Limits,
-        interrupted: &mut dyn FnMut() -> bool,
-    ) -> Grown {
-        subtree_by_costs(self, columns, limits, interrupted)
-    }
+        task, columns: Vec<Codes>, limits: &Limits, interrupted: &mut dyn FnMut() -> bool
+    ) -> Grown = subtree_by_costs(task, columns, limits, interrupted);
 }
 
-/// Searches for many trees at once, for tasks whose questions are free.
-#[allow(missing_docs, reason = "documented there")]
-pub trait ManyTrees: SumSearch {
-    fn over_thresholds(&self, x: &RankMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error>;
-    fn near_optimal(
-        &self,
-        x: &BinaryMatrix,
-        s: &Checked,
-        m: &Monitor,
-        most: (f64, usize),
-    ) -> Result<Near, Error>;
-    fn alternatives(
-        &self,
-        x: &BinaryMatrix,
-        s: &Checked,
-        m: &Monitor,
-        tree: &Tree,
-    ) -> Result<(Vec<Alternative>, Option<Stop>), Error>;
-}
+for_any_task! {
+    /// Searches for many trees at once, for tasks whose questions are free.
+    ManyTrees: [SumSearch] for Swept;
 
-impl<T: Swept + 'static> ManyTrees for T {
-    fn over_thresholds(&self, x: &RankMatrix, s: &Checked, m: &Monitor) -> Result<Solution, Error> {
-        over_thresholds(self, x, s, m)
-    }
+    fn over_thresholds(
+        task, x: &RankMatrix, s: &Checked, m: &Monitor
+    ) -> Result<Solution, Error> = over_thresholds(task, x, s, m);
     fn near_optimal(
-        &self,
-        x: &BinaryMatrix,
-        s: &Checked,
-        m: &Monitor,
-        most: (f64, usize),
-    ) -> Result<Near, Error> {
-        near_optimal(self, x, s, m, most)
-    }
+        task, x: &BinaryMatrix, s: &Checked, m: &Monitor, most: (f64, usize)
+    ) -> Result<Near, Error> = near_optimal(task, x, s, m, most);
     fn alternatives(
-        &self,
-        x: &BinaryMatrix,
-        s: &Checked,
-        m: &Monitor,
-        tree: &Tree,
-    ) -> Result<(Vec<Alternative>, Option<Stop>), Error> {
-        alternatives(self, x, s, m, tree)
-    }
+        task, x: &BinaryMatrix, s: &Checked, m: &Monitor, tree: &Tree
+    ) -> Result<(Vec<Alternative>, Option<Stop>), Error> = alternatives(task, x, s, m, tree);
 }
 
 /// Puts a task into a box that hides its type.

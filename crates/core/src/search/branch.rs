@@ -188,7 +188,7 @@ impl<'a, N: Nodes> Branch<'a, N> {
     ) -> Result<KnownOf<N>, Stop> {
         let mut least = Known::bound(N::Cost::MOST);
         let mut place = Place::FIRST;
-        let side = self.nodes.true_side(node, sides.split);
+        let side = self.nodes.column(node, sides.split).true_side();
         let ways = self.ways(sides.nodes, allowed, side);
         if N::ALL_SIZES && ways.clone().nth(1).is_some() {
             // A result for as many leaves as either side can use holds for all shares, and one
@@ -293,7 +293,8 @@ impl<'a, N: Nodes> Branch<'a, N> {
     ) -> Result<Option<[Allowed; 2]>, Stop> {
         let bounds = [0, 1].map(|side| self.nodes.bound_of_side(split, &nodes[side], side));
         let (mut best, mut least) = (None, N::Cost::MOST);
-        for share in self.ways(nodes, allowed, self.nodes.true_side(node, split)) {
+        let side = self.nodes.column(node, split).true_side();
+        for share in self.ways(nodes, allowed, side) {
             let proven = [N::Cost::MOST; 2];
             let mut sides = Sides { open: None, split, nodes, bounds, proven };
             let known = self.pair(node, &mut sides, share, cut)?;

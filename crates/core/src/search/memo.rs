@@ -9,6 +9,11 @@ use std::sync::{Arc, Mutex};
 pub trait Kept: Clone + Send {
     /// Bytes in addition to its own size.
     fn bytes(&self) -> usize;
+
+    /// The tree, if all of it is kept.
+    fn whole(&self) -> Option<Tree> {
+        None
+    }
 }
 
 /// The column at the root; −1 for a leaf.
@@ -22,6 +27,10 @@ impl Kept for Arc<Tree> {
     fn bytes(&self) -> usize {
         // Three lists of numbers, including the overhead of the allocator.
         24 * self.n_nodes() + 160
+    }
+
+    fn whole(&self) -> Option<Tree> {
+        Some(Tree::clone(self))
     }
 }
 

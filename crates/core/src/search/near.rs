@@ -224,7 +224,7 @@ impl<N: Listed> Enumeration<'_, '_, N> {
                     self.complete = false;
                     return Ok(());
                 }
-                found.push((cost.plus(price), nodes.joined(node, split, [no, yes])));
+                found.push((cost.plus(price), Tree::on(nodes.column(node, split), [no, yes])));
             }
         }
         Ok(())

@@ -7,7 +7,7 @@
 use super::Stop;
 use super::branch::Branch;
 use super::memo::Kept;
-use crate::data::{BinaryMatrix, Sample};
+use crate::data::{BinaryMatrix, Column, Sample, add};
 use crate::task::Statistics;
 use crate::tree::Tree;
 use rustc_hash::FxBuildHasher;
@@ -72,6 +72,9 @@ impl Cost for f64 {
         self - other
     }
 }
+
+/// A bound below every cost, with room for sums of such bounds.
+pub const NOTHING: i64 = i64::MIN / 8;
 
 /// Number of leaves of a complete tree.
 pub fn full_leaves(depth: usize) -> usize {
@@ -207,11 +210,6 @@ impl<N: Nodes<Subtree = Arc<Tree>>> Look<N> {
         let known = fewer.pop().expect("at least one budget");
         Look::Solved { known, fewer }
     }
-}
-
-/// A best tree, if it is kept as a whole.
-pub fn kept<C>(known: &Known<C, Arc<Tree>>) -> Tree {
-    Tree::clone(known.tree.as_ref().expect("the tree of an exact value"))
 }
 
 /// A question with a lower bound on the trees that have it at the root.
@@ -381,11 +379,9 @@ pub trait Nodes: Sized {
         self.bound(node)
     }
 
-    /// The side where the question as the caller asks it is true; among equally good trees, those
-    /// with the fewest leaves on it come first.
-    fn true_side(&self, _node: &Self::Node, _split: &Self::Split) -> usize {
-        1
-    }
+    /// The column that a question asks about. Among equally good trees, those with the fewest leaves
+    /// on its true side come first.
+    fn column(&self, node: &Self::Node, split: &Self::Split) -> Column;
 
     /// The side to search first: 0 for the false side, 1 for the true side.
     fn first_side(&self, sides: &[Self::Node; 2]) -> usize;
@@ -441,13 +437,16 @@ pub trait Rooted: Nodes<Node: Sync, Open: Sync, Queue: Send> + Send {
     /// one thread takes all questions and may use more resources for each.
     fn workers(&self, node: &Self::Node, allowed: Allowed) -> Vec<Self>;
 
-    /// The whole best tree for an exact `known`; a part of the tree may have been kept.
+    /// The whole best tree for an exact `known`. Overridden if only a part of it is kept.
     fn whole(
-        branch: &mut Branch<Self>,
-        node: &Self::Node,
-        allowed: Allowed,
+        _branch: &mut Branch<Self>,
+        _node: &Self::Node,
+        _allowed: Allowed,
         known: &KnownOf<Self>,
-    ) -> Result<Tree, Stop>;
+    ) -> Result<Tree, Stop> {
+        let tree = known.tree.as_ref().and_then(Kept::whole);
+        Ok(tree.expect("the whole tree of an exact value"))
+    }
 }
 
 /// Nodes whose questions can be listed completely.
@@ -459,9 +458,6 @@ pub trait Listed: Rooted {
         node: &Self::Node,
         allowed: Option<Allowed>,
     ) -> Result<(Self::Open, Vec<Self::Split>), Stop>;
-
-    /// A split with trees of its false and its true side.
-    fn joined(&self, node: &Self::Node, split: &Self::Split, trees: [&Tree; 2]) -> Tree;
 }
 /// Key of a node if the features tested above matter because they change prices below.
 pub(super) fn key_in_context(rows: u128, sample: &Sample, context: impl Fn(usize) -> u64) -> u128 {
@@ -487,9 +483,7 @@ pub(super) fn cost_of_tree<C: Cost>(
     let mut sums = vec![0i64; tree.n_nodes() * channels];
     for (r, record) in task.statistics().chunks_exact(channels).enumerate() {
         for node in tree.path(features, r) {
-            for (sum, v) in sums[node * channels..].iter_mut().zip(record) {
-                *sum += v;
-            }
+            add(&mut sums[node * channels..], record);
         }
     }
     let of_node = |(node, tested): (usize, Vec<usize>)| {

@@ -3,7 +3,7 @@
 use bristlecone_core::data::BinaryMatrix;
 use bristlecone_core::registry::{self, Column, Columns, Problem};
 use bristlecone_core::search::partial::{Adder, Leaves, Shape, Table};
-use bristlecone_core::search::{Monitor, Solution};
+use bristlecone_core::search::{Monitor, Solution, Stop};
 use bristlecone_core::simd::Backend;
 use bristlecone_oracle::instances::{Instance, Random};
 use std::cell::Cell;
@@ -227,7 +227,12 @@ fn a_table_that_lacks_rows_is_refused() {
     let mut table = Table::new(shape.clone(), None).expect("small");
     add(&mut table, &[0, 1]).unwrap();
     assert_eq!(refusal(&table), None);
-    assert_eq!(table.smallest_cell(), Some((1, vec![(0, false)])));
+    assert_eq!(table.smallest_cell(&monitor), Ok(Some((1, vec![(0, false)]))));
+    // 30 features have too many sets of four to visit them without a look at the clock.
+    let wide = Shape { n_features: 30, depth: 4, flipped: vec![false; 30], ..shape.clone() };
+    let wide = Table::new(wide, None).expect("a few megabytes");
+    let stopped = Monitor::new(None, &|| true);
+    assert_eq!(wide.smallest_cell(&stopped), Err(Stop::Interrupt));
     // Bytes are checked, and tables of different data cannot be added.
     let bytes = table.to_bytes();
     let error = |bytes: &[u8]| Table::from_bytes(bytes).unwrap_err().to_string();

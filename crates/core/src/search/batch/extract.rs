@@ -6,7 +6,7 @@
 
 use super::Problem;
 use super::lattice::{Lattice, Solved};
-use crate::data::{Sample, rows_of};
+use crate::data::{Sample, add, rows_of};
 use crate::search::lattice::geometry::best_at;
 use crate::search::nodes::Found;
 use crate::search::{Monitor, Stop};
@@ -25,7 +25,7 @@ pub fn side_records(sample: &Sample, rows: &[u32]) -> Vec<i64> {
         for c in 0..n {
             let at = (2 * c + usize::from(!sample.get(r, c))) * stride;
             let record = &mut records[at..at + stride];
-            record.iter_mut().zip(sample.statistics(r)).for_each(|(sum, v)| *sum += v);
+            add(record, sample.statistics(r));
             record[stride - 1] += rows_of(sample.size(r));
         }
     }

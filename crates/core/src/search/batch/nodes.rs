@@ -5,12 +5,9 @@
 use super::Problem;
 use super::extract::{side_records, total_record};
 use super::lattice;
-use crate::data::Sample;
-use crate::search::branch::Branch;
+use crate::data::{Column, Sample};
 use crate::search::lattice::MAX_DEPTH;
-use crate::search::nodes::{
-    Allowed, Bounded, Found, InOrder, Known, KnownOf, Look, Nodes, Parent, Rooted, kept,
-};
+use crate::search::nodes::{Allowed, Bounded, Found, InOrder, Known, Look, Nodes, Parent, Rooted};
 use crate::search::{Monitor, Settings, Stop};
 use crate::tree::Tree;
 use std::sync::Arc;
@@ -238,8 +235,8 @@ impl Nodes for BatchNodes<'_> {
         Ok(Self::parts(&node.sample, split.column, &open.sides))
     }
 
-    fn true_side(&self, node: &BatchNode, split: &BatchSplit) -> usize {
-        node.sample.columns[split.column].true_side()
+    fn column(&self, node: &BatchNode, split: &BatchSplit) -> Column {
+        node.sample.columns[split.column]
     }
 
     /// The smaller side is cheaper, and may already rule out the column.
@@ -247,13 +244,8 @@ impl Nodes for BatchNodes<'_> {
         usize::from(sides[1].sample.n_rows() <= sides[0].sample.n_rows())
     }
 
-    fn join(
-        &mut self,
-        node: &BatchNode,
-        split: &BatchSplit,
-        [no, yes]: [&Arc<Tree>; 2],
-    ) -> Arc<Tree> {
-        Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
+    fn join(&mut self, node: &BatchNode, split: &BatchSplit, trees: [&Arc<Tree>; 2]) -> Arc<Tree> {
+        Arc::new(Tree::on(self.column(node, split), trees.map(Arc::as_ref)))
     }
 }
 
@@ -267,14 +259,5 @@ impl Rooted for BatchNodes<'_> {
         let share = (self.settings.bytes() - self.settings.memo_bytes()) / shared.len().max(1);
         let worker = |settings| BatchNodes { settings, share, ..*self };
         shared.into_iter().map(worker).collect()
-    }
-
-    fn whole(
-        _branch: &mut Branch<Self>,
-        _node: &BatchNode,
-        _allowed: Allowed,
-        known: &KnownOf<Self>,
-    ) -> Result<Tree, Stop> {
-        Ok(kept(known))
     }
 }

@@ -3,7 +3,7 @@
 use super::nodes::{BatchNode, BatchNodes};
 use super::start::BatchGrower;
 use super::{BatchTask, Problem, Seen, Statistics};
-use crate::data::{BinaryMatrix, Sample};
+use crate::data::{BinaryMatrix, Sample, add};
 use crate::error::Error;
 use crate::search::branch::Branch;
 use crate::search::grow::{self, Shape};
@@ -200,7 +200,7 @@ impl BatchScale<'_> {
         let rows = statistics.values.chunks_exact(channels);
         for (row, &leaf) in rows.zip(leaf_of) {
             let record = &mut records[leaf * stride..][..stride];
-            record.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            add(record, row);
             record[channels] += 1;
         }
         let costs = self.problem.leaf_costs(&records).unwrap_or_default();

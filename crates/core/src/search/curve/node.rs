@@ -2,6 +2,7 @@
 
 use super::kernel::{self, Kernel, Splits, exact};
 use super::rows::{Rows, Tables};
+use crate::data::Column;
 use crate::search::branch::Branch;
 use crate::search::nodes::{
     Allowed, Bounded, InOrder, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted,
@@ -280,8 +281,8 @@ impl<'a> Nodes for CurveNodes<'a> {
     }
 
     #[inline]
-    fn true_side(&self, _node: &CurveNode, split: &Candidate) -> usize {
-        self.tables.columns[split.column].true_side()
+    fn column(&self, _node: &CurveNode, split: &Candidate) -> Column {
+        self.tables.columns[split.column]
     }
 
     #[inline]
@@ -297,9 +298,8 @@ impl<'a> Nodes for CurveNodes<'a> {
 impl Rooted for CurveNodes<'_> {
     fn workers(&self, _node: &CurveNode, _allowed: Allowed) -> Vec<Self> {
         let CurveNodes { tables, settings, monitor, kernel, price, slack, .. } = *self;
-        let n_threads = if settings.threads() < 2 { 0 } else { settings.threads() };
         let worker = |_| CurveNodes::new(tables, settings, monitor, kernel, (price, slack));
-        (0..n_threads).map(worker).collect()
+        (0..settings.threads()).map(worker).collect()
     }
 
     fn whole(
@@ -349,7 +349,7 @@ pub fn with_root(
         below.push(CurveNodes::whole(branch, side, share, &known)?);
     }
     branch.nodes.give_back(sides);
-    Ok(branch.nodes.joined(node, &split, [&below[0], &below[1]]))
+    Ok(Tree::on(branch.nodes.column(node, &split), [&below[0], &below[1]]))
 }
 
 impl Listed for CurveNodes<'_> {
@@ -361,10 +361,6 @@ impl Listed for CurveNodes<'_> {
         let (open, mut candidates) = self.all_splits(node);
         candidates.sort_by_key(|c| c.column);
         Ok((open, candidates))
-    }
-
-    fn joined(&self, _node: &CurveNode, split: &Candidate, [no, yes]: [&Tree; 2]) -> Tree {
-        Tree::on(self.tables.columns[split.column], [no, yes])
     }
 }
 

@@ -5,7 +5,8 @@ use super::node::{Candidate, CurveNode, CurveNodes, OpenCurveNode};
 use crate::search::Stop;
 use crate::search::branch::Branch;
 use crate::search::grow::{BestOf, BestSplit, Grower, look_ahead};
-use crate::search::nodes::{Allowed, Found, Listed, Nodes, Rooted};
+use crate::search::nodes::{Allowed, Found, Nodes, Rooted};
+use crate::tree::Tree;
 
 /// Chooses splits by their sides as leaves.
 pub struct CurveGrower<'a, 'b>(pub &'b mut Branch<'a, CurveNodes<'a>>);
@@ -94,7 +95,7 @@ pub fn dive<'a>(
         let no = dive(branch, &sides[0], depth - 1, width, &mut |_| ())?;
         let yes = dive(branch, &sides[1], depth - 1, width, &mut |_| ())?;
         branch.nodes.give_back(sides);
-        let tree = branch.nodes.joined(node, &split, [&no.tree, &yes.tree]);
+        let tree = Tree::on(branch.nodes.column(node, &split), [&no.tree, &yes.tree]);
         Ok(Found { cost: no.cost + yes.cost, tree })
     };
     let found = look_ahead(near, &splits, width, below, hear);

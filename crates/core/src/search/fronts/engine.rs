@@ -158,7 +158,6 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
     pub fn leaf_records(&self, root: &FrontNode<K>, tree: &Tree) -> Vec<Vec<i64>> {
         let sample = &root.sample;
         let mut records = vec![Vec::new(); tree.n_nodes()];
-        let mut leaf_of = Vec::with_capacity(sample.n_rows());
         for r in 0..sample.n_rows() {
             let mut node = 0;
             while let Ok(feature) = usize::try_from(tree.feature[node]) {
@@ -167,7 +166,6 @@ impl<'a, T: FrontTask<K>, const K: usize> Engine<'a, T, K> {
                     .is_some_and(|c| sample.get(r, c) != sample.columns[c].flipped);
                 node = if has { tree.left[node] } else { tree.right[node] } as usize;
             }
-            leaf_of.push(node);
             let record: &mut Vec<i64> = &mut records[node];
             record.resize(sample.channels + 1, 0);
             let own = sample.statistics(r).iter().copied().chain([sample.size(r)]);

@@ -7,11 +7,10 @@
 
 mod listing;
 
-use super::Front;
 use super::engine::{Engine, Point};
 use super::points::Bounds;
-use super::start::Relaxation;
 use super::weighing::Weights;
+use super::{Front, Relaxation};
 use crate::data::BinaryMatrix;
 use crate::search::certificate::{Certificate, EVALUATED, Verdict};
 use crate::search::{Checked, Measured, Settings, Stop};

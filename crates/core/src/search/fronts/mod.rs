@@ -28,9 +28,8 @@ mod weighted;
 mod whole;
 
 pub(crate) use metric::{Metric, solve_metric};
-pub(crate) use start::{Relaxation, without_capacity, without_fairness, without_parity};
 
-use super::{Checked, Monitor, Status, TracePoint, too_wide};
+use super::{Checked, Monitor, Solution, Status, TracePoint, too_wide};
 use crate::data::BinaryMatrix;
 use crate::error::Error;
 use crate::task::{FrontTask, Said};
@@ -71,6 +70,9 @@ pub struct Front {
     /// Improvements over time.
     pub trace: Vec<TracePoint>,
 }
+
+/// A search for the best tree without the limits, for the same objective.
+pub type Relaxation<'a> = dyn Fn(&Checked, &Monitor) -> Result<Solution, Error> + 'a;
 
 /// A tree with its costs, computed from the rows if the task can.
 fn point<T: FrontTask<K>, const K: usize>(
@@ -127,11 +129,8 @@ pub(crate) fn solve_front<T: FrontTask<2>>(
     })
 }
 
-/// The result; `None` if it is uncertain only because of the range of the data.
-pub(crate) fn resolved(
-    found: Front,
-    widest: impl FnOnce() -> (&'static str, String),
-) -> Result<Front, Error> {
+/// The result; an error if it is uncertain only because of the range of the data.
+fn resolved(found: Front, widest: impl FnOnce() -> (&'static str, String)) -> Result<Front, Error> {
     if found.status != Status::Unresolved {
         return Ok(found);
     }
@@ -140,11 +139,35 @@ pub(crate) fn resolved(
 
 /// The tree with the smallest component 0 whose other components lie within their windows.
 ///
-/// `relaxed` is the same search without the windows; `first` is the result of another search whose
-/// units did not resolve it. The result has no point and an infinite objective if the search was
-/// stopped before it found an admissible tree, or if there is proven to be none:
-/// `Status::Infeasible`.
+/// `relaxed` is the same search without the windows. If only the range of the data leaves the
+/// result uncertain, the search is repeated in the units of `finer`, which are as fine as the
+/// objective found requires; a much better objective requires finer ones again. The result has no
+/// point and an infinite objective if the search was stopped before it found an admissible tree, or
+/// if there is proven to be none: `Status::Infeasible`.
+///
+/// # Errors
+///
+/// If no units resolve the best tree because the values span too wide a range.
 pub(crate) fn solve_limited<T: FrontTask<K>, const K: usize>(
+    task: &T,
+    finer: impl Fn(f64) -> Result<Option<T>, Error>,
+    relaxed: &Relaxation,
+    features: &BinaryMatrix,
+    settings: &Checked,
+    monitor: &Monitor,
+) -> Result<Front, Error> {
+    let search = |task: &T, first| limited_once(task, relaxed, features, settings, monitor, first);
+    let (mut found, mut most) = (search(task, None)?, f64::INFINITY);
+    while found.status == Status::Unresolved && found.best.is_some() && found.objective < most {
+        most = found.objective - 0.5 * found.objective.abs();
+        let Some(finer) = finer(found.objective)? else { break };
+        found = search(&finer, Some(found))?;
+    }
+    resolved(found, || task.widest())
+}
+
+/// One search; `first` is the result of another one whose units did not resolve it.
+fn limited_once<T: FrontTask<K>, const K: usize>(
     task: &T,
     relaxed: &Relaxation,
     features: &BinaryMatrix,

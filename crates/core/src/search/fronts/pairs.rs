@@ -5,6 +5,7 @@ use super::curves::Curves;
 use super::leaves::{Leaves, NO_LEAF};
 use super::node::{FrontNode, Pace};
 use super::triangle;
+use crate::data::add;
 use crate::search::curve::kernel::Splits;
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::FrontTask;
@@ -330,13 +331,6 @@ impl<const K: usize> Scratch<K> {
     fn take(&mut self, cost: [i64; K]) {
         self.costs.clear();
         self.costs.extend((cost[0] != NO_LEAF).then_some(cost));
-    }
-}
-
-#[inline(always)]
-fn add(sum: &mut [i64], record: &[i64]) {
-    for (s, v) in sum.iter_mut().zip(record) {
-        *s += v;
     }
 }
 

@@ -7,7 +7,7 @@
 use super::engine::{Engine, Point};
 use super::node::{FrontNode, Place};
 use super::shallow::{SHALLOW, product};
-use crate::data::Sample;
+use crate::data::{Column, Sample};
 use crate::search::branch::Branch;
 use crate::search::lattice::{self, Extent, Query, Solved};
 use crate::search::memo::Kept;
@@ -136,6 +136,10 @@ impl<T: FrontTask<K>, const K: usize> Nodes for Weighted<'_, '_, T, K> {
             let rows = self.engine.child(&node.rows, split.column, value);
             self.engine.at(&rows, split.floors[usize::from(value)])
         }))
+    }
+
+    fn column(&self, node: &At<K>, split: &WeightedSplit) -> Column {
+        node.rows.sample.columns[split.column]
     }
 
     /// The true side has at most as many rows, and may already rule out the column.

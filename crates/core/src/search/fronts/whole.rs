@@ -171,6 +171,7 @@ fn insert_pairs<T: FrontTask<2>>(
 ) -> Result<(), Stop> {
     let mut pace = Pace::new(engine.monitor);
     let of_no: Vec<f64> = no.iter().map(|p| engine.value(p)).collect();
+    let held = size_of_val(yes) + size_of_val(no);
     for a in yes {
         let left = bounds.value - engine.value(a) - engine.price();
         let within = of_no.partition_point(|&value| value <= left);
@@ -178,6 +179,7 @@ fn insert_pairs<T: FrontTask<2>>(
         for b in &no[..within] {
             let cost = engine.task.combine(&a.cost, &b.cost);
             if bounds.admit(&cost, a.leaves + b.leaves) && is_new(stairs, &cost) {
+                engine.check(held + size_of_val(&stairs[..]))?;
                 let point = engine.join(&root.sample, c, a, b);
                 insert(stairs, point);
             }

@@ -9,7 +9,7 @@
 use super::combine::Problem;
 use super::geometry::{Best, MAX_DEPTH, PREFIX, best_at};
 use super::lane_error;
-use crate::data::Sample;
+use crate::data::{Sample, add};
 use crate::search::nodes::Found;
 use crate::search::{Monitor, Stop};
 use crate::simd::{LaneInt, LaneReal};
@@ -237,9 +237,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
             let record = sample.statistics(r as usize);
             let size = sample.size(r as usize);
             for c in sample.true_columns(r as usize) {
-                for (sum, v) in yes[c * channels..].iter_mut().zip(record) {
-                    *sum += v;
-                }
+                add(&mut yes[c * channels..], record);
                 yes_size[c] += size;
             }
         }
@@ -458,9 +456,7 @@ impl<T: LaneTask, I: LaneInt, R: LaneReal> Refiner<'_, T, I, R> {
         let mut sums = vec![0i64; self.sample.channels];
         let mut size = 0;
         for &r in rows {
-            for (sum, v) in sums.iter_mut().zip(self.sample.statistics(r as usize)) {
-                *sum += v;
-            }
+            add(&mut sums, self.sample.statistics(r as usize));
             size += self.sample.size(r as usize);
         }
         (sums, size)

@@ -1,20 +1,40 @@
 //! Cells of itemsets: all sign patterns of their columns.
 
 use super::{MOST_DEPTH, Table};
-use crate::search::Stop;
+use crate::search::{Monitor, Stop};
 
 /// Number of sign patterns of the largest itemsets.
 pub(super) const PATTERNS: usize = 1 << MOST_DEPTH;
+
+/// Number of cells between two checks of the clock.
+const CELLS_PER_CHECK: u64 = 1 << 14;
 
 /// Receives an itemset and the sums of its cells, `[pattern][channel]`; bit i of a pattern is the
 /// value of the i-th column. After an error, no further itemset is visited.
 pub(super) type Visit<'a> = dyn FnMut(&[usize], &[Vec<i64>]) -> Result<(), Stop> + 'a;
 
-/// Visits every itemset of `size` columns.
-pub(super) fn for_each(table: &Table, size: usize, visit: &mut Visit) -> Result<(), Stop> {
+/// Visits every itemset of `size` columns, unless the monitor stops it. Counts the cells.
+pub(super) fn for_each(
+    table: &Table,
+    size: usize,
+    monitor: &Monitor,
+    visit: &mut Visit,
+) -> Result<(), Stop> {
     let mut cells = vec![vec![0; table.shape.width()]; 1 << size];
     let mut itemset = Vec::with_capacity(size);
-    descend(table, size, &mut itemset, &mut cells, visit)
+    let mut counted = 0;
+    let mut watched = |itemset: &[usize], cells: &[Vec<i64>]| {
+        counted += 1 << size;
+        if counted >= CELLS_PER_CHECK {
+            monitor.count(counted);
+            counted = 0;
+            monitor.check()?;
+        }
+        visit(itemset, cells)
+    };
+    let visited = descend(table, size, &mut itemset, &mut cells, &mut watched);
+    monitor.count(counted);
+    visited
 }
 
 fn descend(

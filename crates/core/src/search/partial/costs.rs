@@ -16,9 +16,6 @@ use crate::tree::Tree;
 /// More than the cost of any tree, with room for a sum of three.
 const NONE: i64 = i64::MAX / 4;
 
-/// Number of cells between two checks of the clock.
-const CELLS_PER_CHECK: u64 = 1 << 14;
-
 /// Best costs of all cells, up to a given depth.
 pub(in crate::search) struct Costs<'a, T> {
     task: &'a T,
@@ -93,16 +90,10 @@ impl<'a, T: LaneTask> Costs<'a, T> {
     /// Evaluates the cells of all itemsets of a size as leaves, and offers pairs of them as splits
     /// to the itemsets with one column less.
     fn level(&mut self, size: usize, monitor: &Monitor) -> Result<(), Stop> {
-        let (most, mut checked) = (self.most(size), 0);
+        let most = self.most(size);
         let mut own = vec![NONE; most << size];
         let table = self.table;
-        let visited = for_each(table, size, &mut |itemset, cells| {
-            checked += 1 << size;
-            if checked >= CELLS_PER_CHECK {
-                monitor.count(checked);
-                checked = 0;
-                monitor.check()?;
-            }
+        for_each(table, size, monitor, &mut |itemset, cells| {
             if size < self.depth {
                 let place = self.place(itemset, 0);
                 for (pattern, cell) in cells.iter().enumerate() {
@@ -116,9 +107,7 @@ impl<'a, T: LaneTask> Costs<'a, T> {
                 self.offer(itemset, left_out, cells, &own);
             }
             Ok(())
-        });
-        monitor.count(checked);
-        visited
+        })
     }
 
     /// Offers splits of the itemset without one of its columns, on that column.

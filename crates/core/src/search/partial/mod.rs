@@ -20,8 +20,9 @@ pub use bytes::checksum;
 pub use fill::{Adder, Records};
 pub use solve::{Found, Leaves, certify, finest, search};
 
+use crate::data::add;
 use crate::error::Error;
-use crate::search::lattice;
+use crate::search::{Monitor, Stop, lattice};
 use itemsets::Itemsets;
 
 /// Deepest tree whose sums fit a table.
@@ -55,6 +56,9 @@ pub struct Table {
     sums: Vec<i64>,
 }
 
+/// Number of rows of a cell, and its features with their values.
+pub type Cell = (i64, Vec<(usize, bool)>);
+
 impl Shape {
     /// Rejects shapes that no table can have.
     ///
@@ -77,7 +81,7 @@ impl Shape {
 
     /// Bytes of a table; `usize::MAX` if there are more.
     pub fn bytes(&self) -> usize {
-        let per_itemset = 8 * (self.channels + COUNTS);
+        let per_itemset = self.channels.saturating_add(COUNTS).saturating_mul(8);
         Itemsets::count(self.n_features, self.depth).saturating_mul(per_itemset)
     }
 
@@ -152,17 +156,21 @@ impl Table {
         if one != two {
             return differ("another task or other outcomes");
         }
-        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, v)| *sum += v);
+        add(&mut self.sums, &other.sums);
         Ok(())
     }
 
     /// The non-empty cell with the fewest rows, among the cells of as many features as the table
-    /// supports: its number of rows, and its features with their values.
-    pub fn smallest_cell(&self) -> Option<(i64, Vec<(usize, bool)>)> {
-        let mut smallest: Option<(i64, Vec<(usize, bool)>)> = None;
+    /// supports.
+    ///
+    /// # Errors
+    ///
+    /// If the monitor stops the visit of the cells.
+    pub fn smallest_cell(&self, monitor: &Monitor) -> Result<Option<Cell>, Stop> {
+        let mut smallest: Option<Cell> = None;
         let size = self.shape.depth.min(self.shape.n_features);
         let rows = self.shape.channels;
-        let visited = cells::for_each(self, size, &mut |itemset, cells| {
+        cells::for_each(self, size, monitor, &mut |itemset, cells| {
             let counts = cells.iter().map(|cell| cell[rows]).enumerate().filter(|cell| cell.1 > 0);
             let Some((pattern, count)) = counts.min_by_key(|cell| cell.1) else { return Ok(()) };
             if smallest.as_ref().is_none_or(|known| count < known.0) {
@@ -172,8 +180,7 @@ impl Table {
                 smallest = Some((count, itemset.iter().enumerate().map(value).collect()));
             }
             Ok(())
-        });
-        debug_assert!(visited.is_ok());
-        smallest
+        })?;
+        Ok(smallest)
     }
 }

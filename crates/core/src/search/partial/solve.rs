@@ -6,7 +6,7 @@ use super::{MOST_DEPTH, Table};
 use crate::data::Column;
 use crate::error::Error;
 use crate::search::certificate::{MEET, Measured};
-use crate::search::nodes::{Allowed, Found as Best};
+use crate::search::nodes::{Allowed, Found as Best, NOTHING};
 use crate::search::resolve::certified;
 use crate::search::root::{About, Scale, Search};
 use crate::search::sums::SumScale;
@@ -16,9 +16,6 @@ use crate::tree::Tree;
 
 /// The best tree is assumed to lose at least this share of the loss of all rows in one leaf.
 const ROOM: f64 = 1.0 / 64.0;
-
-/// A bound below every cost, with room for prices.
-const NOTHING: i64 = i64::MIN / 8;
 
 /// Number of rows of each record in each leaf of a tree; leaves are counted in preorder.
 #[derive(Clone, Debug, Default)]

@@ -25,6 +25,12 @@ impl Pair {
     }
 }
 
+impl From<Pair> for i64 {
+    fn from(cost: Pair) -> i64 {
+        cost.value
+    }
+}
+
 impl PartialEq for Pair {
     fn eq(&self, other: &Pair) -> bool {
         self.value == other.value

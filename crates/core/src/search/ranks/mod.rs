@@ -14,15 +14,15 @@ mod proofs;
 mod rows;
 
 use super::branch::Branch;
-use super::certificate::EVALUATED;
 use super::grow::{self, Shape};
 use super::lattice;
 use super::memo::Memo;
 use super::nodes::full_leaves;
 use super::resolve::{SolvedAgain, resolved, worth};
-use super::root::{About, Scale, Search};
+use super::root::{About, Search};
+use super::sums::SumScale;
 use super::{Checked, Measured, Monitor, Precision, Settings, Solution, Stop};
-use crate::data::{BinaryMatrix, RankMatrix, Smallest};
+use crate::data::{BinaryMatrix, RankMatrix, Smallest, add};
 use crate::error::Error;
 use crate::simd::{LaneInt, LaneReal};
 use crate::task::{Placed, Swept};
@@ -157,6 +157,34 @@ impl<'a, T: Swept> Problem<'a, T> {
         self.allows_sums(&rows.total, rows.size)
     }
 
+    /// Number of a question in the numbering of the caller.
+    fn question(&self, column: usize, rank: u32) -> usize {
+        self.matrix.question(self.table.columns[column], rank)
+    }
+
+    /// Cost of a tree.
+    fn cost(&self, tree: &Tree) -> i64 {
+        let Problem { task, matrix, price, .. } = *self;
+        let leaf_of = tree.partition_by(matrix.n_rows(), |row, q| matrix.holds(row, q));
+        let channels = task.channels();
+        let mut sums = vec![0i64; channels * tree.n_leaves()];
+        for (&leaf, record) in leaf_of.iter().zip(task.statistics().chunks_exact(channels)) {
+            add(&mut sums[leaf * channels..][..channels], record);
+        }
+        let leaves: i64 = sums.chunks_exact(channels).map(|sums| task.leaf_cost(sums)).sum();
+        leaves + (tree.n_leaves() as i64 - 1) * price
+    }
+
+    /// Most splits of a tree that may be optimal, if no tree costs less than `floor`.
+    fn most_splits(&self, floor: i64) -> i64 {
+        let by_price = match self.task.split_price() {
+            ..=0 => i64::MAX,
+            price => self.task.leaf_cost(&sum(&self.table)).saturating_sub(floor) / price + 1,
+        };
+        let leaves = self.settings.limits.allowed().leaves.min(self.table.n_rows);
+        by_price.min(i64::try_from(leaves).unwrap_or(i64::MAX) - 1).max(0)
+    }
+
     /// A branch and bound over the nodes of these data.
     fn branch(&self) -> Branch<'_, RankNodes<'_, T>> {
         Branch { nodes: RankNodes::new(self), memo: self.memo.as_ref(), monitor: self.monitor }
@@ -166,7 +194,7 @@ impl<'a, T: Swept> Problem<'a, T> {
 /// Sums of the statistics over all rows.
 fn sum(table: &Table) -> Vec<i64> {
     let mut total = vec![0; table.channels];
-    table.sums.chunks_exact(table.channels.max(1)).for_each(|row| rows::add(&mut total, row));
+    table.sums.chunks_exact(table.channels.max(1)).for_each(|row| add(&mut total, row));
     total
 }
 
@@ -249,15 +277,17 @@ fn solve_once<T: Swept>(
     let problem = Problem::new(task, matrix, settings, monitor);
     let mut branch = problem.branch();
     let root = branch.nodes.node(problem.table.all(), None);
-    let scale = RankScale::new(&problem, given, root.rows.floor);
+    let floor = root.rows.floor;
+    let measure = |tree: &Tree| measured(given, matrix, tree);
+    let ties = (problem.tie, problem.most_splits(floor));
+    let scale = SumScale::with_ties(task, &measure, settings.limits.allowed(), floor, ties);
     let best = match &known {
         None => (Pair::of(root.any_leaf), Tree::leaf()),
         Some(known) => {
-            let cost = scale.cost(&known.tree);
-            let magnitude = scale.objective(Pair::of(cost), &known.tree).magnitude;
-            let units = magnitude / task.unit_value();
-            let worth = if scale.is_exact() { 0 } else { worth(units, cost + root.rows.floor) };
-            (Pair::of(cost - worth), known.tree.clone())
+            let cost = problem.cost(&known.tree);
+            let units = measure(&known.tree).magnitude / task.unit_value();
+            let worth = if scale.is_exact() { 0 } else { worth(units, cost) };
+            (Pair::of(cost - floor - worth), known.tree.clone())
         }
     };
     let lower = branch.nodes.least(&root).min(best.0.value);
@@ -312,86 +342,6 @@ fn run<'a, T: Swept>(
     search.at_root(branch, root, allowed, true)
 }
 
-/// Converts costs to objectives.
-struct RankScale<'a, T> {
-    problem: &'a Problem<'a, T>,
-    given: &'a T,
-    /// Offset from which costs are counted.
-    floor: i64,
-    /// Most splits of a tree that may be optimal.
-    splits: i64,
-    rounds_prices: bool,
-    resolution: f64,
-    at_no_cost: f64,
-}
-
-impl<'a, T: Swept> RankScale<'a, T> {
-    fn new(problem: &'a Problem<'a, T>, given: &'a T, floor: i64) -> Self {
-        let (task, allowed) = (problem.task, problem.settings.limits.allowed());
-        let by_price = match task.split_price() {
-            ..=0 => i64::MAX,
-            price => task.leaf_cost(&sum(&problem.table)).saturating_sub(floor) / price + 1,
-        };
-        let by_leaves = i64::try_from(allowed.leaves.min(problem.table.n_rows)).unwrap_or(i64::MAX);
-        let splits = by_price.min(by_leaves - 1).max(0);
-        let resolution = task.resolution(allowed);
-        let rounds_prices = resolution == 0.0 && task.split_price() > 0;
-        let at_no_cost = task.objective_of_cost(0);
-        RankScale { problem, given, floor, splits, rounds_prices, resolution, at_no_cost }
-    }
-
-    /// Cost of a tree, counted from the floor.
-    fn cost(&self, tree: &Tree) -> i64 {
-        let Problem { task, matrix, price, .. } = *self.problem;
-        let leaf_of = tree.partition_by(matrix.n_rows(), |row, q| matrix.holds(row, q));
-        let channels = task.channels();
-        let mut sums = vec![0i64; channels * tree.n_leaves()];
-        for (&leaf, record) in leaf_of.iter().zip(task.statistics().chunks_exact(channels)) {
-            rows::add(&mut sums[leaf * channels..][..channels], record);
-        }
-        let leaves: i64 = sums.chunks_exact(channels).map(|sums| task.leaf_cost(sums)).sum();
-        leaves + (tree.n_leaves() as i64 - 1) * price - self.floor
-    }
-
-    /// The most that tie prices may add to the cost of a tree with this number of splits.
-    fn ties(&self, splits: i64) -> i64 {
-        let rounded = if self.rounds_prices { splits / 2 + 1 } else { 0 };
-        (self.problem.tie.max(0) * splits).saturating_add(rounded)
-    }
-}
-
-impl<T: Swept> Scale<Pair> for RankScale<'_, T> {
-    fn least(&self) -> f64 {
-        self.problem.task.least_objective(1)
-    }
-
-    fn objective(&self, _cost: Pair, tree: &Tree) -> Measured {
-        measured(self.given, self.problem.matrix, tree)
-    }
-
-    fn at_most(&self, cost: Pair, tree: &Tree) -> Option<f64> {
-        let task = self.problem.task;
-        let splits = tree.n_leaves() as i64 - 1;
-        let rounded = if self.rounds_prices { splits / 2 + 1 } else { 0 };
-        let cost = cost.value + self.floor - self.problem.tie * splits + rounded;
-        let value = task.objective_of_cost(cost);
-        let most = value + self.resolution + EVALUATED * task.addends(value, self.at_no_cost);
-        most.is_finite().then_some(most)
-    }
-
-    fn bound(&self, lower: Pair) -> f64 {
-        let task = self.problem.task;
-        let cost = lower.value.saturating_add(self.floor).saturating_sub(self.ties(self.splits));
-        let value = task.objective_of_cost(cost);
-        let evaluated = EVALUATED * task.addends(value, self.at_no_cost);
-        (value - self.resolution - evaluated).max(task.least_objective(1))
-    }
-
-    fn is_exact(&self) -> bool {
-        self.resolution == 0.0 && self.problem.task.orders_sizes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,12 +373,12 @@ mod tests {
             let problem = Problem::new(&task, &matrix, &settings, &monitor);
             let mut branch = problem.branch();
             let root = branch.nodes.node(problem.table.all(), None);
-            let scale = RankScale::new(&problem, &task, root.rows.floor);
+            let cost = |tree: &Tree| problem.cost(tree) - root.rows.floor;
             let mut grown = |levels, leaves| {
                 let shape = Shape { depth: 4, leaves, exact: levels, ahead: levels };
                 let mut grower = RankGrower(&mut branch);
                 let found = grow::greedy(&mut grower, root.clone(), shape, &monitor);
-                assert_eq!(found.cost.value, scale.cost(&found.tree), "seed {seed}");
+                assert_eq!(found.cost.value, cost(&found.tree), "seed {seed}");
                 assert!(found.tree.depth() <= 4 && found.tree.n_leaves() <= leaves);
                 found.cost.value
             };
@@ -440,7 +390,7 @@ mod tests {
             assert!(best <= near, "seed {seed}");
             better += usize::from(best < near);
             let optimal = over_thresholds(&task, &matrix, &settings, &monitor).unwrap();
-            assert_eq!(best, scale.cost(&optimal.tree), "seed {seed}");
+            assert_eq!(best, cost(&optimal.tree), "seed {seed}");
         }
         assert!(better > 10, "{better}");
     }

@@ -227,11 +227,6 @@ impl<'a, T: Swept> RankNodes<'a, T> {
         let splits = (0..table.n_columns()).filter_map(whole).collect();
         (OpenRankNode { cuts }, splits)
     }
-
-    /// Number of a question in the numbering of the caller.
-    pub fn question(&self, k: usize, rank: u32) -> usize {
-        self.problem.matrix.question(self.problem.table.columns[k], rank)
-    }
 }
 
 impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
@@ -317,6 +312,10 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         Pair::of(self.least(node).max(split.sides[side]))
     }
 
+    fn column(&self, _node: &RankNode, split: &RankSplit) -> Column {
+        Column { feature: self.problem.question(split.column, split.rank), flipped: false }
+    }
+
     fn first_side(&self, sides: &[RankNode; 2]) -> usize {
         usize::from(sides[1].rows.count >= sides[0].rows.count)
     }
@@ -346,15 +345,14 @@ impl<'a, T: Swept> Nodes for RankNodes<'a, T> {
         rest.into_iter().for_each(|rest| queue.push(rest));
     }
 
-    fn join(&mut self, _node: &RankNode, split: &RankSplit, _trees: [&i32; 2]) -> i32 {
-        self.question(split.column, split.rank) as i32
+    fn join(&mut self, node: &RankNode, split: &RankSplit, _trees: [&i32; 2]) -> i32 {
+        self.column(node, split).feature as i32
     }
 }
 
 impl<T: Swept> Rooted for RankNodes<'_, T> {
     fn workers(&self, _node: &RankNode, _allowed: Allowed) -> Vec<Self> {
         let n_threads = self.problem.settings.threads();
-        let n_threads = if n_threads < 2 { 0 } else { n_threads };
         (0..n_threads).map(|_| RankNodes::new(self.problem)).collect()
     }
 

@@ -6,19 +6,17 @@ use super::kernel::{Batch, LANES, Minima, Scan, Scratch};
 use super::losses::{Losses, OfTask};
 use super::nodes::{LEAF, RankNode};
 use super::proofs::{Proof, Proofs, Side, greater};
-use super::rows::{Cuts, add};
+use super::rows::Cuts;
 use super::{Problem, Width};
+use crate::data::add;
 use crate::search::Stop;
-use crate::search::nodes::{Allowed, Cost, Known};
+use crate::search::nodes::{Allowed, Cost, Known, NOTHING};
 use crate::simd::{Backend, LaneInt, LaneReal, with_token};
 use crate::task::Swept;
 use std::sync::Arc;
 
 /// Smallest number of thresholds that an interval offers in a round.
 const OFFERED: usize = 3;
-
-/// A bound below every cost, with room for sums of such bounds.
-const NOTHING: i64 = i64::MIN / 16;
 
 /// Finds trees with two levels, on one thread.
 pub struct Solver {
@@ -198,16 +196,12 @@ fn one_level<T: Swept>(problem: &Problem<T>, node: &RankNode, cuts: &Cuts, found
             found.free = found.free.min(cost);
             let allowed = [(&sums, size), (&rest, rows.size - size)];
             let allowed = allowed.into_iter().all(|(sums, size)| problem.allows_sums(sums, size));
-            let question = question(problem, k, cuts.rank[cut]);
+            let question = problem.question(k, cuts.rank[cut]);
             if allowed && found.wants(cost, question) {
                 (found.limit, found.best) = (cost, Some(question as i32));
             }
         }
     }
-}
-
-fn question<T: Swept>(problem: &Problem<T>, k: usize, rank: u32) -> usize {
-    problem.matrix.question(problem.table.columns[k], rank)
 }
 
 /// The search for one node.
@@ -311,7 +305,7 @@ impl<T: Swept, I: LaneInt, R: LaneReal> Pass<'_, '_, T, I, R> {
     }
 
     fn question(&self, column: usize, cut: usize) -> usize {
-        question(self.problem, column, self.cuts.rank[cut])
+        self.problem.question(column, self.cuts.rank[cut])
     }
 
     fn fill_floors(&self, floors: &mut Vec<i64>) {

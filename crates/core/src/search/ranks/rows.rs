@@ -1,6 +1,6 @@
 //! The data of a search over ranks, and the rows of a node in the order of every column.
 
-use crate::data::{RankMatrix, random_number, size};
+use crate::data::{RankMatrix, add, random_number, size};
 use crate::task::LaneTask;
 use rustc_hash::FxHashSet;
 
@@ -228,8 +228,4 @@ impl Cuts {
     pub fn len(&self) -> usize {
         self.below.len()
     }
-}
-
-pub fn add(sums: &mut [i64], record: &[i64]) {
-    sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
 }

@@ -1,11 +1,9 @@
 //! Lower bounds on the trees of a node that need no search, only its rows.
 
-use crate::data::{Sample, column_bitsets};
+use crate::data::{Sample, add, column_bitsets};
+use crate::search::nodes::NOTHING;
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::LaneTask;
-
-/// A bound below every cost, with room for sums of such bounds.
-const NOTHING: i64 = i64::MIN / 8;
 
 /// Number of rows between two checks of the clock.
 const ROWS_PER_CHECK: usize = 1 << 14;
@@ -179,10 +177,6 @@ impl<'a, T: LaneTask> Tests<'a, T> {
             |c: usize| self.task.feature_price(self.sample.columns[c].feature, &tested, sums);
         candidates.map(price).min().unwrap_or(i64::MAX)
     }
-}
-
-fn add(sums: &mut [i64], record: &[i64]) {
-    sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
 }
 
 #[cfg(test)]

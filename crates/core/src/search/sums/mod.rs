@@ -82,10 +82,12 @@ pub(super) struct SumScale<'a, T> {
     task: &'a T,
     /// Objective of a tree, computed from the rows.
     measure: &'a (dyn Fn(&Tree) -> Measured + Sync),
-    /// The most that tie prices may add to the cost of a tree that may be optimal.
-    ties: i64,
-    /// Whether prices that order trees exactly are rounded, by up to half a unit each.
-    rounds_prices: bool,
+    /// Offset from which costs are counted.
+    floor: i64,
+    /// The part of the price of a split that only orders trees of equal cost.
+    tie: i64,
+    /// Most splits of a tree that may be optimal.
+    splits: i64,
     /// See [`ScalarTask::resolution`](crate::task::ScalarTask::resolution).
     resolution: f64,
     allowed: Allowed,
@@ -101,63 +103,83 @@ impl<'a, T: LaneTask> SumScale<'a, T> {
         total: &[i64],
         allowed: Allowed,
     ) -> Self {
-        // Most splits of a tree that may be optimal.
         let by_price = match task.split_price() {
             ..=0 => i64::MAX,
             price => task.leaf_cost(total) / price,
         };
         let by_leaves = i64::try_from(allowed.leaves).unwrap_or(i64::MAX) - 1;
-        // Tasks that charge more than the price promise trees with few leaves.
         let splits = by_price.min(by_leaves);
-        let resolution = task.resolution(allowed);
-        let rounds_prices = resolution == 0.0 && task.split_price() > 0;
-        let rounded = if rounds_prices { splits / 2 + 1 } else { 0 };
-        let ties = match task.tie_price() {
-            ..=0 => rounded,
-            tie => (tie * splits).saturating_add(rounded),
-        };
-        let at_no_cost = task.objective_of_cost(0);
-        SumScale { task, measure, ties, rounds_prices, resolution, allowed, at_no_cost }
+        SumScale::with_ties(task, measure, allowed, 0, (task.tie_price(), splits))
     }
-}
 
-impl<T: LaneTask> SumScale<'_, T> {
+    /// For costs that are counted from `floor` and contain the tie price for every split; the
+    /// second number is the most splits of a tree that may be optimal.
+    pub fn with_ties(
+        task: &'a T,
+        measure: &'a (dyn Fn(&Tree) -> Measured + Sync),
+        allowed: Allowed,
+        floor: i64,
+        (tie, splits): (i64, i64),
+    ) -> Self {
+        let (resolution, at_no_cost) = (task.resolution(allowed), task.objective_of_cost(0));
+        SumScale { task, measure, floor, tie, splits, resolution, allowed, at_no_cost }
+    }
+
+    /// The most by which prices that order trees exactly, but are rounded by up to half a unit each,
+    /// change the cost of a tree with this number of splits.
+    fn rounded(&self, splits: i64) -> i64 {
+        let rounds_prices = self.resolution == 0.0 && self.task.split_price() > 0;
+        if rounds_prices { splits / 2 + 1 } else { 0 }
+    }
+
+    /// Objective of a cost after a change of the cost, and the error of evaluating it.
+    fn value(&self, cost: i64, change: i64) -> [f64; 2] {
+        let cost = cost.saturating_add(self.floor).saturating_add(change);
+        let value = self.task.objective_of_cost(cost);
+        [value, EVALUATED * self.task.addends(value, self.at_no_cost)]
+    }
+
     /// A lower bound on the objective of trees that cost at least `lower`.
     fn lowered(&self, lower: i64, resolution: f64) -> f64 {
-        let value = self.task.objective_of_cost(lower.saturating_sub(self.ties));
-        let evaluated = EVALUATED * self.task.addends(value, self.at_no_cost);
+        // Tasks that charge more than the price promise trees with few leaves.
+        let ties = (self.tie.max(0) * self.splits).saturating_add(self.rounded(self.splits));
+        let [value, evaluated] = self.value(lower, -ties);
         (value - resolution - evaluated).max(self.task.least_objective(1))
+    }
+
+    /// Whether a smaller cost always means a smaller objective: the search charges no ties of its
+    /// own.
+    pub fn is_exact(&self) -> bool {
+        self.resolution == 0.0 && self.tie == self.task.tie_price()
     }
 }
 
-impl<T: LaneTask> Scale<i64> for SumScale<'_, T> {
+impl<T: LaneTask, C: Into<i64>> Scale<C> for SumScale<'_, T> {
     fn least(&self) -> f64 {
         self.task.least_objective(1)
     }
 
-    fn objective(&self, _cost: i64, tree: &Tree) -> Measured {
+    fn objective(&self, _cost: C, tree: &Tree) -> Measured {
         (self.measure)(tree)
     }
 
-    fn at_most(&self, cost: i64, tree: &Tree) -> Option<f64> {
+    fn at_most(&self, cost: C, tree: &Tree) -> Option<f64> {
         let splits = tree.n_leaves() as i64 - 1;
-        let rounded = if self.rounds_prices { splits / 2 + 1 } else { 0 };
-        let ties = self.task.ties(tree.n_leaves());
-        let value = self.task.objective_of_cost(cost.saturating_sub(ties).saturating_add(rounded));
-        let evaluated = EVALUATED * self.task.addends(value, self.at_no_cost);
+        let change = self.rounded(splits).saturating_sub(self.tie.saturating_mul(splits));
+        let [value, evaluated] = self.value(cost.into(), change);
         let most = value + self.resolution + evaluated;
         most.is_finite().then_some(most)
     }
 
-    fn bound(&self, lower: i64) -> f64 {
-        self.lowered(lower, self.resolution)
+    fn bound(&self, lower: C) -> f64 {
+        self.lowered(lower.into(), self.resolution)
     }
 
-    fn bound_below(&self, lower: i64, known: f64) -> f64 {
-        self.lowered(lower, self.task.resolution_below(self.allowed, known))
+    fn bound_below(&self, lower: C, known: f64) -> f64 {
+        self.lowered(lower.into(), self.task.resolution_below(self.allowed, known))
     }
 
     fn is_exact(&self) -> bool {
-        self.resolution == 0.0
+        self.is_exact()
     }
 }

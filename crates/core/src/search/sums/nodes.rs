@@ -4,13 +4,12 @@
 use super::Problem;
 use super::start::SumGrower;
 use super::subsets::Subsets;
-use crate::data::Sample;
+use crate::data::{Column, Sample};
 use crate::search::Stop;
-use crate::search::branch::Branch;
 use crate::search::lattice::{self, Extent, Query};
 use crate::search::nodes::{
-    Allowed, Below, Bounded, Cost, Found, Known, KnownOf, Listed, Look, Nodes, Parent, Pending,
-    Rooted, kept, key_in_context, splits_that_pay,
+    Allowed, Below, Bounded, Cost, Found, Known, Listed, Look, NOTHING, Nodes, Parent, Pending,
+    Rooted, key_in_context, splits_that_pay,
 };
 use crate::search::{Precision, Settings, branch};
 use crate::task::LaneTask;
@@ -23,9 +22,6 @@ const LOOK_AHEAD: usize = 3;
 
 /// Depth of lattices that only give bounds.
 const RELAXED_DEPTH: usize = 4;
-
-/// A bound below every cost, with room for sums of such bounds.
-const NOTHING: i64 = i64::MIN / 8;
 
 /// The nodes of one problem, for one thread.
 pub struct SumNodes<'a, T> {
@@ -438,8 +434,8 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         split.sides[side]
     }
 
-    fn true_side(&self, node: &SumNode, split: &SumSplit) -> usize {
-        node.sample.columns[split.column].true_side()
+    fn column(&self, node: &SumNode, split: &SumSplit) -> Column {
+        node.sample.columns[split.column]
     }
 
     /// The true side has fewer rows and may already rule out the column. With prices, the false
@@ -505,8 +501,8 @@ impl<'a, T: LaneTask> Nodes for SumNodes<'a, T> {
         if self.problem.task.orders_sizes() { 0 } else { tree.n_leaves() }
     }
 
-    fn join(&mut self, node: &SumNode, split: &SumSplit, [no, yes]: [&Arc<Tree>; 2]) -> Arc<Tree> {
-        Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
+    fn join(&mut self, node: &SumNode, split: &SumSplit, trees: [&Arc<Tree>; 2]) -> Arc<Tree> {
+        Arc::new(Tree::on(self.column(node, split), trees.map(Arc::as_ref)))
     }
 }
 
@@ -526,15 +522,6 @@ impl<T: LaneTask> Rooted for SumNodes<'_, T> {
         let worker = |settings| SumNodes { settings, share, ..*self };
         shared.into_iter().map(worker).collect()
     }
-
-    fn whole(
-        _branch: &mut Branch<Self>,
-        _node: &SumNode,
-        _allowed: Allowed,
-        known: &KnownOf<Self>,
-    ) -> Result<Tree, Stop> {
-        Ok(kept(known))
-    }
 }
 
 impl<T: LaneTask> Listed for SumNodes<'_, T> {
@@ -551,10 +538,6 @@ impl<T: LaneTask> Listed for SumNodes<'_, T> {
         let split = |(column, (&price, bound))| SumSplit { column, price, bound, sides };
         let splits = prices.iter().zip(bounds).enumerate().map(split).collect();
         Ok((OpenSumNode { prices, subsets: None }, splits))
-    }
-
-    fn joined(&self, node: &SumNode, split: &SumSplit, trees: [&Tree; 2]) -> Tree {
-        Tree::on(node.sample.columns[split.column], trees)
     }
 }
 

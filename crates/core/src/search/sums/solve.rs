@@ -13,7 +13,7 @@ use crate::search::grow::{self, Shape};
 use crate::search::lattice::{self, Query};
 use crate::search::nodes::{Allowed, Found, Nodes, cost_of_tree};
 use crate::search::resolve::{SolvedAgain, resolved, worth};
-use crate::search::root::{About, Scale, Search};
+use crate::search::root::{About, Search};
 use crate::search::{Checked, Measured, Monitor, Settings, Solution, Status, Stop};
 use crate::task::{LaneTask, Placed};
 use crate::tree::Tree;

@@ -1,7 +1,7 @@
 //! Greedy splits for tasks whose costs are functions of sums.
 
 use super::nodes::SumNodes;
-use crate::data::Sample;
+use crate::data::{Sample, add};
 use crate::search::Stop;
 use crate::search::grow::{BestOf, BestSplit, Grower};
 use crate::search::lattice::Query;
@@ -90,7 +90,7 @@ impl<T: LaneTask> SumGrower<'_, '_, T> {
                 let (record, size) = (sample.statistics(r as usize), sample.size(r as usize));
                 for c in sample.true_columns(r as usize) {
                     let sums = &mut sums[c * width..][..width];
-                    sums.iter_mut().zip(record).for_each(|(sum, v)| *sum += v);
+                    add(sums, record);
                     sums[width - 1] += size;
                 }
             }

@@ -1,10 +1,9 @@
 //! Nodes with costs of 128 bits, which are split by every column in turn.
 
-use crate::data::{Sample, Smallest};
-use crate::search::branch::Branch;
+use crate::data::{Column, Sample, Smallest, add};
 use crate::search::nodes::{
-    Allowed, Bounded, Cost, InOrder, Known, KnownOf, Listed, Look, Nodes, Parent, Rooted, kept,
-    key_in_context, splits_that_pay,
+    Allowed, Bounded, Cost, InOrder, Known, Listed, Look, Nodes, Parent, Rooted, key_in_context,
+    splits_that_pay,
 };
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::wide::Wide;
@@ -96,9 +95,7 @@ impl<'a> WideNodes<'a> {
             let cost = self.row_costs[sample.ids[r] as usize];
             all = all.plus(cost);
             for c in sample.true_columns(r) {
-                for (sum, v) in yes[c * channels..].iter_mut().zip(record) {
-                    *sum += v;
-                }
+                add(&mut yes[c * channels..], record);
                 size[c] += of_row;
                 finest[c] = finest[c].plus(cost);
             }
@@ -203,8 +200,8 @@ impl Nodes for WideNodes<'_> {
         Ok([false, true].map(|value| self.node(node.sample.restrict(split.column, value))))
     }
 
-    fn true_side(&self, node: &WideNode, split: &WideSplit) -> usize {
-        node.sample.columns[split.column].true_side()
+    fn column(&self, node: &WideNode, split: &WideSplit) -> Column {
+        node.sample.columns[split.column]
     }
 
     /// The true side has fewer rows.
@@ -216,28 +213,14 @@ impl Nodes for WideNodes<'_> {
         tree.n_leaves()
     }
 
-    fn join(
-        &mut self,
-        node: &WideNode,
-        split: &WideSplit,
-        [no, yes]: [&Arc<Tree>; 2],
-    ) -> Arc<Tree> {
-        Arc::new(Tree::on(node.sample.columns[split.column], [no, yes]))
+    fn join(&mut self, node: &WideNode, split: &WideSplit, trees: [&Arc<Tree>; 2]) -> Arc<Tree> {
+        Arc::new(Tree::on(self.column(node, split), trees.map(Arc::as_ref)))
     }
 }
 
 impl Rooted for WideNodes<'_> {
     fn workers(&self, _node: &WideNode, _allowed: Allowed) -> Vec<Self> {
         Vec::new()
-    }
-
-    fn whole(
-        _branch: &mut Branch<Self>,
-        _node: &WideNode,
-        _allowed: Allowed,
-        known: &KnownOf<Self>,
-    ) -> Result<Tree, Stop> {
-        Ok(kept(known))
     }
 }
 
@@ -249,9 +232,5 @@ impl Listed for WideNodes<'_> {
     ) -> Result<((), Vec<WideSplit>), Stop> {
         let splits = self.splits(&node.sample).into_iter();
         Ok(((), splits.filter(|split| split.bound < i128::MOST).collect()))
-    }
-
-    fn joined(&self, node: &WideNode, split: &WideSplit, trees: [&Tree; 2]) -> Tree {
-        Tree::on(node.sample.columns[split.column], trees)
     }
 }

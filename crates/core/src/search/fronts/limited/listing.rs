@@ -101,7 +101,7 @@ impl<T: FrontTask<K>, const K: usize> Search<'_, '_, T, K> {
         within: impl Fn(&Self) -> f64,
     ) -> Result<(), Stop> {
         let mut pace = Pace::new(self.engine.monitor);
-        let price = self.engine.price();
+        let (price, held) = (self.engine.price(), size_of_val(yes) + size_of_val(no));
         let Some(least) = no.first().map(|p| self.engine.value(p)) else { return Ok(()) };
         // With one window the best partner is the cheapest of an interval.
         let one = K == 2 && self.engine.max_leaves == u32::MAX;
@@ -120,7 +120,7 @@ impl<T: FrontTask<K>, const K: usize> Search<'_, '_, T, K> {
                     // Beside one that the rows refuse another may be the best; where units do not
                     // resolve the objective, many are refused and nothing is proven.
                     let more = self.engine.keep_all || self.resolves();
-                    if !self.offer_pair(root, c, a, &no[b]) && more {
+                    if !self.offer_pair(root, c, [a, &no[b]], held)? && more {
                         open.extend([among.start..at, at + 1..among.end]);
                     }
                 }
@@ -131,7 +131,7 @@ impl<T: FrontTask<K>, const K: usize> Search<'_, '_, T, K> {
                     break;
                 }
                 pace.spend(1)?;
-                self.offer_pair(root, c, a, b);
+                self.offer_pair(root, c, [a, b], held)?;
             }
         }
         Ok(())
@@ -149,16 +149,55 @@ impl<T: FrontTask<K>, const K: usize> Search<'_, '_, T, K> {
     }
 
     /// Takes a split on column `c` above two points if it is admissible and better; false where the
-    /// rows refuse it.
-    fn offer_pair(&mut self, root: &FrontNode<K>, c: usize, yes: &Point<K>, no: &Point<K>) -> bool {
+    /// rows refuse it. Stops if its plan has no place beside the points, which `held` bytes hold.
+    fn offer_pair(
+        &mut self,
+        root: &FrontNode<K>,
+        c: usize,
+        [yes, no]: [&Point<K>; 2],
+        held: usize,
+    ) -> Result<bool, Stop> {
         let cost = self.engine.task.combine(&yes.cost, &no.cost);
         let mut window = self.window;
         window[0].1 = self.most(window[0].1);
         let bounds = Bounds { value: f64::INFINITY, window, leaves: self.engine.max_leaves };
         if !bounds.admit(&cost, yes.leaves + no.leaves) {
-            return true;
+            return Ok(true);
         }
+        self.engine.check(held)?;
         let point = self.engine.join(&root.sample, c, yes, no);
-        self.take(point)
+        Ok(self.take(point))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::BinaryMatrix;
+    use crate::search::fronts::engine::Engine;
+    use crate::search::{Monitor, Settings};
+    use crate::task::parity::{Criterion, GroupLimit, Parity};
+
+    #[test]
+    fn plans_of_listed_trees_need_memory() {
+        let bits: Vec<u8> = (0..16u8).flat_map(|r| [r & 1, r >> 1 & 1, r >> 2 & 1]).collect();
+        let features = BinaryMatrix::from_bytes(16, 3, &bits).unwrap();
+        let labels: Vec<bool> = (0..16).map(|r| [1, 2, 4, 7].contains(&(r % 8))).collect();
+        let group: Vec<usize> = (0..16).map(|r| r / 8).collect();
+        let criterion = Criterion::DemographicParity;
+        let limit = GroupLimit { criterion, group: &group, weights: None, most: 0.5 };
+        let task = Parity::<2>::new(&limit, &labels, None, 0.0, 4).unwrap();
+        let settings = Settings::default().with_limits(|s| s.max_depth = 2);
+        let monitor = Monitor::new(None, &|| false);
+        let mut engine = Engine::new(&task, &features, &settings, &monitor).unwrap();
+        let mut search = Search::new(&mut engine, &features, &settings);
+        (search.depth, search.last) = (2, true);
+        let most = search.worst_of(2);
+        assert_eq!(search.list(most), Ok(()));
+        assert!(search.best.is_some());
+        // The second time all that is listed is known, so only the plans are new.
+        search.best = None;
+        search.engine.settings = settings.with_resources(|s| s.memory_limit = Some(1));
+        assert_eq!(search.list(most), Err(Stop::Memory));
     }
 }
