@@ -65,7 +65,7 @@ pub fn grow_greedy<'py>(
     }
     check_size(n, n_columns).map_err(to_py)?;
     if max_leaf_nodes == Some(0) {
-        return Err(PyValueError::new_err("max_leaf_nodes: must be at least 1"));
+        return Err(PyValueError::new_err("max_leaf_nodes must be at least 1"));
     }
     let fit = Fit {
         obs,

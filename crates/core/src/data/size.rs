@@ -78,11 +78,11 @@ mod tests {
         assert_eq!(refusal(MOST_ROWS, MOST_COLUMNS), None);
         assert_eq!(
             refusal(1 << 31, 1).as_deref(),
-            Some("X: has 2147483648 rows, 2147483647 at most")
+            Some("X has 2147483648 rows, 2147483647 at most")
         );
         assert_eq!(
             refusal(1, 1 << 32).as_deref(),
-            Some("X: has 4294967296 columns, 4294967294 at most")
+            Some("X has 4294967296 columns, 4294967294 at most")
         );
         // All rows may have events.
         let all = size(MOST_ROWS as i64, MOST_ROWS as i64);

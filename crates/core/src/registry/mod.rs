@@ -430,8 +430,8 @@ mod tests {
             refusals
         };
         assert_eq!(refusal(1, 1, 0), ["max_leaf_nodes must be at least 1"]);
-        assert_eq!(refusal(1 << 32, 1, 2), ["X: has 4294967296 rows, 2147483647 at most"]);
-        assert_eq!(refusal(1, 1 << 33, 2), ["X: has 8589934592 columns, 4294967294 at most"]);
+        assert_eq!(refusal(1 << 32, 1, 2), ["X has 4294967296 rows, 2147483647 at most"]);
+        assert_eq!(refusal(1, 1 << 33, 2), ["X has 8589934592 columns, 4294967294 at most"]);
     }
 
     #[test]

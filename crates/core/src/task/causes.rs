@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(rows.refusal(&[1.0; 3]), "cause: no event of cause 3 was observed");
         assert_eq!(rows.refusal(&[0.0; 2]), "cause_weights: 1 to 8 must be positive");
         for wrong in [-1.0, f64::NAN, 1e300] {
-            let reason = "cause_weights: must be 0 or between 1e-6 and 1e6";
+            let reason = "cause_weights must be 0 or between 1e-6 and 1e6";
             assert_eq!(rows.refusal(&[1.0, wrong]), reason);
         }
     }

@@ -217,7 +217,7 @@ fn a_table_that_lacks_rows_is_refused() {
     let refusal = |table: &Table| {
         task.search(table, &settings, &monitor).err().map(|error| error.to_string())
     };
-    let reason = "sums: hold 0 rows, the outcomes are those of 2";
+    let reason = "sums hold 0 rows, the outcomes are those of 2";
     assert_eq!(refusal(&table).as_deref(), Some(reason));
     add(&mut table, &[0, 0]).unwrap();
     let reason = "sums: are not those of the outcomes: rows have changed, or were counted twice";
