@@ -79,12 +79,12 @@ def test_what_is_wrong_is_named():
             sums.add(np.array([[0, 1], [0, wrong]]), [0, 0])
     with pytest.raises(ValueError, match="outcome must hold whole numbers; its dtype is float64"):
         sums.add(np.zeros((1, 2)), [0.5])
-    with pytest.raises(ValueError, match="^sums hold 0 rows, the outcomes are those of 3$"):
+    with pytest.raises(ValueError, match=r"^sums hold 0 rows, the outcomes are those of 3$"):
         sums.solve()
     other = PartialSums(
         "accuracy", {"labels": np.array([0, 1]), "n_classes": 2}, [2, 1], n_features=3
     )
-    with pytest.raises(ValueError, match="^sums are of depth 3, not 2$"):
+    with pytest.raises(ValueError, match=r"^sums are of depth 3, not 2$"):
         sums.merge(other)
     for columns, message in (
         ({"time": np.ones(2)}, "^event is missing$"),

@@ -285,7 +285,6 @@ def test_capacities_that_no_tree_keeps_are_infeasible():
         ({"min_propensity": 0.6}, {}, "min_propensity must be at most 0.5"),
         ({"horizon": 0.0}, {}, "horizon must be greater than 0"),
         ({"horizon": -1}, {}, "horizon must be greater than 0; got -1"),
-        ({"estimand": "survival"}, {}, "estimand='survival' needs the parameter horizon"),
         ({"estimand": "median"}, {}, "estimand must be one of"),
         ({}, {"propensity": np.zeros(60)}, r"propensity is 0.0 in row 0 for .*\(0, 1\)"),
         ({}, {"propensity": np.ones(60)}, "propensity is 1.0 in row 0 for treatment"),

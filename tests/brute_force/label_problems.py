@@ -476,8 +476,8 @@ def policies(rng, estimated=False):
         "propensity_model": one_of(rng, "auto", None),
         "min_propensity": one_of(rng, 0.01, 0.1, 0.5),
         "horizon": None,
+        "estimand": one_of(rng, "restricted-mean", "survival"),
     }
-    estimand = one_of(rng, "restricted-mean", "survival")  # for times; it needs a horizon
     if estimated:
         parameters |= {
             # Boosting takes a hundred times as long as everything else.
@@ -486,7 +486,7 @@ def policies(rng, estimated=False):
         }
         if rng.random() < 0.5:
             fit["y"], parameters["horizon"] = lifetimes_of(rng, n)
-            parameters |= {"outcome_model": "auto", "estimand": estimand}
+            parameters["outcome_model"] = "auto"
         for name in ("propensity", "predicted_outcomes"):
             if parameters["horizon"] or rng.random() < 0.6:
                 fit.pop(name, None)

@@ -69,7 +69,7 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         not be beyond the last event. ``y`` then has event and time.
     estimand : {"restricted-mean", "survival"}, default="restricted-mean"
         With ``horizon``, the quantity to maximise: the restricted mean survival time up to the
-        horizon, or the probability of surviving it. "survival" needs ``horizon``.
+        horizon, or the probability of surviving it.
     capacities : mapping or None, default=None
         Largest share of the training weight, between 0 and 1, to which a treatment may be
         prescribed; treatments that are not named are unlimited.
@@ -326,8 +326,6 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             capacities=_check_capacities,
             min_samples_treatment=integer(0),
         )
-        if self.horizon is None and self.estimand != "restricted-mean":
-            raise InvalidParameterError(f"estimand={self.estimand!r} needs the parameter horizon")
         if self.capacities and self.min_samples_treatment:
             raise InvalidParameterError(
                 "min_samples_treatment cannot be used with capacities: no search keeps both"

@@ -220,7 +220,7 @@ fn a_table_that_lacks_rows_is_refused() {
     let reason = "sums hold 0 rows, the outcomes are those of 2";
     assert_eq!(refusal(&table).as_deref(), Some(reason));
     add(&mut table, &[0, 0]).unwrap();
-    let reason = "sums: are not those of the outcomes: rows have changed, or were counted twice";
+    let reason = "sums are not those of the outcomes: rows have changed, or were counted twice";
     assert_eq!(refusal(&table).as_deref(), Some(reason));
     let reason = "outcome: row 1 has outcome 2 of 2";
     assert_eq!(add(&mut table, &[0, 2]).unwrap_err().to_string(), reason);
@@ -238,14 +238,14 @@ fn a_table_that_lacks_rows_is_refused() {
     let error = |bytes: &[u8]| Table::from_bytes(bytes).unwrap_err().to_string();
     let mut changed = bytes.clone();
     changed[50] ^= 1;
-    assert_eq!(error(&changed), "bytes: are damaged");
-    assert_eq!(error(&bytes[..bytes.len() - 3]), "bytes: are damaged");
+    assert_eq!(error(&changed), "bytes are damaged");
+    assert_eq!(error(&bytes[..bytes.len() - 3]), "bytes are damaged");
     let mut newer = bytes.clone();
     newer[7] += 1;
-    assert_eq!(error(&newer), "bytes: are of another version");
-    assert_eq!(error(b"something else"), "bytes: are no partial sums");
+    assert_eq!(error(&newer), "bytes are of another version");
+    assert_eq!(error(b"something else"), "bytes are no partial sums");
     let other = Table::new(Shape { task: 1, ..shape.clone() }, None).expect("small");
-    let reason = "sums: are of another task or other outcomes";
+    let reason = "sums are of another task or other outcomes";
     assert_eq!(table.merge(&other).unwrap_err().to_string(), reason);
     let deep = Shape { n_features: 150, depth: 4, flipped: vec![false; 150], ..shape };
     let reason = Table::new(deep, Some(200_000_000)).unwrap_err().to_string();
