@@ -33,6 +33,17 @@ def test_what_brier_has_not_is_refused(capsys, folder):
     assert "--time-grid needs --objective brier" in message
 
 
+def test_names_of_columns_are_no_parameters_and_no_rows(capsys, folder):
+    study = "max_depth,sample_weight,t in row 99,event\n1,2,3,1\n2,1,-1,1\n3,1,5,0\n"
+    (folder / "odd.csv").write_text(study)
+    message = refused(capsys, folder, "fit", "odd.csv", "--time", "time", "--event", "event")
+    assert "max_depth, sample_weight, t in row 99" in message
+    of_time = "--time", "t in row 99", "--event", "event"
+    message = refused(capsys, folder, "fit", "odd.csv", *of_time)
+    assert message.startswith("bristlecone: error: odd.csv, line 3: column 't in row 99' is -1.0;")
+    assert "max_depth: no such file" in refused(capsys, folder, "fit", "max_depth", *of_time)
+
+
 def test_forecasts_suggest_options(capsys, folder):
     options = "--max-depth", 5, "--thresholds", "midpoints", "--estimate"
     _, _, warned = run(capsys, "fit", "gbsg2", *options)

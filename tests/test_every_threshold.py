@@ -196,6 +196,41 @@ def test_resamples_search_any_threshold(subject):
     assert 0 < every.splits["same_split"][0] < every.splits["same_column"][0]
 
 
+def test_neighbours_use_the_columns_of_the_fit():
+    rng = np.random.default_rng(0)
+    X = table(rng, 50)
+    X["stage"] = pd.Categorical(X["stage"], ["III", "I", "II"], ordered=True)
+    y = X["number"] + 2.0 * X["flag"] + 3.0 * (X["stage"] == "II") + rng.normal(size=50)
+    tree = OptimalTreeRegressor(max_depth=2, encoder=BinaryEncoder(thresholds="all")).fit(X, y)
+    others = [
+        X[X.columns[::-1]],
+        X.assign(extra=y)[["extra", *X.columns]],
+        X.assign(stage=X["stage"].astype(str)),
+    ]
+    expected = alternatives(tree, X, y)
+    resampled = stability(tree, X, y, n_resamples=10, random_state=0)
+    near = near_optimal_trees(tree, X, y, epsilon=0.05)
+    for other in others:
+        pd.testing.assert_frame_equal(alternatives(tree, other, y), expected)
+        found = stability(tree, other, y, n_resamples=10, random_state=0)
+        pd.testing.assert_frame_equal(found.columns, resampled.columns)
+        found = near_optimal_trees(tree, other, y, epsilon=0.05)
+        assert [one.splits_ for one in found] == [one.splits_ for one in near]
+        assert threshold_gap(tree, other, y).gap == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_leaf_has_no_alternatives_and_texts_are_those_of_the_tree():
+    X = pd.DataFrame({"k": [-3.0, -2.0, np.nan, 0.0, 1.0, 2.0] * 5})
+    y = (X["k"] > -3).to_numpy(float)
+    encoder = BinaryEncoder(thresholds="all")
+    leaf = OptimalTreeRegressor(max_depth=0, encoder=encoder).fit(X, y)
+    assert len(alternatives(leaf, X, y)) == 0
+    y = (X["k"].fillna(0) > -2).to_numpy(float)
+    tree = OptimalTreeRegressor(max_depth=1, encoder=encoder).fit(X, y)
+    (own,) = alternatives(tree, X, y).query("is_chosen")["alternative"]
+    assert own == tree.splits_[0] == "k <= -1"
+
+
 def test_a_tree_that_fits_almost_perfectly_is_certified():
     # Squares in 64-bit integers are too coarse to rank such trees.
     rng = np.random.default_rng(0)

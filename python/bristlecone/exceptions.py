@@ -56,8 +56,9 @@ class SmallSampleWarning(BristleconeWarning):
 class OverlapWarning(BristleconeWarning):
     """For some rows a treatment is so improbable that its reward relies on few similar rows.
 
-    Either its estimated probability is below ``min_propensity``, or rows with a probability below
-    0.1 had the treatment less often than that, although at least five of them were expected to.
+    Either the estimated probability is below ``min_propensity``. Or, of the rows with a probability
+    below 0.1, a smaller share than ``min_propensity`` had the treatment, although at least five
+    such rows were expected to have had it.
     """
 
 

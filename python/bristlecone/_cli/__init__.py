@@ -67,7 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
     except (ValueError, TypeError, ImportError, MemoryError, RuntimeError) as error:
-        return _fail(_with_options(str(error), options) or type(error).__name__)
+        text = str(error) if _is_ours(error) else _with_options(str(error), options)
+        return _fail(text or type(error).__name__)
 
 
 def _fail(message: str) -> int:
@@ -79,7 +80,10 @@ def _fail(message: str) -> int:
 
 
 def _with_options(message: str, options: Collection[str]) -> str:
-    """A message of Python, with options in place of parameters, such as ``max_depth=2``."""
+    """A message of Python, with options in place of parameters, such as ``max_depth=2``.
+
+    Words in quotes are names and values of the data.
+    """
 
     def option(found: re.Match[str]) -> str:
         name, value = found[1], found[2]
@@ -93,8 +97,16 @@ def _with_options(message: str, options: Collection[str]) -> str:
 
     encoder = r"(?:encoder=)?BinaryEncoder\((\w+=.*?)\)"
     message = re.sub(encoder, lambda found: found[1].replace(", ", " "), message)
-    parameter = r"(?<![\w.'(/-])([a-z_]+)(?:=('[^']*'|[\w.-]+))?(?![\w.'/=])"
+    parameter = r"(?<![\w.'\"(/-])([a-z_]+)(?:=('[^']*'|[\w.-]+))?(?![\w.'\"/=])"
     return re.sub(parameter, option, message)
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether a module of the command line raised it, in its own words."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals["__name__"].startswith(__name__)
 
 
 @contextmanager

@@ -122,10 +122,13 @@ class CsvFile:
 
     def located(self, error: ValueError) -> ValueError:
         """The error with the line of the file in place of the row that it names."""
-        named = re.search(r" in row (\d+)", str(error))
+        text = str(error)
+        # The names of columns are in quotes.
+        plain = re.sub(r"'[^']*'", lambda quoted: "'" * len(quoted[0]), text)
+        named = re.search(r" in row (\d+)", plain)
         if named is None:
             return error
-        text = str(error).replace(named[0], "", 1)
+        text = text[: named.start()] + text[named.end() :]
         return ValueError(f"{self.name}, line {self._line(int(named[1]))}: {text}")
 
     def _line(self, row: int) -> int:

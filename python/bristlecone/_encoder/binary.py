@@ -396,7 +396,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
     def _answers(self, X: Any, features: Sequence[Feature]) -> tuple[Bools, dict[str, Column]]:
         """Answers of the rows, bool (n_features, n), and the columns that these features use."""
-        n_rows, columns = self._columns_of(X, features)
+        n_rows, columns = self._columns_of(X, (feature.column for feature in features))
         answers = np.empty((len(features), n_rows), dtype=bool)
         for index, feature in enumerate(features):
             answers[index] = feature.evaluate(columns[feature.column])
@@ -410,7 +410,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         Messages name the ``reader``.
         """
         check_is_fitted(self)
-        n_rows, columns = self._columns_of(X, [self.features_[index] for index in asked], reader)
+        used = (self.features_[index].column for index in asked)
+        n_rows, columns = self._columns_of(X, used, reader)
         encoded = np.zeros((n_rows, self.n_features_out_), dtype=bool, order="F")
         for index in asked:
             feature = self.features_[index]
@@ -421,7 +422,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         """As ``_evaluate``, in the form of the engine: faster and smaller for many features."""
         self._check_chosen()
         features = [self.features_[index] for index in asked]
-        n_rows, columns = self._columns_of(X, features, reader)
+        used = (feature.column for feature in features)
+        n_rows, columns = self._columns_of(X, used, reader)
         cuts = defaultdict(list)
         for feature in features:
             if isinstance(feature, Threshold):
@@ -579,13 +581,13 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         )
 
     def _columns_of(
-        self, X: Any, features: Sequence[Feature], reader: str = ""
+        self, X: Any, needed: Iterable[str], reader: str = ""
     ) -> tuple[int, dict[str, Column]]:
-        """Number of rows, and the columns that these features use; messages name the ``reader``."""
+        """Number of rows, and the columns that are needed; messages name the ``reader``."""
         reader = reader or type(self).__name__
         table = read_table(X, reader, empty=True)
-        needed = dict.fromkeys(feature.column for feature in features)
         named = hasattr(self, "feature_names_in_")
+        needed = dict.fromkeys(needed)
         columns = conform(table, self.columns_, named, self.handle_unknown, reader, needed)
         return table.n_rows, columns
 

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.features import ROUNDING, Feature
+from bristlecone._encoder.columns import EncodedColumn, RankedColumn
+from bristlecone._encoder.features import ROUNDING, Feature, Threshold
 from bristlecone._encoder.ranks import RankedColumns
+from bristlecone._encoder.rules import question_names
 from bristlecone._encoder.thresholds import midway, threshold
 from bristlecone._types import Bools, Floats, Integers
 
@@ -72,6 +74,28 @@ class RankedFeatures:
         self._number()
         self.n_side = min(sides, default=1)
 
+    @classmethod
+    def again(
+        cls, encoder: BinaryEncoder, X: Any, weight: Floats | None, min_support: float
+    ) -> tuple[BinaryEncoder, RankedFeatures]:
+        """The encoder of a fit without its thresholds, and all thresholds of the rows of the fit.
+
+        Levels, flags and missing values are encoded as in the fit.
+        """
+        features = [one for one in encoder.features_ if not isinstance(one, Threshold)]
+        used = {feature.column for feature in features}
+        schemas = [one for one in encoder.columns_ if one.kind == "number" or one.name in used]
+        n_rows, found = encoder._columns_of(X, (schema.name for schema in schemas))
+        columns: list[EncodedColumn] = []
+        for schema in schemas:
+            column: Any = found[schema.name]
+            columns.append(RankedColumn.of(column) if schema.kind == "number" else column)
+        ranked = RankedColumns.of(columns, schemas, features, n_rows)
+        unsettled = copy(encoder)
+        unsettled._replace_features(features)
+        unsettled._awaits_search = True
+        return unsettled, cls(ranked, weight, min_support)
+
     def _number(self) -> None:
         """Number the questions, column by column."""
         most = self.ranks.max(axis=1, initial=0).astype(np.int64)
@@ -106,7 +130,7 @@ class RankedFeatures:
 
     def questions_of(self, features: Sequence[Feature]) -> Integers:
         """A question for each feature of a settled tree, with the same answers in its nodes."""
-        column, gap = map(np.array, self._columns.questions(features))
+        column, gap = (np.array(of, dtype=np.int64) for of in self._columns.questions(features))
         rank = np.clip(gap - self._offset[column], 0, np.diff(self._first)[column] - 1)
         return self._first[column] + rank
 
@@ -193,8 +217,13 @@ class RankedFeatures:
         """The feature that a split of these rows by a question would have, in words."""
         column, _, cut = self._cut(question, rows)
         if cut is None:
-            return encoder.features_[self._place_of_plain(column)].name
-        return threshold(*cut, None).name
+            feature = encoder.features_[self._place_of_plain(column)]
+        else:
+            fills = {schema.name: schema.fill for schema in encoder.columns_}
+            feature = threshold(*cut, fills[cut[0]])
+        alone = copy(encoder)
+        alone._replace_features([feature])
+        return question_names(alone)[0]
 
     def _place_of_plain(self, column: int) -> int:
         """Place of a feature that is no threshold among all such features of the encoder."""

@@ -318,7 +318,7 @@ class BaseTree(BaseEstimator):
             * ``median``: Kaplan–Meier median, with limits by Brookmeyer and Crowley;
             * ``kaplan_meier_T`` for every time T, with log-log limits. These are NaN before the
               first event, where ``KaplanMeier.confidence_interval`` returns 1. All three are NaN
-              after the last row of the leaf was observed, unless no row survived;
+              after the last time of the leaf, unless its curve has reached 0;
             * ``rmst``: restricted mean survival time up to ``tau``, the last time until which all
               leaves were observed, with its standard error ``rmst_error`` (Greenwood; NaN if no
               event happened by then);
@@ -327,8 +327,8 @@ class BaseTree(BaseEstimator):
             * ``logrank_p``: log-rank test against all other rows, by counts without weights.
 
             The tree predicts ``theta``, ``risk``, ``model_median`` and ``survival_T``; for a soft
-            tree they are those at the mean linear predictor. After the last training time, a step
-            curve is constant.
+            tree they are those at the mean linear predictor. After the last training time, step
+            curves are continued as constants.
 
         Raises
         ------

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from bristlecone._data.rows import CheckedRows
+from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._estimators.base import BaseTree, training_rows
 from bristlecone._fit.assemble import Fitted, announce, assemble, settle, unmet
 from bristlecone._fit.encode import encode, encode_again, warn_of_shares
@@ -269,5 +270,7 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
     problem = replace(problem, teaching=teaching)
     searched = problem
     if "thresholds" in tree.certificate_.facts:
-        searched = replace(encode(search, rows, start), least=problem.least, teaching=teaching)
+        given = tree.encoder_, rows.X, rows.weight, tree.encoder_.min_support
+        encoder, ranked = RankedFeatures.again(*given)
+        searched = replace(problem, encoder=encoder, features=ranked, memo={})
     return Again(search, problem, searched, copy)

@@ -333,7 +333,7 @@ def _warn_of_overlap(found: EstimatedRewards, count: Integers, *, is_estimated: 
         texts += _overestimated(found, found.propensity, count)
     if texts:
         warn(
-            f"{'; '.join(texts)}. The estimates for them depend on few similar rows; see "
+            f"{'; '.join(texts)}. The estimates for these rows depend on few similar rows; see "
             "bristlecone.plot.plot_overlap, and consider leaving them out",
             OverlapWarning,
         )
@@ -351,6 +351,6 @@ def _overestimated(found: EstimatedRewards, scores: Floats, count: Integers) -> 
         had = int(count[low & (found.treatment == k)].sum())
         if expected >= _FEWEST_EXPECTED and had < found.min_propensity * n:
             yield (
-                f"only {had} of the {n} rows with a probability below {_IMPROBABLE} of treatment "
-                f"{name!r} had it ({expected:.0f} expected)"
+                f"treatment {name!r} has a probability below {_IMPROBABLE} in {n} rows, of which "
+                f"{had} had it ({expected:.0f} expected)"
             )

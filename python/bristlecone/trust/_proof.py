@@ -23,8 +23,8 @@ from bristlecone.trust._rows import Rows, reached_nodes
 from bristlecone.trust._statement import Statement, like
 from bristlecone.trust._teacher import drift_of
 
-# Most answers of all rows to every threshold: half a gigabyte.
-_MOST_ANSWERS = 500_000_000
+# Most answers of all rows to every threshold. Each takes about twenty bytes: half a gigabyte.
+_MOST_ANSWERS = 25_000_000
 
 
 class Value:
@@ -202,13 +202,11 @@ def check_proof(tree: Any, rows: Rows, own: Value, checks: Checks, most_work: fl
     n_features = int(found.facts["thresholds"]) if every else answers.shape[1]
     limits, which = _limits(tree, n_features, n)
     work = estimated_work(statement, n_features, n, limits)
-    if every and n_features * n > _MOST_ANSWERS:
-        work = math.inf
-    if work > most_work:
-        why = (
-            f"not re-proven: trying {which} would take about {work:.2g} units of work, more than "
-            f"most_work={most_work:.2g}"
-        )
+    too_large = math.isinf(work) or (every and n_features * n > _MOST_ANSWERS)
+    if too_large or work > most_work:
+        why = f"not re-proven: trying {which} would take "
+        why += "too much memory" if too_large else f"about {work:.2g} units of work"
+        why += "" if too_large else f", more than most_work={most_work:.2g}"
         checks.skip("lower bound", shown, why)
         return
     if every:  # the encoder only has the thresholds that the tree uses

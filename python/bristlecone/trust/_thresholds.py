@@ -6,11 +6,9 @@ import time
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sklearn.base import clone
-
 from bristlecone._data.checks import check_real
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._fit.encode import encode
+from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.trust._alternatives import refusal, search_again
 
@@ -59,8 +57,9 @@ def threshold_gap(
     """Bound how much better a tree could be if every threshold were available.
 
     Trees of the same depth, number of leaves and smallest leaves are searched over every threshold
-    of the numeric columns. Categories are encoded as for the tree. The bound is valid whenever the
-    search stops; up to depth 3 and a few thousand rows it is usually exact within a second.
+    of the numeric columns. Flags and categories are encoded as for the tree. The bound is valid
+    whenever the search stops; up to depth 3 and a few thousand rows it is usually exact within a
+    second.
 
     Parameters
     ----------
@@ -111,12 +110,16 @@ def threshold_gap(
             f"{type(problem.encoder).__name__} does not report the columns of its features; "
             "threshold_gap needs a tree over a BinaryEncoder"
         )
-    # All features of the tree are among these, even those that it left out for lack of support.
-    encoder = clone(problem.encoder)
-    encoder.set_params(thresholds="all", min_support=0.0, max_features=None)
+    # All thresholds of the tree are among these, even those that it left out for lack of support.
+    encoder, ranked = RankedFeatures.again(tree.encoder_, problem.data.X, problem.data.weight, 0.0)
+    every = replace(
+        problem,
+        encoder=encoder,
+        features=ranked,
+        seconds=time.perf_counter() - start,
+        memo={},
+    )
     limits = replace(search.limits, time_limit=time_limit)
-    search = replace(search, encoder=encoder, limits=limits)
-    every = replace(encode(search, problem.data, start), least=problem.least)
     try:
         engine = search.engine(every)
     except InvalidParameterError:  # it names an encoder that the user did not pass
