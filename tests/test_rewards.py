@@ -286,9 +286,11 @@ def test_smooth_curves_are_read_between_the_event_times(estimand, exact):
 
 def test_an_optimal_tree_over_scores_of_survival_is_proven_and_verified():
     X, y, arm, _, _ = trial(200)
+    X = pd.DataFrame(X).rename(columns=str)
     tree = PolicyTree(horizon=TAU, max_depth=2).fit(X, y, treatment=arm)
     assert tree.status_ == "optimal"
     assert verify(tree, X, y, treatment=arm).ok
+    assert verify(tree, X[X.columns[::-1]], y, treatment=arm).ok
     assert tree.leaves_.events.sum() == (y["event"] & (y["time"] <= TAU)).sum()
     assert tree.score(X, y, treatment=arm) == pytest.approx(tree.policy_value_, rel=1e-9)
     assert "restricted mean survival time up to 5" in tree.describe()

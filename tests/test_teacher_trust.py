@@ -137,10 +137,21 @@ def test_taught_trees_verify_and_their_bounds_are_proven_again(name):
     tree = type(model)(**parameters).fit(X, y, sample_weight=WEIGHT, **rows)
     found = verify(tree, X, y, sample_weight=WEIGHT, **rows)
     assert found.ok, found
+    # The draws of a forest depend on the order of the columns.
+    assert verify(tree, X[X.columns[::-1]], y, sample_weight=WEIGHT, **rows).ok
     for check in ("teacher", "objective value", "training loss", "improvements"):
         assert found[check].result == "passed"
     assert found["lower bound"].result == ("not checked" if name == "greedy" else "passed")
     assert tree.n_leaves_ > 2
+
+
+def test_neighbours_and_stability_accept_columns_in_another_order():
+    tree, y, rows = fitted("likelihood", teacher="auto")
+    other = X[X.columns[::-1]]
+    near = [near_optimal_trees(tree, some, y, epsilon=0.0, **rows) for some in (X, other)]
+    assert [one.splits_ for one in near[0]] == [one.splits_ for one in near[1]]
+    found = [stability(tree, some, y, n_resamples=3, random_state=0, **rows) for some in (X, other)]
+    pd.testing.assert_frame_equal(found[0].columns, found[1].columns)
 
 
 @pytest.mark.parametrize("name", EVERY)

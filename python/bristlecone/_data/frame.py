@@ -36,6 +36,22 @@ def correctly_rounded() -> dict[str, str]:
     return {} if (int(major), int(minor)) >= (3, 1) else {"float_precision": "round_trip"}
 
 
+def in_order(X: Any, names: Sequence[str]) -> Any:
+    """A data frame with these columns first, in this order; anything else as it is.
+
+    Models that are fitted again draw from the columns in their order.
+    """
+    if isinstance(X, np.ndarray) or not nw.dependencies.is_into_dataframe(X):
+        return X
+    frame = nw.from_native(X, eager_only=True)
+    columns, wanted = frame.columns, list(names)
+    is_known = len(set(columns)) == len(columns) and set(wanted) <= set(columns)
+    if not is_known or columns[: len(wanted)] == wanted:
+        return X
+    others = [column for column in columns if column not in set(wanted)]
+    return frame.select([*wanted, *others]).to_native()
+
+
 def columns_by_name(values: Any, names: Sequence[Any], label: str) -> Any:
     """Columns of a data frame in the order of these names, as an array; other values unchanged.
 

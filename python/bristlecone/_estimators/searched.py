@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sklearn.base import clone
 
+from bristlecone._data.frame import in_order
 from bristlecone._data.rows import CheckedRows
 from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._estimators.base import BaseTree, training_rows
@@ -264,6 +265,7 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
         copy.set_params(teacher=teacher_of(tree))
     copy._check_parameters()
     start = time.perf_counter()
+    X = in_order(X, getattr(tree, "feature_names_in_", ()))
     search, rows = copy._search(), training_rows(copy, X, y, sample_weight, data)
     rows, teaching = teach_again(tree, search.objective, rows)
     problem = encode_again(tree.encoder_, tree.certificate_, rows, start)
