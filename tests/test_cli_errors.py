@@ -123,7 +123,9 @@ def test_bad_arguments_get_one_line_that_names_them(capsys, folder, arguments, m
 def test_bad_rows_are_named_and_nothing_is_written(capsys, folder, line, message):
     (folder / "bad.csv").write_text(ROWS + line + "\n")
     options = ("--model", "m.json", "--report", "r.html")
-    assert message in refused(capsys, folder, "fit", "bad.csv", *FIT, *options)
+    said = refused(capsys, folder, "fit", "bad.csv", *FIT, *options)
+    assert message in said
+    assert ("in row 6" in said) == ("(row 0 is the first row of the data)" in said)
 
 
 @pytest.mark.parametrize(

@@ -416,6 +416,14 @@ def test_dates_that_cannot_be_are_refused(changed, message, capsys, tmp_path, mo
         assert message in refused(capsys, tmp_path, "fit", data)
 
 
+def test_a_missing_date_is_named_by_its_line_or_its_row(capsys, tmp_path, monkeypatch):
+    study(tmp_path, monkeypatch, DATES | {"exit": [None, *LAST[1:].astype(str)]})
+    message = refused(capsys, tmp_path, "fit", "study.csv")
+    assert "study.csv, line 2: column 'exit' has no value" in message
+    message = refused(capsys, tmp_path, "fit", "study.parquet")
+    assert "column 'exit' has no value in row 0" in message
+
+
 def test_dates_without_a_beginning_ask_for_it(capsys, tmp_path, monkeypatch):
     study(tmp_path, monkeypatch, {"event": EVENT, "time": LAST})
     for data in ("study.csv", "study.parquet"):

@@ -414,7 +414,7 @@ def test_sums_over_many_distinct_rows_are_exact():
 
 
 @pytest.mark.parametrize("missing", ["impute", "branch"])
-def test_a_search_over_every_threshold_is_proven_again_over_all_of_them(missing):
+def test_a_search_over_every_threshold_is_proven_again_over_all_of_them(missing, monkeypatch):
     X, y = np.arange(40.0)[:, None], np.repeat(["a", "b"], [17, 23])
     X[::7] = np.nan
     encoder = BinaryEncoder(thresholds="all", missing=missing)
@@ -431,10 +431,8 @@ def test_a_search_over_every_threshold_is_proven_again_over_all_of_them(missing)
     worse.set_params(min_samples_leaf=13)
     check = verify(worse, X, y)["lower bound"]
     assert (check.result, check.expected[:7]) == ("failed", "at most")
-    monkey = pytest.MonkeyPatch()
-    monkey.setattr("bristlecone.trust._proof._MOST_ANSWERS", 100)
+    monkeypatch.setattr("bristlecone.trust._proof._MOST_ANSWERS", 100)
     check = verify(tree, X, y)["lower bound"]
-    monkey.undo()
     assert (check.result, check.reason[:13]) == ("not checked", "not re-proven")
 
 

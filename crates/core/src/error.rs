@@ -22,7 +22,7 @@ impl Error {
     }
 }
 
-/// What stands between the name and a reason: nothing but a space if they make a sentence.
+/// A space if the name and the reason make a sentence, otherwise a colon and a space.
 fn separator(reason: &str) -> &'static str {
     let verbs = ["are", "does", "give", "has", "hold", "is", "must", "takes"];
     let (first, _) = reason.split_once(' ').unwrap_or((reason, ""));

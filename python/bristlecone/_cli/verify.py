@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     columns = assigned(kind, arguments, table.columns, table.name)
     rows = read_rows(kind, arguments, table, columns._replace(features=[]))
     found = verify(tree, X, rows.y, most_work=arguments.most_work, **rows.more)
-    text = str(found).replace("sample_weight", "--weight")
+    text = str(found).replace("pass its sample_weight", "pass its --weight")
     print(f"{arguments.model} on {table.name}: {text}")
     return 0 if found.ok else _FAILED
 

@@ -37,10 +37,7 @@ def correctly_rounded() -> dict[str, str]:
 
 
 def in_order(X: Any, names: Sequence[str]) -> Any:
-    """A data frame with these columns first, in this order; anything else as it is.
-
-    Models that are fitted again draw from the columns in their order.
-    """
+    """A data frame with these columns first, in this order; anything else as it is."""
     if isinstance(X, np.ndarray) or not nw.dependencies.is_into_dataframe(X):
         return X
     frame = nw.from_native(X, eager_only=True)

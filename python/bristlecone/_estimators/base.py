@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from bristlecone._core import BinaryMatrix
 from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_confidence, check_times
-from bristlecone._data.frame import frame_backend, native_frame
+from bristlecone._data.frame import frame_backend, in_order, native_frame
 from bristlecone._encoder.missing import missing_by_leaf
 from bristlecone._encoder.rules import leaf_rules, rule_text, split_questions
 from bristlecone._encoder.use import columns_asked, missing_by_feature, missing_in, rows_for
@@ -460,6 +460,14 @@ def _row_arguments(kind: Any) -> tuple[frozenset[str], list[str], list[str]]:
     return frozenset(taken), needed, [name for name in taken if name in of_fit and name != "self"]
 
 
+def in_order_of_fit(tree: Any, X: Any) -> Any:
+    """A data frame with the columns of the fit first, in their order; anything else as it is.
+
+    Models that are fitted again draw from the columns in their order.
+    """
+    return in_order(X, getattr(tree, "feature_names_in_", ()))
+
+
 def smoothed_again(
     tree: Any, teacher: Any, X: Any, y: Any, sample_weight: Any = None, **data: Any
 ) -> Floats:
@@ -471,7 +479,7 @@ def smoothed_again(
         As in ``fit``, and if the outcomes are not those of the fit.
     """
     copy = type(tree)(**{**tree.certificate_.parameters, "teacher": teacher})
-    rows = training_rows(copy, X, y, sample_weight, data)
+    rows = training_rows(copy, in_order_of_fit(tree, X), y, sample_weight, data)
     smoothed: Floats = teach_again(tree, copy._objective(), rows)[0].smoothed
     return smoothed
 

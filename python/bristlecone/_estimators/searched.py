@@ -11,10 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from bristlecone._data.frame import in_order
 from bristlecone._data.rows import CheckedRows
 from bristlecone._encoder.ranked import RankedFeatures
-from bristlecone._estimators.base import BaseTree, training_rows
+from bristlecone._estimators.base import BaseTree, in_order_of_fit, training_rows
 from bristlecone._fit.assemble import Fitted, announce, assemble, settle, unmet
 from bristlecone._fit.encode import encode, encode_again, warn_of_shares
 from bristlecone._fit.forecast import estimate
@@ -232,7 +231,8 @@ class Again(NamedTuple):
     search, problem
         They have the parameters, the encoder and the smallest leaf of the fit.
     searched : Problem
-        The problem of the search: ``problem``, or that over every threshold before it was settled.
+        The problem that the search solved: over every threshold if ``thresholds="all"``, otherwise
+        ``problem``.
     copy : estimator
         Estimator that is not fitted, with the parameters of the fit.
     """
@@ -265,7 +265,7 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
         copy.set_params(teacher=teacher_of(tree))
     copy._check_parameters()
     start = time.perf_counter()
-    X = in_order(X, getattr(tree, "feature_names_in_", ()))
+    X = in_order_of_fit(tree, X)
     search, rows = copy._search(), training_rows(copy, X, y, sample_weight, data)
     rows, teaching = teach_again(tree, search.objective, rows)
     problem = encode_again(tree.encoder_, tree.certificate_, rows, start)

@@ -23,7 +23,6 @@ from bristlecone._objectives.base import LeavesT, Objective
 from bristlecone._search.certificate import Certificate, Teaching, fingerprint, report
 from bristlecone._search.engine import Problem
 from bristlecone._tree import Tree
-from bristlecone._types import Integers
 from bristlecone.exceptions import (
     InfeasibleError,
     InfeasibleWarning,
@@ -53,14 +52,11 @@ class _Settled:
         return getattr(self._solution, name)
 
 
-def settle(
-    problem: Problem[RowsT], solution: Any, drawn: Integers | None = None
-) -> tuple[Problem[RowsT], Any]:
+def settle(problem: Problem[RowsT], solution: Any) -> tuple[Problem[RowsT], Any]:
     """After a search over thresholds, the problem and the solution over binary features.
 
     The features are those of the encoder with the thresholds of the tree. Other problems do not
-    change. The search was over the rows that were ``drawn`` from those of ``problem.data.X``, by
-    default all.
+    change.
     """
     ranked = problem.features
     if not isinstance(ranked, RankedFeatures):
@@ -69,8 +65,6 @@ def settle(
         problem.encoder, solution.children_left, solution.children_right, solution.feature
     )
     features = binary_features(encoder, problem.data.X)
-    if drawn is not None:
-        features = features.take(drawn)
     memo = {"thresholds": (ranked.shape[1], ranked.n_side)}
     settled = replace(problem, encoder=encoder, features=features, memo=memo)
     return settled, _Settled(solution, feature)

@@ -29,7 +29,7 @@ from bristlecone.exceptions import InvalidParameterError
 # Names of the functions that take each task.
 _FUNCTIONS = {name: frozenset(functions) for name, functions, _ in _core.tasks()}
 
-# Weights of which the largest is so many times the smallest are too wide a range by themselves.
+# If the largest weight is this many times the smallest, errors about wide ranges name the weights.
 _WIDE = 1e9
 
 

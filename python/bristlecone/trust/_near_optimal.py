@@ -26,9 +26,8 @@ class NearOptimalTrees(Sequence[Any]):
     trees : sequence of fitted trees
     epsilon : float
     complete : bool
-        Whether these are all such trees over the binary features of the fitted encoder. If not,
-        they are some of those with the fewest leaves. After a search over every threshold, the
-        encoder only has the thresholds that the fitted tree uses.
+        Whether these are all such trees over the binary features of the search. If not, they are
+        some of those with the fewest leaves.
     frame_kind : object
         Kind of data frame for the tables.
 

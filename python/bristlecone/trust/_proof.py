@@ -204,10 +204,9 @@ def check_proof(tree: Any, rows: Rows, own: Value, checks: Checks, most_work: fl
     work = estimated_work(statement, n_features, n, limits)
     too_large = math.isinf(work) or (every and n_features * n > _MOST_ANSWERS)
     if too_large or work > most_work:
-        why = f"not re-proven: trying {which} would take "
-        why += "too much memory" if too_large else f"about {work:.2g} units of work"
-        why += "" if too_large else f", more than most_work={most_work:.2g}"
-        checks.skip("lower bound", shown, why)
+        cost = f"about {work:.2g} units of work, more than most_work={most_work:.2g}"
+        cost = "too much memory" if too_large else cost
+        checks.skip("lower bound", shown, f"not re-proven: trying {which} would take {cost}")
         return
     if every:  # the encoder only has the thresholds that the tree uses
         answers = every_question(tree, rows)

@@ -14,7 +14,6 @@ from bristlecone._core import BinaryMatrix
 from bristlecone._data.checks import check_integer, check_seed
 from bristlecone._data.frame import native_frame
 from bristlecone._encoder.ranked import RankedFeatures
-from bristlecone._encoder.use import binary_features
 from bristlecone._estimators.regressor import explained_deviance
 from bristlecone._estimators.searched import Again
 from bristlecone._fit.assemble import settle
@@ -219,10 +218,11 @@ def _searched(rerun: Again, drawn: Integers) -> tuple[Any, BinaryMatrix] | None:
         return None
     everywhere = problem.features
     if isinstance(features, RankedFeatures):
-        of_fit = replace(sample, data=part._replace(X=data.X))
-        sample, solution = settle(of_fit, solution, drawn)
-        sample = replace(sample, data=part._replace(X=sample.features))
-        everywhere = binary_features(sample.encoder, data.X)
+        # The features of all rows of the fit: the resample is only in ranks.
+        settled, solution = settle(replace(sample, data=part._replace(X=data.X)), solution)
+        everywhere = settled.features
+        features = everywhere.take(drawn)
+        sample = replace(settled, data=part._replace(X=features), features=features)
     return rerun.tree(solution, sample, start), everywhere
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bristlecone._data.frame import in_order
-from bristlecone._estimators.base import smoothed_again
+from bristlecone._estimators.base import in_order_of_fit, smoothed_again
 from bristlecone._teacher.lesson import moments, parameters_of_fit, teacher_of
 from bristlecone._types import Floats
 from bristlecone.exceptions import OverlapWarning
@@ -45,7 +44,6 @@ def check_teacher(
         return None
     more = {name: value for name, value in given.items() if value is not None}
     try:
-        X = in_order(X, getattr(tree, "feature_names_in_", ()))
         smoothed = smoothed_again(tree, teacher, X, y, **more)
     except ValueError as error:
         checks.holds("teacher", False, "the smoothed outcomes of the fit", known.name, str(error))
@@ -67,5 +65,5 @@ def estimated_again(tree: Any, X: Any, y: Any, weight: Any, more: Mapping[str, A
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OverlapWarning)
         given = {name: value for name, value in more.items() if name != "sample_weight"}
-        X = in_order(X, getattr(tree, "feature_names_in_", ()))
+        X = in_order_of_fit(tree, X)
         return type(tree)(**parameters).estimate_rewards(X, y, weight, **given)
