@@ -33,9 +33,9 @@ def outcome_ratios(
 ) -> Ratios:
     """Terms from which the risk of groups of rows follows.
 
-    * Survival outcomes: events, and the expected events without features, Λ(time) − Λ(entry). *
-    Rates with an exposure: counts, and the expected counts for the exposure. * Others: the numbers
-    of ``outcome_scores``, and 1 for every row.
+    For survival outcomes, events, and the expected events without features, Λ(time) − Λ(entry); for
+    rates with an exposure, counts, and the expected counts for the exposure; for others, the
+    numbers of ``outcome_scores``, and 1 for every row.
 
     Raises
     ------
@@ -60,10 +60,10 @@ def outcome_scores(y: Any, n_rows: int, weight: Floats | None) -> Floats:
     """One or more numbers per row that thresholds should separate, shape (n_rows, k).
 
     * Survival outcomes (structured array, DataFrame, pair): martingale residuals of the model
-    without features, event − (Λ(time) − Λ(entry)) with the Nelson–Aalen estimate Λ. * Labels (text,
-    booleans, categories, whole numbers of integer type with at most 20 values): an indicator for
-    each of the 20 most frequent classes; for two classes, that of the second. * Other numbers:
-    unchanged; a table of shape (n_rows, k) has one number per column.
+      without features, event − (Λ(time) − Λ(entry)) with the Nelson–Aalen estimate Λ.
+    * Labels (text, booleans, categories, whole numbers of integer type with at most 20 values): an
+      indicator for each of the 20 most frequent classes; for two classes, that of the second.
+    * Other numbers: unchanged; a table of shape (n_rows, k) has one number per column.
 
     Raises
     ------

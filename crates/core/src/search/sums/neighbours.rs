@@ -184,6 +184,7 @@ fn below<T: FreeQuestions>(
     let all = if only.is_none() { branch.nodes.each_root(&sample, place.allowed)? } else { None };
     if let Some(found) = all {
         for (column, found) in sample.columns.iter().zip(found) {
+            monitor.check()?;
             found.iter().for_each(|found| add(column.feature, &found.tree));
         }
         return Ok(());

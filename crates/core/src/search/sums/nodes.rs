@@ -183,14 +183,23 @@ impl<'a, T: LaneTask> SumNodes<'a, T> {
         lattice::solve(task, sample, query, precision, settings, tables.share(room), monitor)
     }
 
-    /// The best tree with each column at the root, if one pass over the rows finds them all.
+    /// The best tree with each column at the root (`None` if there is none), if one pass over the
+    /// rows finds them all.
     pub fn each_root(
         &self,
         sample: &Sample,
         allowed: Allowed,
     ) -> Result<Option<Vec<Option<Found>>>, Stop> {
         let Problem { task, monitor, .. } = self.problem;
-        let Allowed { depth, leaves } = allowed;
+        let Allowed { depth, leaves } = Allowed::of(allowed.depth, allowed.leaves);
+        if depth == 1 {
+            let costs = SumGrower { search: self, sample, by_impurity: false }.costs()?;
+            let leaf = &Tree::leaf();
+            let split = |(&column, cost)| {
+                (cost < i64::MAX).then(|| Found { cost, tree: Tree::on(column, [leaf; 2]) })
+            };
+            return Ok(Some(sample.columns.iter().zip(costs).map(split).collect()));
+        }
         let query = Query { depth, budgets: &[leaves], cutoff: i64::MAX };
         super::tables::each_root(*task, sample, query, &self.settings, self.room(), monitor)
     }
