@@ -67,7 +67,7 @@ def check_times(times: ArrayLike, *, ascending: bool = False) -> Floats:
     Raises
     ------
     ValueError
-        Otherwise, and when there is none where they are to ascend.
+        If they are not, or if they must ascend and there is none.
     """
     array = as_times(as_array(times, "times"), "times")
     if array.ndim != 1:

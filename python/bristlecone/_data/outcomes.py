@@ -34,7 +34,7 @@ Outcome: TypeAlias = "NDArray[np.void] | IntoDataFrame | tuple[ArrayLike, ArrayL
 """Forms of y that ``fit`` accepts, see :func:`check_survival`."""
 
 AsEvent: TypeAlias = Callable[[NDArray[Any], str], NDArray[Any]]
-"""Reads the column of the event, which messages call so."""
+"""Reads the column of the event; the text is its name in messages."""
 
 _FORMS = (
     "a structured array with one boolean and one float field (bristlecone.outcome makes one), a "

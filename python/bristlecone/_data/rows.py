@@ -78,7 +78,7 @@ def check_column(values: Any, name: str, n_samples: int, *, of: str = "X") -> ND
     Raises
     ------
     ValueError
-        Otherwise, and if there is None; ``name`` says what the values are.
+        If there is not one value per row, or no values at all; ``name`` is their name in messages.
     """
     if values is None:
         raise ValueError(
@@ -111,7 +111,7 @@ def row_numbers(values: Any, name: str, n_samples: int) -> Floats:
     Raises
     ------
     ValueError
-        Otherwise; ``name`` says what they are.
+        If there is not one number per row; ``name`` is their name in messages.
     """
     array = as_array(values, name)
     if array.shape != (n_samples,):

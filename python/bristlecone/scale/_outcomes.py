@@ -49,7 +49,7 @@ def roles_of(estimator: Any, **given: Any) -> Roles:
     Raises
     ------
     InvalidParameterError
-        For a role that the estimator has not, and for one that it needs.
+        For a role that the estimator does not have, and for a missing one that it needs.
     """
     kind = _kind(estimator)
     needed = {

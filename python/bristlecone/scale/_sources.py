@@ -32,9 +32,9 @@ class Part(NamedTuple):
     Attributes
     ----------
     number : int
-        It is, the same in every pass.
+        Position of the partition, the same in every pass.
     name : str
-        What messages call it.
+        Name of the partition in messages.
     load : callable
         Returns its rows as a frame. It can be sent to another process, except with ``delayed``.
     delayed : object
@@ -100,20 +100,19 @@ def open_source(partitions: Any) -> Source:
         return _of_frames(lambda: _batches(partitions), "batch")
     if callable(partitions):
         return _of_frames(partitions, "frame")
+    elements = ""
     if isinstance(partitions, Sequence):
         if partitions and all(isinstance(one, (str, os.PathLike)) for one in partitions):
             return _of_dataset(_dataset(partitions))
         if partitions and all(nw.dependencies.is_into_dataframe(one) for one in partitions):
             return _of_list(list(partitions))
+        kinds = dict.fromkeys(type(one).__name__ for one in partitions)
+        elements = f" of {' and '.join(kinds)}" if kinds else " without elements"
     if isinstance(partitions, Iterator):
         raise InvalidParameterError(
             "partitions is an iterator, which can be read only once; a fit reads the rows several "
             "times: pass the function that makes it"
         )
-    elements = ""
-    if isinstance(partitions, Sequence):
-        kinds = dict.fromkeys(type(one).__name__ for one in partitions)
-        elements = f" of {' and '.join(kinds)}" if kinds else " without elements"
     raise InvalidParameterError(
         f"partitions must be {_FORMS}; got {type(partitions).__name__}{elements}"
     )

@@ -105,25 +105,19 @@ class Column:
 
 def fractions(values: Any) -> Objects:
     """Array of the same shape whose floats are fractions."""
-    array = np.asarray(values, dtype=object)
-    flat = [Fraction(value) for value in array.ravel().tolist()]
-    made = np.empty(len(flat), dtype=object)
-    made[:] = flat
-    return made.reshape(array.shape)
+    made: Objects = np.frompyfunc(Fraction, 1, 1)(np.asarray(values, dtype=object))
+    return made
 
 
 def log_ratio(above: Any, below: Any) -> Any:
     """Logarithm of a ratio of positive numbers: of fractions to the last digit, as fractions."""
     if np.asarray(above).dtype != object:
         return np.log(above / below)
-    above, below = np.broadcast_arrays(above, below)
-    found = np.empty(above.shape, dtype=object)
-    for place in np.ndindex(above.shape):
-        found[place] = Fraction(_log(above[place], below[place]))
-    return found
+    return fractions(np.frompyfunc(log_of, 2, 1)(above, below))
 
 
-def _log(above: Fraction, below: Fraction) -> float:
+def log_of(above: Fraction, below: Fraction) -> float:
+    """Logarithm of a ratio of positive fractions, to the last digit."""
     off = (above - below) / below
     if abs(off) < Fraction(1, 2):
         return math.log1p(off)

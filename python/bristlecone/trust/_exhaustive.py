@@ -140,24 +140,11 @@ def better_tree(
 class _Search(Search):
     """The common part of both searches: sums of groups of the rows at a node."""
 
-    def __init__(
-        self,
-        statement: Statement,
-        statistics: Any,
-        answers: Bools,
-        counts: Floats,
-        limits: Limits,
-    ) -> None:
-        super().__init__(statement, answers, counts, limits)
-        self.statistics = statistics
-
     def leaf_sums(self, rows: Bools, members: Floats) -> tuple[Floats, Any]:
         """Sums of groups of the rows, and which groups are large enough for a leaf."""
         places = np.flatnonzero(rows)
         sums = np.asarray(members @ self.statistics[places])
-        counts = members @ self.counts[places]
-        large = (counts[:, 0] >= max(1, self.limits.rows)) & (counts[:, 1] >= self.limits.events)
-        return sums, large
+        return sums, self.are_large(members @ self.counts[places])
 
 
 class _Sums(_Search):

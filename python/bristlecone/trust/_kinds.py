@@ -40,7 +40,7 @@ class Kind:
     check_leaves : callable
         Makes the checks of the leaves, from (tree, rows, rows of each node, checks).
     arguments : tuple of str
-        What ``fit`` takes by row, besides ``sample_weight``.
+        Arguments of ``fit`` with one entry per row, besides ``sample_weight``.
     """
 
     read_rows: Callable[[Any, Table, Any, Any, Mapping[str, Any]], Rows]

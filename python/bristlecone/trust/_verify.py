@@ -29,7 +29,13 @@ from bristlecone.trust._proof import (
     check_training_loss,
     value_of,
 )
-from bristlecone.trust._rows import Rows, down, fingerprint, reached_nodes, unordered_fingerprint
+from bristlecone.trust._rows import (
+    Rows,
+    asked_above,
+    fingerprint,
+    reached_nodes,
+    unordered_fingerprint,
+)
 from bristlecone.trust._survival import lifetimes, row_hazards
 from bristlecone.trust._teacher import check_teacher
 from bristlecone.trust._verification import Verification
@@ -323,7 +329,8 @@ def _stand_in(values: Floats, fill: float) -> float:
 def _middle(values: Floats, threshold: float, every: Floats | None = None) -> float:
     """Midpoint of the values next to a threshold, or this threshold if it is one.
 
-    Where missing values alone are above it, any of ``every`` value of the column may be the next.
+    If only missing values are above the threshold, the next value may be any of ``every``, the
+    values of the whole column.
     """
     below, above = values[values <= threshold], values[values > threshold]
     highs = [float(above.min())] if above.size else []
@@ -342,9 +349,8 @@ def _check_limits(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None
     """Limits on the size of the tree and of its leaves."""
     nodes, found = tree.tree_, tree.certificate_
     parameters = found.parameters
-    depths = down(tree, 0, lambda _, above: above + 1)
     for name, limit, size in (
-        ("depth", parameters["max_depth"], max(depths)),
+        ("depth", parameters["max_depth"], max(map(len, asked_above(tree)))),
         ("number of leaves", parameters["max_leaf_nodes"], nodes.n_leaves),
     ):
         at_most = "any" if limit is None else f"at most {limit}"
