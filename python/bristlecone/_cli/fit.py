@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_names(kind, estimator, columns)
     if isinstance(table, PartFiles):
         with progress_line(arguments.progress) as callback:
-            table.fit(kind, estimator, columns, arguments, callback)
+            table.fit(estimator, columns, arguments, callback)
     else:
         rows = read_rows(kind, arguments, table, columns)
         name_values(kind, estimator, columns, rows)

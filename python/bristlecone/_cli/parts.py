@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from bristlecone._cli.csv_file import check_header
-from bristlecone._cli.kinds import Kind
 from bristlecone._cli.roles import Columns
 from bristlecone._cli.tables import absent, spells
 from bristlecone.scale import fit_partitions
@@ -56,7 +55,6 @@ class PartFiles:
 
     def fit(
         self,
-        kind: Kind,
         estimator: Any,
         columns: Columns,
         arguments: argparse.Namespace,

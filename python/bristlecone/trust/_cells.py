@@ -40,7 +40,7 @@ class _Parts:
     """A column as whole numbers in float64, in parts of decreasing size."""
 
     def __init__(self, column: Column, most: int) -> None:
-        whole = [int(one) for one in column.whole.tolist()]
+        whole = column.whole.tolist()
         shift = max(0, sum(map(abs, whole)).bit_length() - _BITS)
         # Remainders are at most half of what was cut off.
         step = _BITS - len(whole).bit_length()

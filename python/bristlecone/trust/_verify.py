@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -135,10 +136,7 @@ def verify(
     rows = read_rows(fitted, X, y, fit_arguments)
     checks = Checks()
     subject = f"{type(fitted).__name__}, {fitted.tree_.n_leaves} leaves, {len(rows.weight)} rows"
-
-    def smoothed() -> Any:
-        return check_teacher(fitted, X, y, fit_arguments, rows, checks)
-
+    smoothed = partial(check_teacher, fitted, X, y, fit_arguments, checks)
     with np.errstate(all="ignore"):
         _check_all(fitted, rows, smoothed, checks, most_work)
     return Verification(subject, tuple(checks.made))
@@ -282,9 +280,9 @@ def _thresholds(tree: Any, rows: Rows, reached: Bools) -> list[tuple[str, Any, A
     for place, (decision, feature) in enumerate(features):
         numbers = rows.columns[decision.place].numbers
         fill = fills[decision.column]
-        if decision.kind == "at most" and numbers is not None:
+        if decision.kind == "at most":
             bound = decision.bound
-            assert bound is not None
+            assert numbers is not None and bound is not None
             is_missing = np.isnan(numbers)
             asked, every = [numbers[~is_missing]], None
             # A cut that the search made is midway between the values of a node that it splits.
@@ -359,9 +357,7 @@ def _check_limits(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None
     least = _least(parameters["min_samples_leaf"], len(rows.weight))
     _check_minimum("rows of a leaf", "min_samples_leaf", least, leaves, found, checks)
     if "min_events_leaf" in parameters:
-        event = rows.facts["event"]
-        wanted = parameters["min_events_leaf"]
-        events = 0 if wanted is None else _least(wanted, int(event.sum()))
+        event, wanted = rows.facts["event"], parameters["min_events_leaf"]
         if wanted == "auto":
             events = min(_AUTO_EVENTS, int(event.sum()))
             if found.settings.get("min_events_leaf") == 0:
@@ -371,6 +367,8 @@ def _check_limits(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None
                     checks.skip("events of a leaf", "at least 0", why)
                     return
                 events = 0
+        else:
+            events = 0 if wanted is None else _least(wanted, int(event.sum()))
         _check_minimum("events of a leaf", "min_events_leaf", events, leaves[event], found, checks)
 
 
@@ -384,8 +382,6 @@ def _check_minimum(
 
 def _least(value: Any, total: int) -> int:
     """Minimum as a number of rows or events; ``value`` is a number or a share of the total."""
-    if isinstance(value, str):
-        return 0
     if isinstance(value, Integral):
         return min(int(value), total)
     return max(1, math.ceil(round(float(value) * total, 9)))
