@@ -80,7 +80,7 @@ def check_not_negative(values: Floats, label: str, kind: str) -> None:
 
 
 def refuse(wrong: Bools, values: NDArray[Any], label: str, expected: str) -> None:
-    """Raise ValueError, with the row, if a value is wrong; ``expected`` says what is right."""
+    """Raise ValueError, with the row, if a value is wrong; ``expected`` describes a right one."""
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(f"{label} is {values[row]} in row {row}; {expected}")

@@ -133,9 +133,9 @@ def as_structured(survival: Survival) -> NDArray[np.void]:
 def check_survival(y: Any, name: str = "y", *, without_entry: str = "") -> Survival:
     """Event indicators and times from any form of ``y`` that :func:`outcome` and ``fit`` describe.
 
-    ``name`` is what messages call ``y``. Checked outcomes are returned unchanged. The columns of a
-    DataFrame are recognised by their names (outcome_names.py), the fields of a structured array by
-    their types.
+    ``name`` is the name of ``y`` in messages. Checked outcomes are returned unchanged. The columns
+    of a DataFrame are recognised by their names (outcome_names.py), the fields of a structured
+    array by their types.
 
     Raises
     ------

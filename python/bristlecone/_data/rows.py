@@ -67,13 +67,13 @@ def check_weights(values: Any, name: str, n_samples: int) -> Floats:
 
 
 def check_length(values: Any, name: str, n_samples: int, *, of: str = "X") -> None:
-    """Raise ValueError unless there is one entry per row of what messages call ``of``."""
+    """Raise ValueError unless there is one entry per row; messages call the rows ``of``."""
     if len(values) != n_samples:
         raise ValueError(f"{of} has {n_samples} rows but {name} has {len(values)}")
 
 
 def check_column(values: Any, name: str, n_samples: int, *, of: str = "X") -> NDArray[Any]:
-    """One value per row of what messages call ``of``, shape (n_samples,).
+    """One value per row, shape (n_samples,); messages call the rows ``of``.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def check_row_labels(rows: Any, *, of: str = "X", **by_row: Any) -> None:
 
 
 def _is_reset(index: Any, other: Any) -> bool:
-    """Whether an index may be that of ``reset_index``, beside labels that are no range."""
+    """Whether an index may come from ``reset_index``, and the other one is not a range."""
     return not hasattr(other, "step") and np.array_equal(index, np.arange(len(index)))
 
 

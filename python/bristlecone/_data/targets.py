@@ -258,7 +258,7 @@ def check_numeric_data(X: Any, y: Any, sample_weight: Any) -> NumericData:
     Raises
     ------
     ValueError
-        For no rows, lengths that differ, values that are no finite numbers (the row is named),
+        For no rows, lengths that differ, values that are not finite numbers (the row is named),
         pandas indices as in ``check_row_labels``, and all of
         ``check_sample_weight``.
     """

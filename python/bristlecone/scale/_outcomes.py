@@ -256,7 +256,7 @@ def _grouped(columns: Arrays, count: Integers | None) -> tuple[Arrays, Integers]
     for values in columns.values():
         found, code = _codes(values)
         distinct.append(found)
-        # Fewer keys than rows, so that products stay within 64 bits.
+        # There are no more keys than rows, so products stay within 64 bits.
         key = _codes(key * len(found) + code)[1]
     size = int(key.max(initial=-1)) + 1
     first = np.zeros(size, dtype=np.int64)

@@ -81,7 +81,7 @@ def open_source(partitions: Any) -> Source:
     ImportError
         If pyarrow is needed but not installed.
     OSError, ValueError
-        If a file does not exist or is no Parquet file.
+        If a file does not exist or is not a Parquet file.
     """
     if isinstance(partitions, (str, os.PathLike)):
         return _of_dataset(_dataset([partitions]))

@@ -146,37 +146,14 @@ def _check_all(
     tree: Any, rows: Rows, smoothed: Callable[[], Any], checks: Checks, most_work: float
 ) -> None:
     """Make all checks; ``smoothed`` fits the teacher again and gives the smoothed outcomes."""
-    found = tree.certificate_
-    ordered = not found.fingerprint.startswith("rows-")
-    digest = fingerprint(rows) if ordered else unordered_fingerprint(rows)
-    why = "not the rows of the fit" + (", or not in their order" if ordered else "")
-    nodes = tree.tree_
-    had_weights = not np.isclose(nodes.weighted_n_node_samples[0], nodes.n_node_samples[0])
-    if had_weights and rows.total == len(rows.weight):
-        why += "; the fit had row weights: pass its sample_weight"
-    same = digest == found.fingerprint
-    checks.holds("rows", same, f"{digest[:16]}…", f"fingerprint {found.fingerprint[:16]}…", why)
+    found, nodes = tree.certificate_, tree.tree_
     reached = reached_nodes(tree, rows.answers)
-    checks.same(
-        "node sizes",
-        f"{len(rows.weight)} rows of weight {rows.total:.10g} in {nodes.n_leaves} leaves",
-        [
-            ("rows of the fit", len(rows.weight), found.n_samples),
-            ("rows of node", reached.sum(axis=0), nodes.n_node_samples),
-            ("weight of node", rows.weight @ reached, nodes.weighted_n_node_samples),
-        ],
-    )
-    labels, classes = getattr(tree.leaves_, "labels", None), rows.facts.get("classes")
-    if labels is not None and classes is not None:
-        checks.same("classes", str(classes.tolist()), [("", classes, labels)])
-    if found.groups is not None:
-        groups = rows.facts.get("groups")
-        checks.same("groups of rows", str(groups), [("", groups, found.groups.groups)])
-    soft = not isinstance(nodes, Tree)
+    _check_rows(tree, rows, reached, checks)
     broken = [check.name for check in checks.made[1:] if check.result == "failed"]
     if broken:
         checks.skip("everything else", "", f"needs {' and '.join(broken)}")
         return
+    soft = not isinstance(nodes, Tree)
     if isinstance(tree.encoder_, BinaryEncoder):
         _check_columns(tree, rows, reached, checks)
     if not soft:
@@ -221,6 +198,34 @@ def _check_all(
         ("lower bound", f"{found.lower_bound:.10g}" if found.is_searched else "none"),
     ):
         checks.skip(name, value, why)
+
+
+def _check_rows(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
+    """Whether these are the rows of the fit, and of every node; other checks need the latter."""
+    found, nodes = tree.certificate_, tree.tree_
+    ordered = not found.fingerprint.startswith("rows-")
+    digest = fingerprint(rows) if ordered else unordered_fingerprint(rows)
+    why = "not the rows of the fit" + (", or not in their order" if ordered else "")
+    had_weights = not np.isclose(nodes.weighted_n_node_samples[0], nodes.n_node_samples[0])
+    if had_weights and rows.total == len(rows.weight):
+        why += "; the fit had row weights: pass its sample_weight"
+    same = digest == found.fingerprint
+    checks.holds("rows", same, f"{digest[:16]}…", f"fingerprint {found.fingerprint[:16]}…", why)
+    checks.same(
+        "node sizes",
+        f"{len(rows.weight)} rows of weight {rows.total:.10g} in {nodes.n_leaves} leaves",
+        [
+            ("rows of the fit", len(rows.weight), found.n_samples),
+            ("rows of node", reached.sum(axis=0), nodes.n_node_samples),
+            ("weight of node", rows.weight @ reached, nodes.weighted_n_node_samples),
+        ],
+    )
+    labels, classes = getattr(tree.leaves_, "labels", None), rows.facts.get("classes")
+    if labels is not None and classes is not None:
+        checks.same("classes", str(classes.tolist()), [("", classes, labels)])
+    if found.groups is not None:
+        groups = rows.facts.get("groups")
+        checks.same("groups of rows", str(groups), [("", groups, found.groups.groups)])
 
 
 def _without_value(tree: Any, rows: Rows, reached: Bools) -> Integers:
