@@ -181,7 +181,7 @@ CostSensitiveTreeClassifier, OptimalTreeRegressor or PolicyTree
     source = open_source(partitions)
     features = _features(source, roles, drop)
     runner = Runner(source, thread_count(n_jobs), _client(source, client), callback, fitted.verbose)
-    _Fit(fitted, runner, roles, features, start).run(callback)
+    _Fit(fitted, runner, roles, features, start).run()
     return estimator
 
 
@@ -210,11 +210,9 @@ def _client(source: Source, client: Any) -> Any:
         return client
     try:
         from distributed import default_client
-    except ImportError:
-        return None
-    try:
+
         return default_client()
-    except ValueError:
+    except (ImportError, ValueError):
         return None
 
 
@@ -228,7 +226,7 @@ class _Fit:
         self.features, self.start = features, start
         self.search: Search = search_of(estimator)
 
-    def run(self, callback: Callable[[Any], object] | None) -> None:
+    def run(self) -> None:
         """Read the partitions, search, and set the results."""
         outcomes: Outcomes = self.runner.run(OutcomeStep(self.roles))
         rows = training_rows(self.estimator, self.roles, outcomes)
@@ -268,7 +266,7 @@ class _Fit:
         )
         warn_of_shares(limits, replace(problem, count=count), lambda: answers)
         settings = limits.settings(problem)
-        feature, left, right = sums.sums.search(reporter(callback), **settings)
+        feature, left, right = sums.sums.search(reporter(self.runner.callback), **settings)
         tree = Tree.bare(left, right, feature)
         used = np.unique(tree.feature[~tree.is_leaf]).tolist()
         asked = [encoder.features_[k] for k in used]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -212,11 +212,9 @@ class Outcomes:
         ValueError
             If an outcome is not among them: the rows are not those that were counted.
         """
-        if not rows:
-            return np.zeros(0, dtype=np.int64)
         if self._index is None:
             self._index = _index_of(self.columns)
-        place: Integers = self._index.get_indexer(_as_index(rows[name] for name in self.columns))
+        place = _places(self._index, [rows[name] for name in self.columns])
         unknown = place < 0
         if "weight" in rows:
             unknown &= rows["weight"] > 0
@@ -268,17 +266,24 @@ def _grouped(columns: Arrays, count: Integers | None) -> tuple[Arrays, Integers]
 
 def _index_of(columns: Arrays) -> Any:
     """Index of pandas with the distinct outcomes."""
-    index = _as_index(columns.values())
+    from pandas import MultiIndex
+
+    index = MultiIndex.from_arrays(list(columns.values()))
     # Tables of hashes are built by the first look-up, which several threads might do at once.
     for one in (index, *index.levels):
         one.get_indexer(one[:1])
     return index
 
 
-def _as_index(columns: Iterable[NDArray[Any]]) -> Any:
+def _places(index: Any, columns: Sequence[NDArray[Any]]) -> Integers:
+    """Position of every row in the index; -1 for others."""
     from pandas import MultiIndex
 
-    return MultiIndex.from_arrays(list(columns))
+    pairs = zip(index.levels, columns, strict=True)
+    codes = [level.get_indexer(values) for level, values in pairs]
+    rows = MultiIndex(levels=index.levels, codes=codes, verify_integrity=False)
+    place: Integers = index.get_indexer(rows)
+    return place
 
 
 class Training(NamedTuple):

@@ -46,9 +46,9 @@ def read_lifetimes(
     grid = parameters.get("time_grid")
     if grid is not None:
         grid = as_times(grid, "time_grid")
-        above = [int((grid < t).sum()) for t in time.tolist()]
-        event = event & (np.array(above) < grid.size)
-        time = grid[np.minimum(above, grid.size - 1)]
+        next_one = np.searchsorted(grid, time)
+        event = event & (next_one < grid.size)
+        time = grid[np.minimum(next_one, grid.size - 1)]
     facts: dict[str, Any] = {"event": event, "time": time, "entry": entry}
     if "reference_loss" in more:
         facts["reference_loss"] = as_array(more["reference_loss"], "reference_loss")[kept]
