@@ -74,7 +74,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace | None:
         ("verify", "recompute every value of a saved tree from its rows", _add_verify),
         ("datasets", "list the bundled data sets, or describe one", _add_datasets),
     ):
-        add(commands.add_parser(name, help=short))
+        command = commands.add_parser(name, help=short)
+        if name != "datasets":
+            command.add_argument("model", metavar="MODEL", help="file written by fit --model")
+        add(command)
     for name, command in commands.choices.items():
         command.set_defaults(command=name, parser=command)
     arguments, unknown = parser.parse_known_args(argv)
@@ -314,7 +317,6 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
   bristlecone predict tree.json new.csv --id patient
 """
     add = parser.add_argument
-    add("model", metavar="MODEL", help="file written by fit --model")
     add("data", metavar="DATA", help=f"{_DATA}; columns that the tree does not use are ignored")
     _add_times(parser)
     add(
@@ -340,7 +342,6 @@ def _add_show(parser: argparse.ArgumentParser) -> None:
   bristlecone show tree.json
   bristlecone show tree.json --report tree.html --time-label "days from surgery"
 """
-    parser.add_argument("model", metavar="MODEL", help="file written by fit --model")
     _add_report(parser, "names the file")
     _add_time_label(parser, "time")
 
@@ -357,7 +358,6 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
   bristlecone export tree.json --to onnx --out tree.onnx
 """
     add = parser.add_argument
-    add("model", metavar="MODEL", help="file written by fit --model")
     add("--to", metavar="FORM", required=True, choices=_FORMS, help=", ".join(_FORMS))
     _add_times(parser)
     add("--table", metavar="NAME", help="table to select from (default: only the expressions)")
@@ -383,7 +383,6 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
   bristlecone verify tree.json study.csv --time days --event status
 """
     add = parser.add_argument
-    add("model", metavar="MODEL", help="file written by fit --model")
     add("data", metavar="DATA", help=f"{_DATA}: the rows of the fit, in the same order")
     group = parser.add_argument_group("columns")
     roles: dict[str, Role] = {}

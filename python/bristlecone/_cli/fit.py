@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_names(kind, estimator, columns)
     if isinstance(table, PartFiles):
         with progress_line(arguments.progress) as callback:
-            table.fit(kind, estimator, columns, arguments, callback)
+            table.fit(estimator, columns, arguments, callback)
     else:
         rows = read_rows(kind, arguments, table, columns)
         name_values(kind, estimator, columns, rows)
@@ -101,16 +101,16 @@ def _warn_of_constants(estimator: Any) -> None:
 def _report(
     kind: Kind, estimator: Any, arguments: argparse.Namespace, source: str, columns: Columns
 ) -> str:
-    labels = {"time_label": arguments.time_label}
-    if kind.predicts_survival and arguments.time_label is None:
+    label = arguments.time_label
+    if label is None and kind.predicts_survival:
         data, (time,) = arguments.data, columns.roles["time"]
-        labels["time_label"] = datasets.describe(data).time if is_bundled(data) else time
+        label = datasets.describe(data).time if is_bundled(data) else time
     return html_report(
         estimator,
         title=arguments.title or f"{kind.headline} of {Path(source).name}",
         about=size(estimator),
         command=arguments.line,
-        **{name: label for name, label in labels.items() if label is not None},
+        **({} if label is None else {"time_label": label}),
     )
 
 

@@ -19,7 +19,7 @@ class Role(NamedTuple):
     Attributes
     ----------
     name : str
-        Of the option; where a needed role is not named, also of its column.
+        Name of the option and, if a needed role is not given, of its column.
     holds : str
         What the column holds, in the plural.
     help : str

@@ -34,7 +34,8 @@ class Group(NamedTuple):
     title : str
     options : tuple of Parameter
     made : str
-        Parameter of the estimator that they describe together; "" where each is one itself.
+        Parameter of the estimator that the options describe together; "" if each option is a
+        parameter itself.
     cls : str or mapping
         Public class of that parameter; its arguments are the options without "made_". If there
         are several classes, a mapping to them from the values of the option ``made``. MAPPING and

@@ -33,20 +33,19 @@ def survival(
     has_causes: bool = False,
 ) -> NDArray[np.void]:
     """Outcomes in the form of the estimators."""
-    for name in filter(None, (event_name, time_name, entry_name)):
-        check_present(frame[name], name)
 
     def named(name: str) -> tuple[Any, str]:
+        check_present(frame[name], name)
         return frame[name], f"column {name!r}"
 
+    event, time = named(event_name), named(time_name)
     entry = None if entry_name is None else named(entry_name)
-    time, label = named(time_name)
-    if entry is None and isinstance(time.iloc[0], date):
-        raise ValueError(f"{label} holds dates: name the column of the start dates with --entry")
+    if entry is None and isinstance(time[0].iloc[0], date):
+        raise ValueError(f"{time[1]} holds dates: name the column of the start dates with --entry")
     if has_causes:
-        return as_structured(as_survival(named(event_name), (time, label), entry, as_cause))
-    event = _event(frame[event_name], event_name, event_value)
-    return as_structured(as_survival((event, f"column {event_name!r}"), (time, label), entry))
+        return as_structured(as_survival(event, time, entry, as_cause))
+    event = _event(frame[event_name], event_name, event_value), event[1]
+    return as_structured(as_survival(event, time, entry))
 
 
 def _event(values: Any, name: str, wanted: str | None) -> Bools:

@@ -9,6 +9,8 @@ from typing import Any, BinaryIO
 from bristlecone._cli.columns import NUMBER, TEXT, TIME, CellError, dates, not_a_number
 from bristlecone._cli.csv_file import check_header
 
+NEEDS_PYARROW = "reading Parquet needs pyarrow: python -m pip install 'bristlecone[parquet]'"
+
 
 class ParquetFile:
     """A Parquet file; reading it needs the extra ``bristlecone[parquet]``.
@@ -90,9 +92,7 @@ class ParquetFile:
             import pyarrow
             from pyarrow import parquet
         except ImportError:
-            raise ImportError(
-                "reading Parquet needs pyarrow: python -m pip install 'bristlecone[parquet]'"
-            ) from None
+            raise ImportError(NEEDS_PYARROW) from None
         with self._open() as file:
             try:
                 return question(parquet, file)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bristlecone._cli.csv_file import check_header
-from bristlecone._cli.kinds import Kind
+from bristlecone._cli.parquet_file import NEEDS_PYARROW
 from bristlecone._cli.roles import Columns
 from bristlecone._cli.tables import absent, spells
 from bristlecone.scale import fit_partitions
@@ -43,9 +43,7 @@ class PartFiles:
         try:
             return open_source(self.name)
         except ImportError:
-            raise ImportError(
-                "reading Parquet needs pyarrow: python -m pip install 'bristlecone[parquet]'"
-            ) from None
+            raise ImportError(NEEDS_PYARROW) from None
 
     @property
     def columns(self) -> list[str]:
@@ -56,7 +54,6 @@ class PartFiles:
 
     def fit(
         self,
-        kind: Kind,
         estimator: Any,
         columns: Columns,
         arguments: argparse.Namespace,

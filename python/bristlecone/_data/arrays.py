@@ -19,16 +19,16 @@ _BLOCK = 256
 
 def check_in_memory(values: Any, label: str) -> None:
     """Raise TypeError for a Dask collection or another lazy frame; ``label`` names it."""
-    call = ""
     if nw.dependencies.is_into_dataframe(values):
         return
     if hasattr(values, "npartitions"):
         call = "compute"
     elif isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame):
         call = "collect"
-    if call:
-        kind = f"{type(values).__module__.partition('.')[0]} {type(values).__name__}"
-        raise TypeError(f"{label} is a {kind}, which is lazy; call {call}() first")
+    else:
+        return
+    kind = f"{type(values).__module__.partition('.')[0]} {type(values).__name__}"
+    raise TypeError(f"{label} is a {kind}, which is lazy; call {call}() first")
 
 
 def as_array(values: Any, label: str) -> NDArray[Any]:
@@ -80,7 +80,7 @@ def check_not_negative(values: Floats, label: str, kind: str) -> None:
 
 
 def refuse(wrong: Bools, values: NDArray[Any], label: str, expected: str) -> None:
-    """Raise ValueError, with the row, if a value is wrong; ``expected`` says what is right."""
+    """Raise ValueError, with the row, if a value is wrong; ``expected`` describes a right one."""
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(f"{label} is {values[row]} in row {row}; {expected}")

@@ -21,7 +21,7 @@ def check_integer(name: str, value: Any, minimum: int, *, optional: bool = False
     """Raise InvalidParameterError unless ``value`` is an int64 >= minimum (or None)."""
     if optional and value is None:
         return
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < minimum:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise InvalidParameterError(
             f"{name} must be an integer of at least {minimum}{' or None' if optional else ''}; "
             f"got {value!r}"
@@ -38,7 +38,7 @@ def check_real(name: str, value: Any, minimum: float, *, optional: bool = False)
         number = float(value) if isinstance(value, Real) else math.nan
     except OverflowError:
         number = math.inf
-    if isinstance(value, (bool, np.bool_)) or not math.isfinite(number) or number < minimum:
+    if isinstance(value, bool) or not math.isfinite(number) or number < minimum:
         raise InvalidParameterError(
             f"{name} must be a finite number of at least {minimum:g}"
             f"{' or None' if optional else ''}; got {value!r}"
@@ -67,7 +67,7 @@ def check_times(times: ArrayLike, *, ascending: bool = False) -> Floats:
     Raises
     ------
     ValueError
-        Otherwise, and when there is none where they are to ascend.
+        If they are not, or if they must ascend and there is none.
     """
     array = as_times(as_array(times, "times"), "times")
     if array.ndim != 1:
@@ -106,7 +106,7 @@ def thread_count(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, (bool, np.bool_)) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise InvalidParameterError(
             f"n_jobs must be an integer other than 0 or None; got {n_jobs!r}"
         )

@@ -40,7 +40,7 @@ def as_times(times: ArrayLike, label: str) -> Floats:
     Raises
     ------
     ValueError
-        As ``in_days``, and if the times are no numbers.
+        As ``in_days``, and if the times are not numbers.
     """
     values = in_days(np.asarray(times), label)
     if values.dtype.kind not in "biuf":

@@ -37,7 +37,7 @@ def correctly_rounded() -> dict[str, str]:
 
 
 def in_order(X: Any, names: Sequence[str]) -> Any:
-    """A data frame with these columns first, in this order; anything else as it is."""
+    """A data frame with these columns first, in this order; anything else unchanged."""
     if isinstance(X, np.ndarray) or not nw.dependencies.is_into_dataframe(X):
         return X
     frame = nw.from_native(X, eager_only=True)

@@ -30,7 +30,7 @@ COMPARED: dict[str, tuple[int | None, ...]] = {
 class Groups(NamedTuple):
     """Groups: ``values`` in sorted order, and ``codes`` int64 (n,), every row's position in them.
 
-    ``name`` is what messages call them.
+    ``name`` is their name in messages.
     """
 
     values: NDArray[Any]
@@ -47,7 +47,8 @@ def codes_of(
     ------
     ValueError
         If there is not one value per row, or values are missing, of several types, or
-        continuous; ``name`` says what they are, ``rows_of`` what has the rows.
+        continuous. In messages, ``name`` is the name of the values and ``rows_of`` that of the
+        rows.
     """
     array = check_column(values, name, n_samples, of=rows_of)
     if array.dtype.kind == "T":
@@ -85,18 +86,20 @@ def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
     Raises
     ------
     InvalidParameterError
-        If there is no such column; ``parameter`` is what names it.
+        If there is no such column; ``parameter`` is the name of the parameter.
     """
     table = nw.from_native(X, eager_only=True, pass_through=True)
     names = list(table.columns) if hasattr(table, "columns") else []
     if column in names:
         return as_array(table[column], f"column {column!r}")
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
-        if names and 0 <= column < len(names):
-            return as_array(table[names[column]], f"column {names[column]!r}")
-        array = np.asarray(unmasked(X, "X")) if not names else np.empty((0, 0))
-        if 0 <= column < array.shape[1]:
-            return array[:, column]
+        if names:
+            if 0 <= column < len(names):
+                return as_array(table[names[column]], f"column {names[column]!r}")
+        else:
+            array = np.asarray(unmasked(X, "X"))
+            if 0 <= column < array.shape[1]:
+                return array[:, column]
     raise InvalidParameterError(f"{parameter}={column!r} is not a column of X")
 
 
@@ -115,7 +118,7 @@ def check_groups(
     Raises
     ------
     InvalidParameterError
-        If ``sensitive_feature`` is no column of ``X``.
+        If ``sensitive_feature`` is not a column of ``X``.
     ValueError
         If the kept rows are of one group or of more than ``most`` (``why`` says what they are
         for), and all of ``codes_of``.

@@ -62,8 +62,8 @@ def columns_of(columns: Mapping[Any, Any], name: str) -> Columns:
     Raises
     ------
     ValueError
-        If a column's name is unknown or means the opposite of an event, or a role is taken
-        twice or by none; says what to rename.
+        If a column's name is unknown or means the opposite of an event, or if several
+        columns have one role, or none is the event or the time. The message says what to rename.
     """
     by_role: dict[str | None, list[Any]] = {}
     for column in columns:

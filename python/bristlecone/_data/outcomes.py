@@ -34,7 +34,7 @@ Outcome: TypeAlias = "NDArray[np.void] | IntoDataFrame | tuple[ArrayLike, ArrayL
 """Forms of y that ``fit`` accepts, see :func:`check_survival`."""
 
 AsEvent: TypeAlias = Callable[[NDArray[Any], str], NDArray[Any]]
-"""Reads the column of the event, which messages call so."""
+"""Reads the column of the event; the text is its name in messages."""
 
 _FORMS = (
     "a structured array with one boolean and one float field (bristlecone.outcome makes one), a "
@@ -133,9 +133,9 @@ def as_structured(survival: Survival) -> NDArray[np.void]:
 def check_survival(y: Any, name: str = "y", *, without_entry: str = "") -> Survival:
     """Event indicators and times from any form of ``y`` that :func:`outcome` and ``fit`` describe.
 
-    ``name`` is what messages call ``y``. Checked outcomes are returned unchanged. The columns of a
-    DataFrame are recognised by their names (outcome_names.py), the fields of a structured array by
-    their types.
+    ``name`` is the name of ``y`` in messages. Checked outcomes are returned unchanged. The columns
+    of a DataFrame are recognised by their names (outcome_names.py), the fields of a structured
+    array by their types.
 
     Raises
     ------

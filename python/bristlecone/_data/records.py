@@ -82,12 +82,12 @@ def _explained(message: str) -> str:
     parts = _AT.fullmatch(message)
     assert parts is not None
     what, path = parts["what"], parts["path"] or ""
-    for pattern, message in _MESSAGES.items():
+    for pattern, wording in _MESSAGES.items():
         found = re.fullmatch(pattern, what, re.DOTALL)
         if found:
             groups = [group.replace("`", "") for group in found.groups()]
             field = ".".join(part for part in (path, *groups[:1]) if part)
-            return message.format(*groups, path=path or "the whole", field=field)
+            return wording.format(*groups, path=path or "the whole", field=field)
     return f"{path}.{what}" if path else what
 
 

@@ -67,18 +67,18 @@ def check_weights(values: Any, name: str, n_samples: int) -> Floats:
 
 
 def check_length(values: Any, name: str, n_samples: int, *, of: str = "X") -> None:
-    """Raise ValueError unless there is one entry per row of what messages call ``of``."""
+    """Raise ValueError unless there is one entry per row; messages call the rows ``of``."""
     if len(values) != n_samples:
         raise ValueError(f"{of} has {n_samples} rows but {name} has {len(values)}")
 
 
 def check_column(values: Any, name: str, n_samples: int, *, of: str = "X") -> NDArray[Any]:
-    """One value per row of what messages call ``of``, shape (n_samples,).
+    """One value per row, shape (n_samples,); messages call the rows ``of``.
 
     Raises
     ------
     ValueError
-        Otherwise, and if there is None; ``name`` says what the values are.
+        If there is not one value per row, or no values at all; ``name`` is their name in messages.
     """
     if values is None:
         raise ValueError(
@@ -111,7 +111,7 @@ def row_numbers(values: Any, name: str, n_samples: int) -> Floats:
     Raises
     ------
     ValueError
-        Otherwise; ``name`` says what they are.
+        If there is not one number per row; ``name`` is their name in messages.
     """
     array = as_array(values, name)
     if array.shape != (n_samples,):
@@ -162,7 +162,7 @@ def check_row_labels(rows: Any, *, of: str = "X", **by_row: Any) -> None:
 
 
 def _is_reset(index: Any, other: Any) -> bool:
-    """Whether an index may be that of ``reset_index``, beside labels that are no range."""
+    """Whether an index may come from ``reset_index``, and the other one is not a range."""
     return not hasattr(other, "step") and np.array_equal(index, np.arange(len(index)))
 
 

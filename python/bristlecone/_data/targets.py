@@ -258,7 +258,7 @@ def check_numeric_data(X: Any, y: Any, sample_weight: Any) -> NumericData:
     Raises
     ------
     ValueError
-        For no rows, lengths that differ, values that are no finite numbers (the row is named),
+        For no rows, lengths that differ, values that are not finite numbers (the row is named),
         pandas indices as in ``check_row_labels``, and all of
         ``check_sample_weight``.
     """
@@ -285,6 +285,7 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
     """
     data = check_numeric_data(X, y, sample_weight)
     counts = check_numbers("y", y, len(data.kept))
+    rows = np.flatnonzero(data.kept)
     if (counts < 0).any():
         row = int(np.argmax(counts < 0))
         raise ValueError(f"y has the negative count {counts[row]:g} in row {row}")
@@ -292,7 +293,7 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
         raise ValueError(f"y has no count above {data.target.max():g}; change its unit")
     if exposure is None:
         if data.target.max() > _MOST_RATE:
-            row = int(np.flatnonzero(data.kept)[np.argmax(data.target)])
+            row = rows[np.argmax(data.target)]
             raise ValueError(f"y has the count {counts[row]:g} in row {row}; change its unit")
         return data
     check_row_labels(X, exposure=exposure)
@@ -304,24 +305,18 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
     with np.errstate(over="ignore"):
         weighted = data.rate_weight
     assert weighted is not None  # there are exposures
+    wrong = ""
     if np.isinf(weighted).any():
-        row = int(np.flatnonzero(data.kept)[np.argmax(weighted)])
-        raise ValueError(
-            f"exposure in row {row} is too large, {exposed[row]:g} times its weight; change its "
-            "unit"
-        )
-    if weighted.min() < _LEAST_EXPOSURE * max(1.0, weighted.max()):
-        row = int(np.flatnonzero(data.kept)[np.argmin(weighted)])
-        raise ValueError(
-            f"exposure in row {row} is too small, {exposed[row]:g} beside its weight and the other "
-            "rows; change its unit"
-        )
-    if data.rates.max() > _MOST_RATE:
-        row = int(np.flatnonzero(data.kept)[np.argmax(data.rates)])
-        raise ValueError(
-            f"exposure in row {row} is too small, {exposed[row]:g} for a count of {counts[row]:g}; "
-            "change its unit"
-        )
+        row = rows[np.argmax(weighted)]
+        wrong = f"large, {exposed[row]:g} times its weight"
+    elif weighted.min() < _LEAST_EXPOSURE * max(1.0, weighted.max()):
+        row = rows[np.argmin(weighted)]
+        wrong = f"small, {exposed[row]:g} beside its weight and the other rows"
+    elif data.rates.max() > _MOST_RATE:
+        row = rows[np.argmax(data.rates)]
+        wrong = f"small, {exposed[row]:g} for a count of {counts[row]:g}"
+    if wrong:
+        raise ValueError(f"exposure in row {row} is too {wrong}; change its unit")
     return data
 
 
@@ -331,7 +326,7 @@ def check_numbers(name: str, values: Any, n_samples: int) -> Floats:
     Raises
     ------
     ValueError
-        Otherwise; ``name`` says what they are.
+        If there is not one finite number per row; ``name`` is their name in messages.
     """
     array = check_column(values, name, n_samples)
     if array.dtype.kind in "mM":

@@ -72,15 +72,9 @@ def export_dict(tree: Any) -> dict[str, Any]:
         }
         if node in leaves:
             return described | leaves[node]
-        return (
-            described
-            | {"split": questions[node]}
-            | splits[node]
-            | {
-                "yes": describe(int(structure.children_left[node])),
-                "no": describe(int(structure.children_right[node])),
-            }
-        )
+        left, right = int(structure.children_left[node]), int(structure.children_right[node])
+        split = {"split": questions[node], **splits[node]}
+        return described | split | {"yes": describe(left), "no": describe(right)}
 
     return describe(0)
 
@@ -89,16 +83,11 @@ def _splits(tree: Any) -> dict[int, dict[str, Any]]:
     """Every split in a form for programs."""
     structure = tree.tree_
     if isinstance(structure, SoftTree):
-        splits = np.sort(structure.splits).tolist()
+        weights = (dict(zip(tree.design_names_, row, strict=True)) for row in tree.coef_.tolist())
+        nodes, intercepts = np.sort(structure.splits).tolist(), tree.intercept_.tolist()
         return {
-            node: {
-                "kind": "soft",
-                "intercept": intercept,
-                "coefficients": dict(zip(tree.design_names_, weights, strict=True)),
-            }
-            for node, intercept, weights in zip(
-                splits, tree.intercept_.tolist(), tree.coef_.tolist(), strict=True
-            )
+            node: {"kind": "soft", "intercept": intercept, "coefficients": coefficients}
+            for node, intercept, coefficients in zip(nodes, intercepts, weights, strict=True)
         }
     try:
         decisions = tree_decisions(tree.encoder_, structure)

@@ -64,11 +64,9 @@ def _statements(tree: Any) -> Iterator[str]:
     for node in range(structure.node_count):
         if node in splits:
             yield f"  {node} [label={_quoted(splits[node])}]\n"
-            for child, answer in (
-                (structure.children_left[node], "yes"),
-                (structure.children_right[node], "no"),
-            ):
-                edges.append(f'  {node} -> {child} [label=" {answer} "]\n')
+            left, right = structure.children_left[node], structure.children_right[node]
+            edges.append(f'  {node} -> {left} [label=" yes "]\n')
+            edges.append(f'  {node} -> {right} [label=" no "]\n')
             continue
         weight = structure.weighted_n_node_samples[node]
         weighed = f" (weight {weight:.6g})" if structure.is_weighted else ""

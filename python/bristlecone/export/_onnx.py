@@ -81,12 +81,12 @@ def export_onnx(tree: Any, *, times: ArrayLike | None = None) -> bytes:
     """
     program = program_of(tree, "export_onnx", times)
     try:
-        from onnx import helper
+        import onnx
     except ImportError:
         raise ImportError(
             "export_onnx needs the package onnx; python -m pip install 'bristlecone[onnx]'"
         ) from None
-    graph = _Graph(program)
+    graph, helper = _Graph(program, onnx), onnx.helper
     made = helper.make_graph(
         graph.nodes, "tree", graph.inputs, graph.outputs, initializer=graph.constants
     )
@@ -105,13 +105,13 @@ def export_onnx(tree: Any, *, times: ArrayLike | None = None) -> bytes:
 class _Graph:
     """Operators from the columns to the position of the leaf, and from there to the outputs."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, onnx: Any) -> None:
         self.nodes: list[Any] = []
         self.inputs: list[Any] = []
         self.outputs: list[Any] = []
         self.constants: list[Any] = []
         self.keys: dict[str, str] = {}
-        self._program = program
+        self._program, self._onnx = program, onnx
         self._columns = program.used or [program.names[0]]
         # Names of intermediate values start with a prefix that no column has.
         self._mark = "/"
@@ -134,13 +134,12 @@ class _Graph:
 
     def _read_columns(self) -> None:
         """Declare the inputs and number the text categories; missing values come last."""
-        from onnx import TensorProto, helper
-
         for column in self._columns:
             is_text = column in self._texts
             only_counted = not self._program.used and self._program.first_is_text
-            kind = TensorProto.STRING if is_text or only_counted else TensorProto.DOUBLE
-            self.inputs.append(helper.make_tensor_value_info(column, kind, [_ROWS]))
+            kinds = self._onnx.TensorProto
+            kind = kinds.STRING if is_text or only_counted else kinds.DOUBLE
+            self.inputs.append(self._info(column, kind, [_ROWS]))
             if is_text:
                 texts = [*self._texts[column].values(), _ABSENT]
                 self._add(
@@ -192,28 +191,24 @@ class _Graph:
         return self._add("Or", [answer, absent]) if answer else absent
 
     def _write(self, name: str, values: NDArray[Any], position: str) -> None:
-        from onnx import helper
-
         kind = _KINDS.get(values.dtype.kind)
         table = _of_objects(values) if kind is None else values.astype(kind)
         self._add("Gather", [self._constant(table), position], name)
         shape = [_ROWS, *table.shape[1:]]
-        self.outputs.append(
-            helper.make_tensor_value_info(name, self.constants[-1].data_type, shape)
-        )
+        self.outputs.append(self._info(name, self.constants[-1].data_type, shape))
+
+    def _info(self, name: str, kind: int, shape: Sequence[Any]) -> Any:
+        """Description of an input or output."""
+        return self._onnx.helper.make_tensor_value_info(name, kind, shape)
 
     def _constant(self, value: Any) -> str:
-        from onnx import numpy_helper
-
         name = f"{self._mark}constant/{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        self.constants.append(self._onnx.numpy_helper.from_array(np.asarray(value), name))
         return name
 
     def _add(self, operator: str, inputs: Sequence[str], output: str = "", **options: Any) -> str:
-        from onnx import helper
-
         name = output or f"{self._mark}value/{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, inputs, [name], **options))
+        self.nodes.append(self._onnx.helper.make_node(operator, inputs, [name], **options))
         return name
 
 

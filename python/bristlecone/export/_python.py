@@ -88,13 +88,12 @@ def export_python(tree: Any, *, times: ArrayLike | None = None) -> str:
     """
     program = program_of(tree, "export_python", times)
     structure, splits_of = program.tree, tree.splits_
-    splits = []
-    for node, decision in program.decisions.items():
+    calls = {node: _call(decision) for node, decision in program.decisions.items()}
+    splits = ""
+    for node, call in calls.items():
         yes, no = structure.children_left[node], structure.children_right[node]
-        splits.append(
-            f"    if node == {node}:  # {_comment(splits_of[node])}\n"
-            f"        node = {yes} if {_call(decision)} else {no}\n"
-        )
+        splits += f"    if node == {node}:  # {_comment(splits_of[node])}\n"
+        splits += f"        node = {yes} if {call} else {no}\n"
     names, columns = zip(*program.columns, strict=True)
     leaves = "".join(
         f"    {leaf}: {dict(zip(names[1:], values, strict=True))!r},\n"
@@ -103,8 +102,8 @@ def export_python(tree: Any, *, times: ArrayLike | None = None) -> str:
     parts = [
         _HEAD.format(version=__version__),
         f"LEAVES = {{\n{leaves}}}\n",
-        *_needed(program.decisions.values()),
-        _PREDICT.format(splits="".join(splits)),
+        *_needed(calls.values()),
+        _PREDICT.format(splits=splits),
     ]
     return "\n\n".join(part.rstrip("\n") + "\n" for part in parts)
 
@@ -121,12 +120,11 @@ def _call(decision: Decision) -> str:
     return f"at_most({value}, {decision.bound!r}, missing={missing})"
 
 
-def _needed(decisions: Collection[Decision]) -> list[str]:
-    """Source of the helpers that the decisions call."""
-    helpers = {"at most": "at_most", "flag": "is_true", "level": "one_of"}
-    called = {helpers[decision.kind] for decision in decisions if decision.kind in helpers}
-    needed = ["is_missing"] if decisions else []
-    return [_HELPERS[name] for name in [*needed, *sorted(called)]]
+def _needed(calls: Collection[str]) -> list[str]:
+    """Source of the helpers that are called; all of them call ``is_missing``."""
+    called = {call.partition("(")[0] for call in calls}
+    called |= {"is_missing"} if called else set()
+    return [source for name, source in _HELPERS.items() if name in called]
 
 
 def _comment(text: str) -> str:

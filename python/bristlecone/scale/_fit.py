@@ -181,7 +181,7 @@ CostSensitiveTreeClassifier, OptimalTreeRegressor or PolicyTree
     source = open_source(partitions)
     features = _features(source, roles, drop)
     runner = Runner(source, thread_count(n_jobs), _client(source, client), callback, fitted.verbose)
-    _Fit(fitted, runner, roles, features, start).run(callback)
+    _Fit(fitted, runner, roles, features, start).run()
     return estimator
 
 
@@ -210,11 +210,9 @@ def _client(source: Source, client: Any) -> Any:
         return client
     try:
         from distributed import default_client
-    except ImportError:
-        return None
-    try:
+
         return default_client()
-    except ValueError:
+    except (ImportError, ValueError):
         return None
 
 
@@ -228,7 +226,7 @@ class _Fit:
         self.features, self.start = features, start
         self.search: Search = search_of(estimator)
 
-    def run(self, callback: Callable[[Any], object] | None) -> None:
+    def run(self) -> None:
         """Read the partitions, search, and set the results."""
         outcomes: Outcomes = self.runner.run(OutcomeStep(self.roles))
         rows = training_rows(self.estimator, self.roles, outcomes)
@@ -252,7 +250,7 @@ class _Fit:
         make = partial(Sums, objective.task_of(problem), count, 2 * holds > n_rows, settings)
         event = data.event if isinstance(data, TrainingData) else None
         sums: SumState = self.runner.run(
-            SumStep(*known, encoder, make, event, outcome_digests(data))
+            SumStep(*known, encoder, encoder.features_, make, event, outcome_digests(data))
         )
         answers = AnswerCounts(n_rows, holds, sums.among)
         data = self._event_free(known, rows, encoder, answers)
@@ -268,9 +266,11 @@ class _Fit:
         )
         warn_of_shares(limits, replace(problem, count=count), lambda: answers)
         settings = limits.settings(problem)
-        feature, left, right = sums.sums.search(reporter(callback), **settings)
+        feature, left, right = sums.sums.search(reporter(self.runner.callback), **settings)
         tree = Tree.bare(left, right, feature)
-        leaves: Counts = self.runner.run(LeafStep(*known, encoder, tree, len(count)))
+        used = np.unique(tree.feature[~tree.is_leaf]).tolist()
+        asked = [encoder.features_[k] for k in used]
+        leaves: Counts = self.runner.run(LeafStep(*known, encoder, asked, tree, used, len(count)))
         if not np.array_equal(leaves.rows.sum(axis=0), count):
             raise ValueError("partitions must not change during a fit: their outcomes did")
         leaf, place = np.nonzero(leaves.rows)
@@ -278,8 +278,7 @@ class _Fit:
         solution = sums.sums.certify(place, leaf, cells, **settings)
         rows = rows._replace(data=data)
         problem = replace(problem, data=rows.cells(place, cells), count=cells, leaf=leaf)
-        n_parts = self.runner.passes[-1].n_parts
-        found = problem, solution, leaves.n_missing, n_parts
+        found = problem, solution, leaves.n_missing, self.runner.n_parts
         keep(self.estimator, self.search, *found, self.start)
 
     def _encoder(
@@ -314,7 +313,8 @@ class _Fit:
         if not sides:
             return data
         asked = list(dict.fromkeys(feature for _, feature in sides))
-        found: Counts = self.runner.run(SideStep(*known, encoder, asked, len(count)))
+        features = [encoder.features_[k] for k in asked]
+        found: Counts = self.runner.run(SideStep(*known, encoder, features, len(count)))
         summed = rows.summed
         hazard = row_hazard(summed, baseline_hazard(summed))
 

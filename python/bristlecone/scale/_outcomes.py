@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -27,9 +27,6 @@ Arrays = dict[str, NDArray[Any]]
 # Most distinct outcomes that are stored.
 _MOST_OUTCOMES = 1 << 23
 
-# Up to these sizes, positions of outcomes are looked up in a table instead of searched.
-_LOOKED_UP = 1 << 22
-
 
 class Roles(NamedTuple):
     """Columns that are not features, by their role; costs and propensities may be several.
@@ -52,7 +49,7 @@ def roles_of(estimator: Any, **given: Any) -> Roles:
     Raises
     ------
     InvalidParameterError
-        For a role that the estimator has not, and for one that it needs.
+        For a role that the estimator does not have, and for a missing one that it needs.
     """
     kind = _kind(estimator)
     needed = {
@@ -170,11 +167,11 @@ class Outcomes:
         Rows of weight zero.
     """
 
-    def __init__(self, columns: Arrays | None = None, count: Any = None) -> None:
-        self.columns: Arrays = {} if columns is None else columns
-        self.count: Integers = np.zeros(0, np.int64) if count is None else count
+    def __init__(self) -> None:
+        self.columns: Arrays = {}
+        self.count: Integers = np.zeros(0, np.int64)
         self.n_left_out = 0
-        self._index: _Index | None = None
+        self._index: Any = None
 
     def add(self, rows: Arrays) -> None:
         """Count the outcomes of a partition."""
@@ -207,11 +204,6 @@ class Outcomes:
                 "targets to fewer digits)"
             )
 
-    @property
-    def n_rows(self) -> int:
-        """Rows of positive weight."""
-        return int(self.count.sum())
-
     def index(self, rows: Arrays) -> Integers:
         """Position of every row's outcome, shape (n,); -1 for rows that are left out.
 
@@ -221,17 +213,18 @@ class Outcomes:
             If an outcome is not among them: the rows are not those that were counted.
         """
         if self._index is None:
-            self._index = _Index(self.columns)
-        place = self._index.find(rows)
+            self._index = _index_of(self.columns)
+        place = _places(self._index, [rows[name] for name in self.columns])
+        unknown = place < 0
         if "weight" in rows:
-            place[rows["weight"] == 0] = -2
-        if (place == -1).any():
-            row = int(np.argmax(place == -1))
+            unknown &= rows["weight"] > 0
+        if unknown.any():
+            row = int(np.argmax(unknown))
             raise ValueError(
                 f"the outcome of row {row} was not there in the first pass: the rows changed "
                 "between two passes"
             )
-        return np.where(place == -2, -1, place)
+        return place
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_index": None}
@@ -261,7 +254,7 @@ def _grouped(columns: Arrays, count: Integers | None) -> tuple[Arrays, Integers]
     for values in columns.values():
         found, code = _codes(values)
         distinct.append(found)
-        # Fewer keys than rows, so that products stay within 64 bits.
+        # There are no more keys than rows, so products stay within 64 bits.
         key = _codes(key * len(found) + code)[1]
     size = int(key.max(initial=-1)) + 1
     first = np.zeros(size, dtype=np.int64)
@@ -271,47 +264,26 @@ def _grouped(columns: Arrays, count: Integers | None) -> tuple[Arrays, Integers]
     return {name: values[first] for name, values in columns.items()}, rows
 
 
-class _Index:
-    """Positions of outcomes among the distinct ones."""
+def _index_of(columns: Arrays) -> Any:
+    """Index of pandas with the distinct outcomes."""
+    from pandas import MultiIndex
 
-    def __init__(self, columns: Arrays) -> None:
-        from pandas import Index
-
-        self._values, self._keys = {}, []
-        key = np.zeros(len(next(iter(columns.values()))), dtype=np.int64)
-        for name, values in columns.items():
-            found, code = _codes(values)
-            self._values[name] = Index(found)
-            known = np.unique(key * len(found) + code)
-            key = np.searchsorted(known, key * len(found) + code)
-            self._keys.append(known)
-        # Tables of hashes are built by the first look-up, which several threads might do at once.
-        for index in self._values.values():
-            index.get_indexer(index[:1])
-
-    def find(self, rows: Arrays) -> Integers:
-        """Position of every row, -1 for rows that are not found."""
-        place = np.zeros(len(next(iter(rows.values()), np.zeros(0))), dtype=np.int64)
-        unknown = np.zeros(len(place), dtype=bool)
-        for known, (name, index) in zip(self._keys, self._values.items(), strict=True):
-            code = index.get_indexer(rows[name])
-            unknown |= code < 0
-            key = place * len(index) + np.maximum(code, 0)
-            place = _lookup(known, key)
-            unknown |= place < 0
-            place = np.maximum(place, 0)
-        return np.where(unknown, -1, place)
+    index = MultiIndex.from_arrays(list(columns.values()))
+    # Tables of hashes are built by the first look-up, which several threads might do at once.
+    for one in (index, *index.levels):
+        one.get_indexer(one[:1])
+    return index
 
 
-def _lookup(known: Integers, key: Integers) -> Integers:
-    """Position of every key among the sorted known keys; -1 for others."""
-    most = int(known[-1]) + 1 if len(known) else 0
-    if most <= _LOOKED_UP:
-        table = np.full(most + 1, -1, dtype=np.int64)
-        table[known] = np.arange(len(known))
-        return table[np.minimum(key, most)]
-    place = np.minimum(np.searchsorted(known, key), len(known) - 1)
-    return np.where(known[place] == key, place, -1)
+def _places(index: Any, columns: Sequence[NDArray[Any]]) -> Integers:
+    """Position of every row in the index; -1 for others."""
+    from pandas import MultiIndex
+
+    pairs = zip(index.levels, columns, strict=True)
+    codes = [level.get_indexer(values) for level, values in pairs]
+    rows = MultiIndex(levels=index.levels, codes=codes, verify_integrity=False)
+    place: Integers = index.get_indexer(rows)
+    return place
 
 
 class Training(NamedTuple):

@@ -18,6 +18,8 @@ from bristlecone.exceptions import InvalidParameterError
 
 # Version of the bytes around the sums; the sums have their own version.
 _VERSION = 1
+# Settings of the bytes that are integers; -1 is None.
+_INTEGERS = ("max_depth", "max_leaf_nodes", "min_samples_leaf", "min_events_leaf", "memory_limit")
 
 
 class PartialTree(NamedTuple):
@@ -238,11 +240,8 @@ class PartialSums:
             )
         objective, columns, counts, flipped = self._given
         arrays = {f"outcome_{name}": np.asarray(value) for name, value in columns.items()}
-        numbers = {
-            name: np.asarray(-1 if value is None else value)
-            for name, value in self._settings.items()
-            if name not in ("time_limit", "options", "n_threads")
-        }
+        settings = ((name, self._settings[name]) for name in (*_INTEGERS, "leaf_penalty"))
+        numbers = {name: np.asarray(-1 if value is None else value) for name, value in settings}
         file = io.BytesIO()
         np.savez(
             file,
@@ -280,19 +279,14 @@ class PartialSums:
                 for name, value in found.items()
                 if name.startswith("outcome_")
             }
-            limits = {
-                name: None if int(found[name]) < 0 else int(found[name])
-                for name in ("max_leaf_nodes", "memory_limit")
-            }
+            numbers = ((name, int(found[name])) for name in _INTEGERS)
+            limits: dict[str, Any] = {name: None if x < 0 else x for name, x in numbers}
             sums = cls(
                 str(found["objective"]),
                 outcomes,
                 found["counts"],
                 n_features=len(found["flipped"]),
                 flipped=found["flipped"],
-                max_depth=int(found["max_depth"]),
-                min_samples_leaf=int(found["min_samples_leaf"]),
-                min_events_leaf=int(found["min_events_leaf"]),
                 leaf_penalty=float(found["leaf_penalty"]),
                 **limits,
             )

@@ -100,12 +100,12 @@ def _lazily(
     # Predictions of an empty partition have the same types as all others.
     kinds = frame.dtypes[columns].items()
     empty = pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in kinds})
-    names = _names(tree, method, options)
+    names = _names(tree, options)
     meta = _predicted(empty, tree, method, options, names)
     return frame[columns].map_partitions(_predicted, tree, method, options, names, meta=meta)
 
 
-def _names(tree: Any, method: str, options: dict[str, Any]) -> list[Any] | None:
+def _names(tree: Any, options: dict[str, Any]) -> list[Any] | None:
     """Columns of predictions with several numbers per row."""
     for name in ("times", "q"):
         values = options.get(name)

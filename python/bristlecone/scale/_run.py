@@ -6,10 +6,11 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
@@ -127,8 +128,8 @@ class Runner:
     client: Any = None
     callback: Callable[[Any], object] | None = None
     verbose: int = 0
-    # Seconds and rows of every pass.
-    passes: list[PassProgress] = field(default_factory=list)
+    # Number of partitions of the last pass.
+    n_parts: int = 0
     # What must be the same in every pass, by the number of the partition.
     _known: dict[int, _Done] = field(default_factory=dict)
     _first: tuple[str, dict[str, Any]] | None = None
@@ -142,7 +143,7 @@ class Runner:
             What a partition raises, with its name; ValueError if a partition changed since an
             earlier pass.
         """
-        watch = _Watch(self, step.name)
+        start = time.perf_counter()
         parts = self.source.parts(step.columns)
         state: Any = step.start()
         if self.client is not None:
@@ -153,14 +154,31 @@ class Runner:
             run = _in_threads(step, parts, self.n_threads, self._first)
         else:
             run = _here(step, parts, self._first, state)
-        for found in run:
-            if isinstance(found, _Merged):
-                state.merge(found.state)
-            else:
-                self._check(found)
-                watch.count(found.n_rows)
-        self._check_number(watch.n_parts, step.name)
-        watch.end()
+        progress = PassProgress(step.name, 0.0, 0, self.source.n_parts, 0)
+        said = 0.0
+        for done, merged in run:
+            for one in done:
+                self._check(one)
+                progress = replace(
+                    progress,
+                    seconds=time.perf_counter() - start,
+                    n_parts=progress.n_parts + 1,
+                    n_rows=progress.n_rows + one.n_rows,
+                )
+                if self.callback is not None:
+                    self.callback(progress)
+                if progress.seconds - said > _BETWEEN:
+                    said = progress.seconds
+                    self._say(progress)
+            if merged is not None:
+                state.merge(merged)
+        self.n_parts = progress.n_parts
+        if self.n_parts < len(self._known):
+            raise ValueError(
+                f"the pass for {step.name} found {self.n_parts} partitions, and an earlier one "
+                f"{len(self._known)}: partitions must not change during a fit"
+            )
+        self._say(replace(progress, seconds=time.perf_counter() - start))
         return state
 
     def _check(self, found: _Done) -> None:
@@ -186,47 +204,10 @@ class Runner:
                     "partitions must not change during a fit"
                 )
 
-    def _check_number(self, n_parts: int, name: str) -> None:
-        if n_parts < len(self._known):
-            raise ValueError(
-                f"the pass for {name} found {n_parts} partitions, and an earlier one "
-                f"{len(self._known)}: partitions must not change during a fit"
-            )
-
-
-class _Watch:
-    """Counts finished partitions and reports progress."""
-
-    def __init__(self, runner: Runner, name: str) -> None:
-        self._runner, self._name = runner, name
-        self._start = self._said = time.perf_counter()
-        self.n_parts = self._n_rows = 0
-
-    def count(self, n_rows: int) -> None:
-        self.n_parts += 1
-        self._n_rows += n_rows
-        progress = self._progress()
-        if self._runner.callback is not None:
-            self._runner.callback(progress)
-        if time.perf_counter() - self._said > _BETWEEN:
-            self._said = time.perf_counter()
-            self._say(progress)
-
-    def end(self) -> None:
-        progress = self._progress()
-        self._runner.passes.append(progress)
-        self._say(progress)
-
-    def _progress(self) -> PassProgress:
-        seconds = time.perf_counter() - self._start
-        return PassProgress(
-            self._name, seconds, self.n_parts, self._runner.source.n_parts, self._n_rows
-        )
-
     def _say(self, progress: PassProgress) -> None:
         total, left = progress.n_parts_total, progress.seconds_left
         log(
-            self._runner.verbose,
+            self.verbose,
             "%s: %d%s partitions, %d rows, %.3g rows/s%s",
             progress.name,
             progress.n_parts,
@@ -247,10 +228,8 @@ class _Done(NamedTuple):
     schema: dict[str, Any]
 
 
-class _Merged(NamedTuple):
-    """State of some partitions."""
-
-    state: Any
+Found: TypeAlias = tuple[list[_Done], Any]
+"""Some partitions, and the state that they were added to; None if that state comes later."""
 
 
 def _add(step: Step, state: Any, part: Part, first: Any) -> _Done:
@@ -276,15 +255,13 @@ def _compare(schema: dict[str, Any], first: tuple[str, dict[str, Any]] | None) -
         check_same_columns({column: schema[column] for column in shared}, shared, first[0])
 
 
-Found = Iterator[_Done | _Merged]
-
-
-def _here(step: Step, parts: Iterator[Part], first: Any, state: Any) -> Found:
+def _here(step: Step, parts: Iterator[Part], first: Any, state: Any) -> Iterator[Found]:
+    """One partition after the other is added to the state of the pass itself."""
     for part in parts:
-        yield _add(step, state, part, first)
+        yield [_add(step, state, part, first)], None
 
 
-def _in_threads(step: Step, parts: Iterator[Part], n_threads: int, first: Any) -> Found:
+def _in_threads(step: Step, parts: Iterator[Part], n_threads: int, first: Any) -> Iterator[Found]:
     """Every thread has its own state, and no more partitions than threads are in memory."""
     states: list[Any] = []
     local = threading.local()
@@ -302,29 +279,24 @@ def _in_threads(step: Step, parts: Iterator[Part], n_threads: int, first: Any) -
             waiting.add(pool.submit(work, part))
             if len(waiting) > n_threads:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
+                yield [future.result() for future in done], None
+        for future in as_completed(waiting):
+            yield [future.result()], None
     finally:
         # After an error or Ctrl-C no further partition is started.
         pool.shutdown(wait=True, cancel_futures=True)
     for state in states:
-        yield _Merged(state)
+        yield [], state
 
 
-def _by_joblib(step: Step, parts: Iterator[Part], first: Any) -> Found:
+def _by_joblib(step: Step, parts: Iterator[Part], first: Any) -> Iterator[Found]:
     """A task per partition, by the backend of joblib that ``parallel_config`` chose."""
     parallel = Parallel(prefer="threads")
     most = max(1, effective_n_jobs(-1 if parallel.n_jobs is None else parallel.n_jobs))
     at_once = most * _PER_WORKER
     while chunk := list(itertools.islice(parts, at_once)):
         here = [part if part.delayed is None else _computed(part) for part in chunk]
-        for done, state in parallel(delayed(_task)(step, part, None, first) for part in here):
-            yield from done
-            yield _Merged(state)
+        yield from parallel(delayed(_task)(step, part, None, first) for part in here)
 
 
 def _computed(part: Part) -> Part:
@@ -339,14 +311,14 @@ def _of_frame(part: Part, frame: Any) -> Part:
     return part._replace(load=partial(itself, frame), delayed=None)
 
 
-def _task(step: Step, part: Part, frame: Any, first: Any) -> tuple[list[_Done], Any]:
+def _task(step: Step, part: Part, frame: Any, first: Any) -> Found:
     """One partition in another process; ``frame`` is what Dask computed for it."""
     state = step.start()
     part = part if frame is None else _of_frame(part, frame)
     return [_add(step, state, part, first)], state
 
 
-def _merge(step: Step, groups: list[tuple[list[_Done], Any]]) -> tuple[list[_Done], Any]:
+def _merge(step: Step, groups: list[Found]) -> Found:
     """Merge the states of workers into a new one, because Dask may need the parts again."""
     state = step.start()
     done: list[_Done] = []
@@ -356,33 +328,29 @@ def _merge(step: Step, groups: list[tuple[list[_Done], Any]]) -> tuple[list[_Don
     return done, state
 
 
-def _note_failure(failed: dict[str, str], name: str, frame: Any) -> None:
-    if frame.status == "error":
-        failed.setdefault(str(frame.exception()), name)
-
-
-def _dones(merged: tuple[list[_Done], Any]) -> list[_Done]:
-    return merged[0]
-
-
-def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Found:
+def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Iterator[Found]:
     """A task per partition, and a tree of tasks that merge their states.
 
     Tasks only depend on their partition and the step, which is a task as well, so Dask runs them
     again if a worker is lost.
     """
-    from distributed import as_completed
+    import distributed
 
     sent = client.submit(itself, step, pure=False)
     tasks = []
     # Partitions that Dask could not compute, by the message of the error.
     failed: dict[str, str] = {}
     names: tuple[str, ...] = ()
+
+    def note_failure(name: str, frame: Any) -> None:
+        if frame.status == "error":
+            failed.setdefault(str(frame.exception()), name)
+
     for part in parts:
         frame = None
         if part.delayed is not None:
             frame = client.compute(part.delayed)
-            frame.add_done_callback(partial(_note_failure, failed, part.name))
+            frame.add_done_callback(partial(note_failure, part.name))
             names = (*names, f"{part.name}: ")
         # Dask computes the frame when it is an argument of its own.
         bare = part if frame is None else _of_frame(part, None)
@@ -399,13 +367,13 @@ def _on_dask(client: Any, step: Step, parts: Iterator[Part], first: Any) -> Foun
     level = merged(tasks)
     # Dask forgets the state of a partition as soon as nothing refers to it.
     del tasks
-    reports = [client.submit(_dones, one, pure=False) for one in level]
+    reports = [client.submit(itemgetter(0), one, pure=False) for one in level]
     while len(level) > 1:
         level = merged(level)
     try:
-        for report in as_completed(reports):
-            yield from report.result()
-        yield _Merged(level[0].result()[1])
+        for report in distributed.as_completed(reports):
+            yield report.result(), None
+        yield [], level[0].result()[1]
     except Exception as error:
         # The notes are made in another thread.
         until = time.perf_counter() + _PATIENCE

@@ -17,6 +17,8 @@ from bristlecone.exceptions import InvalidParameterError
 
 # Number of rows of a frame or table in memory that are read as one partition.
 _ROWS = 1 << 18
+# Number of differences between the columns of two partitions that a message lists.
+_MOST_SHOWN = 5
 
 _FORMS = (
     "Parquet paths, a glob or a folder, a pyarrow dataset, an object with __arrow_c_stream__, a "
@@ -30,9 +32,9 @@ class Part(NamedTuple):
     Attributes
     ----------
     number : int
-        It is, the same in every pass.
+        Position of the partition, the same in every pass.
     name : str
-        What messages call it.
+        Name of the partition in messages.
     load : callable
         Returns its rows as a frame. It can be sent to another process, except with ``delayed``.
     delayed : object
@@ -59,8 +61,6 @@ class Source(NamedTuple):
         Partitions with the given columns, read anew by every call.
     n_parts : int or None
         Their number; None if it is not known before they are read.
-    n_rows : int or None
-        Rows of all of them together, if known.
     is_dask : bool
         Whether the partitions belong to Dask.
     """
@@ -68,7 +68,6 @@ class Source(NamedTuple):
     columns: list[str]
     parts: Parts
     n_parts: int | None
-    n_rows: int | None = None
     is_dask: bool = False
 
 
@@ -82,7 +81,7 @@ def open_source(partitions: Any) -> Source:
     ImportError
         If pyarrow is needed but not installed.
     OSError, ValueError
-        If a file does not exist or is no Parquet file.
+        If a file does not exist or is not a Parquet file.
     """
     if isinstance(partitions, (str, os.PathLike)):
         return _of_dataset(_dataset([partitions]))
@@ -101,20 +100,19 @@ def open_source(partitions: Any) -> Source:
         return _of_frames(lambda: _batches(partitions), "batch")
     if callable(partitions):
         return _of_frames(partitions, "frame")
+    elements = ""
     if isinstance(partitions, Sequence):
         if partitions and all(isinstance(one, (str, os.PathLike)) for one in partitions):
             return _of_dataset(_dataset(partitions))
         if partitions and all(nw.dependencies.is_into_dataframe(one) for one in partitions):
             return _of_list(list(partitions))
+        kinds = dict.fromkeys(type(one).__name__ for one in partitions)
+        elements = f" of {' and '.join(kinds)}" if kinds else " without elements"
     if isinstance(partitions, Iterator):
         raise InvalidParameterError(
             "partitions is an iterator, which can be read only once; a fit reads the rows several "
             "times: pass the function that makes it"
         )
-    elements = ""
-    if isinstance(partitions, Sequence):
-        kinds = dict.fromkeys(type(one).__name__ for one in partitions)
-        elements = f" of {' and '.join(kinds)}" if kinds else " without elements"
     raise InvalidParameterError(
         f"partitions must be {_FORMS}; got {type(partitions).__name__}{elements}"
     )
@@ -217,18 +215,14 @@ def check_same_columns(own: dict[str, Any], known: dict[str, Any], first: str) -
     extra = [column for column in own if column not in known]
     if absent or extra:
         wrong = [f"lacks {column!r}" for column in absent] + [f"also has {c!r}" for c in extra]
-        raise ValueError(f"it has other columns than {first}: it {listed_plainly(wrong)}")
+        shown = " and ".join(wrong[:_MOST_SHOWN] + ["more"] * (len(wrong) > _MOST_SHOWN))
+        raise ValueError(f"it has other columns than {first}: it {shown}")
     for column, kind in known.items():
         if own[column] != kind:
             raise ValueError(
                 f"column {column!r} has type {own[column]}, but {kind} in {first}; write it with "
                 "one type"
             )
-
-
-def listed_plainly(texts: Sequence[str], most: int = 5) -> str:
-    """The first texts, joined by "and"."""
-    return " and ".join([*texts[:most], *(["more"] if texts[most:] else [])])
 
 
 def _of_dataset(data: Any) -> Source:
@@ -244,7 +238,7 @@ def _of_dataset(data: Any) -> Source:
     n_parts = sum(1 for _ in pieces())
     if not n_parts:
         raise InvalidParameterError("partitions has no rows: the data set has no files")
-    return Source(names, parts, n_parts, int(data.count_rows()))
+    return Source(names, parts, n_parts)
 
 
 def _pieces(fragment: Any) -> Iterator[tuple[str, Any]]:
@@ -296,7 +290,7 @@ def _of_frame(frame: Any) -> Source:
             own = table.select(list(columns))[start : start + _ROWS].to_native()
             yield Part(index, f"rows from {start} on", partial(itself, own))
 
-    return Source(_names(frame), parts, len(starts), table.shape[0])
+    return Source(_names(frame), parts, len(starts))
 
 
 def _of_list(frames: list[Any]) -> Source:
@@ -307,8 +301,7 @@ def _of_list(frames: list[Any]) -> Source:
             load = partial(_select_of_same, frame, list(columns), names, "frame 0")
             yield Part(index, f"frame {index}", load)
 
-    n_rows = sum(len(frame) for frame in frames)
-    return Source(names, parts, len(frames), n_rows)
+    return Source(names, parts, len(frames))
 
 
 def _of_frames(make: Callable[[], Iterable[Any]], kind: str) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,8 +54,8 @@ class OutcomeStep:
 
 
 @dataclass(frozen=True)
-class _WithOutcomes:
-    """Base of steps that need the position of every row's outcome.
+class _WithOutcomes(ABC):
+    """Base of steps that read features, and the position of every row's outcome.
 
     ``place`` is the training row of every outcome, or -1 if there is none.
     """
@@ -64,14 +65,25 @@ class _WithOutcomes:
     place: Integers
 
     @property
+    @abstractmethod
+    def asked(self) -> Sequence[str]:
+        """Columns of the features."""
+
+    @property
+    def needs_outcomes(self) -> bool:
+        """Whether the outcomes of the rows are read."""
+        return True
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Columns of the features, and of the outcome if it is needed, without repetition."""
+        needed = self.roles.names if self.needs_outcomes else []
+        return list(dict.fromkeys([*self.asked, *needed]))
+
+    @property
     def leaves_out(self) -> bool:
         """Whether there are rows without weight."""
         return self.outcomes.n_left_out > 0 or bool((self.place < 0).any())
-
-    def columns_of(self, features: Sequence[Feature], with_outcome: bool = True) -> list[str]:
-        """Columns of some features and of the outcome, without repetition."""
-        asked = [feature.column for feature in features]
-        return list(dict.fromkeys([*asked, *(self.roles.names if with_outcome else ())]))
 
     def places(self, frame: Any) -> tuple[Integers, dict[str, int]]:
         """Training row of every row of a partition, -1 if it is left out, and their checksum."""
@@ -89,13 +101,13 @@ class ColumnStep(_WithOutcomes):
     name: str = "columns"
 
     @property
-    def columns(self) -> Sequence[str]:
-        """Columns of the features, and of the outcome if rows may be left out."""
-        needed = self.roles.names if self._needs_outcomes else []
-        return [*self.features, *(name for name in needed if name not in self.features)]
+    def asked(self) -> Sequence[str]:
+        """The columns themselves."""
+        return self.features
 
     @property
-    def _needs_outcomes(self) -> bool:
+    def needs_outcomes(self) -> bool:
+        """Whether rows have weights or are left out."""
         return self.weight is not None or self.leaves_out
 
     def start(self) -> ColumnCounts:
@@ -106,7 +118,7 @@ class ColumnStep(_WithOutcomes):
         """Add a partition."""
         weight = present = None
         checks: dict[str, int] = {}
-        if self._needs_outcomes:
+        if self.needs_outcomes:
             place, checks = self.places(frame)
             present = None if (place >= 0).all() else place >= 0
             shown = place if present is None else place[present]
@@ -115,17 +127,34 @@ class ColumnStep(_WithOutcomes):
 
 
 @dataclass(frozen=True)
-class RepeatStep(_WithOutcomes):
-    """How some features divide the rows; the encoder can evaluate these features."""
+class _WithAnswers(_WithOutcomes):
+    """Base of steps that need the answers of every row to some features of an encoder."""
 
     encoder: BinaryEncoder
     features: Sequence[Feature]
+
+    @property
+    def asked(self) -> Sequence[str]:
+        """Columns of the features."""
+        return [feature.column for feature in self.features]
+
+    def answers(self, frame: Any) -> tuple[Bools, Integers, dict[str, int]]:
+        """Answers (n_features, n), training row of every row, and the checksums of both."""
+        place, own = self.places(frame)
+        answers, checks = part_answers(self.encoder, frame, self.features)
+        return answers, place, checks | own
+
+
+@dataclass(frozen=True)
+class RepeatStep(_WithAnswers):
+    """How some features divide the rows."""
+
     name: str = "repeated features"
 
     @property
-    def columns(self) -> Sequence[str]:
-        """Columns of the features, and of the outcome if rows are left out."""
-        return self.columns_of(self.features, self.leaves_out)
+    def needs_outcomes(self) -> bool:
+        """Whether rows are left out."""
+        return self.leaves_out
 
     def start(self) -> RowsDivided:
         """No rows."""
@@ -133,12 +162,12 @@ class RepeatStep(_WithOutcomes):
 
     def add(self, state: RowsDivided, part: int, frame: Any) -> dict[str, int]:
         """Add a partition."""
-        answers, checks = part_answers(self.encoder, frame, self.features)
-        present = None
         if self.leaves_out:
-            place, own = self.places(frame)
-            present, checks = place >= 0, checks | own
-        state.add(answers, part, present)
+            answers, place, checks = self.answers(frame)
+            state.add(answers, part, place >= 0)
+        else:
+            answers, checks = part_answers(self.encoder, frame, self.features)
+            state.add(answers, part, None)
         return checks
 
 
@@ -168,28 +197,21 @@ class SumState:
 
 
 @dataclass(frozen=True)
-class SumStep(_WithOutcomes):
+class SumStep(_WithAnswers):
     """Sums over sets of features; ``make`` makes empty ones, ``event`` marks training rows."""
 
-    encoder: BinaryEncoder
     make: Callable[[], Sums]
     event: Bools | None
     digests: NDArray[np.uint64]
     name: str = "sums"
 
-    @property
-    def columns(self) -> Sequence[str]:
-        """Columns of the features and of the outcome."""
-        return self.columns_of(self.encoder.features_)
-
     def start(self) -> SumState:
         """No rows."""
-        return SumState(self.make(), len(self.encoder.features_))
+        return SumState(self.make(), len(self.features))
 
     def add(self, state: SumState, part: int, frame: Any) -> dict[str, int]:
         """Add a partition."""
-        place, own = self.places(frame)
-        answers, checks = part_answers(self.encoder, frame, self.encoder.features_)
+        answers, place, checks = self.answers(frame)
         if (place < 0).any():
             answers, place = answers[:, place >= 0], place[place >= 0]
         features = packed(transposed(answers))
@@ -197,7 +219,7 @@ class SumStep(_WithOutcomes):
         if self.event is not None:
             state.among += count_answers(features, self.event[place]).among
         state.rows.add(features, self.digests[place])
-        return checks | own
+        return checks
 
 
 class Counts:
@@ -224,54 +246,33 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class SideStep(_WithOutcomes):
-    """Outcomes of the rows for which each of some features is true."""
+class SideStep(_WithAnswers):
+    """Outcomes of the rows for which each feature is true."""
 
-    encoder: BinaryEncoder
-    asked: Sequence[int]
     n_rows: int
     name: str = "event-free sides"
 
-    @property
-    def columns(self) -> Sequence[str]:
-        """Columns of the features and of the outcome."""
-        return self.columns_of(self._features)
-
-    @property
-    def _features(self) -> list[Feature]:
-        return [self.encoder.features_[k] for k in self.asked]
-
     def start(self) -> Counts:
         """No rows."""
-        return Counts((len(self.asked), self.n_rows))
+        return Counts((len(self.features), self.n_rows))
 
     def add(self, state: Counts, part: int, frame: Any) -> dict[str, int]:
         """Add a partition."""
-        place, own = self.places(frame)
-        answers, checks = part_answers(self.encoder, frame, self._features)
+        answers, place, checks = self.answers(frame)
         for k, answer in enumerate(answers):
             shown = place[answer & (place >= 0)]
             state.add(np.full(len(shown), k), shown)
-        return checks | own
+        return checks
 
 
 @dataclass(frozen=True)
-class LeafStep(_WithOutcomes):
-    """Outcomes of the rows of every leaf of a tree."""
+class LeafStep(_WithAnswers):
+    """Outcomes of the rows of every leaf of a tree; ``used`` are the places of its features."""
 
-    encoder: BinaryEncoder
     tree: Tree
+    used: Sequence[int]
     n_rows: int
     name: str = "leaves"
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """Columns of the tree's features and of the outcome."""
-        return self.columns_of([self.encoder.features_[k] for k in self._asked])
-
-    @property
-    def _asked(self) -> list[int]:
-        return np.unique(self.tree.feature[~self.tree.is_leaf]).tolist()
 
     def start(self) -> Counts:
         """No rows."""
@@ -279,17 +280,15 @@ class LeafStep(_WithOutcomes):
 
     def add(self, state: Counts, part: int, frame: Any) -> dict[str, int]:
         """Add a partition."""
-        (place, own), asked = self.places(frame), self._asked
+        answers, place, checks = self.answers(frame)
         kept = place >= 0
-        features = [self.encoder.features_[k] for k in asked]
-        answers, checks = part_answers(self.encoder, frame, features)
         rows = np.zeros((len(place), len(self.encoder.features_)), dtype=bool, order="F")
-        rows[:, asked] = answers.T
-        missing = missing_by_feature(self.encoder, frame, asked)
+        rows[:, self.used] = answers.T
+        missing = missing_by_feature(self.encoder, frame, self.used)
         if not kept.all():
             place, rows = place[kept], rows[kept]
             missing = {k: mask[kept] for k, mask in missing.items()}
         state.add(self.tree.leaf_index(rows), place)
         if missing:
             state.n_missing += self.tree.missing_counts(rows, missing)
-        return checks | own
+        return checks

@@ -22,7 +22,7 @@ import numpy as np
 
 from bristlecone._types import Bools, Floats
 from bristlecone.trust._exact import Column, fractions
-from bristlecone.trust._statement import ROUNDING, Statement
+from bristlecone.trust._statement import ROUNDING, Statement, sums_of
 
 # Bits of the sums of one part, and the most parts: about 250 bits.
 _BITS, _MOST_PARTS = 51, 6
@@ -40,7 +40,7 @@ class _Parts:
     """A column as whole numbers in float64, in parts of decreasing size."""
 
     def __init__(self, column: Column, most: int) -> None:
-        whole = [int(one) for one in column.whole.tolist()]
+        whole = column.whole.tolist()
         shift = max(0, sum(map(abs, whole)).bit_length() - _BITS)
         # Remainders are at most half of what was cut off.
         step = _BITS - len(whole).bit_length()
@@ -64,6 +64,8 @@ class Search(ABC):
     Parameters
     ----------
     statement : Statement
+    statistics : list of Column, or array or sparse matrix of shape (m, k)
+        Sums of the statistics over the rows that each of the distinct rows stands for.
     answers : array of bool, shape (m, n_features)
         Distinct rows.
     counts : array of float, shape (m, 2)
@@ -71,17 +73,19 @@ class Search(ABC):
     limits : Limits
     """
 
-    def __init__(self, statement: Statement, answers: Bools, counts: Floats, limits: Any) -> None:
-        self.statement, self.limits = statement, limits
+    def __init__(
+        self, statement: Statement, statistics: Any, answers: Bools, counts: Floats, limits: Any
+    ) -> None:
+        self.statement, self.statistics, self.limits = statement, statistics, limits
         self.answers, self.counts = answers, counts
         self.n_features = answers.shape[1]
+        self.every = np.ones(len(answers), dtype=bool), min(limits.depth, self.n_features), ()
         self.prices = getattr(statement, "prices", None)
         self.known: dict[Any, Any] = {}
 
     def all(self) -> Any:
         """Costs of the trees on all rows."""
-        every = np.ones(len(self.answers), dtype=bool)
-        return self.of(every, min(self.limits.depth, self.n_features), ())
+        return self.of(*self.every)
 
     def of(self, rows: Bools, depth: int, asked: tuple[int, ...]) -> Any:
         """Costs of the trees of this depth on these rows, below the splits ``asked``."""
@@ -93,6 +97,11 @@ class Search(ABC):
     @abstractmethod
     def found(self, rows: Bools, depth: int, asked: tuple[int, ...]) -> Any:
         """The same without the memo."""
+
+    def are_large(self, counts: Floats) -> Any:
+        """Whether numbers of rows and events (..., 2) are enough for a leaf."""
+        rows, events = counts[..., 0], counts[..., 1]
+        return (rows >= max(1, self.limits.rows)) & (events >= self.limits.events)
 
     def divided(self, rows: Bools) -> Iterator[tuple[int, Bools, Bools]]:
         """Features that divide the rows, with the rows of either side."""
@@ -117,21 +126,18 @@ class Search(ABC):
 
 
 class Cells(Search):
-    """The least costs of trees over some rows, for costs that are concave in the sums.
-
-    ``columns`` are the statistics of the distinct rows.
-    """
+    """The least costs of trees over some rows, for costs that are concave in the sums."""
 
     def __init__(
         self,
         statement: Statement,
-        columns: list[Column],
+        statistics: list[Column],
         answers: Bools,
         counts: Floats,
         limits: Any,
     ) -> None:
-        super().__init__(statement, answers, counts, limits)
-        self.columns, self.yes = columns, answers.astype(np.float64)
+        super().__init__(statement, statistics, answers, counts, limits)
+        self.yes = answers.astype(np.float64)
         self.fee = Fraction(limits.penalty) * statement.total / statement.factor
         self.n_exact = 0
         self.leaves: dict[bytes, Any] = {}
@@ -139,7 +145,7 @@ class Cells(Search):
 
     def cut(self, most: int) -> None:
         """Statistics in at most this many parts."""
-        self.parts = [_Parts(column, most) for column in self.columns]
+        self.parts = [_Parts(column, most) for column in self.statistics]
         fewest = self.limits.rows if self.limits.rows > 1 else 0, self.limits.events
         self.fewest = [(k, least) for k, least in enumerate(fewest) if least > 0]
         channels = [part for parts in self.parts for part in parts.parts]
@@ -159,9 +165,7 @@ class Cells(Search):
             self.cut(_MOST_PARTS)
             if not self.may_be_below(value):
                 return None
-        every = np.ones(len(self.answers), dtype=bool)
-        depth = min(self.limits.depth, self.n_features)
-        return self.below(every, depth, (), self.limits.leaves, value)
+        return self.below(*self.every, self.limits.leaves, value)
 
     def may_be_below(self, value: Fraction) -> bool:
         """Whether the bounds allow a tree whose cost with penalties is below a value."""
@@ -237,7 +241,7 @@ class Cells(Search):
         """Lower bound on the cost of each feature for these rows, below other splits."""
         if self.prices is None:
             return np.zeros(self.n_features)
-        sums = np.array([float(self.columns[-1].sum(rows))])
+        sums = np.array([float(self.statistics[-1].sum(rows))])
         return self.statement.split_costs(sums, asked, self.n_features) * (1 - ROUNDING)
 
     def leaf(self, rows: Bools) -> Any:
@@ -247,11 +251,9 @@ class Cells(Search):
             self.n_exact += 1
             if self.n_exact > _MOST_EXACT:
                 raise TooManyTies
-            counts = self.counts[rows].sum(axis=0)
             cost = None
-            if counts[0] >= max(1, self.limits.rows) and counts[1] >= self.limits.events:
-                sums = np.empty((1, len(self.columns)), dtype=object)
-                sums[0] = [column.sum(rows) for column in self.columns]
+            if self.are_large(self.counts[rows].sum(axis=0)):
+                sums = sums_of(self.statistics, rows[np.newaxis])
                 cost = min(self.statement.candidates(sums)[0, :, 0].tolist()) + self.fee
             self.leaves[own] = cost
         return self.leaves[own]
@@ -266,7 +268,7 @@ class Cells(Search):
         return best if best < value else None
 
     def _split(self, rows: Bools, depth: int, asked: tuple[int, ...], most: int, best: Any) -> Any:
-        sums = np.array([self.columns[-1].sum(rows)], dtype=object)
+        sums = np.array([self.statistics[-1].sum(rows)], dtype=object)
         prices = fractions(self.statement.split_costs(sums, asked, self.n_features))
         todo = []
         for feature, *sides in self.divided(rows):

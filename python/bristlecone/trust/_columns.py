@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import narwhals as nw
@@ -37,6 +38,11 @@ class Values:
         if self.numbers is not None:
             return np.isnan(self.numbers)
         return np.array([value is None for value in self.objects], dtype=bool)
+
+    def of(self, rows: Bools) -> Values:
+        """Some of the rows."""
+        numbers = None if self.numbers is None else self.numbers[rows]
+        return Values(numbers, list(compress(self.objects, rows.tolist())))
 
 
 class Table:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,8 @@ class Checks:
 
     def holds(self, name: str, holds: bool, expected: Any, found: Any, reason: str = "") -> None:
         """Check a statement."""
-        result: Literal["passed", "failed"] = "passed" if holds else "failed"
-        shown_reason = "" if holds else reason
-        self.made.append(Check(name, shown(expected), shown(found), result, shown_reason))
+        passed = Check(name, shown(expected), shown(found), "passed")
+        self.made.append(passed if holds else replace(passed, result="failed", reason=reason))
 
     def skip(self, name: str, found: str, reason: str) -> None:
         """Record what is not checked, and why."""

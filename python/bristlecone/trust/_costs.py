@@ -13,7 +13,7 @@ from bristlecone.trust import _labels
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks
 from bristlecone.trust._exact import Column, fractions, weighted
-from bristlecone.trust._rows import Rows, labelled, rows_of
+from bristlecone.trust._rows import Rows, asked_above, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement
 
 Prices = list[tuple[float, float, Any, Any]]
@@ -110,15 +110,12 @@ def _price(prices: Prices, feature: int, asked: tuple[int, ...]) -> float:
 
 def path_prices(tree: Any) -> Floats:
     """Cost of the splits on the path to every leaf, for one row."""
-    nodes, prices = tree.tree_, _prices(tree)
-    paths: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
-    for node in np.flatnonzero(~nodes.is_leaf).tolist():
-        paid, asked = paths[node]
-        feature = int(nodes.feature[node])
-        paid += 0.0 if prices is None else _price(prices, feature, asked)
-        for child in (int(nodes.children_left[node]), int(nodes.children_right[node])):
-            paths[child] = paid, (*asked, feature)
-    return np.array([paths[node][0] for node in nodes.leaves.tolist()])
+    nodes, prices, above = tree.tree_, _prices(tree), asked_above(tree)
+    paid = np.zeros(nodes.n_leaves)
+    if prices is not None:
+        for place, path in enumerate(above[leaf] for leaf in nodes.leaves):
+            paid[place] = sum(_price(prices, one, path[:k]) for k, one in enumerate(path))
+    return paid
 
 
 def _by_column(given: Any, names: list[str]) -> dict[int, Any]:

@@ -42,16 +42,13 @@ class Column:
         used = mantissa != 0
         if not used.any():
             return Column(np.zeros(values.size, dtype=np.int64), Fraction(1))
-        zeros = np.zeros(values.size, dtype=np.int64)
-        lowest = (mantissa & -mantissa)[used]
-        zeros[used] = np.frexp(lowest.astype(np.float64))[1] - 1
-        mantissa >>= zeros
-        exponent = exponent.astype(np.int64) - 53 + zeros
+        # Without the zeros at their ends, mantissas stay small.
+        lowest = np.where(used, mantissa & -mantissa, 1)
+        zeros = np.frexp(lowest.astype(np.float64))[1] - 1
+        exponent = exponent - 53 + zeros
         least = int(exponent[used].min())
         shift = np.where(used, exponent - least, 0)
-        whole = np.array(
-            [m << s for m, s in zip(mantissa.tolist(), shift.tolist(), strict=True)], dtype=object
-        )
+        whole = (mantissa >> zeros).astype(object) << shift.astype(object)
         return Column.fitting(whole, Fraction(2) ** least)
 
     @staticmethod
@@ -67,11 +64,9 @@ class Column:
 
     def minus(self, value: float) -> Column:
         """Each number minus one value."""
+        # Units of floats are powers of two, so the smaller one divides the other.
         unit = min(self.unit, Column.of([value]).unit)
-        by, less = self.unit / unit, Fraction(value) / unit
-        if by.denominator != 1 or less.denominator != 1:
-            raise ValueError("units of both must be powers of two")
-        whole = self.whole.astype(object) * int(by) - int(less)
+        whole = self.whole.astype(object) * int(self.unit / unit) - int(Fraction(value) / unit)
         return Column.fitting(whole, unit)
 
     def scaled(self, factor: Fraction) -> Column:
@@ -105,25 +100,19 @@ class Column:
 
 def fractions(values: Any) -> Objects:
     """Array of the same shape whose floats are fractions."""
-    array = np.asarray(values, dtype=object)
-    flat = [Fraction(value) for value in array.ravel().tolist()]
-    made = np.empty(len(flat), dtype=object)
-    made[:] = flat
-    return made.reshape(array.shape)
+    made: Objects = np.frompyfunc(Fraction, 1, 1)(np.asarray(values, dtype=object))
+    return made
 
 
 def log_ratio(above: Any, below: Any) -> Any:
     """Logarithm of a ratio of positive numbers: of fractions to the last digit, as fractions."""
     if np.asarray(above).dtype != object:
         return np.log(above / below)
-    above, below = np.broadcast_arrays(above, below)
-    found = np.empty(above.shape, dtype=object)
-    for place in np.ndindex(above.shape):
-        found[place] = Fraction(_log(above[place], below[place]))
-    return found
+    return fractions(np.frompyfunc(log_of, 2, 1)(above, below))
 
 
-def _log(above: Fraction, below: Fraction) -> float:
+def log_of(above: Fraction, below: Fraction) -> float:
+    """Logarithm of a ratio of positive fractions, to the last digit."""
     off = (above - below) / below
     if abs(off) < Fraction(1, 2):
         return math.log1p(off)

@@ -140,24 +140,11 @@ def better_tree(
 class _Search(Search):
     """The common part of both searches: sums of groups of the rows at a node."""
 
-    def __init__(
-        self,
-        statement: Statement,
-        statistics: Any,
-        answers: Bools,
-        counts: Floats,
-        limits: Limits,
-    ) -> None:
-        super().__init__(statement, answers, counts, limits)
-        self.statistics = statistics
-
     def leaf_sums(self, rows: Bools, members: Floats) -> tuple[Floats, Any]:
         """Sums of groups of the rows, and which groups are large enough for a leaf."""
         places = np.flatnonzero(rows)
         sums = np.asarray(members @ self.statistics[places])
-        counts = members @ self.counts[places]
-        large = (counts[:, 0] >= max(1, self.limits.rows)) & (counts[:, 1] >= self.limits.events)
-        return sums, large
+        return sums, self.are_large(members @ self.counts[places])
 
 
 class _Sums(_Search):
@@ -248,23 +235,18 @@ class _Exact(_Vectors):
         counts: Floats,
         limits: Limits,
     ) -> None:
-        rows = [[int(one) for one in column.whole.tolist()] for column in columns]
+        rows = [column.whole.tolist() for column in columns]
         most = max(sum(map(abs, column)) for column in rows)
         self.n_digits = max(1, -(-(most.bit_length() + 2) // _DIGIT))
-        digits = np.array(
-            [[[self._digit(one, k) for one in column] for column in rows]
-             for k in range(self.n_digits)],
-            dtype=np.int64,
-        )  # fmt: skip
-        statistics = digits.reshape(-1, len(rows[0])).T
+        digits, rest = [], np.array(rows, dtype=object)
+        for _ in range(self.n_digits - 1):
+            digits.append(rest & _MASK)
+            rest = rest >> _DIGIT
+        statistics = np.concatenate([*digits, rest]).astype(np.int64).T
         # Sums of digits over so many rows stay below 2^53; otherwise 64 bits hold them.
         if len(statistics) < 2 ** (52 - _DIGIT):
             statistics = statistics.astype(np.float64)
         super().__init__(statement, statistics, answers, counts, limits)
-
-    def _digit(self, number: int, k: int) -> int:
-        number >>= _DIGIT * k
-        return number if k == self.n_digits - 1 else number & _MASK
 
     def leaf_vectors(self, sums: Floats) -> NDArray[Any]:
         whole = sums.astype(np.int64).reshape(self.n_digits, -1)
@@ -301,13 +283,11 @@ class _Exact(_Vectors):
             margin = _NEAR * (np.abs(values) + abs(float(value)) + (not self.statement.is_sum))
             low = values - margin < float(value)
             costs, parts = costs[low], parts[low]
-        penalty, best = Fraction(self.limits.penalty), None
+        penalty, best = Fraction(self.limits.penalty), value
         for leaves, digits in zip(costs[:, 0].tolist(), parts.tolist(), strict=True):
-            vector = np.empty((1, len(units)), dtype=object)
-            for at, unit in enumerate(units):
-                whole = sum(digits[k][at] << (_DIGIT * k) for k in range(self.n_digits))
-                vector[0, at] = whole * unit
-            own = self.statement.value(vector, allowed)[0] + leaves * penalty
-            if own < value and (best is None or own < best):
-                best = own
-        return None if best is None else float(best)
+            whole = sum(np.array(own, dtype=object) << _DIGIT * k for k, own in enumerate(digits))
+            vector = np.array(units, dtype=object) * whole
+            best = min(
+                best, self.statement.value(vector[np.newaxis], allowed)[0] + leaves * penalty
+            )
+        return float(best) if best < value else None

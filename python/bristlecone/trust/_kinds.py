@@ -36,11 +36,11 @@ class Kind:
         Rows with the facts of their outcomes, from (tree, table, y, weight, other arguments).
     objective : callable or None
         The objective over such rows, from (tree, rows). A teacher's smoothed outcomes are the fact
-        "smoothed". None if the objective is no function of leaves and rows.
+        "smoothed". None if the objective is not a function of leaves and rows.
     check_leaves : callable
         Makes the checks of the leaves, from (tree, rows, rows of each node, checks).
     arguments : tuple of str
-        What ``fit`` takes by row, besides ``sample_weight``.
+        Arguments of ``fit`` with one entry per row, besides ``sample_weight``.
     """
 
     read_rows: Callable[[Any, Table, Any, Any, Mapping[str, Any]], Rows]

@@ -78,11 +78,10 @@ class NearOptimalTrees(Sequence[Any]):
             column may be missing.
         """
         used = [set(tree.features_used_) for tree in self]
-        names = sorted({name for names in used for name in names}, key=str)
         values = self.objective_values
         rows = []
-        for name in names:
-            asks = np.array([name in names for names in used])
+        for name in sorted(set().union(*used), key=str):
+            asks = np.array([name in of_tree for of_tree in used])
             known = self.complete and not asks.all()
             without = float(values[~asks].min()) if known else np.nan
             rows.append((name, int(asks.sum()), float(asks.mean()), without))

@@ -9,7 +9,7 @@ a policy earns exactly 0 in every row, the smallest reward above 0 stands for th
 
 from __future__ import annotations
 
-from numbers import Real
+from fractions import Fraction
 from typing import Any
 
 from bristlecone.exceptions import CertificateError
@@ -23,9 +23,9 @@ def tolerance(terms: float) -> float:
     return RELATIVE * abs(terms)
 
 
-def is_optimal(objective: Real | float, lower_bound: Real | float, terms: float) -> bool:
+def is_optimal(objective: Fraction | float, lower_bound: float, terms: float) -> bool:
     """Whether a lower bound proves that an objective is the least."""
-    return bool(objective - lower_bound <= tolerance(terms))  # type: ignore[operator]
+    return bool(objective - lower_bound <= tolerance(terms))
 
 
 def assert_not_below(tree: Any, objective: float, off: float, which: str) -> None:

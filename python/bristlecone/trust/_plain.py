@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bristlecone._types import Bools, Floats
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.trust._exact import Column
 
 
@@ -35,10 +35,21 @@ class Lifetimes:
         """Distinct times."""
         return np.unique(self.time)
 
+    @cached_property
+    def place(self) -> Integers:
+        """Position of the time of every row among the distinct times."""
+        return np.searchsorted(self.times, self.time)
+
+    @cached_property
+    def start(self) -> Integers:
+        """Position of the first time at which every row is at risk."""
+        if self.entry is None:
+            return np.zeros(self.time.size, dtype=np.int64)
+        return np.searchsorted(self.times, self.entry, side="right")
+
     def left(self, weight: Floats) -> Floats:
         """Sum of ``weight`` over the rows that leave at each time."""
-        place = np.searchsorted(self.times, self.time)
-        return np.bincount(place, weight, self.times.size).astype(np.float64)
+        return np.bincount(self.place, weight, self.times.size).astype(np.float64)
 
     def at_risk(self, weight: Floats) -> Floats:
         """Sum of ``weight`` over the rows with entry < t <= time."""
@@ -48,11 +59,9 @@ class Lifetimes:
 
     def _at_risk(self, weight: Column) -> Column:
         """The same exactly, because heavy rows that enter late cancel."""
-        assert self.entry is not None
         n = self.times.size
-        place = np.searchsorted(self.times, self.time)
-        before = np.searchsorted(self.times, self.entry, side="right")
-        left, late = weight.by_group(place, n).whole, weight.by_group(before, n + 1).whole
+        left = weight.by_group(self.place, n).whole
+        late = weight.by_group(self.start, n + 1).whole
         return Column(left[::-1].cumsum()[::-1] - late[:0:-1].cumsum()[::-1], weight.unit)
 
     @cached_property
@@ -78,9 +87,7 @@ class Lifetimes:
         if self.entry is None:
             return self._staying(self.event).cumprod()
         weight = Column.of(self.weight)
-        died = weight.where(self.event).by_group(
-            np.searchsorted(self.times, self.time), self.times.size
-        )
+        died = weight.where(self.event).by_group(self.place, self.times.size)
         at_risk = self._at_risk(weight)
         staying = Column(at_risk.whole - died.whole, weight.unit).floats()
         some = died.whole > 0

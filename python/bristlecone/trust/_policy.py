@@ -40,26 +40,27 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
         event, outcome, _ = check_survival(y)
     kept = kept_rows(table, weight, len(outcome))
     outcome, event = outcome[kept], None if event is None else event[kept]
-    reward = parameters["reward"]
-    given = more.get("propensity") if reward != "direct" else None
-    predicted = more.get("predicted_outcomes") if reward != "inverse-propensity" else None
-    share = None if given is None else _propensity(given, codes, treatments, kept)
-    known = None
-    if predicted is not None:
-        predicted = columns_by_name(predicted, treatments.tolist(), "predicted_outcomes")
-        known = np.array(predicted, dtype=np.float64)[kept]
-    lacks_share = reward != "direct" and share is None
-    lacks_known = reward != "inverse-propensity" and known is None
+    weighs = parameters["reward"] != "direct"
+    predicts = parameters["reward"] != "inverse-propensity"
+    share = known = None
     found: Any = None
-    if horizon is not None or lacks_share or lacks_known:
+    if weighs and "propensity" in more:
+        share = _propensity(more["propensity"], codes, treatments, kept)
+    if predicts and "predicted_outcomes" in more:
+        given = columns_by_name(
+            more["predicted_outcomes"], treatments.tolist(), "predicted_outcomes"
+        )
+        known = np.array(given, dtype=np.float64)[kept]
+    lacks_a_model = (weighs and share is None) or (predicts and known is None)
+    if horizon is not None or lacks_a_model:
         found = estimated_again(tree, table.X, y, weight, more)
     if horizon is not None:
         rewards = found.rewards[kept]
     else:
         rewards = np.zeros((len(codes), len(treatments)))
-        if reward != "inverse-propensity":
+        if predicts:
             rewards = found.predicted_outcomes[kept] if known is None else known.copy()
-        if reward != "direct":
+        if weighs:
             own: Any = share
             if own is None:
                 own = np.maximum(found.propensity[kept][taken], parameters["min_propensity"])

@@ -19,7 +19,7 @@ from bristlecone.trust._compare import OF_TERMS, Checks
 from bristlecone.trust._exhaustive import Limits, better_tree, distinct_features, estimated_work
 from bristlecone.trust._kinds import read_rows, statement_of
 from bristlecone.trust._optimality import is_optimal, tolerance
-from bristlecone.trust._rows import Rows, reached_nodes
+from bristlecone.trust._rows import Rows, asked_above, reached_nodes
 from bristlecone.trust._statement import Statement, like
 from bristlecone.trust._teacher import drift_of
 
@@ -257,14 +257,11 @@ def _split_costs(tree: Any, statement: Statement, sums: Any) -> Any:
     """Total cost of the splits of the tree, over its rows."""
     nodes = tree.tree_
     n_features = len(tree.certificate_.binary_features)
+    above = asked_above(tree)
     total: Any = 0
-    asked: dict[int, tuple[int, ...]] = {0: ()}
     for node in np.flatnonzero(~nodes.is_leaf).tolist():
-        feature, above = int(nodes.feature[node]), asked[node]
-        cost = statement.split_costs(sums[node], above, n_features)[feature]
+        cost = statement.split_costs(sums[node], above[node], n_features)[nodes.feature[node]]
         total += Fraction(cost) if sums.dtype == object else float(cost)
-        for child in (int(nodes.children_left[node]), int(nodes.children_right[node])):
-            asked[child] = (*above, feature)
     return total
 
 

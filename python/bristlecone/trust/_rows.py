@@ -149,6 +149,16 @@ def down(tree: Any, root: Any, value: Callable[[int, Any], Any]) -> list[Any]:
     return [of_node[node] for node in nodes.leaves.tolist()]
 
 
+def asked_above(tree: Any) -> list[tuple[int, ...]]:
+    """Features of the splits above every node, from the root down."""
+    nodes = tree.tree_
+    above: list[tuple[int, ...]] = [()] * nodes.node_count
+    for node in np.flatnonzero(~nodes.is_leaf).tolist():
+        for child in (nodes.children_left[node], nodes.children_right[node]):
+            above[child] = (*above[node], int(nodes.feature[node]))
+    return above
+
+
 def rows_of(
     tree: Any,
     table: Table,
@@ -162,18 +172,8 @@ def rows_of(
     if len(answers) != len(kept):
         raise ValueError(f"X has {len(answers)} rows, the outcomes have {len(kept)}")
     own = np.ones(int(kept.sum())) if weight is None else weight[kept]
-    return Rows(np.ascontiguousarray(answers[kept]), own, _taken(columns, kept), outcomes, facts)
-
-
-def _taken(columns: list[Values], kept: Bools) -> list[Values]:
-    places = np.flatnonzero(kept).tolist()
-    return [
-        Values(
-            None if column.numbers is None else column.numbers[kept],
-            [column.objects[at] for at in places] if column.objects else [],
-        )
-        for column in columns
-    ]
+    columns = [column.of(kept) for column in columns]
+    return Rows(np.ascontiguousarray(answers[kept]), own, columns, outcomes, facts)
 
 
 def kept_rows(table: Table, weight: Floats | None, n: int, name: str = "y") -> Bools:

@@ -20,6 +20,7 @@ from bristlecone._fit.assemble import settle
 from bristlecone._leaves.minimum import smallest_leaf
 from bristlecone._log import warn
 from bristlecone._search.engine import Problem
+from bristlecone._search.row_sums import OF_ALL
 from bristlecone._tree import NO_FEATURE
 from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import SearchLimitWarning
@@ -196,13 +197,12 @@ def _searched(rerun: Again, drawn: Integers) -> tuple[Any, BinaryMatrix] | None:
     search, problem = rerun.search, rerun.searched
     data, features = problem.data, problem.features.take(drawn)
     n = len(problem.features)
-
-    def take(name: str, value: Any) -> Any:
-        by_row = isinstance(value, np.ndarray) and value.shape[:1] == (n,)
-        by_row = by_row and name not in ("classes", "treatments")
-        return features if name == "X" else value[drawn] if by_row else value
-
-    part = data._replace(**{name: take(name, getattr(data, name)) for name in data._fields})
+    by_row = {
+        name: values[drawn]
+        for name, values in data._asdict().items()
+        if isinstance(values, np.ndarray) and len(values) == n and name not in ("X", *OF_ALL)
+    }
+    part = data._replace(**by_row, X=features)
     if hasattr(part, "event") and not part.event.any():
         return None
     start = time.perf_counter()

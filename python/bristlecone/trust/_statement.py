@@ -40,9 +40,10 @@ class Statement(ABC):
     is_limited : bool
         Whether the total cost of a tree is limited.
     room : tuple of float
-        Largest share of all that could be given by which a tree that a search may return exceeds
-        a limit, and by which a tree does that it may not leave out: twice and half of what searches
-        have room for, the rounding of the limit and the weights to doubles.
+        Two allowances on a limit, as shares of the whole. A tree that a search returns may exceed
+        the limit by the first. A search must not leave out a tree that exceeds it by at most the
+        second. They are twice and half the allowance of searches, which covers the rounding of the
+        limit and the weights to doubles.
     is_linear : bool
         Whether cost vectors are linear in the sums.
     units : list of Fraction
@@ -50,7 +51,7 @@ class Statement(ABC):
     is_concave : bool
         Whether ``least`` bounds the cost of a leaf whose sums are known up to an error.
     rounding : float
-        Largest error of costs in float64, of themselves.
+        Largest relative error of costs in float64.
     """
 
     columns: list[Column]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 
 from bristlecone._types import Bools, Floats
-from bristlecone.trust._exact import Column, fractions, log_ratio
+from bristlecone.trust._exact import Column, fractions, log_of, log_ratio
 from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows
 from bristlecone.trust._statement import ROUNDING, Statement, differences, like, sums_of
@@ -28,14 +28,10 @@ class Counted(Statement):
     is_concave = True
 
     def __init__(self, counts: Column, exposure: Column, weight: Column, prior: float) -> None:
-        logs = np.zeros(len(counts.whole))
-        known: dict[tuple[int, int], float] = {}
-        for row in np.flatnonzero(counts.whole != 0).tolist():
-            one = counts.whole[row], exposure.whole[row]
-            if one not in known:
-                ratio = one[0] * counts.unit, one[1] * exposure.unit
-                known[one] = float(log_ratio(*fractions([[ratio[0]], [ratio[1]]]))[0])
-            logs[row] = known[one]
+        # Many rows have the same count and exposure.
+        log = cache(lambda count, exposed: log_of(count * counts.unit, exposed * exposure.unit))
+        rows = zip(counts.whole.tolist(), exposure.whole.tolist(), strict=True)
+        logs = [log(count, exposed) if count else 0.0 for count, exposed in rows]
         events = weight * counts
         own = events * Column.of(logs)
         self.columns = [events, weight * exposure, own]
@@ -92,14 +88,10 @@ class Likelihood(Counted):
         super().__init__(events, exact_hazards(lives), Column.of(lives.weight), prior)
         self.lives = lives
 
-    def theta(self, sums: Floats) -> Floats:
-        """Relative hazard of leaves; half an event if there is none and no prior."""
-        events, hazard = sums[:, 0] + self.prior, sums[:, 1] + self.prior
-        return np.where(events > 0, events, 0.5) / hazard
-
     def means(self, sums: Floats, tau: float) -> Floats:
         """Restricted mean of the curves of leaves."""
-        theta = self.theta(np.asarray(sums, dtype=np.float64))
+        events, hazard, _ = np.asarray(sums, dtype=np.float64).T
+        theta = thetas(events, hazard, self.prior)
         curves = np.exp(-theta[:, None] * self.lives.nelson_aalen)
         return restricted_mean(self.lives.times, curves, tau)
 
@@ -112,23 +104,18 @@ class Brier(Statement):
 
     def __init__(self, lives: Lifetimes, curve: str) -> None:
         times = lives.times
-        place = np.searchsorted(times, lives.time)
         shape = lives.time.size, times.size
-        rows = np.arange(shape[0])
-        censored = csr_matrix((lives.weight * ~lives.event, (rows, place)), shape)
-        died = csr_matrix((lives.weight * lives.event, (rows, place)), shape)
-        self.over_times = hstack([censored, died]).tocsr()
+        cells = np.arange(shape[0]), lives.place
+        censored = csr_matrix((lives.weight * ~lives.event, cells), shape)
+        died = csr_matrix((lives.weight * lives.event, cells), shape)
+        self.statistics = hstack([censored, died]).tocsr()
         self.total, self.curve, self.times = Column.of(lives.weight).sum(), curve, times
         self.share, self.inverse = brier_terms(lives)
         self.price = 40.0 if curve == "brier-optimal" else 5.0
         self.rounding = 8 * (shape[0] + shape[1]) * 2.0**-53
 
-    @property
-    def statistics(self) -> Any:
-        return self.over_times
-
     def sums(self, members: Bools) -> NDArray[Any]:
-        return np.asarray(members.astype(np.float64) @ self.over_times)
+        return np.asarray(members.astype(np.float64) @ self.statistics)
 
     def terms(self, sums: Floats) -> tuple[Floats, Floats]:
         """Weights V of S² and N of (1 − S)² at all times."""
@@ -212,13 +199,10 @@ def exact_hazards(lives: Lifetimes) -> Column:
     Without any event, all are 0.
     """
     weight = Column.of(lives.weight)
-    place, n = np.searchsorted(lives.times, lives.time), lives.times.size
-    left = weight.by_group(place, n).whole.tolist()
-    died = weight.where(lives.event).by_group(place, n).whole.tolist()
-    before = np.zeros(lives.time.size, dtype=np.int64)
-    if lives.entry is not None:
-        before = np.searchsorted(lives.times, lives.entry, side="right")
-    late = weight.by_group(before, n + 1).whole.tolist()
+    n = lives.times.size
+    left = weight.by_group(lives.place, n).whole.tolist()
+    died = weight.where(lives.event).by_group(lives.place, n).whole.tolist()
+    late = weight.by_group(lives.start, n + 1).whole.tolist()
     # A row is at risk at the times after its entry up to its own.
     bits = 128 + int(weight.whole.sum()).bit_length()
     at_risk, total, reached = 0, 0, [0]
@@ -230,7 +214,7 @@ def exact_hazards(lives: Lifetimes) -> Column:
     alone = (1 << bits) / (weight.sum() + 1) if total else Fraction(0)
     whole = [
         reached[at + 1] - reached[start] or int(alone)
-        for at, start in zip(place.tolist(), before.tolist(), strict=True)
+        for at, start in zip(lives.place.tolist(), lives.start.tolist(), strict=True)
     ]
     return Column(np.array(whole, dtype=object), Fraction(1, 1 << bits))
 
@@ -238,6 +222,13 @@ def exact_hazards(lives: Lifetimes) -> Column:
 def row_hazards(lives: Lifetimes) -> Floats:
     """Λ of every row between entry and time; 1/(W + 1) if that is 0."""
     return exact_hazards(lives).floats()
+
+
+def thetas(events: Any, hazard: Any, prior: float) -> Floats:
+    """Relative hazards of nodes; half an event if there is none and no prior, 1 without hazard."""
+    above, below = np.add(events, prior), np.add(hazard, prior)
+    some = below > 0
+    return np.where(some, np.where(above > 0, above, 0.5) / np.where(some, below, 1.0), 1.0)
 
 
 def brier_terms(lives: Lifetimes) -> tuple[Floats, Floats]:

@@ -18,7 +18,7 @@ from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
 from bristlecone.trust._plain import Lifetimes, antitonic_curve, restricted_mean
 from bristlecone.trust._rows import Rows, check_groups, down, groups_of, kept_rows, rows_of
-from bristlecone.trust._survival import Brier, brier_terms, lifetimes, prior_of, row_hazards
+from bristlecone.trust._survival import Brier, brier_terms, lifetimes, prior_of, row_hazards, thetas
 
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
@@ -46,9 +46,9 @@ def read_lifetimes(
     grid = parameters.get("time_grid")
     if grid is not None:
         grid = as_times(grid, "time_grid")
-        above = [int((grid < t).sum()) for t in time.tolist()]
-        event = event & (np.array(above) < grid.size)
-        time = grid[np.minimum(above, grid.size - 1)]
+        next_one = np.searchsorted(grid, time)
+        event = event & (next_one < grid.size)
+        time = grid[np.minimum(next_one, grid.size - 1)]
     facts: dict[str, Any] = {"event": event, "time": time, "entry": entry}
     if "reference_loss" in more:
         facts["reference_loss"] = as_array(more["reference_loss"], "reference_loss")[kept]
@@ -105,7 +105,7 @@ def check_one_cause(
         ]
         total = float(hazard[inside].sum())
         ratios += [(f"hazard {at}", total, leaf.hazard)]
-        ratios += [(f"theta {at}", _theta(events, total, prior), leaf.theta)]
+        ratios += [(f"theta {at}", thetas(events, total, prior), leaf.theta)]
         stored = leaf.follow_up
         if not thinned:
             happened = own.happened
@@ -146,14 +146,6 @@ def check_one_cause(
         _check_predictions(tree, leaves, parameters, rows, hazard, reached, checks)
     else:
         checks.skip("predictions", "", "models of the leaves were trained by optimisation")
-
-
-def _theta(events: float, hazard: float, prior: float) -> float:
-    if hazard == 0:
-        return 1.0
-    if prior > 0:
-        return (events + prior) / (hazard + prior)
-    return (events or 0.5) / hazard
 
 
 def _check_predictions(
@@ -211,9 +203,7 @@ def _thetas(
     events = (rows.weight * rows.facts["event"]) @ reached
     sums = hazard @ reached
     if shrinkage == 0:
-        return np.array(
-            [_theta(events[node], sums[node], prior) for node in tree.tree_.leaves.tolist()]
-        )
+        return thetas(events, sums, prior)[tree.tree_.leaves]
 
     def value(node: int, parent: float) -> float:
         count = sums[node] + shrinkage

@@ -32,7 +32,7 @@ def drift_of(tree: Any, rows: Rows, smoothed: Floats) -> float:
 
 
 def check_teacher(
-    tree: Any, X: Any, y: Any, given: Mapping[str, Any], rows: Rows, checks: Checks
+    tree: Any, X: Any, y: Any, given: Mapping[str, Any], checks: Checks
 ) -> Floats | None:
     """Smoothed outcomes by a teacher that is fitted again; None if there are none to compare."""
     found = tree.certificate_

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -29,7 +30,13 @@ from bristlecone.trust._proof import (
     check_training_loss,
     value_of,
 )
-from bristlecone.trust._rows import Rows, down, fingerprint, reached_nodes, unordered_fingerprint
+from bristlecone.trust._rows import (
+    Rows,
+    asked_above,
+    fingerprint,
+    reached_nodes,
+    unordered_fingerprint,
+)
 from bristlecone.trust._survival import lifetimes, row_hazards
 from bristlecone.trust._teacher import check_teacher
 from bristlecone.trust._verification import Verification
@@ -129,10 +136,7 @@ def verify(
     rows = read_rows(fitted, X, y, fit_arguments)
     checks = Checks()
     subject = f"{type(fitted).__name__}, {fitted.tree_.n_leaves} leaves, {len(rows.weight)} rows"
-
-    def smoothed() -> Any:
-        return check_teacher(fitted, X, y, fit_arguments, rows, checks)
-
+    smoothed = partial(check_teacher, fitted, X, y, fit_arguments, checks)
     with np.errstate(all="ignore"):
         _check_all(fitted, rows, smoothed, checks, most_work)
     return Verification(subject, tuple(checks.made))
@@ -142,37 +146,14 @@ def _check_all(
     tree: Any, rows: Rows, smoothed: Callable[[], Any], checks: Checks, most_work: float
 ) -> None:
     """Make all checks; ``smoothed`` fits the teacher again and gives the smoothed outcomes."""
-    found = tree.certificate_
-    ordered = not found.fingerprint.startswith("rows-")
-    digest = fingerprint(rows) if ordered else unordered_fingerprint(rows)
-    why = "not the rows of the fit" + (", or not in their order" if ordered else "")
-    nodes = tree.tree_
-    had_weights = not np.isclose(nodes.weighted_n_node_samples[0], nodes.n_node_samples[0])
-    if had_weights and rows.total == len(rows.weight):
-        why += "; the fit had row weights: pass its sample_weight"
-    same = digest == found.fingerprint
-    checks.holds("rows", same, f"{digest[:16]}…", f"fingerprint {found.fingerprint[:16]}…", why)
+    found, nodes = tree.certificate_, tree.tree_
     reached = reached_nodes(tree, rows.answers)
-    checks.same(
-        "node sizes",
-        f"{len(rows.weight)} rows of weight {rows.total:.10g} in {nodes.n_leaves} leaves",
-        [
-            ("rows of the fit", len(rows.weight), found.n_samples),
-            ("rows of node", reached.sum(axis=0), nodes.n_node_samples),
-            ("weight of node", rows.weight @ reached, nodes.weighted_n_node_samples),
-        ],
-    )
-    labels, classes = getattr(tree.leaves_, "labels", None), rows.facts.get("classes")
-    if labels is not None and classes is not None:
-        checks.same("classes", str(classes.tolist()), [("", classes, labels)])
-    if found.groups is not None:
-        groups = rows.facts.get("groups")
-        checks.same("groups of rows", str(groups), [("", groups, found.groups.groups)])
-    soft = not isinstance(nodes, Tree)
+    _check_rows(tree, rows, reached, checks)
     broken = [check.name for check in checks.made[1:] if check.result == "failed"]
     if broken:
         checks.skip("everything else", "", f"needs {' and '.join(broken)}")
         return
+    soft = not isinstance(nodes, Tree)
     if isinstance(tree.encoder_, BinaryEncoder):
         _check_columns(tree, rows, reached, checks)
     if not soft:
@@ -217,6 +198,34 @@ def _check_all(
         ("lower bound", f"{found.lower_bound:.10g}" if found.is_searched else "none"),
     ):
         checks.skip(name, value, why)
+
+
+def _check_rows(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
+    """Whether these are the rows of the fit, and of every node; other checks need the latter."""
+    found, nodes = tree.certificate_, tree.tree_
+    ordered = not found.fingerprint.startswith("rows-")
+    digest = fingerprint(rows) if ordered else unordered_fingerprint(rows)
+    why = "not the rows of the fit" + (", or not in their order" if ordered else "")
+    had_weights = not np.isclose(nodes.weighted_n_node_samples[0], nodes.n_node_samples[0])
+    if had_weights and rows.total == len(rows.weight):
+        why += "; the fit had row weights: pass its sample_weight"
+    same = digest == found.fingerprint
+    checks.holds("rows", same, f"{digest[:16]}…", f"fingerprint {found.fingerprint[:16]}…", why)
+    checks.same(
+        "node sizes",
+        f"{len(rows.weight)} rows of weight {rows.total:.10g} in {nodes.n_leaves} leaves",
+        [
+            ("rows of the fit", len(rows.weight), found.n_samples),
+            ("rows of node", reached.sum(axis=0), nodes.n_node_samples),
+            ("weight of node", rows.weight @ reached, nodes.weighted_n_node_samples),
+        ],
+    )
+    labels, classes = getattr(tree.leaves_, "labels", None), rows.facts.get("classes")
+    if labels is not None and classes is not None:
+        checks.same("classes", str(classes.tolist()), [("", classes, labels)])
+    if found.groups is not None:
+        groups = rows.facts.get("groups")
+        checks.same("groups of rows", str(groups), [("", groups, found.groups.groups)])
 
 
 def _without_value(tree: Any, rows: Rows, reached: Bools) -> Integers:
@@ -276,9 +285,9 @@ def _thresholds(tree: Any, rows: Rows, reached: Bools) -> list[tuple[str, Any, A
     for place, (decision, feature) in enumerate(features):
         numbers = rows.columns[decision.place].numbers
         fill = fills[decision.column]
-        if decision.kind == "at most" and numbers is not None:
+        if decision.kind == "at most":
             bound = decision.bound
-            assert bound is not None
+            assert numbers is not None and bound is not None
             is_missing = np.isnan(numbers)
             asked, every = [numbers[~is_missing]], None
             # A cut that the search made is midway between the values of a node that it splits.
@@ -323,7 +332,8 @@ def _stand_in(values: Floats, fill: float) -> float:
 def _middle(values: Floats, threshold: float, every: Floats | None = None) -> float:
     """Midpoint of the values next to a threshold, or this threshold if it is one.
 
-    Where missing values alone are above it, any of ``every`` value of the column may be the next.
+    If only missing values are above the threshold, the next value may be any of ``every``, the
+    values of the whole column.
     """
     below, above = values[values <= threshold], values[values > threshold]
     highs = [float(above.min())] if above.size else []
@@ -342,9 +352,8 @@ def _check_limits(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None
     """Limits on the size of the tree and of its leaves."""
     nodes, found = tree.tree_, tree.certificate_
     parameters = found.parameters
-    depths = down(tree, 0, lambda _, above: above + 1)
     for name, limit, size in (
-        ("depth", parameters["max_depth"], max(depths)),
+        ("depth", parameters["max_depth"], max(map(len, asked_above(tree)))),
         ("number of leaves", parameters["max_leaf_nodes"], nodes.n_leaves),
     ):
         at_most = "any" if limit is None else f"at most {limit}"
@@ -353,9 +362,7 @@ def _check_limits(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None
     least = _least(parameters["min_samples_leaf"], len(rows.weight))
     _check_minimum("rows of a leaf", "min_samples_leaf", least, leaves, found, checks)
     if "min_events_leaf" in parameters:
-        event = rows.facts["event"]
-        wanted = parameters["min_events_leaf"]
-        events = 0 if wanted is None else _least(wanted, int(event.sum()))
+        event, wanted = rows.facts["event"], parameters["min_events_leaf"]
         if wanted == "auto":
             events = min(_AUTO_EVENTS, int(event.sum()))
             if found.settings.get("min_events_leaf") == 0:
@@ -365,6 +372,8 @@ def _check_limits(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None
                     checks.skip("events of a leaf", "at least 0", why)
                     return
                 events = 0
+        else:
+            events = 0 if wanted is None else _least(wanted, int(event.sum()))
         _check_minimum("events of a leaf", "min_events_leaf", events, leaves[event], found, checks)
 
 
@@ -378,8 +387,6 @@ def _check_minimum(
 
 def _least(value: Any, total: int) -> int:
     """Minimum as a number of rows or events; ``value`` is a number or a share of the total."""
-    if isinstance(value, str):
-        return 0
     if isinstance(value, Integral):
         return min(int(value), total)
     return max(1, math.ceil(round(float(value) * total, 9)))
