@@ -225,17 +225,6 @@ def sum_by_leaf(
     return np.stack(sums, axis=1)
 
 
-def label_weights(
-    leaf: Integers,
-    label: Integers,
-    weight: NDArray[Any] | None,
-    shape: tuple[int, int],
-) -> Floats:
-    """Weight of the rows by leaf and label, shape (n_leaves, n_labels)."""
-    flat = np.bincount(leaf * shape[1] + label, weight, shape[0] * shape[1])
-    return flat.astype(np.float64).reshape(shape)
-
-
 def plain_labels(labels: NDArray[Any]) -> list[Any]:
     """Labels as plain JSON types; dates as text, durations as whole numbers."""
     return labels.astype(PLAIN_TYPES.get(labels.dtype.kind, labels.dtype)).tolist()

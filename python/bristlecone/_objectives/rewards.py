@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from bristlecone._data.exact import product_sum
 from bristlecone._data.targets import PolicyData
 from bristlecone._data.texts import percent
-from bristlecone._leaves.labels import label_weights
 from bristlecone._leaves.policies import PolicyLeaves, covariance_of_mean
 from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
 from bristlecone._types import Bools, Floats, Integers
+from bristlecone.metrics._inputs import sums_by_cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         def counted(rows: Bools | slice) -> Integers:
             own = None if count is None else count[rows]
             shape = tree.n_leaves, len(data.treatments)
-            return label_weights(leaf[rows], data.treatment[rows], own, shape).astype(np.int64)
+            return sums_by_cell(leaf[rows], data.treatment[rows], own, shape).astype(np.int64)
 
         prescribed = data.rewards[np.arange(len(leaf)), label[leaf]]
         return PolicyLeaves(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.checks import check_integer, check_real, check_times
 from bristlecone._data.outcomes import Outcome, Survival, read_causes
-from bristlecone._data.rows import check_row_labels, check_sample_weight
+from bristlecone._data.rows import check_length, check_row_labels, check_sample_weight
 from bristlecone._types import Floats
 from bristlecone.curves import censoring_survival
 from bristlecone.metrics._concordance import count_pairs
@@ -204,8 +204,7 @@ def brier_score_of_tree(
     leaves, test = tree.leaves_, _scored(y_test, sample_weight, "the metric ibs")
     leaves.check_cause(cause)
     index = np.searchsorted(tree.tree_.leaves, tree.apply(X))
-    if index.size != test.kept.size:
-        raise ValueError(f"X has {index.size} rows but y has {test.kept.size}")
+    check_length(test.kept, "y", index.size)
     train, end = _Scored(read_causes(y_train), None), test.time.max()
 
     def scores(at: Floats) -> Floats:

@@ -25,7 +25,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from bristlecone._data.checks import check_times
 from bristlecone._data.outcomes import Survival, check_survival
-from bristlecone._data.rows import check_row_labels, check_sample_weight
+from bristlecone._data.rows import check_length, check_row_labels, check_sample_weight
 from bristlecone._foreign import hazard_of, predicts_survival, risk_of, survival_of
 from bristlecone._types import Floats
 from bristlecone.curves import censoring_survival, kaplan_meier
@@ -533,8 +533,7 @@ def calibration_scorer(
                 "until then is unknown"
             )
     predicted = predicted_survival(model, X, train, "calibration_scorer", at)[:, 0]
-    if len(predicted) != len(test.time):
-        raise ValueError(f"X has {len(predicted)} rows but y has {len(test.time)}")
+    check_length(test.time, "y", len(predicted))
     given = check_sample_weight(sample_weight, len(predicted))
     weight = np.ones(len(predicted)) if given is None else given
     # Equal predictions stay together, in the group of their middle rank.
