@@ -14,7 +14,7 @@ from bristlecone import curves
 from bristlecone._data.outcomes import Survival
 from bristlecone._leaves.base import Columns, SurvivalLeaves, median_text, time_text
 from bristlecone._leaves.follow_up import FollowUp
-from bristlecone._leaves.shrinkage import LeafCurves, shrunk_curves, shrunk_means
+from bristlecone._leaves.shrinkage import LeafCurves, shrunk_curves, shrunk_means, step_functions
 from bristlecone._leaves.statistics import (
     Baseline,
     LeafStatistics,
@@ -147,10 +147,7 @@ class StepLeaves(SurvivalLeaves):
     def functions(self, rows: Integers, *, survival: bool) -> NDArray[np.object_]:
         times = self.unique_times
         values = self.survival_at(times) if survival else self.hazard_at(times)
-        functions = np.empty(len(values), dtype=object)
-        before = 1.0 if survival else 0.0
-        functions[:] = [StepFunction(times, y, before=before) for y in values]
-        return functions[rows]
+        return step_functions(times, values, 1.0 if survival else 0.0)[rows]
 
     def quantiles(self, rows: Integers, levels: Floats) -> Floats:
         return np.stack([self.quantile(level)[rows] for level in levels.tolist()], axis=1)

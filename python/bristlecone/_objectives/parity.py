@@ -45,8 +45,8 @@ def groups_of(
 class GroupConstraint(Fairness):
     """Limit on the difference between groups; a subclass defines the quantity."""
 
-    # Largest allowed limit.
-    _most: ClassVar[float] = np.inf
+    # Largest allowed limit; that of a share.
+    _most: ClassVar[float] = 1.0
 
     def __init__(self, limit: float, *, sensitive_feature: str | int | None = None) -> None:
         self.limit = limit
@@ -90,8 +90,6 @@ class DemographicParity(GroupConstraint):
     [1.0, 1.0]
     """
 
-    _most = 1.0
-
 
 class EqualityOfOpportunity(GroupConstraint):
     """Equality of opportunity: limit on the difference in true positive rates between groups.
@@ -122,8 +120,6 @@ class EqualityOfOpportunity(GroupConstraint):
     [1.0, 1.0]
     """
 
-    _most = 1.0
-
 
 class EqualizedOdds(GroupConstraint):
     """Equalized odds: limit on the differences in true and false positive rates between groups.
@@ -153,8 +149,6 @@ class EqualizedOdds(GroupConstraint):
     >>> tree.fit(X, y, sensitive_features=["a", "a", "b", "b"]).group_rates_.tolist()
     [[1.0, 0.0], [1.0, 0.0]]
     """
-
-    _most = 1.0
 
 
 class RmstParity(GroupConstraint):
@@ -194,6 +188,8 @@ class RmstParity(GroupConstraint):
     >>> tree.fit(X, (event, time), sensitive_features=["a", "a", "b", "b"]).n_leaves_
     1
     """
+
+    _most = np.inf
 
     def __init__(
         self,

@@ -309,11 +309,11 @@ def sums_before(values: Floats) -> Floats:
     return total
 
 
-def sums_after(values: Floats) -> Floats:
+def sums_after(values: NDArray[Any]) -> Floats:
     """Sums over the last axis of all values behind each position.
 
     They are added from the end, because differences of sums cancel if values differ in size.
     """
-    total = np.zeros_like(values)
+    total = np.zeros_like(values, dtype=np.float64)
     np.cumsum(values[..., :0:-1], axis=-1, out=total[..., -2::-1])
     return total
