@@ -24,12 +24,7 @@ from bristlecone._encoder.use import (
     warn_of_constants,
 )
 from bristlecone._estimators.base import Taught, refuse_entry
-from bristlecone._estimators.parameters import (
-    check_amount,
-    check_encoder,
-    check_parameters,
-    choice,
-)
+from bristlecone._estimators.parameters import check_amount, check_encoder, check_parameters, choice
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._fit.assemble import with_leaves, with_loss
 from bristlecone._leaves.minimum import (

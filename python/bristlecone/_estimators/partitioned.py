@@ -85,11 +85,7 @@ def search_of(estimator: SearchedTree) -> Search:
 
 
 def checked_outcomes(
-    estimator: Any,
-    y: Any,
-    weight: Floats | None,
-    count: Integers,
-    **more: Any,
+    estimator: Any, y: Any, weight: Floats | None, count: Integers, **more: Any
 ) -> Any:
     """Training rows of distinct outcomes; each stands for ``count`` rows.
 

@@ -36,11 +36,7 @@ from bristlecone._model.leaves import (
     MeanLeavesRecord,
     PolicyLeavesRecord,
 )
-from bristlecone._model.survival import (
-    IncidenceLeavesRecord,
-    SmoothLeavesRecord,
-    StepLeavesRecord,
-)
+from bristlecone._model.survival import IncidenceLeavesRecord, SmoothLeavesRecord, StepLeavesRecord
 from bristlecone._search.certificate import STATUSES, Certificate, GroupValues, Teaching
 from bristlecone._soft.tree import SoftTree
 from bristlecone._tree import Tree

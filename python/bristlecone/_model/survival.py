@@ -27,12 +27,7 @@ from bristlecone._leaves.causes import IncidenceLeaves
 from bristlecone._leaves.follow_up import FollowUp
 from bristlecone._leaves.shrinkage import LeafCurves
 from bristlecone._leaves.smooth import SmoothLeaves, leaf_shares
-from bristlecone._leaves.statistics import (
-    Baseline,
-    LeafStatistics,
-    hazard_ratio,
-    statistics_of,
-)
+from bristlecone._leaves.statistics import Baseline, LeafStatistics, hazard_ratio, statistics_of
 from bristlecone._leaves.survival import StepLeaves, predicted_theta
 from bristlecone._search.certificate import Certificate
 from bristlecone._soft.models import MODELS

@@ -25,11 +25,7 @@ class Fairness(BaseEstimator):
 
 
 def groups_of(
-    fairness: Fairness,
-    X: Any,
-    sensitive_features: Any,
-    kept: Bools | None,
-    most: int = 2,
+    fairness: Fairness, X: Any, sensitive_features: Any, kept: Bools | None, most: int = 2
 ) -> Groups:
     """The groups of the kept rows, limited in number: given to ``fit``, or a column."""
     why = "fairness" if most == 2 else type(fairness).__name__
@@ -192,11 +188,7 @@ class RmstParity(GroupConstraint):
     _most = np.inf
 
     def __init__(
-        self,
-        limit: float,
-        *,
-        tau: float | None = None,
-        sensitive_feature: str | int | None = None,
+        self, limit: float, *, tau: float | None = None, sensitive_feature: str | int | None = None
     ) -> None:
         super().__init__(limit, sensitive_feature=sensitive_feature)
         self.tau = tau

@@ -177,10 +177,7 @@ def mean_reward(tree: Tree, leaves: Any) -> float:
 
 
 def _by_leaf(
-    leaf: Integers,
-    n_leaves: int,
-    rewards: Floats,
-    weight: Floats | None,
+    leaf: Integers, n_leaves: int, rewards: Floats, weight: Floats | None
 ) -> tuple[Floats, Integers]:
     """Mean reward of every treatment in every leaf, and the first of the best ones.
 

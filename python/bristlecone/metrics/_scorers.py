@@ -34,12 +34,7 @@ from bristlecone.metrics._brier import integrated_brier_score
 from bristlecone.metrics._causes import brier_score_of_tree
 from bristlecone.metrics._concordance import concordance_index_censored, concordance_index_ipcw
 from bristlecone.metrics._foreign_likelihood import log_likelihood
-from bristlecone.metrics._inputs import (
-    ScoredRows,
-    check_test_rows,
-    end_of_weights,
-    times_followed,
-)
+from bristlecone.metrics._inputs import ScoredRows, check_test_rows, end_of_weights, times_followed
 from bristlecone.metrics._scored_models import (
     cause_of,
     event_times,
