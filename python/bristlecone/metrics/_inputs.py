@@ -204,6 +204,7 @@ def _evaluate(
     elif have_steps(distinct):
         steps = {id(curve.x): curve.x for curve in distinct}.values()
         x = np.unique(np.concatenate([np.asarray(s, dtype=np.float64) for s in steps]))
+        x = x if x.size else np.zeros(1)  # all curves are constant
     else:
         x = np.unique(smooth_at)
     return x, index, as_float([curve(x) for curve in distinct], name)

@@ -56,7 +56,7 @@ class SoftSettings:
 class TrainingRows(NamedTuple):
     """Training rows: design (n, n_design), outcomes with positive times, weights.
 
-    ``group`` says whether a row is in the larger of two groups; None without groups. ``names`` are
+    ``group`` says whether a row is in the second of two groups; None without groups. ``names`` are
     those of the design columns; None if the columns of ``X`` had none.
     """
 
