@@ -126,6 +126,11 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             shape = tree.n_leaves, len(data.treatments)
             return sums_by_cell(leaf[rows], data.treatment[rows], own, shape).astype(np.int64)
 
+        events = None
+        if data.happened is not None:
+            # Those by the horizon, up to which outcomes count.
+            assert self.horizon is not None
+            events = counted(data.happened & (data.outcome <= self.horizon))
         prescribed = data.rewards[np.arange(len(leaf)), label[leaf]]
         return PolicyLeaves(
             labels=data.treatments,
@@ -133,16 +138,11 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             values=values,
             covariance=_covariances(leaf, tree.n_leaves, data, count),
             treated=counted(slice(None)),
-            events=None if data.happened is None else counted(self._by_then(data)),
+            events=events,
             whole=covariance_of_mean(
                 np.column_stack([prescribed, data.rewards]), data.weight, count
             ),
         )
-
-    def _by_then(self, data: PolicyData) -> Bools:
-        """Rows with an event by the horizon."""
-        assert data.happened is not None and self.horizon is not None
-        return data.happened & (data.outcome <= self.horizon)
 
     def losses(self, tree: Tree, problem: Problem[PolicyData], leaves: PolicyLeaves) -> Floats:
         weight = tree.weighted_n_node_samples

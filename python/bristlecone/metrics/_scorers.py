@@ -36,7 +36,7 @@ from bristlecone.metrics._concordance import concordance_index_censored, concord
 from bristlecone.metrics._foreign_likelihood import log_likelihood
 from bristlecone.metrics._inputs import ScoredRows, check_test_rows, end_of_weights, times_followed
 from bristlecone.metrics._scored_models import (
-    cause_of,
+    check_cause,
     event_times,
     final_of,
     has_causes,
@@ -151,7 +151,7 @@ def concordance_scorer(
     [0.63, 0.64, 0.69]
     """
     model, X = final_of(estimator, X)
-    cause_of(model, cause, "concordance_scorer")
+    check_cause(model, cause, "concordance_scorer")
     if has_causes(model):
         return float(model.score(X, y, sample_weight, cause=cause))
     if is_survival_tree(model):
@@ -294,7 +294,7 @@ def ibs_scorer(
     -0.126
     """
     model, own = final_of(estimator, X)
-    cause_of(model, cause, "ibs_scorer")
+    check_cause(model, cause, "ibs_scorer")
     if has_causes(model):
         train = trained_causes(model, survival_train)
         return -brier_score_of_tree(model, own, train, y, cause, times, sample_weight)
@@ -443,7 +443,7 @@ def likelihood_scorer(
     -0.293
     """
     model, own = final_of(estimator, X)
-    cause_of(model, cause, "likelihood_scorer")
+    check_cause(model, cause, "likelihood_scorer")
     check_row_labels(own, y=y, sample_weight=sample_weight)
     if has_causes(model):
         found = model.log_likelihood(own, y, cause)

@@ -157,8 +157,8 @@ def draw(view: View, table: Table) -> Drawing:
     layout = place(structure, shape.slot)
     across = shape.margin + layout.x
     # Leaves are in one line.
-    end = shape.margin + (layout.levels - 1) * shape.level
-    along = np.where(structure.is_leaf, end, shape.margin + layout.depth * shape.level)
+    end = shape.margin + structure.max_depth * shape.level
+    along = np.where(structure.is_leaf, end, shape.margin + structure.node_depth * shape.level)
     rules = [""] * len(view.n) if view.is_soft else list(map(rule_text, leaf_rules(tree)))
     weights = split_weights(tree, _WEIGHTS) if view.is_soft else {}
     most = max(map(len, texts.values()), default=0)
