@@ -73,18 +73,18 @@ class BrierScore:
 
         At u_k the score is S² A + (1 − S)² B with A = Σ 1{y_i <= u_k, c_i}/G(y_i) and B = #{y_i >
         u_k}/G(u_k). It is least at B/(A + B), so the curve is the antitonic regression of these
-        values. Between the rows' own times these values never fall and the regression is constant,
-        so one value per own time suffices. O(n log n_times).
+        values. Between the times of these rows they never fall and the regression is constant, so
+        one value per time of a row suffices. O(n log n_times).
 
         Returns
         -------
         times, survival : array of float, shape (n_steps,)
-            Where the curve falls, and its value from there on; 1 before.
+            Times at which the curve falls, and its value from each on; it is 1 before.
         """
         own, position = np.unique(time, return_inverse=True)
         ones = np.ones(time.size) if weight is None else weight
         died = np.where(event, ones * self._inverse(time), 0.0)
-        # Every one of their times is one of the score, and holds until the next one.
+        # The score has every time of the rows, and others between them.
         first = np.searchsorted(self.times, own)
         A = np.cumsum(np.bincount(position, died)) * np.add.reduceat(self.share, first)
         alive_share = self.share * self._inverse(self.times)
@@ -181,7 +181,7 @@ def _loss(
 def antitonic(A: Floats, B: Floats, share: Floats) -> Floats:
     """Non-increasing S with the least Σ share (S² A + (1 − S)² B), all of shape (n_times,).
 
-    Where both terms are zero, S keeps its previous value, which is 1 at first.
+    If both terms are zero at a time, S keeps its previous value, which is 1 at first.
     """
     weight = (A + B) * share
     counts = weight > 0

@@ -219,7 +219,7 @@ def comparison(
         Number of rows.
     confidence : float
     rows : str
-        What the rows are.
+        Name of the rows, such as "cross-fitted".
     """
     k = len(labels)
     names = ["policy", *(f"always {name}" for name in plain_labels(labels)), "at random"]

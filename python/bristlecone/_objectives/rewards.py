@@ -30,15 +30,15 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
     reward : str
         How the rewards were estimated.
     capacities : mapping or None
-        Largest share of the rows that may be given a treatment.
+        Largest share of the rows to which each treatment may be prescribed.
     horizon : float or None
-        Of censored outcomes: the time that rewards are of.
+        For censored outcomes, the time up to which they count.
     estimand : str
-        What the rewards of censored outcomes are.
+        With a horizon, the quantity that the rewards estimate.
     min_samples_treatment : int
         Fewest rows of every treatment in a leaf.
     models : tuple
-        Models of the propensity scores and of the outcomes, where these were not given.
+        Models of the propensity scores and of the outcomes, used if these are not passed.
     """
 
     reward: str

@@ -28,7 +28,7 @@ from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError, OverlapWarning
 
 NO_LATE_ROWS = "PolicyTree; leave out the rows that entered late"
-"""What messages say about delayed entry."""
+"""Advice in messages about delayed entry."""
 
 # Propensity scores below this are commonly left out (Crump, Hotz, Imbens and Mitnik, Biometrika 96,
 # 2009), and so many treated rows must be expected before their number is compared with the scores.

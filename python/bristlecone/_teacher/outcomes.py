@@ -55,7 +55,7 @@ class Outcomes(ABC):
 
     # Method that a model must have in addition to fit.
     method: ClassVar[str] = "predict"
-    # For messages: what models need weights for, and the parameter that gives them.
+    # For messages: the reason why models need weights, and the parameter that contains the model.
     need: ClassVar[str] = "these rows"
     parameter: ClassVar[str] = "teacher"
 
@@ -68,7 +68,7 @@ class Outcomes(ABC):
 
     @property
     def strata(self) -> Integers:
-        """The part of the rows that each row belongs to; every part is spread over all folds."""
+        """Stratum of every row; each stratum is spread over all folds."""
         return np.zeros(len(self.columns), dtype=np.int64)
 
     def fewest(self, fold: Integers) -> tuple[float, str]:
@@ -171,7 +171,7 @@ class Rates(Outcomes):
     weight : array of float, shape (n,), or None
         Row weights.
     events, exposure : array of float, shape (n,)
-        What was counted, and what the rows were exposed to.
+        Counts of events, and the exposure of the rows.
     """
 
     need = "hazards or exposures"

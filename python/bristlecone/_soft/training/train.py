@@ -87,7 +87,7 @@ class TrainedTree(NamedTuple):
 
 
 class _Scaled(NamedTuple):
-    """The problem, and what converts its parameters to those over the design."""
+    """The problem, and the constants that convert its parameters to those over the design."""
 
     problem: Problem
     columns: Integers  # position in the problem of every design column
