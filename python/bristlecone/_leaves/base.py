@@ -9,7 +9,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
-from sklearn.utils.validation import check_is_fitted
 
 from bristlecone._data.outcomes import Survival
 from bristlecone._data.texts import number, percent
@@ -35,7 +34,7 @@ def view(of: str, name: str, text: str, kind: type[_T]) -> _T:
 
     def get(tree: Any) -> Any:
         if not hasattr(tree, of):
-            check_is_fitted(tree)
+            tree._check_fitted()
         return getattr(getattr(tree, of), name)
 
     return cast(_T, property(get, doc=text))
