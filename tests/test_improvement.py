@@ -54,10 +54,7 @@ def test_of_a_regressor(rows, weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("time_grid", [None, [2.0, 4.0, 8.0, 16.0]])
 @pytest.mark.parametrize("leaf_curve", ["kaplan-meier", "brier-optimal"])
-@pytest.mark.parametrize("few", [0, 1 << 15])
-def test_of_the_brier_score(rows, few, leaf_curve, time_grid, weighted, monkeypatch):
-    monkeypatch.setattr("bristlecone._leaves.brier._FEW_CELLS", few)
-
+def test_of_the_brier_score(rows, leaf_curve, time_grid, weighted):
     def make(**more):
         return OptimalSurvivalTree(
             objective="brier", leaf_curve=leaf_curve, time_grid=time_grid, **more

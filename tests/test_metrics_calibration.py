@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from metrics_plainly import SEEDS, sample, step_value, survival_matrix
 
+from bristlecone.curves import StepFunction
 from bristlecone.metrics import d_calibration, one_time_calibration
 
 
@@ -26,6 +27,12 @@ def test_d_calibration_shares_out_censored_rows(seed):
     np.testing.assert_allclose(result.bins, bins, atol=1e-12)
     assert result.bins.sum() == pytest.approx(40, abs=1e-12)
     assert result.statistic == pytest.approx(((bins - 8) ** 2 / 8).sum(), abs=1e-12)
+
+
+def test_d_calibration_of_curves_without_a_step():
+    event, time = np.array([True, False, True, True]), np.arange(1.0, 5.0)
+    flat = [StepFunction([], [], before=1.0)] * 4
+    assert d_calibration(event, time, flat, n_bins=2).bins.tolist() == [0.5, 3.5]
 
 
 def test_d_calibration_separates_the_true_model_from_a_wrong_one():

@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from trees_plainly import least_objective
 
 from bristlecone import BinaryEncoder, PolicyTree
-from bristlecone._rewards.formulas import policy_rewards
+from bristlecone._rewards.formulas import policy_rewards, propensity_of_own
 from bristlecone.exceptions import InfeasibleError, InfeasibleWarning
 from bristlecone.trust import verify
 
@@ -52,7 +52,7 @@ def test_rewards_are_those_of_the_formulas(reward):
         known["treatment"],
         3,
         reward,
-        propensity=known["propensity"],
+        propensity=propensity_of_own(known["propensity"], known["treatment"]),
         predicted_outcomes=known["predicted_outcomes"],
     )
     np.testing.assert_allclose(rewards, rewards_by_row(y, known, reward), atol=1e-12)

@@ -119,6 +119,18 @@ def test_cross_fitted_values_are_not_those_of_rows_that_chose_the_policy():
     assert abs(cross_fitted) < 0.15
 
 
+def test_cross_fitted_policies_read_frames_by_the_names_of_their_columns():
+    X, y, arm = trial()
+    tree = PolicyTree(reward="direct", max_depth=1)
+    better = np.where(X["x"] > 0, 1.0, -1.0)
+    predicted = pd.DataFrame({"b": better, "a": -better})
+    tree = tree.fit(X, y, treatment=arm, predicted_outcomes=predicted)
+    for outcomes in (predicted, predicted[["a", "b"]].to_numpy()):
+        given = {"treatment": arm, "predicted_outcomes": outcomes}
+        values = by_policy(tree.policy_table(X, y, cross_fit=True, **given))["value"]
+        assert values["policy"] > 0.9
+
+
 @pytest.mark.slow
 def test_cross_fitted_policies_have_not_seen_their_rows(fitted, monkeypatch):
     tree, X, y, arm = fitted

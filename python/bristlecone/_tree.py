@@ -250,22 +250,13 @@ class Tree(BinaryTree):
 
     @classmethod
     def bare(
-        cls,
-        children_left: Integers,
-        children_right: Integers,
-        feature: Integers,
-        **more: Any,
+        cls, children_left: Integers, children_right: Integers, feature: Integers, **more: Any
     ) -> Tree:
         """Tree of the given structure without counts of rows; ``more`` as in ``grown``."""
         nothing = np.zeros(len(feature), dtype=np.int64), np.zeros(len(feature))
         return cls(children_left, children_right, feature, *nothing, **more)
 
-    def counted(
-        self,
-        leaf: Integers,
-        weight: Floats | None,
-        count: Integers | None = None,
-    ) -> Tree:
+    def counted(self, leaf: Integers, weight: Floats | None, count: Integers | None = None) -> Tree:
         """The tree with rows counted in its nodes; ``leaf`` is the position of every row's leaf.
 
         With ``count``, an entry stands for this many rows, whose total weight is ``weight``.

@@ -122,7 +122,7 @@ class BaseTree(BaseEstimator):
 
     @property
     def _score_name(self) -> str:
-        """What ``score`` is, in words."""
+        """Name of ``score`` in texts."""
         return str(self.leaves_.score_name)
 
     def _check_fitted(self) -> None:

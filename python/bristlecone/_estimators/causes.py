@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone._data.arrays import as_array
 from bristlecone._data.checks import check_times
 from bristlecone._data.outcomes import read_causes
-from bristlecone._data.rows import check_row_labels
+from bristlecone._data.rows import check_length, check_row_labels
 from bristlecone._data.survival import TrainingData, check_cause_data
 from bristlecone._estimators.parameters import check_amount, check_parameters, choice, integer
 from bristlecone._estimators.reestimate import Reestimation
@@ -370,8 +370,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         check_row_labels(X, y=y)
         outcomes = read_causes(y)
         codes: NDArray[Any] = outcomes.event
-        if len(codes) != len(rows):
-            raise ValueError(f"X has {len(rows)} rows but y has {len(codes)}")
+        check_length(codes, "y", len(rows))
         counted = range(1, leaves.n_causes + 1)
         if cause is not None:
             leaves.check_cause(cause)

@@ -334,10 +334,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         return CostlyData(data.X, data.labels, data.classes, data.weight, costs)
 
     def _objective(self) -> LabelCosts:
-        return LabelCosts(
-            shrinkage=float(self.shrinkage),
-            feature_costs=self.feature_costs,
-        )
+        return LabelCosts(shrinkage=float(self.shrinkage), feature_costs=self.feature_costs)
 
 
 def _costs_of_errors(matrix: Any, true: NDArray[Any], predicted: NDArray[Any]) -> Floats:

@@ -332,12 +332,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         check_parameters(self, fairness=_check_fairness)
 
     def _training_data(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        *,
-        sensitive_features: Any = None,
+        self, X: Any, y: Any, sample_weight: Any, *, sensitive_features: Any = None
     ) -> GroupedData:
         assert self.fairness is not None
         data = check_labelled_data(X, y, sample_weight, self.class_weight)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,35 +14,20 @@ from sklearn.base import clone
 from bristlecone import _core
 from bristlecone._data.survival import TrainingData, check_training_data
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone._encoder.ranked import RankedFeatures, awaits_search
+from bristlecone._encoder.ranked import RankedFeatures
 from bristlecone._encoder.rules import question_names
-from bristlecone._encoder.use import (
-    binary_features,
-    count_answers,
-    fit_encoder,
-    split_columns,
-    warn_of_constants,
-)
+from bristlecone._encoder.use import split_columns, warn_of_constants
 from bristlecone._estimators.base import Taught, refuse_entry
-from bristlecone._estimators.parameters import (
-    check_amount,
-    check_encoder,
-    check_parameters,
-    choice,
-)
+from bristlecone._estimators.parameters import check_amount, check_encoder, check_parameters, choice
 from bristlecone._estimators.reestimate import Reestimation
-from bristlecone._fit.assemble import with_leaves, with_loss
-from bristlecone._leaves.minimum import (
-    event_free_rows,
-    smallest_leaf,
-    warn_of_event_free_rows,
-    warn_of_small_sample,
-)
+from bristlecone._fit.assemble import settle, with_leaves, with_loss
+from bristlecone._fit.encode import encode, warn_of_shares
+from bristlecone._fit.search import Limits, Search
+from bristlecone._leaves.minimum import warn_of_event_free_rows
 from bristlecone._leaves.predictions import StepPredictions
 from bristlecone._log import log
 from bristlecone._objectives.likelihood import Likelihood
 from bristlecone._search.certificate import Certificate, fingerprint
-from bristlecone._search.engine import Problem
 from bristlecone._teacher.lesson import teach
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
@@ -258,28 +243,15 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         given = self.encoder
         if given is None:
             given = BinaryEncoder(thresholds="all", min_support=0.0)
-        encoder, encoded = fit_encoder(
-            given, data.X, partial(objective.target, data), data.weight, self.verbose
-        )
-        ranked = None
-        if encoded is not None and awaits_search(encoder):
-            columns, _, rows = encoded()
-            ranked = RankedFeatures(columns, data.weight, encoder.min_support)
-        else:
-            rows = binary_features(encoder, data.X)
-        if self.min_events_leaf == "auto":
-            data = data._replace(
-                event_free=event_free_rows(encoder, rows, count_answers(rows, data.event), data)
-            )
-        least = smallest_leaf(self, data)
-        if self.max_depth != 0:
-            warn_of_small_sample(
-                None if ranked is not None else lambda: count_answers(rows, data.event),
-                (self.min_samples_leaf, least["min_samples_leaf"], len(data.time)),
-                (self.min_events_leaf, least["min_events_leaf"], int(data.event.sum())),
-            )
+        elif isinstance(given, str):
+            given = BinaryEncoder()  # "auto" would add the thresholds of other greedy trees
+        search = Search(objective, given, Limits.of(self), self.verbose)
+        problem = replace(encode(search, data, start), teaching=teaching)
+        warn_of_shares(search.limits, problem)
+        data, encoder, features = problem.data, problem.encoder, problem.features
+        is_ranked = isinstance(features, RankedFeatures)
         grown = _core.grow_greedy(
-            rows if ranked is None else ranked.ranks,
+            features.ranks if is_ranked else features,
             data.time,
             data.event,
             data.weight,
@@ -288,39 +260,41 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             max_leaf_nodes=self.max_leaf_nodes,
             prior=objective.prior,
             smoothed=data.smoothed,
-            **least,
+            **problem.least,
         )
-        children = grown["children_left"], grown["children_right"]
-        feature = grown["feature"]
         facts = {}
-        chosen = encoder  # with the thresholds of the tree alone, if it chose among all
-        if ranked is not None:
-            facts = {"thresholds": ranked.shape[1], "rows_per_side": ranked.n_side}
-            asked = ranked.questions(feature, grown["below"])
-            chosen, feature = ranked.settle(encoder, *children, asked)
-            rows = binary_features(chosen, data.X)
-        column, threshold = split_columns(chosen, feature)
-        tree = Tree.grown(*children, feature, rows, data.weight, threshold=threshold, column=column)
-        problem = Problem(data, chosen, rows, least, 0.0, {}, teaching=teaching)
-        leaves: Any
+        if is_ranked:
+            facts = {"thresholds": features.shape[1], "rows_per_side": features.n_side}
+            grown["feature"] = features.questions(grown["feature"], grown["below"])
+        problem, solution = settle(problem, SimpleNamespace(**grown))
+        column, threshold = split_columns(problem.encoder, solution.feature)
+        tree = Tree.grown(
+            solution.children_left,
+            solution.children_right,
+            solution.feature,
+            problem.features,
+            data.weight,
+            threshold=threshold,
+            column=column,
+        )
         tree, leaves = with_leaves(objective, tree, problem, None)
         certificate = Certificate(
             aim=_AIMS[self.criterion],
             status="grown",
             objective_value=objective.value(tree, problem, leaves),
             lower_bound=-np.inf,
-            binary_features=question_names(chosen),
+            binary_features=question_names(problem.encoder),
             parameters=self._parameters(),
-            settings=least,
+            settings=problem.least,
             trace=(),
             n_nodes_explored=0,
             seconds=time.perf_counter() - start,
-            n_samples=len(rows),
-            fingerprint=fingerprint(rows, data),
+            n_samples=len(problem.features),
+            fingerprint=fingerprint(problem.features, data),
             teacher=with_loss(objective, tree, problem, leaves),
             facts=facts,
         )
-        self._set_fitted(tree, leaves, chosen, certificate, data.X)
+        self._set_fitted(tree, leaves, problem.encoder, certificate, data.X)
         log(
             self.verbose,
             "%s: objective %.6g, %d leaves of depth %d, %.3f s",

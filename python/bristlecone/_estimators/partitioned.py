@@ -25,16 +25,15 @@ from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 SURVIVAL = (OptimalSurvivalTree, CompetingRisksTree)
-LABELS = (OptimalTreeClassifier, CostSensitiveTreeClassifier)
-NUMBERS = (OptimalTreeRegressor,)
 POLICIES = (PolicyTree,)
+_OTHERS = (OptimalTreeClassifier, CostSensitiveTreeClassifier, OptimalTreeRegressor)
+_KINDS = (*SURVIVAL, *_OTHERS, *POLICIES)
 # Parameters that partitions do not support, and why.
 _ROWS_NEEDED = {
     "teacher": "a teacher is fitted to all rows at once",
     "fairness": "the search under a limit on groups needs the rows themselves, not their sums",
     "capacities": "limits on the whole tree need the rows themselves, not their sums",
 }
-_KINDS = (*SURVIVAL, *LABELS, *NUMBERS, *POLICIES)
 
 
 def check_supported(estimator: Any) -> None:
@@ -85,11 +84,7 @@ def search_of(estimator: SearchedTree) -> Search:
 
 
 def checked_outcomes(
-    estimator: Any,
-    y: Any,
-    weight: Floats | None,
-    count: Integers,
-    **more: Any,
+    estimator: Any, y: Any, weight: Floats | None, count: Integers, **more: Any
 ) -> Any:
     """Training rows of distinct outcomes; each stands for ``count`` rows.
 

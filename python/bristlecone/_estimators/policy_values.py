@@ -8,6 +8,7 @@ from copy import deepcopy
 from numbers import Real
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -294,4 +295,6 @@ def _taken(values: Any, rows: Bools) -> Any:
     """Some rows of a value with one entry per row; a number or mapping applies to all."""
     if values is None or isinstance(values, (Mapping, Real)):
         return values
+    if nw.dependencies.is_into_dataframe(values):
+        return take_rows(values, rows)  # its columns may be in any order, so they keep their names
     return np.asarray(unmasked(values, "values"))[rows]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -13,7 +12,6 @@ from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone._encoder.use import packed
 from bristlecone._estimators.base import BaseTree, training_rows
 from bristlecone._fit.assemble import with_leaves
-from bristlecone._objectives.base import Objective
 from bristlecone._search.certificate import fingerprint
 from bristlecone._search.engine import Problem
 from bristlecone._teacher.lesson import parameters_of_fit
@@ -25,13 +23,8 @@ Estimator = TypeVar("Estimator", bound="Reestimation")
 class Reestimation(BaseTree):
     """A tree of binary splits whose leaves can be estimated from other rows."""
 
-    @abstractmethod
-    def _training_data(self, *args: Any, **kwargs: Any) -> Any:
-        """Checked training rows from the arguments of ``fit``."""
-
-    @abstractmethod
-    def _objective(self) -> Objective:
-        """Objective of the parameters."""
+    # Returns the objective of the parameters.
+    _objective: Any
 
     def reestimate(
         self: Estimator, X: Any, y: Any, sample_weight: Any = None, **data: Any

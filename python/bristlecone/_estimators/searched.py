@@ -70,12 +70,7 @@ class SearchedTree(BaseTree):
         """Objective of the parameters."""
 
     def _fit(
-        self: Estimator,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        callback: Callback | None,
-        **more: Any,
+        self: Estimator, X: Any, y: Any, sample_weight: Any, callback: Callback | None, **more: Any
     ) -> Estimator:
         """Find the best tree; called by ``fit`` with its arguments."""
         start = time.perf_counter()
@@ -83,11 +78,7 @@ class SearchedTree(BaseTree):
         return self._found(search, problem, start, callback)
 
     def _found(
-        self: Estimator,
-        search: Search,
-        problem: Problem,
-        start: float,
-        callback: Callback | None,
+        self: Estimator, search: Search, problem: Problem, start: float, callback: Callback | None
     ) -> Estimator:
         """Search, store the result and issue warnings."""
         fitted = self._keep(search, problem, solve(search, problem, callback), start)

@@ -363,10 +363,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         return self
 
     def _announce(self, found: TrainedTree, replaced: str, settings: SoftSettings) -> None:
-        """Log the fit and warn; called by ``fit`` itself.
-
-        ``replaced`` is the message about times of 0; ``floor`` is the share every leaf should hold.
-        """
+        """Log the fit and warn; ``replaced`` is the message about times of 0."""
         encoder = self.encoder_
         log(
             self.verbose,

@@ -333,12 +333,7 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         return None if groups is None else groups.values
 
     def _training_data(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        *,
-        sensitive_features: Any = None,
+        self, X: Any, y: Any, sample_weight: Any, *, sensitive_features: Any = None
     ) -> TrainingData:
         data = self._loss().prepare(check_training_data(X, y, sample_weight))
         if self.fairness is not None:

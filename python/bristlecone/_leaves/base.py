@@ -9,7 +9,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
-from sklearn.utils.validation import check_is_fitted
 
 from bristlecone._data.outcomes import Survival
 from bristlecone._data.texts import number, percent
@@ -35,7 +34,7 @@ def view(of: str, name: str, text: str, kind: type[_T]) -> _T:
 
     def get(tree: Any) -> Any:
         if not hasattr(tree, of):
-            check_is_fitted(tree)
+            tree._check_fitted()
         return getattr(getattr(tree, of), name)
 
     return cast(_T, property(get, doc=text))
@@ -266,21 +265,21 @@ class SurvivalLeaves(Leaves):
             *self.own_columns(),
             ("risk", self.typical_risk),
             ("median", np.array([curve.median for curve in curves])),
-            *_limits("median", [curve.median_interval(confidence) for curve in curves]),
+            *_limits("median", np.array([curve.median_interval(confidence) for curve in curves])),
             ("model_median", self.quantiles(self.typical, np.array([0.5]))[:, 0]),
         ]
         at = np.asarray(times, dtype=np.float64)
         ends = [leaf.times.max(initial=-np.inf) for leaf in self.follow_up]
-        observed = [
-            _at_times(curve, at, confidence, end) for curve, end in zip(curves, ends, strict=True)
-        ]
+        observed = np.stack(
+            [_at_times(curve, at, confidence, end) for curve, end in zip(curves, ends, strict=True)]
+        )
         predicted = self.typical_survival(at).T
         for k, (time, survival) in enumerate(zip(times, predicted, strict=True)):
             name = f"kaplan_meier_{time:.15g}"
             columns += [
                 (f"survival_{time:.15g}", survival),
-                (name, np.array([values[0, k] for values in observed])),
-                *_limits(name, [values[1:, k] for values in observed]),
+                (name, observed[:, 0, k]),
+                *_limits(name, observed[:, 1:, k]),
             ]
         tau = self.common_follow_up
         means = np.array([curve.restricted_mean(tau) for curve in curves])
@@ -308,9 +307,9 @@ def _or_none(time: float) -> float | None:
     return time if np.isfinite(time) else None
 
 
-def _limits(name: str, intervals: Sequence[Any]) -> Columns:
-    limits = np.array(intervals, dtype=np.float64).reshape(len(intervals), 2)
-    return [(f"{name}_lower", limits[:, 0]), (f"{name}_upper", limits[:, 1])]
+def _limits(name: str, intervals: Floats) -> Columns:
+    """Columns of intervals, shape (n_leaves, 2)."""
+    return [(f"{name}_lower", intervals[:, 0]), (f"{name}_upper", intervals[:, 1])]
 
 
 def _at_times(curve: KaplanMeier, times: Floats, confidence: float, end: float) -> Floats:
@@ -326,9 +325,8 @@ def _at_times(curve: KaplanMeier, times: Floats, confidence: float, end: float) 
 
 def hazard_ratios(name: str, leaves: Sequence[LeafStatistics], confidence: float) -> Columns:
     """Columns of the hazard ratios of leaves to all rows, with limits."""
-    ratios = [_hazard_ratio(leaf, confidence) for leaf in leaves]
-    limits = _limits(name, [limits for _, *limits in ratios])
-    return [(name, np.array([ratio for ratio, *_ in ratios])), *limits]
+    ratios = np.array([_hazard_ratio(leaf, confidence) for leaf in leaves])
+    return [(name, ratios[:, 0]), *_limits(name, ratios[:, 1:])]
 
 
 def _hazard_ratio(leaf: LeafStatistics, confidence: float) -> tuple[float, float, float]:

@@ -15,17 +15,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bristlecone._data.checks import check_times
 from bristlecone._tree import Tree
 from bristlecone._types import Bools, Floats, Integers
 from bristlecone.curves import StepFunction, censoring_survival
 from bristlecone.exceptions import InvalidParameterError
-from bristlecone.metrics._inputs import Curves, inverse_or_zero
-
-# Most cells of a table of nodes and times that are computed at once.
-_FEW_CELLS = 1 << 15
+from bristlecone.metrics._inputs import (
+    Curves,
+    inverse_or_zero,
+    sums_after,
+    sums_before,
+    sums_by_cell,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,38 +60,35 @@ class BrierScore:
         losses = np.empty(time.size)
         for rows, index, survival in curves.blocks():
             S = np.concatenate([np.ones((len(survival), 1)), survival], axis=1)[:, step]
-            dead = _sums_before(S**2 * self.share)
-            alive = _sums_before((1 - S) ** 2 * alive_share)
+            dead = sums_before(S**2 * self.share)
+            alive = sums_before((1 - S) ** 2 * alive_share)
             died = dead[index, -1] - dead[index, first[rows]]
             losses[rows] = weight[rows] * died + alive[index, first[rows]]
         return losses
 
     def best_curve(
-        self,
-        time: Floats,
-        event: Bools,
-        weight: Floats | None,
+        self, time: Floats, event: Bools, weight: Floats | None
     ) -> tuple[Floats, Floats]:
         """Steps of the non-increasing curve that minimises the score of some of its rows.
 
         At u_k the score is S² A + (1 − S)² B with A = Σ 1{y_i <= u_k, c_i}/G(y_i) and B = #{y_i >
         u_k}/G(u_k). It is least at B/(A + B), so the curve is the antitonic regression of these
-        values. Between the rows' own times these values never fall and the regression is constant,
-        so one value per own time suffices. O(n log n_times).
+        values. Between the times of these rows they never fall and the regression is constant, so
+        one value per time of a row suffices. O(n log n_times).
 
         Returns
         -------
         times, survival : array of float, shape (n_steps,)
-            Where the curve falls, and its value from there on; 1 before.
+            Times at which the curve falls, and its value from each on; it is 1 before.
         """
         own, position = np.unique(time, return_inverse=True)
         ones = np.ones(time.size) if weight is None else weight
         died = np.where(event, ones * self._inverse(time), 0.0)
-        # Every one of their times is one of the score, and holds until the next one.
+        # The score has every time of the rows, and others between them.
         first = np.searchsorted(self.times, own)
         A = np.cumsum(np.bincount(position, died)) * np.add.reduceat(self.share, first)
         alive_share = self.share * self._inverse(self.times)
-        B = _sums_after(np.bincount(position, ones)) * np.add.reduceat(alive_share, first)
+        B = sums_after(np.bincount(position, ones)) * np.add.reduceat(alive_share, first)
         # No row has weight at this time, so any value is optimal: keep the previous one.
         counts = A + B > 0
         own, A, B = own[counts], A[counts], B[counts]
@@ -98,12 +97,7 @@ class BrierScore:
         return own[falls], survival[falls]
 
     def leaf_terms(
-        self,
-        position: Integers,
-        n_leaves: int,
-        time: Floats,
-        event: Bools,
-        weight: Floats | None,
+        self, position: Integers, n_leaves: int, time: Floats, event: Bools, weight: Floats | None
     ) -> tuple[Floats, Floats]:
         """A and B of :meth:`best_curve` for every leaf at all times, shape (n_leaves, n_times).
 
@@ -115,13 +109,12 @@ class BrierScore:
         time, event, weight
             Of the rows.
         """
-        shape = n_leaves, self.times.size
-        cell = position * shape[1] + np.searchsorted(self.times, time)
+        place, shape = np.searchsorted(self.times, time), (n_leaves, self.times.size)
         ones = np.ones(time.size) if weight is None else weight
         died = np.where(event, ones * self._inverse(time), 0.0)
-        A: Floats = np.bincount(cell, died, n_leaves * shape[1]).reshape(shape).cumsum(axis=1)
-        left = np.bincount(cell, ones, n_leaves * shape[1]).reshape(shape)
-        return A, _sums_after(left) * self._inverse(self.times)
+        A: Floats = sums_by_cell(position, place, died, shape).cumsum(axis=1)
+        left = sums_by_cell(position, place, ones, shape)
+        return A, sums_after(left) * self._inverse(self.times)
 
     def node_losses(
         self,
@@ -136,8 +129,6 @@ class BrierScore:
 
         O(n log n + n · depth); ``leaf`` is the node id of every row's leaf.
         """
-        if tree.node_count * self.times.size <= _FEW_CELLS:
-            return self._losses_by_table(tree, leaf, time, event, weight, curve)
         order = np.argsort(time)
         ones = np.ones(time.size) if weight is None else weight[order]
         died, censored = (np.where(own, ones, 0.0) for own in (event[order], ~event[order]))
@@ -157,46 +148,13 @@ class BrierScore:
                     below.append((child, tuple(array[of_child] for array in rows)))
         return losses
 
-    def _losses_by_table(
-        self,
-        tree: Tree,
-        leaf: Integers,
-        time: Floats,
-        event: Bools,
-        weight: Floats | None,
-        curve: str,
-    ) -> Floats:
-        """The same for all nodes and times at once, which is faster if both are few."""
-        shape = tree.n_leaves, self.times.size
-        cell = np.searchsorted(tree.leaves, leaf) * shape[1] + np.searchsorted(self.times, time)
-        cells = shape[0] * shape[1]
-        ones = np.ones(time.size) if weight is None else weight
-        died, censored = (
-            tree.node_sums(np.bincount(cell, ones * own, cells).reshape(shape))
-            for own in (event, ~event)
-        )
-        later = _sums_after(died + censored)
-        inverse = self._inverse(self.times)
-        A, B = (died * inverse).cumsum(axis=1), later * inverse
-        if curve == "kaplan-meier":
-            S = _kaplan_meier(died, censored + later)
-        else:
-            S = np.array([antitonic(a, b, self.share) for a, b in zip(A, B, strict=True)])
-        losses: Floats = (S**2 * A + (1 - S) ** 2 * B) @ self.share
-        return losses
-
     def _inverse(self, times: Floats) -> Floats:
         """1/G at times."""
         return inverse_or_zero(np.asarray(self.censoring(times)))
 
 
 def _loss(
-    at: Integers,
-    died: Floats,
-    censored: Floats,
-    inverse: Floats,
-    share: Floats,
-    curve: str,
+    at: Integers, died: Floats, censored: Floats, inverse: Floats, share: Floats, curve: str
 ) -> float:
     """Score of rows that share a curve; ``at`` are the positions of their times, ascending.
 
@@ -204,16 +162,15 @@ def _loss(
     """
     first = np.flatnonzero(np.diff(at, prepend=-1))
     if first.size < at.size:
-        at, died, censored = (
-            at[first],
-            np.add.reduceat(died, first),
-            np.add.reduceat(censored, first),
-        )
-    later = _sums_after(died + censored)
+        died, censored = np.add.reduceat(died, first), np.add.reduceat(censored, first)
+        at = at[first]
+    later = sums_after(died + censored)
     A = np.cumsum(died * inverse[at]) * np.add.reduceat(share, at)
     B = later * np.add.reduceat(share * inverse, at)
     if curve == "kaplan-meier":
-        S = _kaplan_meier(died, censored + later)
+        # What stays is a sum, because differences cancel if weights differ in size.
+        stay = censored + later
+        S = np.divide(stay, stay + died, out=np.ones_like(died), where=died > 0).cumprod()
     else:
         counts = A + B > 0
         A, B = A[counts], B[counts]
@@ -224,7 +181,7 @@ def _loss(
 def antitonic(A: Floats, B: Floats, share: Floats) -> Floats:
     """Non-increasing S with the least Σ share (S² A + (1 − S)² B), all of shape (n_times,).
 
-    Where both terms are zero, S keeps its previous value, which is 1 at first.
+    If both terms are zero at a time, S keeps its previous value, which is 1 at first.
     """
     weight = (A + B) * share
     counts = weight > 0
@@ -243,11 +200,7 @@ def _antitonic_regression(values: Floats, weight: Floats) -> Floats:
     )
 
 
-def brier_score_of(
-    time: Floats,
-    event: Bools,
-    weight: Floats | None = None,
-) -> BrierScore:
+def brier_score_of(time: Floats, event: Bools, weight: Floats | None = None) -> BrierScore:
     """Score of rows, which may not all have the time 0."""
     times = np.unique(time)
     share = np.diff(times, append=times[-1]) / times[-1]
@@ -287,26 +240,3 @@ def on_time_grid(time: Floats, event: Bools, grid: Floats) -> tuple[Floats, Bool
     if not event.any():
         raise ValueError(f"time_grid ends at {grid[-1]:g}, before the first event")
     return grid[np.minimum(next_one, grid.size - 1)], event
-
-
-def _sums_before(values: Floats) -> Floats:
-    """Sums over the last axis of all values before each position, and of all values."""
-    total = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
-    np.cumsum(values, axis=-1, out=total[..., 1:])
-    return total
-
-
-def _sums_after(values: NDArray[Any]) -> Floats:
-    """Sums over the last axis of all values behind each position."""
-    total = np.zeros_like(values, dtype=np.float64)
-    np.cumsum(values[..., :0:-1], axis=-1, out=total[..., -2::-1])
-    return total
-
-
-def _kaplan_meier(died: Floats, stay: Floats) -> Floats:
-    """S at each time, along the last axis.
-
-    What stays is a sum, because differences cancel if weights differ in size.
-    """
-    share = np.divide(stay, stay + died, out=np.ones_like(died), where=died > 0)
-    return np.asarray(share.cumprod(axis=-1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +14,9 @@ from bristlecone._data.checks import check_integer
 from bristlecone._data.texts import number, percent
 from bristlecone._leaves.base import Columns, Leaves, Output, hazard_ratios, median_text
 from bristlecone._leaves.shown import Fact, Incidences, LeafShown, Shown
-from bristlecone._leaves.shrinkage import steps_at
+from bristlecone._leaves.shrinkage import step_functions, steps_at
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._types import Floats, Integers
-from bristlecone.curves import StepFunction
 from bristlecone.exceptions import InvalidParameterError
 
 
@@ -81,26 +80,20 @@ class IncidenceLeaves(Leaves):
         F_k increases by S(t−) times the hazard of the cause at t. With proportional hazards, all
         causes share the decrease of S at t in proportion to their hazards.
         """
-        times = self.unique_times
-        if self.curve == "proportional":
-            cumulative = np.stack([leaves.hazard_at(times) for leaves in self.of_cause])
+        times, of_cause = self.unique_times, self.of_cause
+        is_proportional = self.curve == "proportional"
+        if not is_proportional:
+            # The hazards are then the Nelson–Aalen estimates of the rows of each leaf.
+            of_cause = tuple(replace(leaves, curve="kaplan-meier") for leaves in of_cause)
+        cumulative = np.stack([leaves.hazard_at(times) for leaves in of_cause])
+        hazard = np.diff(cumulative, axis=2, prepend=0.0)
+        if is_proportional:
             survival = np.exp(-cumulative.sum(axis=0))
-            hazard = np.diff(cumulative, axis=2, prepend=0.0)
             total = hazard.sum(axis=0)
             share = np.divide(hazard, total, out=np.zeros_like(hazard), where=total > 0)
             hazard = -np.expm1(-total) * share
         else:
             survival = self.any_cause.survival_at(times)
-            cumulative = np.stack(
-                [
-                    [
-                        StepFunction(leaf.event_times, leaf.nelson_aalen, before=0.0)(times)
-                        for leaf in leaves.statistics
-                    ]
-                    for leaves in self.of_cause
-                ]
-            )
-            hazard = np.diff(cumulative, axis=2, prepend=0.0)
         before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
         # Rounding must not exceed all rows.
         return survival, np.minimum(np.cumsum(before * hazard, axis=2), 1.0)
@@ -115,9 +108,7 @@ class IncidenceLeaves(Leaves):
 
     def functions(self, rows: Integers) -> NDArray[np.object_]:
         """Probability of no event for every row as a function of time, shape (n,)."""
-        functions = np.empty(len(self.curves[0]), dtype=object)
-        functions[:] = [StepFunction(self.unique_times, y, before=1.0) for y in self.curves[0]]
-        return functions[rows]
+        return step_functions(self.unique_times, self.curves[0], 1.0)[rows]
 
     @property
     def order(self) -> NDArray[Any]:

@@ -34,9 +34,9 @@ class LabelLeaves(Leaves):
     Parameters
     ----------
     labels : array, shape (n_labels,)
-        What there is to choose from, in sorted order.
+        All labels in sorted order.
     label : array of int, shape (n_leaves,)
-        Position in ``labels`` of what every leaf gives.
+        Position in ``labels`` of the label of every leaf.
     values : array of float, shape (n_leaves, n_labels)
         Value of every label in every leaf.
     """
@@ -135,9 +135,9 @@ class ClassLeaves(LabelLeaves):
     shrinkage : float
         λ of the shares.
     shares : array of float, shape (n_leaves, n_classes)
-        What ``predict_proba`` gives: rows sum to 1.
+        Result of ``predict_proba``; rows sum to 1.
     price : array of float, shape (n_leaves,), or None
-        What the questions on the way to every leaf cost.
+        Cost of the features on the path to every leaf; None if features are free.
     """
 
     shrinkage: float
@@ -223,17 +223,6 @@ def sum_by_leaf(
     weighted = amounts if weight is None else amounts * weight[:, None]
     sums = [np.bincount(leaf, weights=column, minlength=n_leaves) for column in weighted.T]
     return np.stack(sums, axis=1)
-
-
-def label_weights(
-    leaf: Integers,
-    label: Integers,
-    weight: NDArray[Any] | None,
-    shape: tuple[int, int],
-) -> Floats:
-    """Weight of the rows by leaf and label, shape (n_leaves, n_labels)."""
-    flat = np.bincount(leaf * shape[1] + label, weight, shape[0] * shape[1])
-    return flat.astype(np.float64).reshape(shape)
 
 
 def plain_labels(labels: NDArray[Any]) -> list[Any]:

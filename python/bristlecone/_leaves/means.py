@@ -18,15 +18,7 @@ from bristlecone._types import Floats, Integers
 
 # Quantiles that every leaf stores: all that a box plot shows.
 LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-_NAMES = (
-    "minimum",
-    "quantile_05",
-    "quartile_1",
-    "median",
-    "quartile_3",
-    "quantile_95",
-    "maximum",
-)
+_NAMES = ("minimum", "quantile_05", "quartile_1", "median", "quartile_3", "quantile_95", "maximum")
 
 
 @dataclass(frozen=True, eq=False)

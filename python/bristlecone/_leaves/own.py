@@ -23,9 +23,9 @@ class OwnLeaves(Leaves):
     sums : array of float, shape (n_leaves, k)
         Statistics of the rows, summed.
     cost : array of float, shape (n_leaves,)
-        What the task says that these cost.
+        Cost of these sums, computed by the task.
     value : array, shape (n_leaves,) or (n_leaves, p), or None
-        What it predicts; None for a task that predicts nothing.
+        Predictions of the task; None if it predicts nothing.
     """
 
     sums: Floats

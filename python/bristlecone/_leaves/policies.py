@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from bristlecone._data.texts import number, percent
 from bristlecone._leaves.base import Columns
 from bristlecone._leaves.labels import LabelLeaves, plain_labels
-from bristlecone._leaves.shown import Fact, LeafShown, Shown, interval
+from bristlecone._leaves.shown import Fact, Shown, interval
 from bristlecone._tree import Tree
 from bristlecone._types import Floats, Integers
 
@@ -91,14 +91,14 @@ class PolicyLeaves(LabelLeaves):
             facts.append(Fact("rows", self._counts(self.treated[k])))
             if self.events is not None:
                 facts.append(Fact("events", self._counts(self.events[k])))
-            leaves.append(LeafShown(leaf.headline, leaf.panel, tuple(facts), name=leaf.name))
+            leaves.append(replace(leaf, facts=tuple(facts)))
         caption = plain.caption
         if len(names) > 1:
             caption += (
                 f" Gain: over the best other treatment, with {percent(confidence)} confidence "
                 "limits."
             )
-        return Shown(tuple(leaves), plain.span, caption)
+        return replace(plain, leaves=tuple(leaves), caption=caption)
 
     def _counts(self, counts: Integers) -> str:
         return _counted(dict(zip(self.names, counts.tolist(), strict=True)))
@@ -219,7 +219,7 @@ def comparison(
         Number of rows.
     confidence : float
     rows : str
-        What the rows are.
+        Name of the rows, such as "cross-fitted".
     """
     k = len(labels)
     names = ["policy", *(f"always {name}" for name in plain_labels(labels)), "at random"]

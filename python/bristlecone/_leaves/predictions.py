@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.checks import check_real, check_times
 from bristlecone._data.outcomes import Survival, check_survival
-from bristlecone._data.rows import check_row_labels, row_count
+from bristlecone._data.rows import check_length, check_row_labels, row_count
 from bristlecone._leaves.base import SurvivalLeaves, view
 from bristlecone._leaves.statistics import Baseline
 from bristlecone._types import Floats
@@ -258,8 +258,7 @@ def _outcomes(X: Any, y: Any, n_rows: int) -> Survival:
     """Outcomes of the rows of ``X``."""
     check_row_labels(X, y=y)
     outcomes = check_survival(y)
-    if len(outcomes.event) != n_rows:
-        raise ValueError(f"X has {n_rows} rows but y has {len(outcomes.event)}")
+    check_length(outcomes.event, "y", n_rows)
     return outcomes
 
 

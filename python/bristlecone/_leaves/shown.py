@@ -15,7 +15,7 @@ from bristlecone.curves import KaplanMeier
 
 
 class Fact(NamedTuple):
-    """A number of a leaf as text; ``is_drawn`` if its panel shows it, too."""
+    """A number of a leaf as text; ``is_drawn`` if the panel of the leaf also shows it."""
 
     name: str
     text: str
@@ -43,7 +43,7 @@ class Curve:
     lower, upper : array of float
         Confidence limits at the times of ``estimate``.
     follow_up : FollowUp
-        Its training rows by the times at which they left.
+        The training rows of the leaf, counted by the times at which they left.
     """
 
     times: Floats
@@ -81,7 +81,7 @@ class Incidences:
     Parameters
     ----------
     times : array of float, shape (n_times,)
-        Where they rise.
+        Times at which they rise.
     stacked : array of float, shape (n_causes, n_times)
         Incidence of each cause and of those before it.
     """
@@ -132,14 +132,14 @@ class LeafShown:
     Parameters
     ----------
     headline : str
-        What it predicts, in a few words.
+        The prediction in a few words.
     panel : Curve, Incidences, Bars, Box or None
-        What is drawn.
+        Picture of the leaf; None for text only.
     facts : sequence of Fact
     name : str
-        The label that it gives, if it gives one.
+        The label of the leaf; empty if leaves have no labels.
     n_events : int or None
-        Of survival: rows with an event.
+        Rows with an event; None if the tree does not predict survival.
     """
 
     headline: str
@@ -159,7 +159,7 @@ class Shown:
     span : tuple of (float, float)
         Ends of the axis that all panels share.
     caption : str
-        What the panels show.
+        Explanation of the panels.
     has_model : bool
         Whether the predicted curves differ from the Kaplan–Meier estimates, so both are drawn.
     """

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._data.survival import TrainingData
 from bristlecone._leaves.brier import antitonic, brier_score_of
 from bristlecone._tree import Tree
 from bristlecone._types import Floats, Integers
+from bristlecone.curves import StepFunction
 
 Value = TypeVar("Value")
 
@@ -70,6 +72,13 @@ def steps_at(times: Floats, values: Floats, at: Floats, before: float) -> Floats
     """Step functions of every leaf, (n_leaves, n_times), at some times."""
     padded = np.concatenate([np.full((len(values), 1), before), values], axis=1)
     return padded[:, np.searchsorted(times, at, side="right")]
+
+
+def step_functions(times: Floats, values: Floats, before: float) -> NDArray[np.object_]:
+    """The step function of every row of values, (n_leaves, n_times), shape (n_leaves,)."""
+    functions = np.empty(len(values), dtype=object)
+    functions[:] = [StepFunction(times, own, before=before) for own in values]
+    return functions
 
 
 def hazards_of(survival: Floats) -> Floats:

@@ -119,15 +119,15 @@ class SmoothLeaves(SurvivalLeaves):
             times = times[np.linspace(0, times.size - 1, _RISK_TIMES).round().astype(np.int64)]
         return times
 
-    def _hazards(self, rows: SmoothRows, times: Floats, part: slice) -> Floats:
-        shape = self.shape[rows.leaf[part]]
-        return cumulative_hazard(self.model, rows.linear[part], shape, times, self.log_unit)
+    def _hazards(self, rows: SmoothRows, times: Floats) -> Floats:
+        shape = self.shape[rows.leaf]
+        return cumulative_hazard(self.model, rows.linear, shape, times, self.log_unit)
 
     def risk(self, rows: SmoothRows) -> Floats:
         times = self.risk_times
         result = np.empty(len(rows.leaf))
-        for part in _blocks(len(result), times.size):
-            result[part] = self._hazards(rows, times, part).sum(axis=1)
+        for part, own in _blocks(rows, times.size):
+            result[part] = self._hazards(own, times).sum(axis=1)
         return result
 
     def ranks(self, rows: SmoothRows) -> Integers:
@@ -140,8 +140,8 @@ class SmoothLeaves(SurvivalLeaves):
 
     def cumulative_hazard(self, rows: SmoothRows, times: Floats) -> Floats:
         values = np.empty((len(rows.leaf), times.size))
-        for part in _blocks(len(values), times.size):
-            values[part] = self._hazards(rows, times, part)
+        for part, own in _blocks(rows, times.size):
+            values[part] = self._hazards(own, times)
         return values
 
     def functions(self, rows: SmoothRows, *, survival: bool) -> NDArray[np.object_]:
@@ -163,13 +163,12 @@ class SmoothLeaves(SurvivalLeaves):
         # Gauss–Legendre between quantiles of the row's own curve.
         result = np.empty(len(rows.leaf))
         node, weight = np.polynomial.legendre.leggauss(_RMST_NODES)
-        for part in _blocks(len(result), _RMST_NODES * (_RMST_SHARES.size + 1)):
-            own = SmoothRows(rows.leaf[part], rows.linear[part])
+        for part, own in _blocks(rows, _RMST_NODES * (_RMST_SHARES.size + 1)):
             cuts = np.minimum(self.quantiles(own, _RMST_SHARES), tau)
             edges = np.hstack([np.zeros((len(cuts), 1)), cuts, np.full((len(cuts), 1), tau)])
             half = np.diff(edges)[:, :, np.newaxis] / 2
             times = edges[:, :-1, np.newaxis] + half * (node + 1)
-            hazard = self._hazards(own, times.reshape(len(cuts), -1), slice(None))
+            hazard = self._hazards(own, times.reshape(len(cuts), -1))
             steps = (half * weight).reshape(len(cuts), -1)
             result[part] = (np.exp(-hazard) * steps).sum(axis=1)
         return result
@@ -192,9 +191,7 @@ class SmoothLeaves(SurvivalLeaves):
         found = -losses.value[:, 0] - event * self.log_unit
         if entry is None:
             return found
-        linear, shape = rows.linear, self.shape[rows.leaf]
-        at = entry[:, np.newaxis]
-        return found + cumulative_hazard(self.model, linear, shape, at, self.log_unit)[:, 0]
+        return found + self._hazards(rows, entry[:, np.newaxis])[:, 0]
 
     def facts(self) -> list[dict[str, Any]]:
         facts = super().facts()
@@ -217,7 +214,9 @@ def leaf_shares(tree: SoftTree) -> Floats:
     return weight[tree.leaves] / weight[0]
 
 
-def _blocks(n_rows: int, n_times: int) -> Iterator[slice]:
+def _blocks(rows: SmoothRows, n_times: int) -> Iterator[tuple[slice, SmoothRows]]:
+    """Blocks of rows whose curves at this many times fit in memory: places and rows."""
     size = max(1, _CELLS // max(1, n_times))
-    for start in range(0, n_rows, size):
-        yield slice(start, start + size)
+    for start in range(0, len(rows.leaf), size):
+        part = slice(start, start + size)
+        yield part, SmoothRows(rows.leaf[part], rows.linear[part])

@@ -69,8 +69,8 @@ class LeafStatistics:
     follow_up : FollowUp
         Its rows by the times at which they left.
     brier_times, brier_survival : array of float, shape (n_steps,), or None
-        Where the curve of least Brier score falls, and its value from there on; only of a fit with
-        ``leaf_curve="brier-optimal"``.
+        Times at which the curve with the least Brier score falls, and its value from each on; only
+        with ``leaf_curve="brier-optimal"``.
     """
 
     node: int

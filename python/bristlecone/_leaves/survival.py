@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from bristlecone import curves
 from bristlecone._data.outcomes import Survival
 from bristlecone._leaves.base import Columns, SurvivalLeaves, median_text, time_text
-from bristlecone._leaves.follow_up import FollowUp
-from bristlecone._leaves.shrinkage import LeafCurves, shrunk_curves, shrunk_means
+from bristlecone._leaves.shrinkage import LeafCurves, shrunk_curves, shrunk_means, step_functions
 from bristlecone._leaves.statistics import (
     Baseline,
     LeafStatistics,
     SurvivalRows,
-    statistics_of,
     with_best_curves,
 )
 from bristlecone._tree import Tree
@@ -86,23 +84,6 @@ class StepLeaves(SurvivalLeaves):
         theta = predicted_theta(tree, statistics, shrinkage if by_theta else 0.0)
         return cls(statistics, rows.baseline, curve, by_theta, rows.prior, shrinkage, theta, shrunk)
 
-    @classmethod
-    def of_follow_up(
-        cls,
-        tree: Tree,
-        follow_up: Sequence[FollowUp],
-        *,
-        curve: str,
-        by_theta: bool,
-        prior: float,
-        shrinkage: float,
-    ) -> StepLeaves:
-        """Leaves of a tree over rows of weight one without delayed entry, from their counts."""
-        rows, leaf, statistics = statistics_of(tree.leaves, follow_up, prior)
-        return cls.grown(
-            tree, leaf, rows, statistics, curve=curve, by_theta=by_theta, shrinkage=shrinkage
-        )
-
     @property
     def typical(self) -> Integers:
         return np.arange(len(self.statistics))
@@ -147,10 +128,7 @@ class StepLeaves(SurvivalLeaves):
     def functions(self, rows: Integers, *, survival: bool) -> NDArray[np.object_]:
         times = self.unique_times
         values = self.survival_at(times) if survival else self.hazard_at(times)
-        functions = np.empty(len(values), dtype=object)
-        before = 1.0 if survival else 0.0
-        functions[:] = [StepFunction(times, y, before=before) for y in values]
-        return functions[rows]
+        return step_functions(times, values, 1.0 if survival else 0.0)[rows]
 
     def quantiles(self, rows: Integers, levels: Floats) -> Floats:
         return np.stack([self.quantile(level)[rows] for level in levels.tolist()], axis=1)

@@ -13,6 +13,7 @@ from bristlecone._data.records import (
     Count,
     NotNegative,
     Record,
+    Written,
     floats,
     integers,
     matrix,
@@ -22,6 +23,7 @@ from bristlecone._data.records import (
 from bristlecone._leaves.labels import (
     PLAIN_TYPES,
     ClassLeaves,
+    LabelLeaves,
     check_label_type,
     plain_labels,
 )
@@ -81,47 +83,59 @@ class LabelsRecord(Record, frozen=True):
 Matrix = list[list[float | None]]
 
 
-class PolicyLeavesRecord(Record, frozen=True, tag="policy"):
-    """Leaves that prescribe a treatment each."""
+class LabelLeavesRecord(Record, frozen=True):
+    """Leaves with one of a set of labels each; a subclass adds their ``values``."""
 
     labels: LabelsRecord
     label: list[Count]
+
+    @classmethod
+    def of(cls: type[Written], leaves: LabelLeaves, tree: Tree) -> Written:  # type: ignore[override]
+        """The record of leaves."""
+        return super().of(leaves, labels=LabelsRecord.of(leaves.labels))
+
+    def _checked(
+        self, values: list[list[float]], tree: Tree
+    ) -> tuple[NDArray[Any], Integers, Floats]:
+        """Labels, position of the label of every leaf, and the values."""
+        with within("labels"):
+            labels = self.labels.value()
+        label = integers(self.label, "label", tree.n_leaves)
+        if (label >= len(labels)).any():
+            raise ModelFormatError(f"label counts beyond {len(labels)} labels")
+        return labels, label, matrix(values, "values", (tree.n_leaves, len(labels)))
+
+
+class PolicyLeavesRecord(LabelLeavesRecord, frozen=True, tag="policy"):
+    """Leaves that prescribe a treatment each."""
+
     values: list[list[float]]
     covariance: list[Matrix]
     treated: list[list[Count]]
     events: list[list[Count]] | None
     whole: Matrix
 
-    @classmethod
-    def of(cls, leaves: PolicyLeaves, tree: Tree) -> PolicyLeavesRecord:  # type: ignore[override]
-        """The record of leaves."""
-        return super().of(leaves, labels=LabelsRecord.of(leaves.labels))
-
     def value(self, tree: Tree, certificate: Certificate) -> PolicyLeaves:
         """The leaves, checked."""
-        labels, label, values = _labels_of(self, tree)
+        labels, label, values = self._checked(self.values, tree)
         k = len(labels)
         if len(self.covariance) != tree.n_leaves:
             raise ModelFormatError(
                 f"covariance has {len(self.covariance)} matrices, not one a leaf"
             )
         covariance = [_covariance(one, "covariance", k) for one in self.covariance]
-        treated = _counts(self.treated, "treated", (tree.n_leaves, k))
+        treated = matrix(self.treated, "treated", (tree.n_leaves, k), np.int64)
         if (treated.sum(axis=1) != tree.n_node_samples[tree.leaves]).any():
             raise ModelFormatError("treated does not add up to the rows of the leaves")
         events = None
         if self.events is not None:
-            events = _counts(self.events, "events", (tree.n_leaves, k))
+            events = matrix(self.events, "events", (tree.n_leaves, k), np.int64)
             if (events > treated).any():
                 raise ModelFormatError("events are more than the rows of a treatment in a leaf")
         if (events is None) != (certificate.parameters.get("horizon") is None):
             raise ModelFormatError("events contradict the parameter horizon")
         whole = _covariance(self.whole, "whole", k + 1)
         return PolicyLeaves(labels, label, values, np.array(covariance), treated, events, whole)
-
-
-def _counts(values: list[list[int]], name: str, shape: tuple[int, int]) -> Integers:
-    return matrix(values, name, shape, np.int64)
 
 
 def _covariance(values: Matrix, name: str, size: int) -> Floats:
@@ -135,23 +149,16 @@ def _covariance(values: Matrix, name: str, size: int) -> Floats:
     return found
 
 
-class ClassLeavesRecord(Record, frozen=True, tag="classes"):
+class ClassLeavesRecord(LabelLeavesRecord, frozen=True, tag="classes"):
     """Leaves of a classifier."""
 
-    labels: LabelsRecord
-    label: list[Count]
     values: list[list[NotNegative]]
     shrinkage: NotNegative
     price: list[NotNegative] | None
 
-    @classmethod
-    def of(cls, leaves: ClassLeaves, tree: Tree) -> ClassLeavesRecord:  # type: ignore[override]
-        """The record of leaves."""
-        return super().of(leaves, labels=LabelsRecord.of(leaves.labels))
-
     def value(self, tree: Tree, certificate: Certificate) -> ClassLeaves:
         """The leaves, checked."""
-        labels, label, values = _labels_of(self, tree)
+        labels, label, values = self._checked(self.values, tree)
         if not (values.sum(axis=1) > 0).all():
             raise ModelFormatError("values of a leaf are all zero")
         if self.shrinkage != certificate.parameters.get("shrinkage", self.shrinkage):
@@ -160,17 +167,6 @@ class ClassLeavesRecord(Record, frozen=True, tag="classes"):
         shares = ClassLeaves.shares_of(tree, values, self.shrinkage, balanced=balanced)
         price = None if self.price is None else floats(self.price, "price", tree.n_leaves)
         return ClassLeaves(labels, label, values, self.shrinkage, shares, price)
-
-
-def _labels_of(
-    record: PolicyLeavesRecord | ClassLeavesRecord, tree: Tree
-) -> tuple[NDArray[Any], Integers, Floats]:
-    with within("labels"):
-        labels = record.labels.value()
-    label = integers(record.label, "label", tree.n_leaves)
-    if (label >= len(labels)).any():
-        raise ModelFormatError(f"label counts beyond {len(labels)} labels")
-    return labels, label, matrix(record.values, "values", (tree.n_leaves, len(labels)))
 
 
 class MeanLeavesRecord(Record, frozen=True, tag="means", omit_defaults=True):

@@ -27,12 +27,7 @@ from bristlecone._leaves.causes import IncidenceLeaves
 from bristlecone._leaves.follow_up import FollowUp
 from bristlecone._leaves.shrinkage import LeafCurves
 from bristlecone._leaves.smooth import SmoothLeaves, leaf_shares
-from bristlecone._leaves.statistics import (
-    Baseline,
-    LeafStatistics,
-    hazard_ratio,
-    statistics_of,
-)
+from bristlecone._leaves.statistics import Baseline, LeafStatistics, hazard_ratio, statistics_of
 from bristlecone._leaves.survival import StepLeaves, predicted_theta
 from bristlecone._search.certificate import Certificate
 from bristlecone._soft.models import MODELS
@@ -323,14 +318,9 @@ class StepLeavesRecord(Record, frozen=True, tag="step survival"):
 
     def _follows(self, tree: Tree, follow_up: Sequence[FollowUp]) -> StepLeaves:
         """The leaves that follow from their rows."""
-        return StepLeaves.of_follow_up(
-            tree,
-            follow_up,
-            curve=self.curve,
-            by_theta=self.by_theta,
-            prior=self.prior,
-            shrinkage=self.shrinkage,
-        )
+        rows, leaf, statistics = statistics_of(tree.leaves, follow_up, self.prior)
+        how: Any = {"curve": self.curve, "by_theta": self.by_theta, "shrinkage": self.shrinkage}
+        return StepLeaves.grown(tree, leaf, rows, statistics, **how)
 
     def _curves(self, tree: Tree, baseline: Baseline, thinned: bool) -> LeafCurves | None:
         if (self.shrunk is None) != (self.shrinkage == 0 or self.curve == "proportional"):

@@ -21,10 +21,10 @@ LeavesT = TypeVar("LeavesT", bound=Leaves)
 
 
 class Objective(ABC, Generic[RowsT, LeavesT]):
-    """Objective of a search: what the best tree has least of.
+    """Objective that a search minimises.
 
-    How the engine finds it, what cuts to offer it, the ``leaves`` of its trees, and its ``aim`` in
-    words. What else is here has an answer that suits most.
+    A subclass defines the calls of the engine, the thresholds of greedy trees, the ``leaves`` of
+    its trees, and its ``aim`` in words. The other methods have defaults that suit most objectives.
     """
 
     # Name of an admissible tree in messages.
@@ -66,7 +66,7 @@ class Objective(ABC, Generic[RowsT, LeavesT]):
 
     @property
     def chooses_labels(self) -> bool:
-        """Whether the search chooses the labels of the leaves; else they follow from the rows."""
+        """Whether the search chooses the labels of leaves; otherwise the rows determine them."""
         return False
 
     def value(self, tree: Tree, problem: Problem[RowsT], leaves: LeavesT) -> float:

@@ -49,8 +49,8 @@ class FairLabels(ClassObjective[GroupedData]):
     shrinkage : float
         As in ClassObjective.
     constraint : {"demographic-parity", "equality-of-opportunity", "equalized-odds"}
-        Whose shares are compared: of all rows, of those of the positive class, or of those of
-        either class.
+        Rows whose shares are compared: all rows, those of the positive class, or those of each
+        class.
     limit : float
         Largest difference of the shares between any two groups.
     """
@@ -124,7 +124,7 @@ class FairSurvival(Objective[TrainingData, StepLeaves]):
     Parameters
     ----------
     inner : SurvivalObjective
-        What is minimised.
+        The objective to minimise.
     limit : float
         Largest difference, in the unit of time.
     tau : float or None

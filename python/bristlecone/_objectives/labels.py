@@ -14,13 +14,14 @@ from bristlecone._data.rows import CheckedRows
 from bristlecone._data.targets import LabelledData
 from bristlecone._encoder.cuts import Cut
 from bristlecone._encoder.ranks import RankedColumns
-from bristlecone._leaves.labels import ClassLeaves, label_weights, sum_by_leaf
+from bristlecone._leaves.labels import ClassLeaves, sum_by_leaf
 from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.cuts import Growth, cuts_by_gini, cuts_of_task
 from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Classes
 from bristlecone._tree import Tree
 from bristlecone._types import Floats, Integers
+from bristlecone.metrics._inputs import sums_by_cell
 
 AIMS = {
     "accuracy": "the least share of misclassified weight",
@@ -80,10 +81,9 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
         return data.labels, data.weight
 
     def leaves(self, tree: Tree, problem: Problem[ClassRowsT], solution: Any) -> ClassLeaves:
-        data = problem.data
-        leaf = problem.leaf_index(tree)
+        data, leaf = problem.data, problem.leaf_index(tree)
         shape = tree.n_leaves, len(data.classes)
-        values = label_weights(leaf, data.labels, data.weight, shape)
+        values = sums_by_cell(leaf, data.labels, data.weight, shape)
         if self.balanced:
             total = values.sum(axis=0)
             values = values / np.where(total > 0, total, 1.0)

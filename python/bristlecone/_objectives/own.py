@@ -154,10 +154,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
         return cuts_by_costs(data.statistics, *costs, data.total_weight, columns, growth)
 
     def _forecast(
-        self,
-        forecast: Callable[..., dict[str, float]],
-        statistics: Floats,
-        **settings: Any,
+        self, forecast: Callable[..., dict[str, float]], statistics: Floats, **settings: Any
     ) -> dict[str, float]:
         """Forecast of the engine, plus the task's own time for this many leaf costs."""
         leaf_cost = costs_of(self.own, "leaf_cost")

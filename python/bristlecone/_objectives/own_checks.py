@@ -173,12 +173,7 @@ def _check_function(name: str, costs: Costs, sums: Floats, total_weight: float) 
             )
 
 
-def _check_bound(
-    bound: Floats,
-    costs: Floats,
-    sums: Floats,
-    total_weight: float,
-) -> None:
+def _check_bound(bound: Floats, costs: Floats, sums: Floats, total_weight: float) -> None:
     """Raise unless the bounds hold for these costs of leaves."""
     wrong = bound > costs + _ROUNDING * np.maximum(np.abs(costs), total_weight)
     if wrong.any():

@@ -25,11 +25,7 @@ class Fairness(BaseEstimator):
 
 
 def groups_of(
-    fairness: Fairness,
-    X: Any,
-    sensitive_features: Any,
-    kept: Bools | None,
-    most: int = 2,
+    fairness: Fairness, X: Any, sensitive_features: Any, kept: Bools | None, most: int = 2
 ) -> Groups:
     """The groups of the kept rows, limited in number: given to ``fit``, or a column."""
     why = "fairness" if most == 2 else type(fairness).__name__
@@ -45,8 +41,8 @@ def groups_of(
 class GroupConstraint(Fairness):
     """Limit on the difference between groups; a subclass defines the quantity."""
 
-    # Largest allowed limit.
-    _most: ClassVar[float] = np.inf
+    # Largest allowed limit; that of a share.
+    _most: ClassVar[float] = 1.0
 
     def __init__(self, limit: float, *, sensitive_feature: str | int | None = None) -> None:
         self.limit = limit
@@ -90,8 +86,6 @@ class DemographicParity(GroupConstraint):
     [1.0, 1.0]
     """
 
-    _most = 1.0
-
 
 class EqualityOfOpportunity(GroupConstraint):
     """Equality of opportunity: limit on the difference in true positive rates between groups.
@@ -122,8 +116,6 @@ class EqualityOfOpportunity(GroupConstraint):
     [1.0, 1.0]
     """
 
-    _most = 1.0
-
 
 class EqualizedOdds(GroupConstraint):
     """Equalized odds: limit on the differences in true and false positive rates between groups.
@@ -153,8 +145,6 @@ class EqualizedOdds(GroupConstraint):
     >>> tree.fit(X, y, sensitive_features=["a", "a", "b", "b"]).group_rates_.tolist()
     [[1.0, 0.0], [1.0, 0.0]]
     """
-
-    _most = 1.0
 
 
 class RmstParity(GroupConstraint):
@@ -195,12 +185,10 @@ class RmstParity(GroupConstraint):
     1
     """
 
+    _most = np.inf
+
     def __init__(
-        self,
-        limit: float,
-        *,
-        tau: float | None = None,
-        sensitive_feature: str | int | None = None,
+        self, limit: float, *, tau: float | None = None, sensitive_feature: str | int | None = None
     ) -> None:
         super().__init__(limit, sensitive_feature=sensitive_feature)
         self.tau = tau

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from bristlecone._data.exact import product_sum
 from bristlecone._data.targets import PolicyData
 from bristlecone._data.texts import percent
-from bristlecone._leaves.labels import label_weights
 from bristlecone._leaves.policies import PolicyLeaves, covariance_of_mean
 from bristlecone._objectives.base import TaskObjective
 from bristlecone._search.engine import Problem, Task
 from bristlecone._tree import Tree
 from bristlecone._types import Bools, Floats, Integers
+from bristlecone.metrics._inputs import sums_by_cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +30,15 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
     reward : str
         How the rewards were estimated.
     capacities : mapping or None
-        Largest share of the rows that may be given a treatment.
+        Largest share of the rows to which each treatment may be prescribed.
     horizon : float or None
-        Of censored outcomes: the time that rewards are of.
+        For censored outcomes, the time up to which they count.
     estimand : str
-        What the rewards of censored outcomes are.
+        With a horizon, the quantity that the rewards estimate.
     min_samples_treatment : int
         Fewest rows of every treatment in a leaf.
     models : tuple
-        Models of the propensity scores and of the outcomes, where these were not given.
+        Models of the propensity scores and of the outcomes, used if these are not passed.
     """
 
     reward: str
@@ -124,8 +124,13 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         def counted(rows: Bools | slice) -> Integers:
             own = None if count is None else count[rows]
             shape = tree.n_leaves, len(data.treatments)
-            return label_weights(leaf[rows], data.treatment[rows], own, shape).astype(np.int64)
+            return sums_by_cell(leaf[rows], data.treatment[rows], own, shape).astype(np.int64)
 
+        events = None
+        if data.happened is not None:
+            # Those by the horizon, up to which outcomes count.
+            assert self.horizon is not None
+            events = counted(data.happened & (data.outcome <= self.horizon))
         prescribed = data.rewards[np.arange(len(leaf)), label[leaf]]
         return PolicyLeaves(
             labels=data.treatments,
@@ -133,16 +138,11 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
             values=values,
             covariance=_covariances(leaf, tree.n_leaves, data, count),
             treated=counted(slice(None)),
-            events=None if data.happened is None else counted(self._by_then(data)),
+            events=events,
             whole=covariance_of_mean(
                 np.column_stack([prescribed, data.rewards]), data.weight, count
             ),
         )
-
-    def _by_then(self, data: PolicyData) -> Bools:
-        """Rows with an event by the horizon."""
-        assert data.happened is not None and self.horizon is not None
-        return data.happened & (data.outcome <= self.horizon)
 
     def losses(self, tree: Tree, problem: Problem[PolicyData], leaves: PolicyLeaves) -> Floats:
         weight = tree.weighted_n_node_samples
@@ -177,10 +177,7 @@ def mean_reward(tree: Tree, leaves: Any) -> float:
 
 
 def _by_leaf(
-    leaf: Integers,
-    n_leaves: int,
-    rewards: Floats,
-    weight: Floats | None,
+    leaf: Integers, n_leaves: int, rewards: Floats, weight: Floats | None
 ) -> tuple[Floats, Integers]:
     """Mean reward of every treatment in every leaf, and the first of the best ones.
 

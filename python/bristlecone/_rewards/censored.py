@@ -12,9 +12,9 @@ import numpy as np
 
 from bristlecone._data.outcomes import Survival, as_structured
 from bristlecone._data.rows import take_rows
-from bristlecone._foreign import fitted_to_columns, frame_of, survival_of, takes_columns
+from bristlecone._foreign import survival_of
 from bristlecone._rewards.nuisance import Rows, members, quiet
-from bristlecone._teacher.outcomes import Rates, fitted_with_weights, naming
+from bristlecone._teacher.outcomes import Rates, fitted_to_survival
 from bristlecone._types import Bools, Floats, Integers
 
 ESTIMANDS = ("restricted-mean", "survival")
@@ -161,18 +161,9 @@ def _curves(
         return _Proportional(np.ones(len(flags)), np.empty(0), np.empty(0))
     if isinstance(model, str):
         return _automatic(rows, own, flags, others, time)
-    return _foreign(rows, own, flags, time, model)
-
-
-def _foreign(rows: Rows, own: Integers, flags: Bools, time: Floats, model: Any) -> _Foreign:
-    X, at = rows.X, rows.selected(own)
-    y = as_structured(Survival(flags[at], time[at]))
-    weight = None if rows.weight is None else rows.weight[at]
-    if takes_columns(model):
-        with naming("outcome_model", model):
-            return _Foreign(fitted_to_columns(model, frame_of(X, at), y, weight), X)
-    fitted = fitted_with_weights(model, take_rows(X, at), y, weight, "these rows", "outcome_model")
-    return _Foreign(fitted, X)
+    y, at = as_structured(Survival(flags, time)), rows.selected(own)
+    fitted = fitted_to_survival(model, rows.X, y, rows.weight, at, "outcome_model")
+    return _Foreign(fitted, rows.X)
 
 
 def _automatic(

@@ -28,7 +28,7 @@ from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError, OverlapWarning
 
 NO_LATE_ROWS = "PolicyTree; leave out the rows that entered late"
-"""What messages say about delayed entry."""
+"""Advice in messages about delayed entry."""
 
 # Propensity scores below this are commonly left out (Crump, Hotz, Imbens and Mitnik, Biometrika 96,
 # 2009), and so many treated rows must be expected before their number is compared with the scores.
@@ -244,17 +244,14 @@ def _of_lives(
     scores = survival_scores(
         rows, lives, how.estimand, how.outcome_model, how.min_propensity, how.reward
     )
-    at = np.arange(len(lives.time)), rows.treatment
     if how.reward == "direct":
         return check_rewards(scores.predicted), scores.predicted, None
     assert own is not None
-    if how.reward == "inverse-propensity":
-        rewards = np.zeros_like(scores.predicted)
-        rewards[at] = scores.weighted / own
-        return check_rewards(rewards), None, scores.uncensored
-    rewards = scores.predicted.copy()
-    rewards[at] += scores.correction / own
-    return check_rewards(rewards), scores.predicted, scores.uncensored
+    predicted = None if how.reward == "inverse-propensity" else scores.predicted
+    observed = scores.weighted if predicted is None else scores.correction
+    rewards = np.zeros_like(scores.predicted) if predicted is None else predicted.copy()
+    rewards[np.arange(len(own)), rows.treatment] += observed / own
+    return check_rewards(rewards), predicted, scores.uncensored
 
 
 def _outcome(

@@ -43,7 +43,7 @@ def policy_rewards(
     * "doubly-robust": v(j), plus (y − v(k)) / μ(k) for j = k.
 
     The mean over the rows of the entry of the prescribed treatment estimates the value of a policy.
-    Propensity scores are those of the treatment that each row had, shape (n,), or of all.
+    Propensity scores are those of the treatment that each row had, shape (n,).
 
     Raises
     ------
@@ -57,9 +57,8 @@ def policy_rewards(
         rewards = predicted_outcomes.copy()
     if reward != "direct":
         assert propensity is not None
-        own = propensity_of_own(propensity, treatment)
         with np.errstate(over="ignore", invalid="ignore"):
-            rewards[rows, treatment] += (y - rewards[rows, treatment]) / own
+            rewards[rows, treatment] += (y - rewards[rows, treatment]) / propensity
     return check_rewards(rewards)
 
 

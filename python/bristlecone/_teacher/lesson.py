@@ -43,13 +43,6 @@ class _Clock(NamedTuple):
     heard: Callable[..., object] | None
 
 
-class Lesson(NamedTuple):
-    """Smoothed outcomes of the rows, and the record of how they were made."""
-
-    smoothed: Floats
-    record: Teaching
-
-
 def teach(
     estimator: Any, objective: Any, data: RowsT, callback: Callable[..., object] | None = None
 ) -> tuple[RowsT, Teaching | None]:
@@ -59,7 +52,7 @@ def teach(
         if hasattr(estimator, "certificate_"):
             teacher_of(estimator)  # raises if a file lost the teacher
         return data, None
-    lesson = _taught(
+    smoothed, record = _taught(
         teacher,
         float(estimator.teacher_weight),
         objective.outcomes(data),
@@ -70,7 +63,7 @@ def teach(
         heard=reporter(callback),
         n_threads=_threads(estimator, teacher),
     )
-    return _smoothed(data, lesson), lesson.record
+    return _with_smoothed(data, smoothed), record
 
 
 def parameters_of_fit(tree: Any) -> dict[str, Any]:
@@ -115,7 +108,7 @@ def teach_again(tree: Any, objective: Any, data: RowsT) -> tuple[RowsT, Teaching
     if teacher is None:
         return data, None
     known: Teaching = tree.certificate_.teacher
-    lesson = _taught(
+    smoothed, record = _taught(
         teacher,
         known.weight,
         objective.outcomes(data),
@@ -124,12 +117,12 @@ def teach_again(tree: Any, objective: Any, data: RowsT) -> tuple[RowsT, Teaching
         known=known,
         n_threads=_threads(tree, teacher),
     )
-    if not _agree(lesson.record, known):
+    if not _agree(record, known):
         raise ValueError(
             "the teacher, fitted again, does not give the smoothed outcomes of the fit: it is "
             "another one, or not deterministic, or X and y are not the rows of the fit"
         )
-    return _smoothed(data, lesson), known
+    return _with_smoothed(data, smoothed), known
 
 
 def _threads(estimator: Any, teacher: Any) -> int | None:
@@ -138,9 +131,9 @@ def _threads(estimator: Any, teacher: Any) -> int | None:
     return thread_count(getattr(estimator, "n_jobs", None)) if automatic else None
 
 
-def _smoothed(data: Any, lesson: Lesson) -> Any:
+def _with_smoothed(data: Any, smoothed: Floats) -> Any:
     """The rows with smoothed outcomes; only rows that a teacher supports have the field."""
-    return data._replace(smoothed=lesson.smoothed)
+    return data._replace(smoothed=smoothed)
 
 
 def seed_of(random_state: Any) -> int:
@@ -164,8 +157,10 @@ def _taught(
     verbose: Any = 0,
     heard: Callable[..., object] | None = None,
     n_threads: int | None = None,
-) -> Lesson:
+) -> tuple[Floats, Teaching]:
     """Cross-fit a teacher and mix its predictions with the outcomes.
+
+    Returns the smoothed outcomes of the rows, and the record of how they were made.
 
     Parameters
     ----------
@@ -242,7 +237,7 @@ def _taught(
         moments=moments(smoothed, outcomes.weight),
         training_loss=np.nan,
     )
-    return Lesson(smoothed, record)
+    return smoothed, record
 
 
 def moments(smoothed: Floats, weight: Floats | None) -> tuple[float, float, float, float]:

@@ -55,7 +55,7 @@ class Outcomes(ABC):
 
     # Method that a model must have in addition to fit.
     method: ClassVar[str] = "predict"
-    # For messages: what models need weights for, and the parameter that gives them.
+    # For messages: the reason why models need weights, and the parameter that contains the model.
     need: ClassVar[str] = "these rows"
     parameter: ClassVar[str] = "teacher"
 
@@ -68,7 +68,7 @@ class Outcomes(ABC):
 
     @property
     def strata(self) -> Integers:
-        """The part of the rows that each row belongs to; every part is spread over all folds."""
+        """Stratum of every row; each stratum is spread over all folds."""
         return np.zeros(len(self.columns), dtype=np.int64)
 
     def fewest(self, fold: Integers) -> tuple[float, str]:
@@ -171,7 +171,7 @@ class Rates(Outcomes):
     weight : array of float, shape (n,), or None
         Row weights.
     events, exposure : array of float, shape (n,)
-        What was counted, and what the rows were exposed to.
+        Counts of events, and the exposure of the rows.
     """
 
     need = "hazards or exposures"
@@ -283,11 +283,7 @@ class Survivals(Rates):
     def fitted(self, model: Any, X: Any, rows: NDArray[Any]) -> Any:
         if _is_regressor(model):
             return super().fitted(model, X, rows)
-        weight = None if self.weight is None else self.weight[rows]
-        if takes_columns(model):
-            with naming("teacher", model):
-                return fitted_to_columns(model, frame_of(X, rows), self.y[rows], weight)
-        return fitted_with_weights(model, take_rows(X, rows), self.y[rows], weight, "these rows")
+        return fitted_to_survival(model, X, self.y, self.weight, rows, "teacher")
 
     def predicted(self, model: Any, X: Any, rows: Bools) -> Floats:
         happened = np.unique(self.y["time"][self.y["event"]])
@@ -480,8 +476,22 @@ def _is_regressor(model: Any) -> bool:
     return not predicts_survival(model) and is_regressor(model)
 
 
+def fitted_to_survival(
+    model: Any, X: Any, y: NDArray[np.void], weight: Floats | None, rows: NDArray[Any], name: str
+) -> Any:
+    """A copy of a survival model, fitted to some rows; ``name`` is the parameter it was passed as.
+
+    ``rows`` are a mask, or positions if ``X`` is an array.
+    """
+    own = None if weight is None else weight[rows]
+    if takes_columns(model):
+        with naming(name, model):
+            return fitted_to_columns(model, frame_of(X, rows), y[rows], own)
+    return fitted_with_weights(model, take_rows(X, rows), y[rows], own, "these rows", name)
+
+
 def fitted_with_weights(
-    model: Any, X: Any, y: Any, weight: Floats | None, need: str, name: str = "teacher"
+    model: Any, X: Any, y: Any, weight: Floats | None, need: str, name: str
 ) -> Any:
     """A clone of a model with scikit-learn's interface, fitted with weights if there are any."""
     model, more = clone(model), {}

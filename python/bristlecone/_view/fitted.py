@@ -1,4 +1,4 @@
-"""A fitted tree as pictures, reports and exports see it: by what it has, not by its class."""
+"""A fitted tree as pictures, reports and exports see it: by its attributes, not its class."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FittedTree(Protocol):
 
     @property
     def _score_name(self) -> str:
-        """What its ``score`` is, in words."""
+        """Name of ``score`` in texts."""
 
     @property
     def splits_(self) -> dict[int, str]:

@@ -20,8 +20,6 @@ class Layout:
     ----------
     x : array of float, shape (node_count,)
         Middle of the node: leaves side by side, a split above the middle of its children.
-    depth : array of int, shape (node_count,)
-        0 at the root.
     parent : array of int, shape (node_count,)
         -1 at the root.
     width : float
@@ -29,14 +27,8 @@ class Layout:
     """
 
     x: Floats
-    depth: Integers
     parent: Integers
     width: float
-
-    @property
-    def levels(self) -> int:
-        """Number of levels, that of the root included."""
-        return int(self.depth.max()) + 1
 
 
 def place(tree: Any, leaf_width: float = 1.0) -> Layout:
@@ -57,7 +49,7 @@ def place(tree: Any, leaf_width: float = 1.0) -> Layout:
         children = [int(tree.children_left[node]), int(tree.children_right[node])]
         parent[children] = node
         x[node] = x[children].mean()
-    return Layout(x, tree.node_depth, parent, tree.n_leaves * leaf_width)
+    return Layout(x, parent, tree.n_leaves * leaf_width)
 
 
 def edge(start: Place, end: Place, turn: float) -> list[Place]:

@@ -46,9 +46,9 @@ class View:
     ----------
     tree : FittedTree
     confidence : float
-        Of intervals and bands.
+        Confidence level of intervals and bands.
     time_label : str
-        What the time axis shows.
+        Label of the time axis.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class View:
         return [ticks[len(ticks) // 3], ticks[2 * len(ticks) // 3]] if len(ticks) > 2 else ticks
 
     def bars(self, k: int, most: int) -> list[Bar]:
-        """Bars of a leaf, that of its label among them; what is too much is summed up."""
+        """Bars of a leaf, at most ``most``: of its label, the longest others, and the rest."""
         bars = self.leaves[k].panel
         assert isinstance(bars, Bars)
         if len(bars) <= most:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bristlecone._data.checks import check_choice, check_times
 from bristlecone._data.outcomes import Outcome, check_survival
@@ -20,6 +21,9 @@ from bristlecone.metrics._inputs import (
     have_steps,
     inverse_censoring_at,
     inverse_or_zero,
+    sums_after,
+    sums_before,
+    sums_by_cell,
 )
 
 # Number of pieces on which a smooth curve is taken as constant.
@@ -297,11 +301,7 @@ def _event_weight(rows: ScoredRows, last: float, censoring: StepFunction) -> Flo
     return weight * rows.weight
 
 
-def _scores(
-    scored: ScoredRows,
-    curves: Curves,
-    censoring: StepFunction,
-) -> Floats:
+def _scores(scored: ScoredRows, curves: Curves, censoring: StepFunction) -> Floats:
     """BS at ``curves.x``: only sums over the rows of a curve are needed."""
     times = curves.x
     weight = _event_weight(scored, times[-1], censoring)
@@ -309,18 +309,16 @@ def _scores(
     column = np.searchsorted(times, scored.time, side="left")  # the first time with t_i <= t
     total = np.zeros(times.size)
     for rows, index, survival in curves.blocks():
-        cells = _Cells(index, column[rows], (len(survival), times.size + 1))
-        died = cells.sum(weight[rows]).cumsum(axis=1)[:, :-1]
-        alive = cells.sum_after(scored.weight[rows])[:, :-1]
+        shape = len(survival), times.size + 1
+        summed = partial(sums_by_cell, index, column[rows], shape=shape)
+        died = summed(weight[rows]).cumsum(axis=1)[:, :-1]
+        alive = sums_after(summed(scored.weight[rows]))[:, :-1]
         total += (survival**2 * died + (1 - survival) ** 2 * alive * alive_weight).sum(axis=0)
     return total / scored.weight.sum()
 
 
 def _step_integral(
-    scored: ScoredRows,
-    curves: Curves,
-    censoring: StepFunction,
-    limits: tuple[float, float],
+    scored: ScoredRows, curves: Curves, censoring: StepFunction, limits: tuple[float, float]
 ) -> float:
     """Mean of ∫ S_i² 1{t >= t_i} v_i dt + ∫ (1 − S_i)² 1{t < t_i} / G(t) dt over ``limits``.
 
@@ -350,35 +348,8 @@ def _step_integral(
     total = 0.0
     for rows, index, survival in curves.blocks():
         survival = np.concatenate([np.ones((len(survival), 1)), survival], axis=1)
-        cells = _Cells(index, piece[rows], survival.shape)
-        dead = cells.sum_before(weight[rows]) * length + cells.sum(after[rows])
-        alive = cells.sum_after(scored.weight[rows]) * inverse_g + cells.sum(before[rows])
+        summed = partial(sums_by_cell, index, piece[rows], shape=survival.shape)
+        dead = sums_before(summed(weight[rows]))[:, :-1] * length + summed(after[rows])
+        alive = sums_after(summed(scored.weight[rows])) * inverse_g + summed(before[rows])
         total += float((survival**2 * dead + (1 - survival) ** 2 * alive).sum())
     return total / float(scored.weight.sum() * np.ldexp(upper - lower, unit))
-
-
-class _Cells:
-    """Sums of row values by (curve, column)."""
-
-    def __init__(
-        self, index: NDArray[np.intp], column: NDArray[np.intp], shape: tuple[int, ...]
-    ) -> None:
-        self.shape = shape
-        self.cell = index * shape[1] + column
-
-    def sum(self, values: Floats) -> Floats:
-        """Values of the rows in the column."""
-        size = self.shape[0] * self.shape[1]
-        return (
-            np.bincount(self.cell, values, size).reshape(self.shape).astype(np.float64, copy=False)
-        )
-
-    def sum_before(self, values: Floats) -> Floats:
-        """Values of the rows in the columns before."""
-        upto = self.sum(values).cumsum(axis=1)
-        return np.concatenate([np.zeros((self.shape[0], 1)), upto[:, :-1]], axis=1)
-
-    def sum_after(self, values: Floats) -> Floats:
-        """Values of the rows in the columns after."""
-        upto = self.sum(values).cumsum(axis=1)
-        return upto[:, -1:] - upto

@@ -131,12 +131,7 @@ def d_calibration(
 
 @of_outcome("survival_at")
 def one_time_calibration(
-    event: Bools,
-    time: Floats,
-    survival_at: ArrayLike,
-    at: float,
-    *,
-    n_groups: int = 10,
+    event: Bools, time: Floats, survival_at: ArrayLike, at: float, *, n_groups: int = 10
 ) -> OneTimeCalibration:
     """Compare predicted with observed survival at one time, in groups of similar prediction.
 

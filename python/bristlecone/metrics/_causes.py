@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.checks import check_integer, check_real, check_times
 from bristlecone._data.outcomes import Outcome, Survival, read_causes
-from bristlecone._data.rows import check_row_labels, check_sample_weight
+from bristlecone._data.rows import check_length, check_row_labels, check_sample_weight
 from bristlecone._types import Floats
 from bristlecone.curves import censoring_survival
 from bristlecone.metrics._concordance import count_pairs
@@ -19,6 +20,8 @@ from bristlecone.metrics._inputs import (
     check_positive_censoring,
     positive_censoring_at,
     row_values,
+    sums_after,
+    sums_by_cell,
     times_followed,
 )
 
@@ -181,8 +184,12 @@ def brier_score_cause(
     if not ((predicted >= 0) & (predicted <= 1)).all():
         row = int(np.argmax(~((predicted >= 0) & (predicted <= 1)).all(axis=1)))
         raise ValueError(f"incidence is outside [0, 1] in row {row}")
-    curves = Curves(np.arange(len(predicted)), at, predicted).of_rows(rows.kept).merged()
-    return _brier_scores(_Scored(read_causes(y_train), None), rows, curves, cause)
+    order = np.argsort(at)
+    curves = Curves(np.arange(len(predicted)), at[order], predicted[:, order])
+    curves = curves.of_rows(rows.kept).merged()
+    scores = np.empty(at.size)
+    scores[order] = _brier_scores(_Scored(read_causes(y_train), None), rows, curves, cause)
+    return scores
 
 
 def brier_score_of_tree(
@@ -204,8 +211,7 @@ def brier_score_of_tree(
     leaves, test = tree.leaves_, _scored(y_test, sample_weight, "the metric ibs")
     leaves.check_cause(cause)
     index = np.searchsorted(tree.tree_.leaves, tree.apply(X))
-    if index.size != test.kept.size:
-        raise ValueError(f"X has {index.size} rows but y has {test.kept.size}")
+    check_length(test.kept, "y", index.size)
     train, end = _Scored(read_causes(y_train), None), test.time.max()
 
     def scores(at: Floats) -> Floats:
@@ -225,7 +231,7 @@ def brier_score_of_tree(
 
 
 def _brier_scores(train: _Scored, rows: _Scored, incidence: Curves, cause: int) -> Floats:
-    """Brier score at the times of the curves.
+    """Brier score at the times of the curves, which ascend.
 
     The rows of a curve are added up by what was observed by each time: O(n log n) and O(n_times)
     per curve.
@@ -234,26 +240,19 @@ def _brier_scores(train: _Scored, rows: _Scored, incidence: Curves, cause: int) 
     happened = (rows.cause > 0) & (rows.time <= at.max(initial=0.0))
     own = np.zeros(rows.time.size)
     own[happened] = rows.weight[happened] / train.uncensored(rows.time[happened], before=True)
-    at_risk = np.flatnonzero(at < rows.time.max())
+    at_risk = at < rows.time.max()
     inverse = np.zeros(at.size)
     inverse[at_risk] = 1 / train.uncensored(at[at_risk])
-    order = np.lexsort((rows.time, incidence.index))
-    ends = np.searchsorted(incidence.index[order], np.arange(len(incidence.y) + 1))
-    scores = np.zeros(at.size)
-    for k, predicted in enumerate(incidence.y):
-        inside = order[ends[k] : ends[k + 1]]
-        left = np.searchsorted(rows.time[inside], at, side="right")
-
-        def by_then(amount: Floats, left: NDArray[np.intp] = left) -> Floats:
-            return np.append(0.0, np.cumsum(amount))[left]
-
-        of_cause = rows.cause[inside] == cause
-        observed = by_then(np.where(of_cause, own[inside], 0.0))
-        # Counted from the end, so that the last rows leave no rounding error.
-        later = np.append(np.cumsum(rows.weight[inside][::-1])[::-1], 0.0)[left]
-        others = by_then(np.where(of_cause, 0.0, own[inside])) + later * inverse
-        scores += observed * (1 - predicted) ** 2 + others * predicted**2
-    return scores / rows.weight.sum()
+    amounts = np.where(rows.cause == cause, own, 0.0), np.where(rows.cause == cause, 0.0, own)
+    column = np.searchsorted(at, rows.time, side="left")  # the first time with t_i <= t
+    total = np.zeros(at.size)
+    for part, index, predicted in incidence.blocks():
+        summed = partial(sums_by_cell, index, column[part], shape=(len(predicted), at.size + 1))
+        observed, others = (summed(amount[part]).cumsum(axis=1)[:, :-1] for amount in amounts)
+        later = sums_after(summed(rows.weight[part]))[:, :-1]
+        scores = observed * (1 - predicted) ** 2 + (others + later * inverse) * predicted**2
+        total += scores.sum(axis=0)
+    return total / rows.weight.sum()
 
 
 class _Scored:

@@ -25,7 +25,7 @@ def log_likelihood(train: Survival, test: Survival, hazard: SteppedCurves, model
     Raises
     ------
     ValueError
-            If a row outlives its predicted curve, which reached zero before.
+        If a row outlives its predicted curve, which reached zero before.
     """
     baseline = nelson_aalen(train)
     ends = _ends(train)

@@ -204,6 +204,7 @@ def _evaluate(
     elif have_steps(distinct):
         steps = {id(curve.x): curve.x for curve in distinct}.values()
         x = np.unique(np.concatenate([np.asarray(s, dtype=np.float64) for s in steps]))
+        x = x if x.size else np.zeros(1)  # all curves are constant
     else:
         x = np.unique(smooth_at)
     return x, index, as_float([curve(x) for curve in distinct], name)
@@ -292,3 +293,28 @@ def times_followed(times: ArrayLike, test_time: Floats, censoring: StepFunction)
 def inverse_or_zero(values: Floats) -> Floats:
     """1/G, and 0 where G is 0."""
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+
+
+def sums_by_cell(
+    row: NDArray[Any], column: NDArray[Any], values: NDArray[Any] | None, shape: tuple[int, ...]
+) -> Floats:
+    """Table with the sums of the values that have the same row and column; None counts them."""
+    cells = np.bincount(row * shape[1] + column, values, shape[0] * shape[1])
+    return cells.reshape(shape).astype(np.float64, copy=False)
+
+
+def sums_before(values: Floats) -> Floats:
+    """Sums over the last axis of all values before each position, and of all values."""
+    total = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
+    np.cumsum(values, axis=-1, out=total[..., 1:])
+    return total
+
+
+def sums_after(values: NDArray[Any]) -> Floats:
+    """Sums over the last axis of all values behind each position.
+
+    They are added from the end, because differences of sums cancel if values differ in size.
+    """
+    total = np.zeros_like(values, dtype=np.float64)
+    np.cumsum(values[..., :0:-1], axis=-1, out=total[..., -2::-1])
+    return total

@@ -34,13 +34,12 @@ def has_causes(model: Any) -> bool:
     return hasattr(model, "predict_cumulative_incidence")
 
 
-def cause_of(model: Any, cause: int | None, what: str) -> int | None:
-    """The cause itself; only a tree for competing risks takes one other than the first."""
+def check_cause(model: Any, cause: int | None, what: str) -> None:
+    """Raise TypeError for a cause other than the first, unless the model has several."""
     if cause not in (None, 1) and not has_causes(model):
         raise TypeError(
             f"{what} with cause={cause} needs a CompetingRisksTree; got {type_name(model)}"
         )
-    return cause
 
 
 def trained_causes(model: Any, survival_train: Any) -> Any:

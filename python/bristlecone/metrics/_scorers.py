@@ -25,7 +25,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from bristlecone._data.checks import check_times
 from bristlecone._data.outcomes import Survival, check_survival
-from bristlecone._data.rows import check_row_labels, check_sample_weight
+from bristlecone._data.rows import check_length, check_row_labels, check_sample_weight
 from bristlecone._foreign import hazard_of, predicts_survival, risk_of, survival_of
 from bristlecone._types import Floats
 from bristlecone.curves import censoring_survival, kaplan_meier
@@ -34,14 +34,9 @@ from bristlecone.metrics._brier import integrated_brier_score
 from bristlecone.metrics._causes import brier_score_of_tree
 from bristlecone.metrics._concordance import concordance_index_censored, concordance_index_ipcw
 from bristlecone.metrics._foreign_likelihood import log_likelihood
-from bristlecone.metrics._inputs import (
-    ScoredRows,
-    check_test_rows,
-    end_of_weights,
-    times_followed,
-)
+from bristlecone.metrics._inputs import ScoredRows, check_test_rows, end_of_weights, times_followed
 from bristlecone.metrics._scored_models import (
-    cause_of,
+    check_cause,
     event_times,
     final_of,
     has_causes,
@@ -156,7 +151,7 @@ def concordance_scorer(
     [0.63, 0.64, 0.69]
     """
     model, X = final_of(estimator, X)
-    cause_of(model, cause, "concordance_scorer")
+    check_cause(model, cause, "concordance_scorer")
     if has_causes(model):
         return float(model.score(X, y, sample_weight, cause=cause))
     if is_survival_tree(model):
@@ -299,7 +294,7 @@ def ibs_scorer(
     -0.126
     """
     model, own = final_of(estimator, X)
-    cause_of(model, cause, "ibs_scorer")
+    check_cause(model, cause, "ibs_scorer")
     if has_causes(model):
         train = trained_causes(model, survival_train)
         return -brier_score_of_tree(model, own, train, y, cause, times, sample_weight)
@@ -448,7 +443,7 @@ def likelihood_scorer(
     -0.293
     """
     model, own = final_of(estimator, X)
-    cause_of(model, cause, "likelihood_scorer")
+    check_cause(model, cause, "likelihood_scorer")
     check_row_labels(own, y=y, sample_weight=sample_weight)
     if has_causes(model):
         found = model.log_likelihood(own, y, cause)
@@ -533,8 +528,7 @@ def calibration_scorer(
                 "until then is unknown"
             )
     predicted = predicted_survival(model, X, train, "calibration_scorer", at)[:, 0]
-    if len(predicted) != len(test.time):
-        raise ValueError(f"X has {len(predicted)} rows but y has {len(test.time)}")
+    check_length(test.time, "y", len(predicted))
     given = check_sample_weight(sample_weight, len(predicted))
     weight = np.ones(len(predicted)) if given is None else given
     # Equal predictions stay together, in the group of their middle rank.

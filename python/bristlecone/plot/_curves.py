@@ -357,7 +357,7 @@ def _times(times: ArrayLike | None, unique: Floats) -> Floats:
 
 
 def _step_curves(leaves: Any, end: float, cause: int | None = None) -> list[tuple[Floats, ...]]:
-    """Steps of every leaf as drawn; None for leaves with smooth curves."""
+    """Steps of every leaf as drawn; empty for leaves with smooth curves."""
     if not leaves.has_steps:
         return []
     times = leaves.unique_times

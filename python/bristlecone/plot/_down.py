@@ -65,7 +65,7 @@ class Down(Arrangement):
         """Top and height of every level of splits."""
         tree, heights = self.structure, [0.0] * self.structure.max_depth
         for node in np.flatnonzero(~tree.is_leaf).tolist():
-            depth = int(self.layout.depth[node])
+            depth = int(self.structure.node_depth[node])
             box = self.splits.box(node, self._most(node), self.size)
             heights[depth] = max(heights[depth], box[1])
         levels, top = [], self._top
@@ -143,7 +143,7 @@ class Down(Arrangement):
             most = self._most(node)
             width, _ = self.splits.box(node, most, self.size)
             left = self.left + self.layout.x[node] - width / 2
-            top = self.levels[int(self.layout.depth[node])][0]
+            top = self.levels[int(self.structure.node_depth[node])][0]
             self.splits.draw(sheet, node, float(left), top, most, self.size)
         for k in range(len(self.view.n)):
             self._draw_leaf(sheet, k)
@@ -153,7 +153,7 @@ class Down(Arrangement):
     def _draw_edges(self, sheet: Sheet) -> None:
         tree, x = self.structure, self.left + self.layout.x
         for node in np.flatnonzero(~tree.is_leaf).tolist():
-            depth = int(self.layout.depth[node])
+            depth = int(self.structure.node_depth[node])
             top, height = self.levels[depth]
             start = top + self.splits.box(node, self._most(node), self.size)[1]
             bend = top + height + 0.1

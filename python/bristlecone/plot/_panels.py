@@ -51,7 +51,7 @@ class Axis:
 
 
 class Painter:
-    """Leaves without a panel, whose facts are text."""
+    """Painter of leaves that have no panel; their facts are text."""
 
     #: Height of a panel when panels are side by side and in a row, in inches; 0 for none.
     tall, low = 0.0, 0.0

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_confidence
 from bristlecone._data.outcomes import check_survival
+from bristlecone._data.rows import check_length
 from bristlecone._data.targets import known_codes
 from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone._leaves.follow_up import FollowUp
@@ -197,8 +198,7 @@ def plot_treatment_curves(
     check_confidence(confidence)
     leaf = fitted.apply(X)
     event, time, _ = check_survival(y, without_entry="plot_treatment_curves")
-    if len(time) != len(leaf):
-        raise ValueError(f"X has {len(leaf)} rows but y has {len(time)}")
+    check_length(time, "y", len(leaf))
     labels = fitted.leaves_.labels
     arm = known_codes("treatment", treatment, labels, len(leaf))
     names = fitted.leaves_.names

@@ -67,7 +67,7 @@ def plot_brier(
     TypeError
         If an estimator does not predict survival.
     ValueError
-        If the mapping is empty, and as from:func:`bristlecone.metrics.brier_score`.
+        If the mapping is empty, and as from :func:`bristlecone.metrics.brier_score`.
     NotFittedError, InfeasibleError
         If there is no tree.
 
@@ -148,7 +148,7 @@ def plot_auc(
     TypeError
         If an estimator does not predict survival.
     ValueError
-        If the mapping is empty, and as from:func:`bristlecone.metrics.cumulative_dynamic_auc`.
+        If the mapping is empty, and as from :func:`bristlecone.metrics.cumulative_dynamic_auc`.
     NotFittedError, InfeasibleError
         If there is no tree.
 

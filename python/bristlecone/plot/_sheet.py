@@ -46,11 +46,11 @@ class Sheet:
     Parameters
     ----------
     ax : matplotlib Axes
-        What is drawn on; its own axis is put away.
+        Axes to draw on. Their own axis lines and ticks are hidden.
     width, height : float
-        Of the sheet.
+        Size of the sheet.
     scale : float
-        Inches of the axes for one of the sheet.
+        Inches on the axes per inch of the sheet.
     """
 
     def __init__(self, ax: Axes, width: float, height: float, scale: float) -> None:

@@ -108,16 +108,10 @@ def _shown(values: Floats, thresholds: list[float]) -> tuple[Floats, str]:
     low, high = float(min([low, *thresholds])), float(max([high, *thresholds]))
     pad = high / 2 - low / 2
     low, high = max(low - pad, values.min()), min(high + pad, values.max())
+    counts = {f"below {low:.4g}": (values < low).sum(), f"above {high:.4g}": (values > high).sum()}
+    left_out = ", ".join(f"{count} {where}" for where, count in counts.items() if count)
     shown = values[(values >= low) & (values <= high)]
-    left_out = [
-        f"{count} {side} {bound:.4g}"
-        for count, side, bound in (
-            (int((values < low).sum()), "below", low),
-            (int((values > high).sum()), "above", high),
-        )
-        if count
-    ]
-    return shown, f"not shown: {', '.join(left_out)}" if left_out else ""
+    return shown, f"not shown: {left_out}" if left_out else ""
 
 
 def _edges(values: Floats) -> list[float]:

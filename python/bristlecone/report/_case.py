@@ -32,7 +32,7 @@ class Field:
     takes_unknown : bool
         Whether rows with a level not seen in training are predicted.
     note : str
-        What becomes of a missing value.
+        Treatment of a missing value.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Case:
-    """The form, or why there is none.
+    """The form, or the reason why there is none.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Case:
     refusal : str
         A sentence in place of the form.
     data : mapping
-        What the script decides by, as plain JSON types.
+        Decisions for the script, as plain JSON types.
     """
 
     fields: tuple[Field, ...] = ()

@@ -39,7 +39,7 @@ class Shape:
     level : float
         Distance of levels.
     split_width, split_height, leaf_width, leaf_height : float
-        Of the boxes.
+        Sizes of the boxes.
     margin : float
     """
 
@@ -67,31 +67,31 @@ class Node:
     ----------
     node, parent : int
     answer : str
-        What rows answered to get here; "" at the root.
+        Answer of the rows at the split above; "" at the root.
     x, y : float
         Upper left corner of its box.
     edge : str
         Path from the parent's box.
     answer_at : tuple of (float, float)
-        Where the answer is written.
+        Position of the text of the answer.
     rows, share : str
         Training rows, and their share of all.
     question : str
-        Of a split; "" of a leaf.
+        Question of a split; "" for a leaf.
     lines : list of str
-        What the box says.
+        Text of the box.
     drop : float
-        How far they stand below the top, in a box for more lines.
+        Distance of the text from the top of a box that has room for more lines.
     bars : list of BarRow
         Largest weights of a soft split.
     children : tuple of Node
-        Of a split those that answer yes, and no.
+        Children of a split: yes, then no.
     colour, rule : str
-        Of a leaf.
+        Colour and rule of a leaf.
     small, row, large : Panel
-        Of a leaf: in the diagram, in the outline, and by itself.
+        Panels of a leaf in the diagram, in the outline, and by itself.
     facts : list of (str, str)
-        Of a leaf: its row of the leaf table.
+        Row of a leaf in the leaf table.
     leaves : tuple of int
         Node ids of the leaves below, or its own.
     """
@@ -157,8 +157,8 @@ def draw(view: View, table: Table) -> Drawing:
     layout = place(structure, shape.slot)
     across = shape.margin + layout.x
     # Leaves are in one line.
-    end = shape.margin + (layout.levels - 1) * shape.level
-    along = np.where(structure.is_leaf, end, shape.margin + layout.depth * shape.level)
+    end = shape.margin + structure.max_depth * shape.level
+    along = np.where(structure.is_leaf, end, shape.margin + structure.node_depth * shape.level)
     rules = [""] * len(view.n) if view.is_soft else list(map(rule_text, leaf_rules(tree)))
     weights = split_weights(tree, _WEIGHTS) if view.is_soft else {}
     most = max(map(len, texts.values()), default=0)

@@ -44,12 +44,12 @@ class Size:
     bar: int = 13
     counts: bool = False
 
-    def area(self, x: tuple[float, float], y: tuple[float, float] = (0.0, 1.0)) -> Area:
+    def area(self, x: tuple[float, float]) -> Area:
         """The space for the chart."""
         right = 20.0 if self.counts else 8.0 if self.left else 1.0
         top = 7.0 if self.left else 2.0
         width = self.width - self.left - right
-        return Area(self.left, top, width, self.height - self.bottom - top, x, y)
+        return Area(self.left, top, width, self.height - self.bottom - top, x)
 
 
 BAR = 18

@@ -54,17 +54,17 @@ class Proof:
     Parameters
     ----------
     headline, aim : str
-        What was proven, and of what, in words.
+        Result of the search, and its objective, in words.
     is_proven : bool
-        Whether the search ended by itself.
+        Whether the tree was proven to be optimal.
     numbers : list of (str, str)
-        The numbers behind it.
+        The numbers behind the result.
     questions : list of str
         Binary features, or columns, that trees were searched over, in few lines.
     missing : str
-        Missing values of the columns that are asked.
+        Missing values of the columns that the tree uses.
     groups : list of (str, str)
-        What groups are predicted, where their differences are limited.
+        Predicted rates or means by group, if differences between groups are limited.
     group_table : list of list of str
         Confusion table of a classifier by group: a heading, then the rows; empty without one.
     """

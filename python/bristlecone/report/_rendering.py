@@ -21,7 +21,6 @@ def check_engine() -> None:
 
 @cache
 def _environment() -> Any:
-    check_engine()
     import jinja2
 
     environment = jinja2.Environment(
@@ -47,7 +46,6 @@ def rendered(name: str, **values: Any) -> str:
 
 def source(name: str) -> Any:
     """A style sheet or script of the package, to be included unchanged."""
-    check_engine()
     from markupsafe import Markup
 
     text = resources.files("bristlecone.report").joinpath("templates", name)

@@ -115,11 +115,7 @@ def _step(problem: Problem, now: Parameters, split: int, thresholds: Floats) -> 
     linear, shape = now.linear.copy(), now.shape.copy()
     if problem.fairness is not None and (split > 0 or depth == 1):
         found = _fair_leaves(
-            problem,
-            Parameters(splits, linear, shape),
-            leaves.tolist(),
-            _LEAF_STEPS,
-            _INNER_TOL,
+            problem, Parameters(splits, linear, shape), leaves.tolist(), _LEAF_STEPS, _INNER_TOL
         )
         linear[leaves], shape[leaves] = problem.unpack(found.x)
     elif split > 0 or depth == 1:
@@ -186,12 +182,7 @@ def _leaf_step(
 
 
 def _rebalanced(
-    problem: Problem,
-    splits: Floats,
-    rows: Rows,
-    losses: Floats,
-    goes_left: Bools,
-    fraction: float,
+    problem: Problem, splits: Floats, rows: Rows, losses: Floats, goes_left: Bools, fraction: float
 ) -> Floats:
     """Logit of the first split from a weighted regression on where its rows go (eq. 8).
 

@@ -56,7 +56,7 @@ class SoftSettings:
 class TrainingRows(NamedTuple):
     """Training rows: design (n, n_design), outcomes with positive times, weights.
 
-    ``group`` says whether a row is in the larger of two groups; None without groups. ``names`` are
+    ``group`` says whether a row is in the second of two groups; None without groups. ``names`` are
     those of the design columns; None if the columns of ``X`` had none.
     """
 
@@ -87,7 +87,7 @@ class TrainedTree(NamedTuple):
 
 
 class _Scaled(NamedTuple):
-    """The problem, and what converts its parameters to those over the design."""
+    """The problem, and the constants that convert its parameters to those over the design."""
 
     problem: Problem
     columns: Integers  # position in the problem of every design column
