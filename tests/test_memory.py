@@ -28,6 +28,8 @@ limits = {
 }
 codes = np.array([rng.permutation(n) for _ in range(20)], dtype=np.uint32)
 labels = {"labels": event.astype(int), "n_classes": 2.0}
+every = np.repeat(np.arange(20), n - 1).tolist(), np.tile(np.arange(n - 1), 20).tolist()
+made = _core.BinaryMatrix.of_ranks(list(codes), *every, n)
 calls = {
     "sums": lambda: _core.solve("likelihood", survival, features, **limits),
     "curves": lambda: _core.solve(
@@ -42,6 +44,11 @@ calls = {
     "cuts": lambda: _core.greedy_cuts(
         "accuracy", labels, codes, **limits | {"options": None}
     ),
+    "encode": lambda: _core.BinaryMatrix.of_ranks(list(codes), *every, n),
+    "take": lambda: made.take(np.arange(n)),
+    "words": lambda: made.words(),
+    "alike": lambda: made.first_alike(),
+    "array": lambda: np.asarray(made),
 }
 
 def held():
@@ -81,3 +88,11 @@ def test_no_limit_of_the_address_space_ends_the_process(call):
     assert len(found) == len(LEFT)
     assert set(found) <= {0, 3}, dict(zip(LEFT, found, strict=True))
     assert found[2] == 3 and found[-1] == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux alone")
+@pytest.mark.parametrize("call", ["encode", "take", "words", "alike", "array"])
+def test_features_that_do_not_fit_raise_memory_error(call):
+    command = [sys.executable, "-c", SWEEP, call, "20", "2000"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["3", "0"]

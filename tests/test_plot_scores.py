@@ -264,6 +264,14 @@ def test_calibration_of_classes_compares_shares_with_frequencies():
     assert [text.strip() for text in legend(ax)] == ["dead", "ill", "well"]
 
 
+def test_classes_of_the_same_colour_have_different_markers():
+    X = np.arange(40)[:, None]
+    tree = OptimalTreeClassifier(max_depth=2).fit(X, np.arange(40) // 4)
+    handles = plot_calibration(tree, X, np.arange(40) // 4).get_legend().get_lines()
+    looks = {(line.get_color(), line.get_marker()) for line in handles}
+    assert len(looks) == len(handles) == 10
+
+
 def test_calibration_of_numbers_compares_means():
     X, _ = sample(300)
     y = X["x0"].to_numpy() + 2 * (X["x1"].to_numpy() > 0)

@@ -243,6 +243,9 @@ def test_many_classes_are_summed_up():
     tree = OptimalTreeClassifier(max_depth=1).fit(X, np.arange(20) % 10)
     reported = texts(plot_tree(tree))
     assert reported.count("5 others") == 2
+    # The first letters of "5 others" would look like class 5.
+    narrow = texts(plot_tree(tree, direction="down", width=1.6))
+    assert narrow.count("…") == 2
 
 
 def test_treatments_have_bars_of_their_values():

@@ -1,7 +1,7 @@
 //! Binary features of rows, packed eight to a byte, for Python.
 
 use crate::cuts::{Ranked, check_rows, slice};
-use crate::memory::return_freed;
+use crate::memory::{ensure, return_freed};
 use crate::run::to_py;
 use crate::solution::{TreeArrays, tree_of};
 use bristlecone_core::data::{BinaryMatrix, Questions};
@@ -47,6 +47,7 @@ impl PyBinaryMatrix {
                 Ranked::Answers(answers) => Questions::Answers(slice(answers)?, own.len()),
             });
         }
+        ensure(BinaryMatrix::bytes_to_encode(n_rows, &questions))?;
         let cells = n_rows * columns.len();
         let encoded = py.detach(|| {
             return_freed(cells);
@@ -67,6 +68,7 @@ impl PyBinaryMatrix {
     /// The bits of every row, with the first feature lowest, shape (rows, words).
     fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let shape = [self.0.n_rows(), self.0.words()];
+        ensure(size_of_val(self.0.bits()))?;
         self.0.bits().to_vec().into_pyarray(py).reshape(shape)
     }
 
@@ -85,6 +87,7 @@ impl PyBinaryMatrix {
         let Some(rows) = slice(&rows)?.iter().map(place).collect::<Option<Vec<_>>>() else {
             return Err(PyIndexError::new_err(format!("rows: not all of the {n_rows}")));
         };
+        ensure(BinaryMatrix::bytes(rows.len(), self.0.n_features()))?;
         Ok(Self(self.0.take(&rows)))
     }
 
@@ -104,8 +107,10 @@ impl PyBinaryMatrix {
 
     /// For every feature, the first feature that divides the rows in the same way: an equal one, or
     /// its complement.
-    fn first_alike(&self, py: Python<'_>) -> Vec<usize> {
-        py.detach(|| self.0.first_alike())
+    fn first_alike(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        // A copy by columns.
+        ensure(BinaryMatrix::bytes(self.0.n_features(), self.0.n_rows()))?;
+        Ok(py.detach(|| self.0.first_alike()))
     }
 
     /// For every row, its leaf in a tree of these features (given by the feature, left and right
@@ -133,6 +138,7 @@ impl PyBinaryMatrix {
         if copy == Some(false) {
             return Err(PyValueError::new_err("an array of these bits is a copy"));
         }
+        ensure(self.0.n_rows().saturating_mul(self.0.n_features()))?;
         let bytes = py.detach(|| self.0.to_bytes());
         let array = bytes.into_pyarray(py).reshape([self.0.n_rows(), self.0.n_features()])?;
         match dtype {
@@ -153,6 +159,7 @@ fn of_bytes(values: &PyReadonlyArray2<'_, u8>) -> PyResult<BinaryMatrix> {
     let (n_rows, n_features) = values.as_array().dim();
     let scattered = |_| PyValueError::new_err("features: not C-contiguous");
     let bytes = values.as_slice().map_err(scattered)?;
+    ensure(BinaryMatrix::bytes(n_rows, n_features))?;
     BinaryMatrix::from_bytes(n_rows, n_features, bytes).map_err(to_py)
 }
 

@@ -166,6 +166,27 @@ pub(crate) fn keep_quiet_without_memory() {
     }));
 }
 
+/// MemoryError if the system does not have this many bytes.
+pub(crate) fn ensure(bytes: usize) -> PyResult<()> {
+    if bytes < FREE {
+        return Ok(());
+    }
+    let needed = bytes.saturating_add(FREE);
+    if isize::try_from(needed).is_ok() {
+        // SAFETY: the layout has a size, and the block is freed with the same layout.
+        unsafe {
+            // The compiler may leave out an allocation that nothing uses.
+            let block = std::hint::black_box(System.alloc(layout(needed)));
+            if !block.is_null() {
+                System.dealloc(block, layout(needed));
+                return Ok(());
+            }
+        }
+    }
+    let message = format!("too little memory: {} MiB are needed", needed.div_ceil(1 << 20));
+    Err(PyMemoryError::new_err(message))
+}
+
 /// Memory that a call sets aside.
 pub(crate) struct Reserve {
     slot: Option<&'static Slot>,
@@ -178,25 +199,11 @@ impl Reserve {
     /// the system does not have it.
     pub(crate) fn new(n_rows: usize, bytes: usize) -> PyResult<Self> {
         let bytes = n_rows.saturating_mul(PER_ROW).saturating_add(bytes).saturating_add(RESERVE);
-        let needed = bytes.saturating_add(FREE);
-        let refused = || {
-            let message = format!("too little memory: {} MiB are needed", needed.div_ceil(1 << 20));
-            PyMemoryError::new_err(message)
-        };
-        if isize::try_from(needed).is_err() {
-            return Err(refused());
-        }
-        // SAFETY: the layouts have a size, and the first block is freed with its own layout.
-        let block = unsafe {
-            let whole = System.alloc(layout(needed));
-            if whole.is_null() {
-                return Err(refused());
-            }
-            System.dealloc(whole, layout(needed));
-            System.alloc(layout(bytes)).cast::<usize>()
-        };
+        ensure(bytes)?;
+        // SAFETY: the layout has a size.
+        let block = unsafe { System.alloc(layout(bytes)).cast::<usize>() };
         if block.is_null() {
-            return Err(refused());
+            return Err(PyMemoryError::new_err("too little memory"));
         }
         // SAFETY: the block has room for its size, and nothing else refers to it.
         unsafe { block.write(bytes) };

@@ -121,12 +121,16 @@ class RankedFeatures:
         return taken
 
     def written(self) -> BinaryMatrix:
-        """All questions as binary features."""
+        """All questions as binary features; MemoryError if there is no room for them."""
         column = np.repeat(np.arange(len(self.ranks)), np.diff(self._first))
         rank = np.arange(self.shape[1]) - self._first[column]
-        return BinaryMatrix.of_ranks(
-            list(self.ranks), column.tolist(), rank.tolist(), self.shape[0]
-        )
+        questions = column.tolist(), rank.tolist()
+        try:
+            return BinaryMatrix.of_ranks(list(self.ranks), *questions, self.shape[0])
+        except MemoryError as error:
+            raise MemoryError(
+                f"{error} for a binary feature of each of {self.shape[1]:,} thresholds"
+            ) from None
 
     def questions_of(self, features: Sequence[Feature]) -> Integers:
         """A question for each feature of a settled tree, with the same answers in its nodes."""

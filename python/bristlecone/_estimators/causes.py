@@ -281,7 +281,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     ) -> Floats:
         """Predict the cumulative incidence of a cause: the probability of its event by each time.
 
-        At each time, the incidences of all causes and the survival function sum to 1.
+        At each time, the incidences of all causes and the survival function sum to 1. They are
+        constant after the last training time, which is the end of what the data say.
 
         Parameters
         ----------

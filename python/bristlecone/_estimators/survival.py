@@ -269,7 +269,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
             Contribution of each row to the integrated Brier score of a reference model, from
             :func:`bristlecone.reference.brier_reference_loss`. The search skips subtrees that would
             have to predict better than this model. It is faster and proves less: ``status_`` is
-            "reference_optimal", and ``guarantee_`` is the proven bound.
+            "reference_optimal", and ``guarantee_`` is the proven bound. With ``fairness``, the
+            search does not use it.
         callback : callable, optional
             Called as ``callback(progress)`` whenever the best tree or the lower bound improves, and
             every quarter of a second, in the thread of ``fit``. The attributes of ``progress`` are

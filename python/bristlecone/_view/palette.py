@@ -18,6 +18,8 @@ INK, FAINT, RULE, PAPER = "#1c2733", "#55636f", "#c3ccd4", "#ffffff"
 # After Okabe and Ito, without yellow and the light blue; those too light for lines darkened.
 LABELS = ("#0072b2", "#d55e00", "#3c3c3c", "#b8609a", "#00856b", "#6b4f00", "#4a90c2", "#8b1a1a")
 
+_MARKERS = "osD^"
+
 # From the lowest risk to the highest.
 _RAMP = ("#2aa198", "#3f88c5", "#7560cf", "#9c2f86", "#8f1146", "#5c0012")
 # Place on the ramp of a leaf that is the only one.
@@ -38,6 +40,11 @@ def ramp(shares: Iterable[float]) -> list[str]:
 def label_colour(place: int) -> str:
     """Colour of a label; from the ninth on they repeat."""
     return LABELS[place % len(LABELS)]
+
+
+def label_marker(place: int) -> str:
+    """Marker of a label for matplotlib; labels of the same colour have different ones."""
+    return _MARKERS[place // len(LABELS) % len(_MARKERS)]
 
 
 def leaf_colours(tree: Any) -> dict[int, str]:

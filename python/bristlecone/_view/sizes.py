@@ -17,6 +17,7 @@ _WORDS = {
     "ibs": "negative integrated Brier score",
     "auc": "mean AUC over time",
     "likelihood": "log-likelihood per row",
+    "calibration": "negative calibration error",
 }
 
 

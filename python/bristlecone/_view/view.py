@@ -180,9 +180,15 @@ def bar_rows(
     left, right = names + gap, max(width - side, names + 2 * gap)
     unit = (right - left) / ((high - low) or 1.0)
     zero = left - low * unit
+
+    def name_of(bar: Bar) -> str:
+        name = ruler.cut(bar.name, names, size, bold=bar.is_chosen)
+        # The beginning of "5 others" would look like the label 5.
+        return "…" if bar.place < 0 and name != bar.name else name
+
     rows = [
         BarRow(
-            ruler.cut(bar.name, names, size, bold=bar.is_chosen),
+            name_of(bar),
             bar.text,
             names,
             zero,

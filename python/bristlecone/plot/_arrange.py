@@ -46,7 +46,8 @@ class Arrangement(ABC):
     def _caption_lines(self) -> list[str]:
         if not self.caption:
             return []
-        return self.ruler.wrap(self.caption, self.width - 0.1, self.small)
+        # At low resolutions, the characters of a long line are wider than the ruler measures.
+        return self.ruler.wrap(self.caption, 0.95 * self.width - 0.1, self.small)
 
     @property
     def _caption_height(self) -> float:

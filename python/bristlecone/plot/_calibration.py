@@ -11,7 +11,7 @@ from bristlecone._data.checks import check_integer, check_real
 from bristlecone._data.texts import number
 from bristlecone._view.calibration import Compared, calibrations
 from bristlecone._view.fitted import check_tree
-from bristlecone._view.palette import INK, RULE, label_colour
+from bristlecone._view.palette import INK, RULE, label_colour, label_marker
 from bristlecone.plot._axes import dressed, legend, on_axes, plain
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def plot_calibration(
     ax = on_axes(ax, 4.6, 4.2)
     # Of classes, the shares of a leaf would have too many names.
     named = len(found) == 1 or kind == "incidences"
-    _draw(ax, [p for one in found for p in one.points if p.n], named=named, kind=kind)
+    shown = [(p, label_marker(max(one.label, 0))) for one in found for p in one.points if p.n]
+    _draw(ax, shown, named=named, kind=kind)
     quantity, names = found[0].quantity, []
     if kind == "incidences":
         quantity = f"incidence by {number(times[0])}"
@@ -114,24 +115,26 @@ def plot_calibration(
         quantity, names = "share", list(map(plain, tree.leaves_.labels))
     dressed(ax, f"predicted {quantity}", f"observed {quantity}")
     for one, name in zip(found, names, strict=False):
-        ax.plot([], [], "o", color=label_colour(one.label), label=f" {name}")
+        marker, colour = label_marker(one.label), label_colour(one.label)
+        ax.plot([], [], marker, color=colour, label=f" {name}")
     if names:
         legend(ax)
     return ax
 
 
-def _draw(ax: Axes, points: list[Compared], *, named: bool, kind: str) -> None:
+def _draw(ax: Axes, shown: list[tuple[Compared, str]], *, named: bool, kind: str) -> None:
+    points = [point for point, _ in shown]
     ends = np.array([point[2:6] for point in points])
     low, high = (np.nanmin(ends), np.nanmax(ends)) if kind == "means" else (0.0, 1.0)
     pad = 0.04 * ((high - low) or 1.0) if kind == "means" else 0.02
     ax.plot([low, high], [low, high], color=RULE, linewidth=1.2, zorder=1)
     # The names of neighbours are on opposite sides of the diagonal, so that they do not overlap.
     rank = np.argsort(np.argsort([point.predicted for point in points]))
-    for point, below in zip(points, rank % 2 == 0, strict=True):
+    for (point, marker), below in zip(shown, rank % 2 == 0, strict=True):
         if np.isfinite(point.lower):
             bar = [point.lower, point.upper]
             ax.plot([point.predicted] * 2, bar, color=point.colour, linewidth=1.2, zorder=2)
-        ax.plot(point.predicted, point.observed, "o", color=point.colour, markersize=6, zorder=3)
+        ax.plot(point.predicted, point.observed, marker, color=point.colour, markersize=6, zorder=3)
         if named and point.name.startswith("leaf"):
             ax.annotate(
                 point.name.removeprefix("leaf "),

@@ -79,7 +79,8 @@ impl Answered {
         (0..gaps.len()).for_each(|k| held[place(k) / 64] |= 1 << (place(k) % 64));
         let mut order: Vec<usize> = (0..gaps.len()).collect();
         order.sort_by_key(|&k| gaps[k]);
-        let mut masks = held.clone();
+        let mut masks = Vec::with_capacity((gaps.len() + 1) * words);
+        masks.extend_from_slice(&held);
         // The higher the rank, the fewer features are true.
         for &k in &order {
             held[place(k) / 64] &= !(1 << (place(k) % 64));
@@ -113,6 +114,17 @@ impl Answered {
 }
 
 impl BinaryMatrix {
+    /// Bytes that [`encode`](Self::encode) takes: the features, and those of every rank.
+    pub fn bytes_to_encode(n_rows: usize, questions: &[Questions]) -> usize {
+        let of_ranks = |own: &Questions| match own {
+            Questions::Answers(..) => 0,
+            _ => BinaryMatrix::bytes(own.len() + 1, own.len() + 64),
+        };
+        let n_features = questions.iter().map(Questions::len).sum();
+        let of_ranks = questions.iter().map(of_ranks).fold(0, usize::saturating_add);
+        BinaryMatrix::bytes(n_rows, n_features).saturating_add(of_ranks)
+    }
+
     /// The features of `n_rows` rows, in the order of the questions.
     pub fn encode(n_rows: usize, questions: &[Questions]) -> Result<Self, Error> {
         let n_features: usize = questions.iter().map(Questions::len).sum();

@@ -71,6 +71,12 @@ impl BinaryMatrix {
         Ok(BinaryMatrix { n_rows, n_features, words, bits })
     }
 
+    /// Bytes of a matrix of this shape.
+    pub fn bytes(n_rows: usize, n_features: usize) -> usize {
+        let words = n_features.div_ceil(64).max(1);
+        n_rows.saturating_mul(words).saturating_mul(size_of::<u64>())
+    }
+
     /// Negates the features that are `flipped`.
     pub fn negate(&mut self, flipped: &[bool]) {
         let mut mask = vec![0u64; self.words];

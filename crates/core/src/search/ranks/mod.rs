@@ -35,6 +35,9 @@ use std::borrow::Cow;
 /// Most work of a search with 128-bit costs, which tries thresholds one by one; a minute or two.
 const SHORT_WORK: f64 = (1u64 << 28) as f64;
 
+/// Most bits of all questions as binary features, for the same searches.
+const FEW_BITS: f64 = (1u64 << 32) as f64;
+
 /// Largest depth of the greedy trees that a search starts from.
 const DEEPEST_GREEDY: usize = 8;
 
@@ -254,8 +257,9 @@ impl<T: Swept> SolvedAgain<T> for OverThresholds<'_, T> {
 
     fn in_128_bits(&self, settings: &Checked) -> Result<Option<Cow<'_, BinaryMatrix>>, Error> {
         let levels = settings.limits.max_depth.saturating_sub(1).min(64) as i32;
-        let work = (self.matrix.n_questions() as f64).powi(levels) * self.matrix.n_rows() as f64;
-        (work <= SHORT_WORK).then(|| self.matrix.written().map(Cow::Owned)).transpose()
+        let [rows, questions] = [self.matrix.n_rows(), self.matrix.n_questions()].map(|n| n as f64);
+        let is_short = questions.powi(levels) * rows <= SHORT_WORK && questions * rows <= FEW_BITS;
+        is_short.then(|| self.matrix.written().map(Cow::Owned)).transpose()
     }
 }
 
