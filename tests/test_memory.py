@@ -44,6 +44,9 @@ calls = {
     "cuts": lambda: _core.greedy_cuts(
         "accuracy", labels, codes, **limits | {"options": None}
     ),
+    "thresholds": lambda: _core.over_thresholds(
+        "likelihood", survival, codes, **limits | {"options": {}}
+    ),
     "encode": lambda: _core.BinaryMatrix.of_ranks(list(codes), *every, n),
     "take": lambda: made.take(np.arange(n)),
     "words": lambda: made.words(),
@@ -79,7 +82,7 @@ LEFT = (0, 0.5, 3, 20, 42, 48, 49, 50, 52, 55, 60, 70, 90, 120, 2000)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux alone")
 @pytest.mark.parametrize(
-    "call", slow_but({"sums"}, ["sums", "curves", "front", "own", "greedy", "cuts"])
+    "call", slow_but({"sums"}, ["sums", "curves", "front", "own", "greedy", "cuts", "thresholds"])
 )
 def test_no_limit_of_the_address_space_ends_the_process(call):
     command = [sys.executable, "-c", SWEEP, call, *map(str, LEFT)]

@@ -4,7 +4,7 @@ use crate::columns::{Data, type_of};
 use crate::door::problem;
 use crate::greedy::{heeding_ctrl_c, heeding_signals, smallest};
 use crate::limits::parse;
-use crate::memory::{Reserve, return_freed};
+use crate::memory::{PER_ROW, Reserve, ensure, return_freed};
 use crate::run::to_py;
 use bristlecone_core::data::{self, Ranks};
 use bristlecone_core::greedy::{Codes, Limits};
@@ -85,6 +85,7 @@ pub fn rank_values<'py>(
     if u32::try_from(values.len()).is_err() {
         return Err(PyValueError::new_err("values: more than 2^32 rows"));
     }
+    ensure(values.len().saturating_mul(PER_ROW))?;
     let found = py.detach(|| {
         heeding_ctrl_c(|interrupted| match values.as_slice() {
             Some(values) => Ranks::unless(values, interrupted),

@@ -107,8 +107,8 @@ pub fn over_thresholds(
     let limits = &parse(limits)?;
     let (n_columns, n_rows) = ranks.as_array().dim();
     let values = ranks.as_slice().map_err(|_| PyValueError::new_err("ranks: not C-contiguous"))?;
-    // Every column needs its ranks and two orders of the rows.
-    let reserve = &Reserve::new(n_rows, values.len().saturating_mul(12))?;
+    // Every column needs its ranks, two orders of the rows, and its thresholds.
+    let reserve = &Reserve::new(n_rows, values.len().saturating_mul(32))?;
     let matrix = &RankMatrix::new(n_rows, n_columns, values.to_vec()).map_err(to_py)?;
     let data = Data::new(data)?;
     let problem = problem(&data, limits, (n_rows, matrix.n_questions()))?;

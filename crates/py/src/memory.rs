@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 const RESERVE: usize = 40 << 20;
 
 /// Bytes of the reserve per row: statistics, order, codes.
-const PER_ROW: usize = 128;
+pub(crate) const PER_ROW: usize = 128;
 
 /// Bytes that are left free for what Rust does not allocate: stacks of threads and the system's own
 /// data about them.

@@ -1,5 +1,6 @@
 //! Outcomes from Python, and the estimators of `core::survival` for Python.
 
+use crate::memory::{PER_ROW, ensure};
 use crate::run::to_py;
 use bristlecone_core::error::not_negative;
 use bristlecone_core::survival::{Observations, RiskTable, baseline_hazard};
@@ -39,6 +40,7 @@ pub(crate) fn observations<'a>(
             not_negative(name, values).map_err(to_py)?;
         }
     }
+    ensure(n.saturating_mul(PER_ROW))?;
     Ok(obs)
 }
 
@@ -110,29 +112,33 @@ impl PyRiskTable {
     fn counts<'py>(
         &self,
         py: Python<'py>,
-    ) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>) {
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+        self.ensure()?;
         let whole = |values: &[f64]| values.iter().map(|&v| v as i64).collect::<Vec<_>>();
         let of = |values| whole(values).into_pyarray(py);
-        (of(&self.0.events), of(&self.0.censored))
+        Ok((of(&self.0.events), of(&self.0.censored)))
     }
 
     /// The times with an event, and the weight at risk, the Kaplan–Meier survival and the
     /// Nelson–Aalen hazard at these times.
-    fn at_events<'py>(&self, py: Python<'py>) -> [Bound<'py, PyArray1<f64>>; 4] {
+    fn at_events<'py>(&self, py: Python<'py>) -> PyResult<[Bound<'py, PyArray1<f64>>; 4]> {
+        self.ensure()?;
         let table = &self.0;
         let (survival, hazard) = (table.kaplan_meier(), table.nelson_aalen());
-        [&table.time, &table.at_risk, &survival, &hazard].map(|values| {
+        Ok([&table.time, &table.at_risk, &survival, &hazard].map(|values| {
             let events = values.iter().zip(&table.events).filter(|(_, events)| **events > 0.0);
             events.map(|(&value, _)| value).collect::<Vec<_>>().into_pyarray(py)
-        })
+        }))
     }
 
-    fn nelson_aalen<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.0.nelson_aalen().into_pyarray(py)
+    fn nelson_aalen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.ensure()?;
+        Ok(self.0.nelson_aalen().into_pyarray(py))
     }
 
-    fn kaplan_meier<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.0.kaplan_meier().into_pyarray(py)
+    fn kaplan_meier<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.ensure()?;
+        Ok(self.0.kaplan_meier().into_pyarray(py))
     }
 
     /// The censoring distribution. Every row is at risk at its own time, or, with
@@ -141,8 +147,9 @@ impl PyRiskTable {
         &self,
         py: Python<'py>,
         events_leave_first: bool,
-    ) -> Bound<'py, PyArray1<f64>> {
-        self.0.censoring(events_leave_first).into_pyarray(py)
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        self.ensure()?;
+        Ok(self.0.censoring(events_leave_first).into_pyarray(py))
     }
 
     /// Σ weight · value over the rows; `values` has one entry for every distinct time of all
@@ -150,6 +157,13 @@ impl PyRiskTable {
     fn sum_of(&self, values: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
         let values = values.as_slice()?;
         self.0.sum_of(values).ok_or_else(|| PyValueError::new_err("values: not one for every time"))
+    }
+}
+
+impl PyRiskTable {
+    /// MemoryError if there is no room for the curves.
+    fn ensure(&self) -> PyResult<()> {
+        ensure(self.0.time.len().saturating_mul(PER_ROW))
     }
 }
 

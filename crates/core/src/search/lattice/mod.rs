@@ -28,7 +28,7 @@ pub(super) mod tickets;
 pub use effort::{effort, mostly_visits, useful_threads, visits, work};
 pub use geometry::MAX_DEPTH;
 pub use geometry::PREFIX;
-pub use memory::{make_sure, refill};
+pub use memory::{make_sure, refill, room_for};
 pub use refine::{Query, Solved};
 pub use tables::{Extent, Pool, Share};
 

@@ -8,6 +8,7 @@
 use super::losses::{Losses, States};
 use super::rows::{Cuts, Rows, Table};
 use crate::data::rows_of;
+use crate::search::lattice::room_for;
 use crate::simd::{FloatLanes, Job, LaneInt, LaneReal, Vector};
 use std::ops::Range;
 
@@ -40,8 +41,8 @@ impl<I: LaneInt> Scan<I> {
     /// Computes the sums of these rows, whose numbers are `lanes[row]`; O(rows · columns).
     pub fn fill(&mut self, lanes: &[I], width: usize, table: &Table, rows: &Rows, cuts: &Cuts) {
         self.width = width;
-        self.records.clear();
-        self.below.clear();
+        room_for(&mut self.records, table.n_columns() * rows.count * width);
+        room_for(&mut self.below, cuts.len() * width);
         self.total.clear();
         self.total.resize(width, I::default());
         let mut sums = vec![0i64; width];
