@@ -109,14 +109,11 @@ impl PyRiskTable {
     }
 
     /// Number of events and of censorings, for rows without weights.
-    fn counts<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<[Bound<'py, PyArray1<i64>>; 2]> {
         self.ensure()?;
         let whole = |values: &[f64]| values.iter().map(|&v| v as i64).collect::<Vec<_>>();
         let of = |values| whole(values).into_pyarray(py);
-        Ok((of(&self.0.events), of(&self.0.censored)))
+        Ok([of(&self.0.events), of(&self.0.censored)])
     }
 
     /// The times with an event, and the weight at risk, the Kaplan–Meier survival and the
