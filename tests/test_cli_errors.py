@@ -116,7 +116,7 @@ def test_bad_arguments_get_one_line_that_names_them(capsys, folder, arguments, m
         ("50,a,soon,1", "bad.csv, line 8, column 'days': 'soon' is not a number"),
         ("50,a,3,", "bad.csv, line 8: column 'status' has no value"),
         ("50,a,3,2", "column 'status' holds 1, 0, 2"),
-        ("inf,a,3,1", "column 'age' is infinite"),
+        ("inf,a,3,1", "bad.csv, line 8: column 'age' is infinite"),
         ("50,a,3", "line 8: 3 cells where the header has 4 columns"),
     ],
 )
@@ -125,7 +125,15 @@ def test_bad_rows_are_named_and_nothing_is_written(capsys, folder, line, message
     options = ("--model", "m.json", "--report", "r.html")
     said = refused(capsys, folder, "fit", "bad.csv", *FIT, *options)
     assert message in said
-    assert ("in row 6" in said) == ("(row 0 is the first row of the data)" in said)
+    assert " row " not in said
+
+
+def test_bad_weights_are_named_by_their_line(capsys, folder):
+    header, *rows = ROWS.splitlines()
+    lines = [f"{header},copies", *(f"{row},{k - 2}" for k, row in enumerate(rows))]
+    (folder / "bad.csv").write_text("\n".join(lines) + "\n")
+    said = refused(capsys, folder, "fit", "bad.csv", *FIT, "--weight", "copies")
+    assert "bad.csv, line 2: --weight is -2.0" in said
 
 
 @pytest.mark.parametrize(

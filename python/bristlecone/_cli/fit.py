@@ -55,7 +55,11 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.tune:
             estimator = _tuned(estimator, rows, arguments)
         else:
-            _fit(kind, estimator, rows, progress=arguments.progress)
+            try:
+                _fit(kind, estimator, rows, progress=arguments.progress)
+            except ValueError as error:
+                error.args = table.located(error).args
+                raise
     tree = estimator.best_estimator_ if arguments.tune else estimator
     _warn_of_constants(tree)
     print(tree_text(tree, table.name), end="")
