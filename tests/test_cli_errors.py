@@ -132,8 +132,9 @@ def test_bad_weights_are_named_by_their_line(capsys, folder):
     header, *rows = ROWS.splitlines()
     lines = [f"{header},copies", *(f"{row},{k - 2}" for k, row in enumerate(rows))]
     (folder / "bad.csv").write_text("\n".join(lines) + "\n")
-    said = refused(capsys, folder, "fit", "bad.csv", *FIT, "--weight", "copies")
-    assert "bad.csv, line 2: --weight is -2.0" in said
+    for more in ((), ("--estimate",)):
+        said = refused(capsys, folder, "fit", "bad.csv", *FIT, "--weight", "copies", *more)
+        assert "bad.csv, line 2: --weight is -2.0" in said
 
 
 @pytest.mark.parametrize(

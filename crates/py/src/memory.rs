@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 /// size separately, and unmaps them when they are freed.
 const RESERVE: usize = 40 << 20;
 
-/// Bytes of the reserve per row: statistics, order, codes.
+/// Bytes that a call needs per row: statistics, order, codes.
 pub(crate) const PER_ROW: usize = 128;
 
 /// Bytes that are left free for what Rust does not allocate: stacks of threads and the system's own

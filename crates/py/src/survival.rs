@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Outcomes of rows, borrowed; ValueError if columns differ in length or values are not numbers >=
-/// 0.
+/// 0, MemoryError if there is no room for what is computed from them.
 pub(crate) fn observations<'a>(
     time: &'a PyReadonlyArray1<'_, f64>,
     event: &'a PyReadonlyArray1<'_, bool>,

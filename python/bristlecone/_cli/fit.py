@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -50,16 +51,15 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.tune:
                 message = "--estimate cannot be used with --tune: it forecasts a single search"
                 raise ValueError(message)
-            print(_forecast(estimator.estimate_cost(rows.X, rows.y, **rows.more)), end="")
+            with _located(table):
+                cost = estimator.estimate_cost(rows.X, rows.y, **rows.more)
+            print(_forecast(cost), end="")
             return 0
         if arguments.tune:
             estimator = _tuned(estimator, rows, arguments)
         else:
-            try:
+            with _located(table):
                 _fit(kind, estimator, rows, progress=arguments.progress)
-            except ValueError as error:
-                error.args = table.located(error).args
-                raise
     tree = estimator.best_estimator_ if arguments.tune else estimator
     _warn_of_constants(tree)
     print(tree_text(tree, table.name), end="")
@@ -70,6 +70,19 @@ def run(arguments: argparse.Namespace) -> int:
         documents[targets["--report"]] = _report(kind, estimator, arguments, table.name, columns)
     write_files(documents)
     return _INTERRUPTED if tree.certificate_.status == "interrupted" else 0
+
+
+@contextmanager
+def _located(table: DataFile) -> Iterator[None]:
+    """Name the line of the file in errors that name a row.
+
+    Not for cross-validation, whose errors count rows within a fold.
+    """
+    try:
+        yield
+    except ValueError as error:
+        error.args = table.located(error).args
+        raise
 
 
 def _fit(kind: Kind, estimator: Any, rows: Rows, *, progress: bool) -> None:

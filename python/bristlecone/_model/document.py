@@ -518,7 +518,7 @@ def check_sum(model: Model) -> None:
 
 
 def _check_names(text: str) -> None:
-    """Raise ModelFormatError if a name occurs twice, of which msgspec uses the last."""
+    """Raise ModelFormatError if a name occurs twice in an object; msgspec accepts that."""
 
     def unique(pairs: list[tuple[str, Any]]) -> None:
         seen: set[str] = set()

@@ -1,7 +1,7 @@
 //! Turns columns of ranks or answers into binary features, and counts the features.
 
 use super::transpose::transposed;
-use super::{BinaryMatrix, check_size, column_bitsets, complement, ones};
+use super::{BinaryMatrix, check_size, column_bitsets, complement, n_words, ones};
 use crate::error::Error;
 use rustc_hash::FxHashMap;
 
@@ -129,7 +129,7 @@ impl BinaryMatrix {
     pub fn encode(n_rows: usize, questions: &[Questions]) -> Result<Self, Error> {
         let n_features: usize = questions.iter().map(Questions::len).sum();
         check_size(n_rows, n_features)?;
-        let words = n_features.div_ceil(64).max(1);
+        let words = n_words(n_features);
         let mut bits = vec![0u64; n_rows * words];
         let mut begin = 0;
         let (mut cuts, mut few_cuts, mut flags) = (Vec::new(), Vec::new(), Vec::new());
@@ -179,7 +179,7 @@ impl BinaryMatrix {
     /// For every feature, the first feature that divides the rows in the same way: an equal one or
     /// its complement.
     pub fn first_alike(&self) -> Vec<usize> {
-        let words = self.n_rows.div_ceil(64).max(1);
+        let words = n_words(self.n_rows);
         let mut columns = Vec::new();
         column_bitsets(self.n_rows, self.n_features, |r| self.row(r), &mut columns);
         let mut first: FxHashMap<&[u64], usize> = FxHashMap::default();

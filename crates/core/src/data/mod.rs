@@ -21,6 +21,12 @@ use transpose::complement;
 
 use crate::error::Error;
 
+/// Number of words of a bitset with room for this many bits, at least one.
+#[inline]
+pub fn n_words(bits: usize) -> usize {
+    bits.div_ceil(64).max(1)
+}
+
 /// Positions of the ones of a bitset, ascending.
 #[inline]
 pub fn ones(words: &[u64]) -> impl Iterator<Item = usize> + Clone + '_ {
@@ -56,7 +62,7 @@ impl BinaryMatrix {
                 "the matrix does not have rows × columns bytes",
             ));
         }
-        let words = n_features.div_ceil(64).max(1);
+        let words = n_words(n_features);
         let mut bits = vec![0u64; n_rows * words];
         if n_features > 0 {
             for (row, packed) in bytes.chunks_exact(n_features).zip(bits.chunks_exact_mut(words)) {
@@ -73,8 +79,7 @@ impl BinaryMatrix {
 
     /// Bytes of a matrix of this shape.
     pub fn bytes(n_rows: usize, n_features: usize) -> usize {
-        let words = n_features.div_ceil(64).max(1);
-        n_rows.saturating_mul(words).saturating_mul(size_of::<u64>())
+        n_rows.saturating_mul(n_words(n_features)).saturating_mul(size_of::<u64>())
     }
 
     /// Negates the features that are `flipped`.

@@ -1,7 +1,7 @@
 //! The data as the search reads them: distinct rows, useful columns, summed statistics.
 
 use super::{
-    BinaryMatrix, add, column_bitsets, complement, ones, random_number, size, sort_by_keys,
+    BinaryMatrix, add, column_bitsets, complement, n_words, ones, random_number, size, sort_by_keys,
 };
 use crate::tree::Tree;
 use rustc_hash::FxHashSet;
@@ -273,7 +273,7 @@ fn useful_columns(
     kinds: &[u32],
 ) -> (Vec<Column>, usize, Vec<u64>) {
     let n = rows.len();
-    let words = n.div_ceil(64).max(1);
+    let words = n_words(n);
     let f_count = features.n_features();
     let mut bitsets = Vec::new();
     column_bitsets(n, f_count, |i| features.row(rows[i] as usize), &mut bitsets);
@@ -299,7 +299,7 @@ fn useful_columns(
     }
     let mut bits = Vec::new();
     column_bitsets(columns.len(), n, |c| chosen[c], &mut bits);
-    let words = columns.len().div_ceil(64).max(1);
+    let words = n_words(columns.len());
     (columns, words, bits)
 }
 

@@ -1,13 +1,15 @@
 //! Bit-matrix transposition: packed rows to column bitsets.
 
-/// Column bitsets (`[column][words_of(rows)]`) of packed rows; `row(r)` returns row `r`.
+use super::n_words;
+
+/// Column bitsets (`[column][n_words(rows)]`) of packed rows; `row(r)` returns row `r`.
 pub fn column_bitsets<'a>(
     n_rows: usize,
     n_columns: usize,
     row: impl Fn(usize) -> &'a [u64],
     out: &mut Vec<u64>,
 ) {
-    let words = n_rows.div_ceil(64).max(1);
+    let words = n_words(n_rows);
     out.clear();
     out.resize(n_columns * words, 0);
     for w in 0..n_rows.div_ceil(64) {

@@ -1,6 +1,6 @@
 //! Rows of a node in the order of time, and the tables that all nodes share.
 
-use crate::data::{BinaryMatrix, Column, Sample, column_bitsets, ones, random_number};
+use crate::data::{BinaryMatrix, Column, Sample, column_bitsets, n_words, ones, random_number};
 use crate::error::Error;
 use crate::precise::Precise;
 use crate::survival::timeline::{Code, Timeline};
@@ -155,7 +155,7 @@ impl Tables {
             return Err(Error::invalid("X", "more than 2^32 rows"));
         }
         let columns = Sample::new(features, &[], 0).columns;
-        let words = columns.len().div_ceil(64).max(1);
+        let words = n_words(columns.len());
         let bits = packed_rows(features, &columns);
         let codes: Vec<Code> = (0..n).map(|r| timeline.code(r)).collect();
         let weights = timeline.whole_weights();
@@ -351,7 +351,7 @@ fn packed_rows(features: &BinaryMatrix, columns: &[Column]) -> Vec<u64> {
     let (n, row) = (features.n_rows(), |r| features.row(r));
     let (mut by_feature, mut bits) = (Vec::new(), Vec::new());
     column_bitsets(n, features.n_features(), row, &mut by_feature);
-    let words = n.div_ceil(64).max(1);
+    let words = n_words(n);
     for Column { feature, .. } in columns.iter().filter(|column| column.flipped) {
         by_feature[feature * words..][..words].iter_mut().for_each(|word| *word = !*word);
     }

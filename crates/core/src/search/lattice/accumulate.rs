@@ -2,7 +2,7 @@
 
 use super::memory::{refill, room_for};
 use super::runs::Visit;
-use crate::data::column_bitsets;
+use crate::data::{column_bitsets, n_words};
 use crate::simd::{Job, LaneInt, Lanes, Vector};
 
 /// Number of lanes behind the last column that the last vector may reach.
@@ -41,7 +41,7 @@ impl<I: LaneInt> Rows<I> {
         (self.n_rows, self.n_columns, self.channels) = (n_rows, n_columns, channels);
         self.stats_words = (channels * size_of::<I>()).div_ceil(8);
         self.record = self.stats_words + words;
-        self.words = self.n_rows.div_ceil(64).max(1);
+        self.words = n_words(self.n_rows);
         // One spare word, because the kernel reads eight bytes from any byte of the columns.
         refill(&mut self.data, self.n_rows * self.record + 1, 0);
         let mut statistics = vec![I::default(); channels];
@@ -67,7 +67,7 @@ impl<I: LaneInt> Rows<I> {
         self.stats_words = other.stats_words;
         self.record = other.record;
         self.n_rows = words().map(|word| word.count_ones() as usize).sum();
-        self.words = self.n_rows.div_ceil(64).max(1);
+        self.words = n_words(self.n_rows);
         room_for(&mut self.data, self.n_rows * self.record + 1);
         // Copies a record of known length without a function call.
         macro_rules! copy {

@@ -1,6 +1,6 @@
 //! Lower bounds on the trees of a node that need no search, only its rows.
 
-use crate::data::{Sample, add, column_bitsets};
+use crate::data::{Sample, add, column_bitsets, n_words};
 use crate::search::nodes::NOTHING;
 use crate::search::{Monitor, Settings, Stop};
 use crate::task::LaneTask;
@@ -137,7 +137,7 @@ struct Tests<'a, T> {
 
 impl<'a, T: LaneTask> Tests<'a, T> {
     fn new(task: &'a T, sample: &'a Sample) -> Self {
-        let (n, words) = (sample.n_columns(), sample.n_rows().div_ceil(64).max(1));
+        let (n, words) = (sample.n_columns(), n_words(sample.n_rows()));
         let mut bits = Vec::new();
         column_bitsets(sample.n_rows(), n, |r| sample.row(r), &mut bits);
         let count = |column: &[u64]| column.iter().map(|w| w.count_ones() as usize).sum();

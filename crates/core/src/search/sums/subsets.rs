@@ -5,7 +5,7 @@
 //! on A, and refining never increases a cost (docs/maths/branch.md). Thresholds of one column are
 //! nested, and levels of a category are disjoint, so one question bounds many others.
 
-use crate::data::{Sample, column_bitsets};
+use crate::data::{Sample, column_bitsets, n_words};
 
 /// The sides of all questions of a node.
 pub struct Subsets {
@@ -42,7 +42,7 @@ impl Subsets {
         let last = if n_rows.is_multiple_of(64) { u64::MAX } else { (1 << (n_rows % 64)) - 1 };
         Subsets {
             bits,
-            words: n_rows.div_ceil(64).max(1),
+            words: n_words(n_rows),
             last,
             finest: yes.into_iter().map(|yes| [all - yes, yes]).collect(),
             ones,
