@@ -196,6 +196,31 @@ def test_boosting_reads_columns_in_bins_of_as_many_values() -> None:
         np.testing.assert_allclose(design.read_by(member).std(axis=0), 1.0)
 
 
+def test_boosting_reads_many_levels_as_one_category() -> None:
+    random = np.random.default_rng(3)
+    level = random.integers(0, 150, 3000)
+    columns = {"size": random.normal(size=3000), "site": level.astype(str), "arm": level % 3}
+    design = design_of(pd.DataFrame(columns).astype({"arm": str}), None)
+    size, site, *arms = design.read_by("boosting").T
+    assert design.categories == [1] and len(arms) == 3
+    # The hundred most frequent sites, and all others together.
+    codes = pd.crosstab(columns["site"], site)
+    assert ((codes > 0).sum(axis=1) == 1).all()
+    assert sorted((codes > 0).sum())[:-1] == [1] * 100
+    assert set(size) == set(range(255)) and all(set(arm) == {0, 1} for arm in arms)
+
+
+@pytest.mark.parametrize("estimator", [OptimalTreeRegressor, OptimalTreeClassifier])
+def test_teacher_learns_from_many_levels(estimator: type) -> None:
+    random = np.random.default_rng(4)
+    level = random.integers(0, 60, 3000)
+    y = random.permutation(60)[level] % 2
+    sites = [f"site {one}" for one in level]
+    frame = pd.DataFrame({"site": sites, "size": random.normal(size=3000)})
+    tree = estimator(max_depth=1, teacher="auto").fit(frame, y)
+    assert tree.certificate_.teacher.score > 0.5
+
+
 @pytest.mark.slow
 def test_another_seed_smooths_otherwise() -> None:
     seeds = [OptimalTreeRegressor(teacher="auto", random_state=seed) for seed in (3, 4)]

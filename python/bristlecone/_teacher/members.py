@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -30,6 +32,10 @@ _MOST_ROWS, _LEAST_LEAF = 4000, 10
 # with weights one by one, which takes several times as long as the rest of boosting.
 _MOST_BINS = 255
 
+# Boosting reads a category of more levels as one column, which is as many times as fast. Fewer
+# levels are separate columns, which predict slightly better.
+_FEW_LEVELS = 20
+
 # With more columns than this, second derivatives take too long.
 _MOST_COLUMNS = 200
 
@@ -42,18 +48,29 @@ class Design:
     ----------
     numbers : array of float, shape (n, n_columns)
         Columns of mean 0 and variance 1.
+    widths : list of int
+        How many successive columns boosting reads as one: 1, or all levels of a category.
     """
 
     numbers: Floats
+    widths: list[int]
 
     @cached_property
     def binned(self) -> Floats:
-        """The same columns, each divided into bins of about equally many distinct values."""
-        columns = []
-        for column in self.numbers.T:
-            values, code = np.unique(column, return_inverse=True)
+        """Numbers in bins of about equally many distinct values, and many levels as codes."""
+        columns: list[NDArray[Any]] = []
+        for part in np.split(self.numbers, np.cumsum(self.widths[:-1]), axis=1):
+            if part.shape[1] > 1:  # levels, of which one at most holds
+                columns.append((part > 0) @ np.arange(1.0, part.shape[1] + 1))
+                continue
+            values, code = np.unique(part[:, 0], return_inverse=True)
             columns.append(code * min(len(values), _MOST_BINS) // len(values))
         return np.column_stack(columns).astype(np.float64)
+
+    @property
+    def categories(self) -> list[int]:
+        """Positions of the categories in ``binned``."""
+        return [place for place, width in enumerate(self.widths) if width > 1]
 
     def read_by(self, member: str) -> Floats:
         """The columns for the model of this name."""
@@ -68,6 +85,10 @@ def design_of(X: Any, weight: Floats | None) -> Design:
     """
     encoder = DesignEncoder().fit(X, weight)
     design = encoder.transform(X)
+    widths = []
+    for _, own in groupby(encoder.design_, lambda one: one.column):
+        width = len([*own])
+        widths += [1] * width if width <= _FEW_LEVELS else [width]
     numbers = {one.name for one in encoder.columns_ if one.kind in ("number", "flag")}
     incomplete = numbers & {one.name for one in encoder.columns_ if one.has_missing}
     if incomplete:
@@ -78,12 +99,13 @@ def design_of(X: Any, weight: Floats | None) -> Design:
             if one.name in incomplete
         ]
         design = np.column_stack([design, *missing])
+        widths += [1] * len(missing)
     if not design.shape[1]:
         # Every column is constant, so models predict means.
-        return Design(np.zeros((len(design), 1)))
+        return Design(np.zeros((len(design), 1)), [1])
     mean = np.average(design, axis=0, weights=weight)
     spread = np.sqrt(np.average((design - mean) ** 2, axis=0, weights=weight))
-    return Design(np.asarray((design - mean) / np.where(spread > 0, spread, 1.0)))
+    return Design(np.asarray((design - mean) / np.where(spread > 0, spread, 1.0)), widths)
 
 
 def members_of(outcomes: Outcomes, design: Design, seed: int) -> dict[str, Any]:
@@ -100,6 +122,7 @@ def members_of(outcomes: Outcomes, design: Design, seed: int) -> dict[str, Any]:
         "max_iter": 50,
         "max_leaf_nodes": 4,
         "max_bins": _MOST_BINS,
+        "categorical_features": design.categories or None,
         "early_stopping": False,
         "random_state": seed,
     }
