@@ -2,7 +2,6 @@
 
 import itertools
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,8 +18,7 @@ from bristlecone import (
     load_model,
     save_model,
 )
-from bristlecone._core import BinaryMatrix
-from bristlecone._search import front as fronts
+from bristlecone._search.front import ParetoPoint, add_point
 from bristlecone.exceptions import InvalidParameterError, SearchCostWarning, SearchLimitWarning
 from bristlecone.export import export_text
 from bristlecone.metrics import (
@@ -244,9 +242,29 @@ def test_the_front_is_that_of_all_trees(constraint, n_groups):
     error, gap = front[1].costs
     model.set_params(fairness=PARITY[constraint](gap)).fit(X, y, weight, sensitive_features=group)
     assert model.objective_value_ == pytest.approx(error, abs=1e-12)
+    assert model.fairness == front[1].estimator.fairness
     # The front ends at the limit of the constraint.
     part = model.pareto_front(X, y, weight, sensitive_features=group)
     np.testing.assert_allclose(part.costs, front.costs[1:], atol=1e-12)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_every_tree_of_a_front_is_a_fit_that_is_verified_and_saved(constraint):
+    X, y, group, _ = sample(n_features=4, seed=3)
+    model = FairTreeClassifier(
+        fairness=PARITY[constraint](0.5), max_depth=2, class_weight="balanced"
+    )
+    front = model.pareto_front(X, y, sensitive_features=group)
+    assert len(front) > 2
+    for point in front:
+        tree = point.estimator
+        assert tree.status_ == "optimal" and tree.fairness.limit == point.costs[1]
+        assert point.costs == (tree.objective_value_, tree.group_difference_)
+        assert verify(tree, X, y, sensitive_features=group).ok
+        again = FairTreeClassifier.from_json(tree.to_json())
+        np.testing.assert_array_equal(again.predict(X), point.predict(X))
+        np.testing.assert_array_equal(point.labels, tree.leaves_.label)
+    assert not hasattr(model, "tree_") and model.fairness.limit == 0.5
 
 
 def test_a_front_is_drawn_and_may_be_stopped():
@@ -507,23 +525,10 @@ def test_rates_without_rows_are_named():
         equalized_odds_difference(y, y, sensitive_features=group)
 
 
-def test_a_front_drops_every_tree_that_a_later_one_dominates(monkeypatch):
+def test_a_front_drops_every_tree_that_a_later_one_dominates():
     # Errors within the tolerance of the proof may fall as the difference does.
     costs = [(0.2, 0.3), (0.2 + 3e-12, 0.2), (0.2 - 1e-12, 0.1), (0.4, 0.0)]
-    left = iter([*costs, None])
-    leaf = {"children_left": [-1], "children_right": [-1], "feature": [-2], "labels": [0]}
-    arrays = {name: np.array(values) for name, values in leaf.items()}
-
-    def solve_front(*_, **__):
-        found = next(left)
-        best = SimpleNamespace(best=None if found is None else 0)
-        return SimpleNamespace(front=best, status="optimal", found=found, **arrays)
-
-    seen = iter(costs)
-    monkeypatch.setattr(fronts, "solve_front", solve_front)
-    features = BinaryMatrix(np.zeros((2, 1), dtype=np.uint8))
-    data = {"delta": 1.0, "weight": None}
-    settings = {"time_limit": None}
-    names = "error", "difference"
-    found = fronts.fair_front("parity", data, features, lambda *_: next(seen), names, settings)
-    assert found.costs.tolist() == [list(costs[2]), list(costs[3])]
+    points = []
+    for pair in costs:
+        add_point(points, ParetoPoint(pair, None))
+    assert [point.costs for point in points] == costs[2:]

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from engine_settings import SETTINGS
 
-from bristlecone._search.front import ParetoFront, pareto_front, solve_front
+from bristlecone import BinaryEncoder, OptimalTreeClassifier
+from bristlecone._search.front import ParetoFront, solve_front
+from bristlecone.export import export_text
+from bristlecone.trust import verify
 
 
 def _problem(n: int = 80, features: int = 5, seed: int = 0):
@@ -34,30 +37,17 @@ def _matthews(labels):
     return measure
 
 
-def test_points_are_what_their_trees_do():
-    X, labels = _problem()
-    front = pareto_front(labels, X, **SETTINGS)
-    assert isinstance(front, ParetoFront) and front.status == "optimal"
-    assert front.cost_names == ("false positives", "false negatives")
-    assert front.costs.shape == (len(front), 2)
-    for point in front:
-        predicted = point.labels[point.tree.leaf_index(X)]
-        errors = ((predicted == 1) & (labels == 0)).sum(), ((predicted == 0) & (labels == 1)).sum()
-        assert point.costs == errors
-    assert (np.diff(front.costs[:, 0]) > 0).all() and (np.diff(front.costs[:, 1]) < 0).all()
-
-
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("leaves", [None, 3])
 def test_a_measure_is_best_on_the_front(depth, leaves):
     X, labels = _problem(seed=depth)
-    settings = {**SETTINGS, "max_depth": depth, "max_leaf_nodes": leaves}
-    front = pareto_front(labels, X, **settings)
+    size = {"max_depth": depth, "max_leaf_nodes": leaves}
+    front = OptimalTreeClassifier(**size).pareto_front(X, labels)
     for task, data, measure in [
         ("f-measure", {"beta": 1.0}, _f1(labels)),
         ("matthews", {}, _matthews(labels)),
     ]:
-        solution = solve_front(task, {"labels": labels, **data}, X, **settings)
+        solution = solve_front(task, {"labels": labels, **data}, X, **{**SETTINGS, **size})
         best = front.best(measure)
         assert solution.status == "optimal"
         assert 1 - solution.objective == pytest.approx(measure(*best.costs), abs=1e-12)
@@ -69,13 +59,64 @@ def test_a_front_holds_trees_that_do_not_dominate_one_another(time_limit):
     X, labels = _problem(300, 8)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        front = pareto_front(labels, X, **{**SETTINGS, "max_depth": 3, "time_limit": time_limit})
+        front = OptimalTreeClassifier(time_limit=time_limit).pareto_front(X, labels)
     assert len(caught) == (front.status != "optimal")
     # A machine may be fast enough for the second limit, but not for the first.
     expected = {0.0: {"time_limit"}, 0.05: {"time_limit", "optimal"}, None: {"optimal"}}
     assert front.status in expected[time_limit]
     assert len(front) > (front.status == "optimal")
     assert (np.diff(front.costs[:, 0]) > 0).all() and (np.diff(front.costs[:, 1]) < 0).all()
+    for point in front:
+        assert point.estimator.status_ in (front.status, "near_optimal")
+        assert point.estimator.lower_bound_ <= point.estimator.objective_value_
+
+
+OBJECTIVES = ["accuracy", "balanced-accuracy", "gini", "f1", "mcc"]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_trees_of_a_front_are_fits_of_the_estimator(objective):
+    X, labels = _problem()
+    named = np.where(labels, "yes", "no")
+    model = OptimalTreeClassifier(objective=objective, max_depth=2, random_state=0)
+    front = model.pareto_front(X, named)
+    assert front.status == "optimal" and front.costs.shape == (len(front), 2)
+    assert front.cost_names == ("false positives", "false negatives")
+    assert not hasattr(model, "tree_")
+    if objective == "gini":
+        model.set_params(objective="accuracy")
+    least = model.fit(X, named).objective_value_
+    values = []
+    for point in front:
+        tree, predicted = point.estimator, point.predict(X)
+        errors = ((predicted == "yes") & ~labels).sum(), ((predicted == "no") & labels).sum()
+        assert point.costs == errors
+        assert tree.get_params() == model.get_params() and not hasattr(tree, "pareto_front_")
+        is_best = tree.objective_value_ == pytest.approx(least, abs=1e-12)
+        assert tree.status_ == ("optimal" if is_best else "near_optimal")
+        assert tree.lower_bound_ == pytest.approx(least, abs=1e-12)
+        values.append(tree.objective_value_)
+        assert verify(tree, X, named).ok
+        again = OptimalTreeClassifier.from_json(tree.to_json())
+        np.testing.assert_array_equal(again.predict(X), predicted)
+        np.testing.assert_array_equal(point.labels, tree.leaves_.label)
+        half = tree.reestimate(X[::2], named[::2])
+        np.testing.assert_array_equal(half.predict(X), predicted)
+        assert verify(half, X[::2], named[::2]).ok
+        assert point.tree is tree.tree_
+    assert min(values) == pytest.approx(least, abs=1e-12) and max(values) > least
+
+
+def test_trees_of_a_front_count_missing_values():
+    X, labels = _problem()
+    X = np.where(np.arange(80)[:, None] % 9 == 0, np.nan, X)
+    front = OptimalTreeClassifier(max_depth=2, encoder=BinaryEncoder(missing="branch"))
+    trees = [point.estimator for point in front.pareto_front(X, labels)]
+    fit = OptimalTreeClassifier(max_depth=2, encoder=BinaryEncoder(missing="branch")).fit(X, labels)
+    same = [tree for tree in trees if tree.status_ == "optimal"]
+    assert same[0].objective_value_ == fit.objective_value_
+    text = [export_text(tree) for tree in trees]
+    assert any("missing" in one for one in text)
 
 
 def test_capacities_limit_the_labels_and_may_be_out_of_reach():
@@ -93,7 +134,7 @@ def test_capacities_limit_the_labels_and_may_be_out_of_reach():
 
 def test_the_front_needs_a_measure_that_is_a_number():
     X, labels = _problem()
-    front = pareto_front(labels, X, **SETTINGS)
+    front = OptimalTreeClassifier(max_depth=2).pareto_front(X, labels)
     with pytest.raises(ValueError, match="NaN"):
         front.best(lambda fp, fn: np.nan)
     with pytest.raises(ValueError, match="no points"):

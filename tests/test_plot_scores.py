@@ -129,8 +129,7 @@ def test_size_paths_that_are_none_are_refused(fitted):
 
 def front_of(costs, names=("a", "b"), status="optimal"):
     tree = OptimalTreeClassifier(max_depth=1).fit([[0], [1]], [0, 1])
-    labels = np.array([0, 1])
-    points = [ParetoPoint(tuple(cost), tree.tree_, labels) for cost in costs]
+    points = [ParetoPoint(tuple(cost), tree) for cost in costs]
     return ParetoFront(points, names, status)
 
 

@@ -76,7 +76,7 @@ def test_nothing_is_claimed_of_the_other_rows(name):
         first.objective_value,
         first.lower_bound,
     )
-    assert structure.n_samples == first.n_samples
+    assert structure.n_samples == first.n_samples and structure.scope == first.scope
     reported = honest.describe()
     assert "honest estimation" in reported
     assert f"on {first.n_samples} other rows" in " ".join(reported.split())

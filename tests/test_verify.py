@@ -391,6 +391,7 @@ def test_nothing_is_shared_with_the_fit():
         "bristlecone._leaves.means": {"LEVELS"},
         "bristlecone._leaves.survival": {"StepLeaves"},
         "bristlecone._model.survival": {"CURVE_ERROR"},
+        "bristlecone._search.certificate": {"ERRORS"},
         "bristlecone._tree": {"Tree"},
         "bristlecone._types": {"Bools", "Floats", "Integers"},
         "bristlecone._view.fitted": {"check_tree"},

@@ -25,6 +25,7 @@ from drawing import Amount, Chosen, one_of
 from bristlecone._core import backends, tasks
 from bristlecone._estimators.searched import again
 from bristlecone.exceptions import InfeasibleError
+from bristlecone.trust import verify
 
 
 def a_fit_finds_the_best_tree_and_says_nothing_false(problem, rng):
@@ -127,11 +128,21 @@ def the_size_path_has_the_best_value_of_every_size(problem, rng):
             check_certificate(problem, model, leaves)
 
 
+def check_a_point(problem, points, rng):
+    """One of the trees verifies, and a file of it predicts the same."""
+    if len(points):
+        tree = points[int(rng.integers(len(points)))].estimator
+        found = verify(tree, problem.X, **problem.fit)
+        assert found.ok, found
+        check_saved(problem, tree)
+
+
 def a_front_has_all_trees_that_are_not_dominated_and_no_other(problem, rng):
     limit = {"time_limit": 0} if rng.random() < 0.2 else {}
     given = problem.fit["sample_weight"]
     points = problem.make(**limit).pareto_front(problem.X, problem.fit["y"], given)
     check_front(problem, points)
+    check_a_point(problem, points, rng)
     if limit and points.status == "time_limit":
         return
     assert points.status == "optimal"
@@ -147,6 +158,7 @@ def a_front_has_all_trees_that_are_not_dominated_and_no_other(problem, rng):
 def a_front_of_fair_trees_is_that_of_all_trees_within_the_limit(problem, rng):
     limit = {"time_limit": 0} if rng.random() < 0.2 else {}
     points = problem.make(**limit).pareto_front(problem.X, **problem.fit)
+    check_a_point(problem, points, rng)
     problem.optimum(problem.most_leaves)
     within = [
         problem.costs_of(outcome)

@@ -179,12 +179,13 @@ def classification(rng, objectives):
 
 
 def front(rng):
-    """Two classes for ``pareto_front``, for which the objective does not matter."""
+    """Two classes for ``pareto_front``, which is the same for every objective."""
     while True:
         problem = classification(rng, ("f1", "mcc"))
         if rng.random() < 0.1 or (problem.features.shape[1] > 2 and problem.depth > 1):
             break
-    changes = {"leaf_penalty": 0.0}
+    objective = one_of(rng, "accuracy", "balanced-accuracy", "gini", "f1", "mcc")
+    changes = {"leaf_penalty": 0.0, "objective": objective}
     if problem.parameters["max_depth"] is None or rng.random() < 0.7:
         changes["max_leaf_nodes"] = one_of(rng, 3, 4, 5, 6)
     return replace(problem, parameters={**problem.parameters, **changes}, cache={})

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import time
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from bristlecone._data.targets import LabelledData, check_labelled_data
 from bristlecone._estimators.base import Taught
@@ -17,12 +21,19 @@ from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._fit.assemble import Fitted
 from bristlecone._fit.search import Search
 from bristlecone._objectives.labels import AIMS, ClassObjective, LabelSums, Measure
-from bristlecone._search.engine import Problem
-from bristlecone._search.front import ParetoFront, pareto_front, public_front
+from bristlecone._search.certificate import ERRORS
+from bristlecone._search.engine import Problem, Task, engine_of
+from bristlecone._search.front import (
+    FrontSolution,
+    ParetoFront,
+    ParetoPoint,
+    warn_of_incomplete,
+)
 from bristlecone.exceptions import InvalidParameterError
 
-# Objectives chosen from the front of false positives and false negatives.
-_MEASURES = ("f1", "mcc")
+# Objectives chosen from the front of false positives and false negatives, and those that ignore
+# the labels of leaves.
+_MEASURES, _IMPURITIES = ("f1", "mcc"), ("gini", "entropy")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -245,13 +256,15 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         ----------
         X, y, sample_weight
             As in ``fit``, with two classes; the second is the positive one. The objective does not
-            matter, and this estimator is not changed.
+            change the front, and this estimator is not changed.
 
         Returns
         -------
         ParetoFront
-            Points with their costs (weights of false positives and of false negatives), tree and
-            labels of the leaves. Each can ``predict``.
+            Points with their costs, the weights of false positives and of false negatives, and
+            their fitted trees. Such an ``estimator`` has the parameters of this one ("gini" and
+            "entropy" become "accuracy"), and the ``status_`` "near_optimal" if another tree of the
+            front has a lower objective.
 
         Raises
         ------
@@ -266,14 +279,21 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         """
         if self.teacher is not None:
             raise InvalidParameterError("pareto_front counts real outcomes: it needs teacher=None")
-        search, problem = self._asked(X, y, sample_weight)
+        start, tree = time.perf_counter(), clone(self)
+        if self.objective in _IMPURITIES:
+            tree.set_params(objective="accuracy")
+        search, problem = tree._asked(X, y, sample_weight)
         data = problem.data
         _check_both(data.classes, "a front")
         if self.leaf_penalty > 0:
             raise InvalidParameterError("pareto_front needs leaf_penalty=0")
+        arrays = {"labels": data.labels, "weight": data.weight}
         settings = search.limits.settings(problem)
-        front = pareto_front(data.labels, problem.features, data.weight, **settings)
-        return front.of(problem.encoder, data.classes)
+        engine = engine_of(Task("confusion", arrays), problem.features)
+        solution = engine.solve(**settings)
+        front = tree._front(search, problem, solution, start)
+        warn_of_incomplete(front.status, len(front))
+        return front
 
     def _check_parameters(self) -> None:
         check_parameters(self, objective=choice(*AIMS))
@@ -296,12 +316,36 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
     def _keep(self, search: Search, problem: Problem, solution: Any, start: float) -> Fitted:
         fitted = super()._keep(search, problem, solution, start)
         self.__dict__.pop("pareto_front_", None)
-        if self.objective in _MEASURES:
-            names = "false positives", "false negatives"
-            rows = problem.features, problem.data.weight
-            front = public_front(solution.front, *rows, names)
-            self.pareto_front_ = front.of(problem.encoder, problem.data.classes)
+        if isinstance(solution, FrontSolution):
+            self.pareto_front_ = self._front(search, problem, solution, start)
         return fitted
+
+    def _front(
+        self, search: Search, problem: Problem, solution: FrontSolution, start: float
+    ) -> ParetoFront:
+        """The front of a solution, whose trees have the parameters of this one."""
+        points, values, status = [], [], solution.status
+        for found in solution.front.points:
+            tree = copy(self)
+            tree.__dict__.pop("pareto_front_", None)
+            SearchedTree._keep(tree, search, problem, solution.of(found), start)
+            points.append(ParetoPoint(tuple(found.costs), tree))
+            value = search.objective.value(tree.tree_, problem, tree.leaves_)
+            values.append(value + search.limits.leaf_penalty * tree.n_leaves_)
+        least, bound = min(values, default=0.0), solution.lower_bound
+        if math.isnan(bound):  # the search was for the whole front, not for an objective
+            bound = least if status == "optimal" else 0.0
+        for point, value in zip(points, values, strict=True):
+            tree = point.estimator
+            tree.certificate_ = replace(
+                tree.certificate_,
+                status="near_optimal" if status == "optimal" and value > least else status,
+                objective_value=value,
+                lower_bound=bound,
+                trace=(),
+                facts={**tree.certificate_.facts, ERRORS: list(point.costs)},
+            )
+        return ParetoFront(points, ("false positives", "false negatives"), status)
 
 
 def _check_both(classes: NDArray[Any], who: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils import Tags
 
 from bristlecone._data.groups import COMPARED, EQUAL_ODDS, EQUAL_OPPORTUNITY, PARITY
@@ -16,6 +18,7 @@ from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.parameters import check_parameters
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
+from bristlecone._fit.search import Search
 from bristlecone._objectives.fair import FairLabels
 from bristlecone._objectives.parity import (
     DemographicParity,
@@ -23,7 +26,7 @@ from bristlecone._objectives.parity import (
     EqualizedOdds,
     groups_of,
 )
-from bristlecone._search.front import ParetoFront
+from bristlecone._search.front import ParetoFront, ParetoPoint, add_point, warn_of_incomplete
 from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 
@@ -34,6 +37,10 @@ _CONSTRAINTS = {
     EqualityOfOpportunity: (EQUAL_OPPORTUNITY, 6, "difference of the true positive rates"),
     EqualizedOdds: (EQUAL_ODDS, 4, "larger difference of the true and the false positive rates"),
 }
+
+# Differences of rates that are closer count as equal. That is far more than limits have room for,
+# 2^-51, and than the rounding of rates.
+_ALIKE = 1e-12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -287,8 +294,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
 
         The search is repeated, each time with a limit just below the previous difference. Each
         search is exact, so no tree of the allowed size has fewer errors at the same difference.
-        Differences that agree to 1e-12 count as equal. A point has the tree that ``fit`` finds with
-        its difference as the limit.
+        Differences that agree to 1e-12 count as equal.
 
         Parameters
         ----------
@@ -299,8 +305,8 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Returns
         -------
         ParetoFront
-            Points with their costs (share of the weight that is misclassified, and largest
-            difference between two groups), tree and labels of the leaves. Each can ``predict``.
+            Points with their costs, the share of the weight that is misclassified and the largest
+            difference between two groups, and their fitted trees, whose limit is this difference.
             ``time_limit`` applies to all searches together. If the search is stopped, the front has
             the points found so far; it is complete for differences down to the smallest of them.
 
@@ -316,12 +322,36 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         """
         if self.leaf_penalty > 0:
             raise InvalidParameterError("pareto_front needs leaf_penalty=0")
-        search, problem = self._asked(X, y, sample_weight, sensitive_features=sensitive_features)
-        objective = search.objective
-        assert isinstance(objective, FairLabels)
-        *_, name = self._constraint
-        front = objective.front(problem, name, search.limits.settings(problem))
-        return front.of(problem.encoder, problem.data.classes)
+        start, tree = time.perf_counter(), clone(self)
+        search, problem = tree._asked(X, y, sample_weight, sensitive_features=sensitive_features)
+        settings, begun = search.limits.settings(problem), time.perf_counter()
+        points: list[ParetoPoint] = []
+        while True:
+            if self.time_limit is not None:
+                left = self.time_limit - problem.seconds - (time.perf_counter() - begun)
+                settings["time_limit"] = max(left, 0.0)
+            solution = search.engine(problem).solve(**settings)
+            if not hasattr(solution, "feature"):
+                break
+            tree._keep(search, problem, solution, start)
+            # No tree with at most the difference of this one has fewer errors, either.
+            search = tree._limit(tree.group_difference_)
+            tree._keep(search, problem, solution, start)
+            error, difference = tree.objective_value_, tree.group_difference_
+            add_point(points, ParetoPoint((error, difference), tree))
+            if solution.status != "optimal" or difference < _ALIKE:
+                break
+            tree = clone(tree)
+            search = tree._limit(difference - _ALIKE)
+        warn_of_incomplete(solution.status, len(points))
+        names = "misclassified share", self._constraint[2]
+        return ParetoFront(points, names, solution.status)
+
+    def _limit(self, limit: float) -> Search:
+        """Set the limit of the constraint, and return the search under it."""
+        assert self.fairness is not None
+        self.set_params(fairness=clone(self.fairness).set_params(limit=limit))
+        return self._search()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

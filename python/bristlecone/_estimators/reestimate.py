@@ -12,7 +12,7 @@ from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone._encoder.use import packed
 from bristlecone._estimators.base import BaseTree, training_rows
 from bristlecone._fit.assemble import with_leaves
-from bristlecone._search.certificate import fingerprint
+from bristlecone._search.certificate import ERRORS, fingerprint
 from bristlecone._search.engine import Problem
 from bristlecone._teacher.lesson import parameters_of_fit
 from bristlecone._tree import Tree
@@ -65,8 +65,9 @@ class Reestimation(BaseTree):
         -----
         The limits of ``fit`` on leaves and groups hold for the rows of the fit, not for the new
         ones. A leaf without events has θ = 0.5 / hazard or the θ of the prior, and survival 1. If
-        the search chose the labels (F1, Matthews correlation, limits on groups, capacities), they
-        stay the same; otherwise they follow from the new rows, as in ``fit``.
+        the search chose the labels (F1, Matthews correlation, limits on groups, capacities, trees
+        of a Pareto front), they stay the same; otherwise they follow from the new rows, as in
+        ``fit``.
 
         Examples
         --------
@@ -87,13 +88,15 @@ class Reestimation(BaseTree):
         tree = self._grown_anew(problem)
         objective = copy._objective()
         solution: Any = None
-        if objective.chooses_labels:
+        of_front = ERRORS in self.certificate_.facts
+        if objective.chooses_labels or of_front:
             labels = np.full(tree.node_count, -1)
             labels[tree.leaves] = getattr(self.leaves_, "label", -1)
             solution = SimpleNamespace(labels=labels)
         tree, leaves = with_leaves(objective, tree, problem, solution)
         penalty = float(self.certificate_.parameters.get("leaf_penalty", 0.0))
         certificate = self.certificate_.reestimated(
+            facts={ERRORS: objective.errors(tree, problem, leaves)} if of_front else {},
             objective_value=objective.value(tree, problem, leaves) + penalty * tree.n_leaves,
             aim=self.certificate_.aim,
             remarks=objective.remarks(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,14 +22,18 @@ from bristlecone._encoder.ranks import RankedColumns
 from bristlecone._leaves.labels import ClassLeaves
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._objectives.base import Objective
-from bristlecone._objectives.labels import AIMS, ClassObjective, sums_of_others
+from bristlecone._objectives.labels import (
+    AIMS,
+    ClassObjective,
+    misclassified,
+    sums_of_others,
+)
 from bristlecone._objectives.survival import SurvivalObjective
 from bristlecone._search.certificate import GroupValues
 from bristlecone._search.cuts import Growth
 from bristlecone._search.engine import Engine, Problem, Task, engine_of
-from bristlecone._search.front import ParetoFront, fair_front
 from bristlecone._tree import Tree
-from bristlecone._types import Floats, Integers
+from bristlecone._types import Floats
 from bristlecone.curves import rmst
 
 _ROWS = {
@@ -70,38 +73,17 @@ class FairLabels(ClassObjective[GroupedData]):
         return Task(self.constraint, {**arrays, "delta": float(self.limit)})
 
     def value(self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves) -> float:
-        """Share of the weight that does not have the label of its leaf."""
-        others = np.take_along_axis(sums_of_others(leaves.values), leaves.label[:, None], axis=1)
-        return float(others.sum() / leaves.values.sum())
+        return misclassified(leaves)
 
     def losses(self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves) -> Floats:
         values = tree.node_sums(leaves.values)
         return sums_of_others(values).min(axis=1) / values[0].sum()
 
     def groups(self, tree: Tree, problem: Problem[GroupedData], leaves: ClassLeaves) -> GroupValues:
-        return self._rates(problem.data, leaves.label[problem.leaf_index(tree)])
-
-    def _rates(self, data: GroupedData, predicted: Integers) -> GroupValues:
-        """Rates of the groups for predictions of the rows."""
+        data, predicted = problem.data, leaves.label[problem.leaf_index(tree)]
         weight = data.weight if data.group_weight is None else data.group_weight
         confusion = group_confusion(data.group, data.labels, predicted, weight, len(data.groups))
         return GroupValues(data.groups, group_rates(self.constraint, confusion), confusion)
-
-    def front(
-        self, problem: Problem[GroupedData], name: str, settings: dict[str, Any]
-    ) -> ParetoFront:
-        """All trees that are not dominated in error and difference, which is called ``name``."""
-        data = problem.data
-        task, arrays = self.task_of(problem)
-        own = np.ones(len(data.labels)) if data.weight is None else data.weight
-
-        def costs_of(tree: Tree, labels: Integers) -> tuple[float, float]:
-            predicted = labels[tree.leaf_index(problem.features)]
-            wrong = math.fsum(own[predicted != data.labels]) / math.fsum(own)
-            return wrong, self._rates(data, predicted).difference
-
-        names = "misclassified share", name
-        return fair_front(task, arrays, problem.features, costs_of, names, settings)
 
     def aim(self, problem: Problem[GroupedData], leaves: ClassLeaves) -> str:
         *others, last = map(str, problem.data.groups.tolist())

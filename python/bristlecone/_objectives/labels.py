@@ -100,6 +100,14 @@ class ClassObjective(TaskObjective[ClassRowsT, ClassLeaves]):
             price=self.prices(tree, problem),
         )
 
+    def errors(self, tree: Tree, problem: Problem[ClassRowsT], leaves: ClassLeaves) -> list[float]:
+        """Weight of the rows of every class that have the label of another."""
+        data, leaf = problem.data, problem.leaf_index(tree)
+        shape = tree.n_leaves, len(data.classes)
+        values = sums_by_cell(leaf, data.labels, data.weight, shape)
+        np.put_along_axis(values, leaves.label[:, None], 0.0, axis=1)
+        return [float(value) for value in values.sum(axis=0)]
+
     def best_labels(self, leaf: Integers, values: Floats, data: ClassRowsT) -> NDArray[Any]:
         """Best class of every leaf if the search does not return it.
 
@@ -116,6 +124,12 @@ def sums_of_others(values: Floats) -> Floats:
     """For each class, the summed weight of all others; a difference would lose small ones."""
     n = values.shape[1]
     return np.stack([np.delete(values, k, axis=1).sum(axis=1) for k in range(n)], axis=1)
+
+
+def misclassified(leaves: ClassLeaves) -> float:
+    """Share of the weight that does not have the label of its leaf."""
+    others = np.take_along_axis(sums_of_others(leaves.values), leaves.label[:, None], axis=1)
+    return float(others.sum() / leaves.values.sum())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +217,11 @@ class LabelSums(ClassObjective[LabelledData]):
         logs = np.where(share > 0.5, np.log1p(-rest * (share > 0.5)), 0.0)
         logs[share <= 0.5] = xlogy(share > 0, share)[share <= 0.5]
         return -(values * logs).sum(axis=1) / total[0]
+
+    def value(self, tree: Tree, problem: Problem[LabelledData], leaves: ClassLeaves) -> float:
+        if problem.data.smoothed is None and self.name in ("accuracy", "balanced-accuracy"):
+            return misclassified(leaves)  # leaves of a front may have other labels than the best
+        return super().value(tree, problem, leaves)
 
     def aim(self, problem: Problem[LabelledData], leaves: ClassLeaves) -> str:
         return AIMS[self.name]

@@ -32,6 +32,12 @@ STATUSES = {
 # their splits.
 UNPROVEN = ("grown", "trained", "reestimated")
 
+# Facts of a search over every threshold.
+_SCOPE = "thresholds", "rows_per_side"
+
+ERRORS = "errors"
+"""Fact of a tree from a front: the weights of its false positives and of its false negatives."""
+
 # Facts of a re-estimated tree about the rows that its questions are from, and what they were.
 _STRUCTURE = {
     "structure_status": "status",
@@ -309,20 +315,26 @@ class Certificate:
         known = {name: self.facts[fact] for fact, name in _STRUCTURE.items()}
         if known["lower_bound"] is None:
             known["lower_bound"] = -math.inf
-        return replace(self, **known, facts={}, groups=None)
+        return replace(self, **known, facts=self._facts_of_scope, groups=None)
 
-    def reestimated(self, **anew: Any) -> Certificate:
+    def reestimated(self, facts: Mapping[str, Any], **anew: Any) -> Certificate:
         """Certificate of the same splits with leaves of other rows, described by ``anew``.
 
-        There is no lower bound for these rows. Facts keep the first certificate for ``structure``.
+        There is no lower bound for these rows. Beside the ``facts`` of these leaves, it keeps what
+        ``structure`` needs of the first certificate.
         """
         first = self if self.structure is None else self.structure
-        facts = {fact: getattr(first, name) for fact, name in _STRUCTURE.items()}
+        kept = {fact: getattr(first, name) for fact, name in _STRUCTURE.items()}
         if math.isinf(first.lower_bound):
-            facts["structure_lower_bound"] = None
+            kept["structure_lower_bound"] = None
         nothing = {"lower_bound": -math.inf, "trace": (), "n_nodes_explored": 0}
-        same = {"reference_loss": None, "version": __version__, "facts": facts}
+        every = {**kept, **self._facts_of_scope, **facts}
+        same = {"reference_loss": None, "version": __version__, "facts": every}
         return replace(self, status="reestimated", **{**nothing, **same, **anew})
+
+    @property
+    def _facts_of_scope(self) -> dict[str, Any]:
+        return {name: self.facts[name] for name in _SCOPE if name in self.facts}
 
     @property
     def scope(self) -> str:
@@ -398,6 +410,9 @@ class Certificate:
     def notes(self) -> list[tuple[str, str]]:
         """The remarks, and the guarantee if it is not the gap."""
         shown = list(self.remarks)
+        if ERRORS in self.facts:
+            names = "false positives", "false negatives"
+            shown += zip(names, map("{:.10g}".format, self.facts[ERRORS]), strict=True)
         if self.status == "reference_optimal":
             shown.append(("guarantee", f"no tree is better by more than {self.guarantee:.6g}"))
         return shown

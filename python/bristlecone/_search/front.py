@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from bristlecone import _core
 from bristlecone._core import BinaryMatrix
-from bristlecone._encoder.use import binary_features
 from bristlecone._log import warn
 from bristlecone._tree import Tree
 from bristlecone._types import Floats, Integers
@@ -27,14 +26,15 @@ class ParetoPoint:
     ----------
     costs : tuple of float
         Costs of the tree, in the order of ``ParetoFront.cost_names``; smaller is better.
+    estimator : OptimalTreeClassifier or FairTreeClassifier
+        The fitted tree, which can be saved, drawn, exported and verified.
+
+    Attributes
+    ----------
     tree : Tree
-        The tree, over the binary features of the encoder.
+        Its structure over the binary features of the encoder.
     labels : array of int, shape (tree.n_leaves,)
         Position of the class that every leaf predicts, left to right.
-    encoder : transformer
-        The fitted encoder.
-    classes : array, shape (2,)
-        The classes.
 
     See Also
     --------
@@ -51,10 +51,19 @@ class ParetoPoint:
     """
 
     costs: tuple[float, ...]
-    tree: Tree = field(repr=False)
-    labels: Integers = field(repr=False)
-    encoder: Any = field(repr=False, default=None)
-    classes: Any = field(repr=False, default=None)
+    estimator: Any = field(repr=False)
+
+    @property
+    def tree(self) -> Tree:
+        """Structure of the tree over the binary features of the encoder."""
+        tree: Tree = self.estimator.tree_
+        return tree
+
+    @property
+    def labels(self) -> Integers:
+        """Position of the class that every leaf predicts, shape (tree.n_leaves,)."""
+        label: Integers = self.estimator.leaves_.label
+        return label
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of every row.
@@ -69,8 +78,7 @@ class ParetoPoint:
         array, shape (n,)
             Classes.
         """
-        leaf = self.tree.leaf_index(binary_features(self.encoder, X))
-        predicted: NDArray[Any] = self.classes[self.labels[leaf]]
+        predicted: NDArray[Any] = self.estimator.predict(X)
         return predicted
 
 
@@ -114,11 +122,6 @@ class ParetoFront(Sequence[ParetoPoint]):
         self.points = tuple(points)
         self.cost_names = tuple(cost_names)
         self.status = status
-
-    def of(self, encoder: Any, classes: NDArray[Any]) -> ParetoFront:
-        """The same front for these classes and features of the encoder."""
-        points = [replace(point, encoder=encoder, classes=classes) for point in self.points]
-        return ParetoFront(points, self.cost_names, self.status)
 
     @property
     def costs(self) -> Floats:
@@ -201,9 +204,17 @@ class FrontSolution:
         self.n_nodes_explored = front.n_nodes_explored
         self.trace = front.trace
         if front.best is not None:
-            best = front.points[front.best]
-            for name in ("feature", "children_left", "children_right", "labels", "costs"):
-                setattr(self, name, getattr(best, name))
+            self._take(front.points[front.best])
+
+    def of(self, point: _core.FrontPoint) -> FrontSolution:
+        """The solution with the tree of another point, and otherwise the same."""
+        found = copy(self)
+        found._take(point)
+        return found
+
+    def _take(self, point: _core.FrontPoint) -> None:
+        for name in ("feature", "children_left", "children_right", "labels", "costs"):
+            setattr(self, name, getattr(point, name))
 
 
 def solve_front(
@@ -227,87 +238,25 @@ def solve_front(
     return FrontSolution(_core.front(task, data, features, **settings))
 
 
-def pareto_front(
-    labels: Integers,
-    features: BinaryMatrix,
-    weight: Floats | None = None,
-    **settings: Any,
-) -> ParetoFront:
-    """All trees that are not dominated in false positives and false negatives, by weight.
+# Costs that are closer, as a share of themselves, are equal but for rounding.
+_ROUNDING = 1e-12
 
-    ``labels`` are int64 of 0 and 1, the positive class; the rest is as in ``solve_front``.
+
+def add_point(points: list[ParetoPoint], point: ParetoPoint) -> None:
+    """Append a point whose second cost is lower, and drop those that it dominates.
+
+    Its first cost may be lower, too, because proofs allow for a relative error of 1e-9.
     """
-    data = {"labels": labels, "weight": weight}
-    front = _core.front("confusion", data, features, **settings)
-    _warn_of_limits(front.status, len(front.points))
-    return public_front(front, features, weight, ("false positives", "false negatives"))
+    while points and point.costs[0] <= points[-1].costs[0] * (1.0 + _ROUNDING):
+        points.pop()
+    points.append(point)
 
 
-def _warn_of_limits(status: str, n_trees: int) -> None:
+def warn_of_incomplete(status: str, n_trees: int) -> None:
+    """Warn if the search for a front was stopped."""
     if status != "optimal":
         warn(
             f"the search stopped ({status}) with {n_trees} trees; others of the front may be "
             "missing, or better than these",
             SearchLimitWarning,
         )
-
-
-# Differences of rates that are closer count as equal. That is far more than limits have room for,
-# 2^-51, and than the rounding of rates.
-_ALIKE = 1e-12
-# Errors that are closer, as a share of themselves, are equal but for rounding.
-_ROUNDING = 1e-12
-
-
-def fair_front(
-    task: str,
-    data: dict[str, Any],
-    features: BinaryMatrix,
-    costs_of: Callable[[Tree, Integers], tuple[float, float]],
-    cost_names: tuple[str, str],
-    settings: dict[str, Any],
-) -> ParetoFront:
-    """All trees that are not dominated in error and largest difference between groups.
-
-    Every search finds the fewest errors under a limit just below the difference of the last tree,
-    so no tree lies below the staircase of the points. ``costs_of`` gives error and difference of a
-    tree with these labels of its leaves; the rest is as in ``solve_front``.
-    """
-    limit, time_limit = data["delta"], settings["time_limit"]
-    start = time.perf_counter()
-    points: list[ParetoPoint] = []
-    while True:
-        if time_limit is not None:
-            left = max(0.0, time_limit - (time.perf_counter() - start))
-            settings = {**settings, "time_limit": left}
-        found = solve_front(task, {**data, "delta": limit}, features, **settings)
-        if found.front.best is None:
-            break
-        children = found.children_left, found.children_right
-        tree = Tree.grown(*children, found.feature, features, data["weight"])
-        labels = found.labels[tree.leaves]
-        costs = costs_of(tree, labels)
-        # Equal errors at a smaller difference, or fewer: proofs allow for a relative error of 1e-9.
-        while points and costs[0] <= points[-1].costs[0] * (1.0 + _ROUNDING):
-            points.pop()
-        points.append(ParetoPoint(costs, tree, labels))
-        limit = costs[1] - _ALIKE
-        if found.status != "optimal" or limit < 0:
-            break
-    _warn_of_limits(found.status, len(points))
-    return ParetoFront(points, cost_names, found.status)
-
-
-def public_front(
-    front: _core.Front,
-    features: BinaryMatrix,
-    weight: Floats | None,
-    cost_names: tuple[str, ...],
-) -> ParetoFront:
-    """The engine's front with fitted trees."""
-    points = []
-    for point in front.points:
-        children = point.children_left, point.children_right
-        tree = Tree.grown(*children, point.feature, features, weight)
-        points.append(ParetoPoint(tuple(point.costs), tree, point.labels[tree.leaves]))
-    return ParetoFront(points, cost_names, front.status)

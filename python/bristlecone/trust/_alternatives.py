@@ -33,8 +33,8 @@ def alternatives(tree: Any, X: Any, y: Any, sample_weight: Any = None, **data: A
     Parameters
     ----------
     tree : fitted tree
-        A tree found by search, except an ``OptimalTree``, a tree from a Pareto front or with
-        feature costs.
+        A tree found by search whose objective is a sum over leaves: no ``OptimalTree``, no F1 or
+        Matthews correlation, no limits on groups or treatments, no feature costs.
     X, y, sample_weight, **data
         The arguments of ``fit``, with the same rows, except ``callback`` and ``reference_loss``.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bristlecone._search.certificate import ERRORS
 from bristlecone._types import Bools, Floats
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
@@ -227,6 +228,12 @@ def check_leaves(
     codes, n_classes = rows.facts["labels"], len(rows.facts["classes"])
     nodes = tree.tree_
     weights = (reached * rows.weight[:, None]).T @ (codes[:, None] == np.arange(n_classes))
+    errors = tree.certificate_.facts.get(ERRORS)
+    if errors is not None:
+        of_leaf, yes = weights[nodes.leaves], leaves.label == 1
+        own = float(of_leaf[yes, 0].sum()), float(of_leaf[~yes, 1].sum())
+        text = "{:.10g} false positives, {:.10g} false negatives".format(*own)
+        checks.same("labels", text, [("errors of both kinds", own, errors)])
     balanced = parameters.get("objective") == "balanced-accuracy"
     if balanced:
         weights = weights / np.where(weights[0] > 0, weights[0], 1.0)

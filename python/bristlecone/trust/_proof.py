@@ -12,6 +12,7 @@ import numpy as np
 
 from bristlecone._data.arrays import with_article
 from bristlecone._encoder.decisions import feature_decisions
+from bristlecone._search.certificate import ERRORS
 from bristlecone._types import Bools, Floats, Integers
 from bristlecone.trust._cells import TooManyTies
 from bristlecone.trust._columns import midpoint
@@ -135,8 +136,8 @@ def check_labels(tree: Any, own: Value, checks: Checks) -> None:
     """Labels of the leaves, and the limits on labels or curves."""
     nodes, found, candidates = tree.tree_, tree.certificate_, own.candidates
     statement = own.statement
-    # Labels under a limit on groups stay those of the search.
-    if statement.is_scalar and candidates.shape[1] > 1:
+    # Labels under a limit on groups, and those of a front, stay those of the search.
+    if statement.is_scalar and candidates.shape[1] > 1 and ERRORS not in found.facts:
         given = candidates[nodes.leaves, own.label, 0]
         least = candidates[nodes.leaves, :, 0].min(axis=1)
         sizes = np.max(own.sizes[nodes.leaves], axis=1)
