@@ -326,17 +326,19 @@ fn run<'a, T: Swept>(
     if search.is_closed() {
         return Ok(());
     }
-    for depth in 1..allowed.depth.min(3) {
-        // Its tree remains if a limit ends the search.
-        search.at_root(branch, root, allowed.at_most(depth, usize::MAX), false)?;
-    }
     // After a limit, the part of a greedy tree that has grown is a tree, too.
-    for levels in [0, 2, 3].into_iter().filter(|&levels| levels.max(2) < allowed.depth) {
+    let greedy = |levels, search: &mut Search<Pair>, branch: &mut Branch<'a, RankNodes<'a, T>>| {
         let depth = allowed.depth.min(DEEPEST_GREEDY);
         let shape = Shape { depth, leaves: allowed.budget(), exact: levels, ahead: levels };
-        let mut grower = RankGrower(&mut *branch);
-        let found = grow::greedy(&mut grower, root.clone(), shape, problem.monitor);
+        let found = grow::greedy(&mut RankGrower(branch), root.clone(), shape, problem.monitor);
         search.offer(found.cost, found.tree);
+    };
+    greedy(0, search, branch);
+    for depth in 1..allowed.depth.min(3) {
+        search.at_root(branch, root, allowed.at_most(depth, usize::MAX), false)?;
+    }
+    for levels in [2, 3].into_iter().filter(|&levels| levels < allowed.depth) {
+        greedy(levels, search, branch);
     }
     // With few leaves a third level is often enough.
     let is_sparse = !allowed.is_full() || problem.price > problem.tie;
