@@ -15,6 +15,7 @@ from bristlecone._objectives.parity import CurveParity
 from bristlecone._soft.models import MODELS
 from bristlecone._soft.tree import SoftTree
 from bristlecone.exceptions import (
+    BristleconeWarning,
     ColumnWarning,
     ConstantFeatureWarning,
     EmptyLeafWarning,
@@ -164,6 +165,18 @@ def test_metrics_evaluate_smooth_curves_at_the_times_of_the_rows():
     losses = brier_losses(test, curves)
     at_all = model.predict_survival_function(X[40:], times=times)
     np.testing.assert_allclose(losses, brier_losses(test, at_all, times), rtol=1e-12)
+
+
+def test_the_likelihood_of_a_time_of_zero_is_that_of_the_fit():
+    X, y = sample(n=60)
+    y["months"][:4] = 0.0
+    half = y["months"][4:].min() / 2
+    with pytest.warns(BristleconeWarning, match="half the smallest positive time"):
+        model = make(depth=1).fit(X, y)
+    replaced = y.copy()
+    replaced["months"][:4] = half
+    assert y["dead"][:4].any()
+    assert np.array_equal(model.log_likelihood(X, y), model.log_likelihood(X, replaced))
 
 
 def test_leaf_table_has_size_events_and_median_of_every_leaf():
