@@ -228,6 +228,17 @@ def test_text_marks_empty_leaves():
     assert model.n_effective_leaves_ == 1.0
 
 
+def test_the_table_of_an_empty_leaf_has_no_median_and_no_mean():
+    X, y = sample()
+    with pytest.warns(EmptyLeafWarning):
+        model = make(depth=1, l1=10.0, min_leaf_share=0.05).fit(X, y)
+    table = model.leaf_table(times=[10.0]).set_index("n_samples")
+    of_rows = ["median", "median_lower", "median_upper", "kaplan_meier_10", "rmst", "hazard_ratio"]
+    assert table.loc[0, of_rows].isna().all()
+    assert np.isfinite(table.loc[150, of_rows]).all()
+    assert table.loc[0, "n_events"] == 0
+
+
 # Columns
 
 

@@ -326,6 +326,8 @@ class BaseTree(BaseEstimator):
               with Garwood's limits for Poisson counts;
             * ``logrank_p``: log-rank test against all other rows, by counts without weights.
 
+            In a leaf without rows, as a soft tree may have, all but the first are NaN.
+
             The tree predicts ``theta``, ``risk``, ``model_median`` and ``survival_T``; for a soft
             tree they are those at the mean linear predictor. After the last training time, step
             curves are continued as constants.
