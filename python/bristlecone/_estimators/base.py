@@ -195,11 +195,12 @@ class BaseTree(BaseEstimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Importance of every column of ``X``: its share in the improvement of the objective.
+        """Importance of every column of ``X``: its share in the improvement of the loss.
 
-        The improvement of a split is the decrease of the objective if its node is split into two
-        leaves. It is summed over the splits on the column. Shape (n_features_in_,); the shares sum
-        to 1, or to 0 if no split improves the objective.
+        The improvement of a split is the decrease of the mean loss, without ``leaf_penalty``, if
+        its node is split into two leaves; an increase counts as 0. It is summed over the splits on
+        the column. Shape (n_features_in_,); the shares sum to 1, or to 0 if no split improves the
+        loss.
 
         Raises
         ------
