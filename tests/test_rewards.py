@@ -9,7 +9,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 
-from bristlecone import PolicyTree, outcome
+from bristlecone import PolicyTree, SoftSurvivalTree, outcome
 from bristlecone._rewards.censored import Estimand, Lives, residuals
 from bristlecone.curves import kaplan_meier
 from bristlecone.exceptions import OverlapWarning
@@ -282,6 +282,19 @@ def test_smooth_curves_are_read_between_the_event_times(estimand, exact):
     tree = PolicyTree(reward="direct", horizon=20, estimand=estimand, outcome_model=Exponential())
     found = tree.estimate_rewards(X, y, treatment=arm, propensity=np.full(80, 0.5))
     np.testing.assert_allclose(found.rewards, exact, rtol=5e-3)
+
+
+def test_curves_of_soft_trees_are_not_constant_between_the_times_of_the_rows():
+    rng = np.random.default_rng(0)
+    X, arm = rng.random((60, 1)), np.arange(60) % 2
+    event, time = rng.random(60) < 0.7, rng.exponential(5, 60) + 0.1
+    soft = SoftSurvivalTree(depth=0, leaf="exponential", l2=1e9, n_restarts=1, random_state=0)
+    tree = PolicyTree(reward="direct", horizon=6.0, outcome_model=soft)
+    found = tree.estimate_rewards(X, (event, time), treatment=arm, propensity=0.5).rewards
+    survival = tree.set_params(estimand="survival")
+    survival = survival.estimate_rewards(X, (event, time), treatment=arm, propensity=0.5).rewards
+    # The curve is exponential, and so its mean follows from its end.
+    np.testing.assert_allclose(found, 6.0 * (1 - survival) / -np.log(survival), rtol=5e-3)
 
 
 @pytest.mark.parametrize("estimand", ["restricted-mean", "survival"])
