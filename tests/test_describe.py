@@ -41,6 +41,19 @@ def reported(model):
     return " ".join(text.split())
 
 
+def test_the_unit_of_the_shrinkage_is_that_of_the_objective():
+    X, y = [[0.0], [0.0], [1.0], [1.0]], [1.0, 2.0, 4.0, 8.0]
+    for objective, unit in (
+        ("squared-error", "5 pseudo-rows at the prediction of its parent"),
+        ("poisson", "5 pseudo-counts at the rate of its parent"),
+    ):
+        model = OptimalTreeRegressor(objective=objective, shrinkage=5).fit(X, y)
+        assert unit in reported(model)
+        assert unit in reported(OptimalTreeRegressor.from_json(model.to_json()))
+    survival = OptimalSurvivalTree(max_depth=1, shrinkage=5).fit(GBSG2.X, GBSG2.y)
+    assert "5 pseudo-events at the relative hazard of its parent" in reported(survival)
+
+
 def test_a_survival_tree_says_what_was_searched_and_what_was_proven():
     model = OptimalSurvivalTree(max_depth=2, min_samples_leaf=20, leaf_penalty=0.01)
     model.fit(GBSG2.X, GBSG2.y)

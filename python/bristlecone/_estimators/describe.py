@@ -212,9 +212,11 @@ def _shrinkage(leaves: Any) -> str:
     amount = getattr(leaves, "shrinkage", 0.0)
     if amount == 0:
         return ""
-    unit = {"proportional": "pseudo-events at the relative hazard"}.get(
-        getattr(leaves, "curve", ""), "pseudo-rows at the prediction"
-    )
+    unit = "pseudo-rows at the prediction"
+    if getattr(leaves, "curve", "") == "proportional":
+        unit = "pseudo-events at the relative hazard"
+    elif getattr(leaves, "size", None) is not None:
+        unit = "pseudo-counts at the rate"
     return (
         f" Predictions are shrunk along the path: from the root down, each node adds {amount:g} "
         f"{unit} of its parent (after Agarwal, Tan, Ronen, Singh and Yu, ICML 2022)."
