@@ -137,7 +137,8 @@ def _describe_reestimated(estimator: Any) -> str:
 def _describe_soft(estimator: Any) -> str:
     """Description of a soft tree."""
     found = estimator.certificate_
-    used = ", ".join(map(str, estimator.features_used_)) or "no column"
+    columns = estimator.encoder_.columns_
+    used = ", ".join(columns[k].name for k in estimator._columns_used()) or "no column"
     return document(
         [
             f"bristlecone {found.version} ({type(estimator).__name__}) trained a tree of depth "
