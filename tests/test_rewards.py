@@ -305,9 +305,7 @@ def test_smooth_curves_give_the_rewards_of_the_definition(estimand):
     lives = Lives.until(event, time, 20.0)
 
     def rewards(reward):
-        tree = PolicyTree(
-            reward=reward, horizon=20, estimand=estimand, outcome_model=Exponential()
-        )
+        tree = PolicyTree(reward=reward, horizon=20, estimand=estimand, outcome_model=Exponential())
         return tree.estimate_rewards(X, (event, time), treatment=arm, propensity=0.5).rewards
 
     # The curve of the model is that of the events and that of the censoring.

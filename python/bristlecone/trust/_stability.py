@@ -305,9 +305,9 @@ class _Tally:
         """The tables."""
         tree, structure, n = self.tree, self.tree.tree_, max(self.n, 1)
         # Columns without names are listed by their positions.
-        known = [str(name) for name in getattr(tree, "feature_names_in_", [])]
-        listed, used = known or range(tree.n_features_in_), set(tree.features_used_)
-        names = known or [f"x{k}" for k in listed]
+        given = [str(name) for name in getattr(tree, "feature_names_in_", [])]
+        listed, used = given or range(tree.n_features_in_), set(tree.features_used_)
+        names = given or [f"x{k}" for k in listed]
         order = np.lexsort((-self.root, -self.anywhere))
         columns = [
             ("column", np.array(names, dtype=object)[order]),
