@@ -41,6 +41,28 @@ def reported(model):
     return " ".join(text.split())
 
 
+def test_the_unit_of_the_shrinkage_is_that_of_the_objective():
+    X, y = [[0.0], [0.0], [1.0], [1.0]], [1.0, 2.0, 4.0, 8.0]
+    for objective, unit in (
+        ("squared-error", "5 pseudo-rows at the prediction of its parent"),
+        ("poisson", "5 pseudo-counts at the rate of its parent"),
+    ):
+        model = OptimalTreeRegressor(objective=objective, shrinkage=5).fit(X, y)
+        assert unit in reported(model)
+        assert unit in reported(OptimalTreeRegressor.from_json(model.to_json()))
+    survival = OptimalSurvivalTree(max_depth=1, shrinkage=5).fit(GBSG2.X, GBSG2.y)
+    assert "5 pseudo-events at the relative hazard of its parent" in reported(survival)
+
+
+def test_a_soft_tree_names_the_columns_of_an_array_as_its_splits_do():
+    rng = np.random.default_rng(0)
+    X, time = rng.normal(size=(80, 2)), rng.exponential(size=80)
+    model = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0)
+    model.fit(X, (np.ones(80, dtype=bool), time))
+    assert all(f"[{name}]" in model.splits_[0] for name in ("x0", "x1"))
+    assert "The splits use x0, x1." in reported(model)
+
+
 def test_a_survival_tree_says_what_was_searched_and_what_was_proven():
     model = OptimalSurvivalTree(max_depth=2, min_samples_leaf=20, leaf_penalty=0.01)
     model.fit(GBSG2.X, GBSG2.y)

@@ -262,6 +262,28 @@ def test_a_leaf_without_events_has_no_hazard_ratio():
     assert np.isnan(hazard_ratios([some, none], 1, 0.95)).all()
 
 
+def test_leaves_whose_events_do_not_overlap_in_time_have_no_hazard_ratio():
+    def leaf(*times):
+        return FollowUp.of(np.ones(len(times), bool), np.array(times))
+
+    early, late, between = leaf(1.0, 2.0, 3.0), leaf(7.0, 8.0, 9.0), leaf(2.0, 4.0, 6.0)
+    for pair in ([early, late], [late, early]):
+        np.testing.assert_array_equal(hazard_ratios(pair, 0, 0.95)[:, 0], [1.0, np.nan])
+        assert np.isnan(hazard_ratios(pair, 0, 0.95)[:, 1:]).all()
+    # All rows of the third leaf outlive the others, whose ratio does not depend on it.
+    found = hazard_ratios([early, late, between], 0, 0.95)
+    assert np.isnan(found[1]).all()
+    np.testing.assert_allclose(found[[0, 2]], hazard_ratios([early, between], 0, 0.95), rtol=1e-9)
+    linking = leaf(2.0, 4.0, 8.0)
+    assert np.isfinite(hazard_ratios([early, late, linking], 0, 0.95)[:, 0]).all()
+    X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    time = np.concatenate([np.arange(1.0, 21.0), np.arange(30.0, 50.0)])
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, (np.ones(40, bool), time))
+    ax = plot_leaf_curves(tree, reference=1)
+    reported = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert reported[1].startswith("leaf 2, hazard ratio –: ")
+
+
 def test_ticks_of_many_censored_rows_do_not_hide_the_curve():
     X, y = sample(3000)
     y["dead"] &= np.arange(3000) % 2 == 0

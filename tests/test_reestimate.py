@@ -145,6 +145,8 @@ def test_a_leaf_without_events_is_estimated_without():
     assert without.theta == 0.5 / without.hazard
     survival = honest.predict_survival_function(X, times=[6.0])
     assert verify(honest, X, rows).ok and (survival > 0).all()
+    hazard = without.theta * honest.baseline_.cumulative_hazard[-1]
+    assert survival.max() == np.exp(-hazard) < 1
 
 
 def test_a_leaf_without_rows_is_refused_with_its_rule():

@@ -9,7 +9,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 
-from bristlecone import PolicyTree, outcome
+from bristlecone import PolicyTree, SoftSurvivalTree, outcome
 from bristlecone._rewards.censored import Estimand, Lives, residuals
 from bristlecone.curves import kaplan_meier
 from bristlecone.exceptions import OverlapWarning
@@ -282,6 +282,43 @@ def test_smooth_curves_are_read_between_the_event_times(estimand, exact):
     tree = PolicyTree(reward="direct", horizon=20, estimand=estimand, outcome_model=Exponential())
     found = tree.estimate_rewards(X, y, treatment=arm, propensity=np.full(80, 0.5))
     np.testing.assert_allclose(found.rewards, exact, rtol=5e-3)
+
+
+def test_curves_of_soft_trees_are_not_constant_between_the_times_of_the_rows():
+    rng = np.random.default_rng(0)
+    X, arm = rng.random((60, 1)), np.arange(60) % 2
+    event, time = rng.random(60) < 0.7, rng.exponential(5, 60) + 0.1
+    soft = SoftSurvivalTree(depth=0, leaf="exponential", l2=1e9, n_restarts=1, random_state=0)
+    tree = PolicyTree(reward="direct", horizon=6.0, outcome_model=soft)
+    found = tree.estimate_rewards(X, (event, time), treatment=arm, propensity=0.5).rewards
+    survival = tree.set_params(estimand="survival")
+    survival = survival.estimate_rewards(X, (event, time), treatment=arm, propensity=0.5).rewards
+    # The curve is exponential, and so its mean follows from its end.
+    np.testing.assert_allclose(found, 6.0 * (1 - survival) / -np.log(survival), rtol=5e-3)
+
+
+@pytest.mark.parametrize("estimand", ["restricted-mean", "survival"])
+def test_smooth_curves_give_the_rewards_of_the_definition(estimand):
+    rng = np.random.default_rng(0)
+    X, arm, rows = rng.random((80, 2)), rng.integers(0, 2, 80), np.arange(80)
+    event, time = rng.random(80) < 0.4, np.minimum(rng.exponential(30, 80), 60)
+    lives = Lives.until(event, time, 20.0)
+
+    def rewards(reward):
+        tree = PolicyTree(reward=reward, horizon=20, estimand=estimand, outcome_model=Exponential())
+        return tree.estimate_rewards(X, (event, time), treatment=arm, propensity=0.5).rewards
+
+    # The curve of the model is that of the events and that of the censoring.
+    lasted = lives.time if estimand == "restricted-mean" else (~lives.event).astype(float)
+    weighted = np.where(lives.censored, 0.0, lasted / np.exp(-lives.time / 10) / 0.5)
+    found = rewards("inverse-propensity")
+    np.testing.assert_allclose(found[rows, arm], weighted, rtol=1e-12)
+    assert not found[rows, 1 - arm].any()
+    grid = Estimand.of(lives, estimand, 256).grid
+    curves, some = np.tile(np.exp(-grid / 10), (20, 1)), rows[:20]
+    change = (rewards("doubly-robust") - rewards("direct"))[some, arm[some]]
+    expected = slowly(lives.of(some), grid, curves, curves, estimand, 20.0) / 0.5
+    np.testing.assert_allclose(change, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_an_optimal_tree_over_scores_of_survival_is_proven_and_verified():

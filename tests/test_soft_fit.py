@@ -373,6 +373,20 @@ def test_the_group_may_be_a_column_which_stays_a_feature():
     assert report["distance"] == pytest.approx(total / pairs, rel=1e-10)
 
 
+def test_groups_are_compared_without_the_rows_of_weight_zero():
+    X, y, group = simulated("weibull", n=50)
+    tree = fitted(X, y, depth=1, n_restarts=1)
+    named = np.where(group, "male", "female").astype(object)
+    weight = np.where(np.arange(50) < 5, 0.0, 1.0)
+    expected = tree.compare_groups(X[5:], group[5:])
+    assert tree.compare_groups(X, group, weight) == expected
+    # No other row is in their group.
+    named[:5] = "unknown"
+    assert tree.compare_groups(X, named, weight) == expected
+    with pytest.raises(ValueError, match="sensitive_features has one value"):
+        tree.compare_groups(X, group, group * 1.0)
+
+
 def test_bad_groups_raise():
     X, y, group = simulated("weibull", n=50)
     frame = pd.DataFrame(X, columns=list("abcd"))

@@ -15,6 +15,7 @@ from bristlecone._objectives.parity import CurveParity
 from bristlecone._soft.models import MODELS
 from bristlecone._soft.tree import SoftTree
 from bristlecone.exceptions import (
+    BristleconeWarning,
     ColumnWarning,
     ConstantFeatureWarning,
     EmptyLeafWarning,
@@ -166,6 +167,18 @@ def test_metrics_evaluate_smooth_curves_at_the_times_of_the_rows():
     np.testing.assert_allclose(losses, brier_losses(test, at_all, times), rtol=1e-12)
 
 
+def test_the_likelihood_of_a_time_of_zero_is_that_of_the_fit():
+    X, y = sample(n=60)
+    y["months"][:4] = 0.0
+    half = y["months"][4:].min() / 2
+    with pytest.warns(BristleconeWarning, match="half the smallest positive time"):
+        model = make(depth=1).fit(X, y)
+    replaced = y.copy()
+    replaced["months"][:4] = half
+    assert y["dead"][:4].any()
+    assert np.array_equal(model.log_likelihood(X, y), model.log_likelihood(X, replaced))
+
+
 def test_leaf_table_has_size_events_and_median_of_every_leaf():
     X, y = sample()
     weight = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
@@ -213,6 +226,17 @@ def test_text_marks_empty_leaves():
     leaves = [export_dict(model)[side] for side in ("yes", "no")]
     assert sorted(leaf["share"] for leaf in leaves) == [0.0, 1.0]
     assert model.n_effective_leaves_ == 1.0
+
+
+def test_the_table_of_an_empty_leaf_has_no_median_and_no_mean():
+    X, y = sample()
+    with pytest.warns(EmptyLeafWarning):
+        model = make(depth=1, l1=10.0, min_leaf_share=0.05).fit(X, y)
+    table = model.leaf_table(times=[10.0]).set_index("n_samples")
+    of_rows = ["median", "median_lower", "median_upper", "kaplan_meier_10", "rmst", "hazard_ratio"]
+    assert table.loc[0, of_rows].isna().all()
+    assert np.isfinite(table.loc[150, of_rows]).all()
+    assert table.loc[0, "n_events"] == 0
 
 
 # Columns

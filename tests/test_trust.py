@@ -347,6 +347,16 @@ def test_stability_of_a_clear_split_and_of_noise():
     assert ends["expected"].iloc[1] < ends["predicted"].iloc[1]
 
 
+def test_stability_names_the_columns_of_an_array_that_the_tree_uses():
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 3))
+    y = np.where(X[:, 2] > 0.5, 3.0, 0.0) + 0.1 * rng.normal(size=60)
+    tree = OptimalTreeRegressor(max_depth=1).fit(X, y)
+    columns = stability(tree, X, y, n_resamples=5, random_state=0).columns.set_index("column")
+    assert tree.features_used_ == [2]
+    assert columns["is_used"].to_dict() == {"x0": False, "x1": False, "x2": True}
+
+
 def test_stability_of_every_kind_of_leaf():
     X, y = sample()
     weight = 1 + np.arange(len(X)) % 3

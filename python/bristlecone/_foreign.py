@@ -173,7 +173,10 @@ def _curves(model: Any, X: Any, times: Floats, method: str) -> SteppedCurves:
 
 
 def _stepped(functions: list[Any], times: Floats, before: float) -> tuple[Floats, Floats]:
-    """Functions of time at all their steps."""
+    """Functions of time at all their steps; those without steps at ``times``."""
+    if all(getattr(one, "smooth", False) for one in functions):
+        # Curves of soft trees, which list their values at the training times.
+        return times, np.array([one(times) for one in functions])
     if not all(hasattr(one, "x") for one in functions):
         return times, np.array([[float(one(t)) for t in times] for one in functions])
     by_id = {id(one.x): np.asarray(one.x, dtype=np.float64) for one in functions}

@@ -195,11 +195,12 @@ class BaseTree(BaseEstimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Importance of every column of ``X``: its share in the improvement of the objective.
+        """Importance of every column of ``X``: its share in the improvement of the loss.
 
-        The improvement of a split is the decrease of the objective if its node is split into two
-        leaves. It is summed over the splits on the column. Shape (n_features_in_,); the shares sum
-        to 1, or to 0 if no split improves the objective.
+        The improvement of a split is the decrease of the mean loss, without ``leaf_penalty``, if
+        its node is split into two leaves; an increase counts as 0. It is summed over the splits on
+        the column. Shape (n_features_in_,); the shares sum to 1, or to 0 if no split improves the
+        loss.
 
         Raises
         ------
@@ -325,6 +326,8 @@ class BaseTree(BaseEstimator):
             * ``hazard_ratio``: observed events divided by those expected at the hazard of all rows,
               with Garwood's limits for Poisson counts;
             * ``logrank_p``: log-rank test against all other rows, by counts without weights.
+
+            In a leaf without rows, as a soft tree may have, all but the first are NaN.
 
             The tree predicts ``theta``, ``risk``, ``model_median`` and ``survival_T``; for a soft
             tree they are those at the mean linear predictor. After the last training time, step

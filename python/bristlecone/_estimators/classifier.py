@@ -148,7 +148,7 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
     splits_ : dict
         Splits in words, by node id.
     feature_importances_ : array of float, shape (n_features_in_,)
-        Share of each column in the improvement of the objective; see the property.
+        Share of each column in the improvement of the loss; see the property.
     leaves_ : Leaves
         Object with the statistics and predictions of all leaves.
     certificate_ : Certificate

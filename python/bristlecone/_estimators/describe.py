@@ -137,7 +137,8 @@ def _describe_reestimated(estimator: Any) -> str:
 def _describe_soft(estimator: Any) -> str:
     """Description of a soft tree."""
     found = estimator.certificate_
-    used = ", ".join(map(str, estimator.features_used_)) or "no column"
+    columns = estimator.encoder_.columns_
+    used = ", ".join(columns[k].name for k in estimator._columns_used()) or "no column"
     return document(
         [
             f"bristlecone {found.version} ({type(estimator).__name__}) trained a tree of depth "
@@ -212,9 +213,11 @@ def _shrinkage(leaves: Any) -> str:
     amount = getattr(leaves, "shrinkage", 0.0)
     if amount == 0:
         return ""
-    unit = {"proportional": "pseudo-events at the relative hazard"}.get(
-        getattr(leaves, "curve", ""), "pseudo-rows at the prediction"
-    )
+    unit = "pseudo-rows at the prediction"
+    if getattr(leaves, "curve", "") == "proportional":
+        unit = "pseudo-events at the relative hazard"
+    elif getattr(leaves, "size", None) is not None:
+        unit = "pseudo-counts at the rate"
     return (
         f" Predictions are shrunk along the path: from the root down, each node adds {amount:g} "
         f"{unit} of its parent (after Agarwal, Tan, Ronen, Singh and Yu, ICML 2022)."

@@ -496,7 +496,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         sensitive_features : array-like, shape (n,)
             Group of every row, with two values.
         sample_weight : array-like of float, shape (n,), optional
-            Row weights.
+            Row weights, finite and not negative. Rows of weight zero are left out.
 
         Returns
         -------
@@ -511,13 +511,13 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
             If ``sensitive_features`` does not have two values, or not one entry per row of ``X``.
         """
         design = self._rows(X)
-        groups = check_groups(X, sensitive_features, None, None, "compare_groups")
+        given = check_sample_weight(sample_weight, len(design))
+        weight = np.ones(len(design)) if given is None else given
+        kept = weight > 0
+        groups = check_groups(X, sensitive_features, None, kept, "compare_groups")
         if groups is None:
             raise ValueError("compare_groups needs sensitive_features; it is None")
-        inside = groups.codes == 1
-        weight = check_sample_weight(sample_weight, len(design))
-        weight = np.ones(len(design)) if weight is None else weight
-        return _compared(self.tree_, self.leaves_, design, inside, weight)
+        return _compared(self.tree_, self.leaves_, design[kept], groups.codes == 1, weight[kept])
 
     def _check_parameters(self) -> None:
         free = dict.fromkeys(("split_l2", "l1", "balance"), number(0.0))

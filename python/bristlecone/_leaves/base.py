@@ -260,12 +260,16 @@ class SurvivalLeaves(Leaves):
 
     def table(self, times: Sequence[float], confidence: float) -> Columns:
         curves = self.kaplan_meier
+        # Nothing is known of leaves without rows, as a soft tree may have.
+        has_rows = np.array([leaf.n_samples > 0 for leaf in self.statistics])
+        medians = np.array([(curve.median, *curve.median_interval(confidence)) for curve in curves])
+        medians[~has_rows] = np.nan
         columns: Columns = [
             ("n_events", np.array([leaf.n_events for leaf in self.statistics])),
             *self.own_columns(),
             ("risk", self.typical_risk),
-            ("median", np.array([curve.median for curve in curves])),
-            *_limits("median", np.array([curve.median_interval(confidence) for curve in curves])),
+            ("median", medians[:, 0]),
+            *_limits("median", medians[:, 1:]),
             ("model_median", self.quantiles(self.typical, np.array([0.5]))[:, 0]),
         ]
         at = np.asarray(times, dtype=np.float64)
@@ -286,7 +290,7 @@ class SurvivalLeaves(Leaves):
         return [
             *columns,
             ("tau", np.full(len(curves), tau)),
-            ("rmst", means[:, 0]),
+            ("rmst", np.where(has_rows, means[:, 0], np.nan)),
             ("rmst_error", np.where(means[:, 1] > 0, means[:, 1], np.nan)),
             *hazard_ratios("hazard_ratio", self.statistics, confidence),
             ("logrank_p", logrank_p_values(self.follow_up)),

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
 from scipy.special import chdtrc, ndtri
 
 from bristlecone._types import Bools, Floats, Integers
@@ -103,12 +104,18 @@ def hazard_ratios(leaves: Sequence[FollowUp], reference: int, confidence: float)
     ("The Efficiency of Cox's Likelihood Function for Censored Data", JASA 72, 1977): with n_k rows
     at risk and d_k events in leaf k, and d events in total, the partial likelihood at one time is
     Π_k exp(β_k)^d_k / Π_{l<d} Σ_k (n_k − d_k l/d) exp(β_k). The limits are Wald's. Leaves without
-    events have no finite estimate and are NaN; so are all leaves if the reference has no event.
+    a finite estimate are NaN, such as those without events, and those whose rows all had the event
+    before the first event of the reference. If the reference has no event, all are NaN.
     """
     found = np.full((len(leaves), 3), np.nan)
-    known = [k for k, leaf in enumerate(leaves) if leaf.events.any()]
-    if reference not in known:
+    if not leaves[reference].events.any():
         return found
+    at_risk, events = _by_event_time(leaves)
+    # A ratio is finite if each of the two leaves is linked to the other, directly or by a chain of
+    # leaves: a leaf is linked to those that had rows at risk at one of its events.
+    linked = (events > 0).astype(np.float64) @ (at_risk > 0).T > 0
+    _, part = connected_components(linked, connection="strong")
+    known = np.flatnonzero(part == part[reference]).tolist()
     at_risk, events = _by_event_time([leaves[k] for k in known])
     total = events.sum(axis=0).astype(np.int64)
     # Every event has its own term. Of d events at one time, earlier ones are counted partially.

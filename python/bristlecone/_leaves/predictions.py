@@ -197,8 +197,9 @@ class SurvivalPredictions:
         1/(W + 1), multiplied by θ for proportional curves, with W the training weight.
 
         For the smooth curve of a soft tree it is the logarithm of the density for an event, and of
-        the survival probability otherwise, with time in the unit of ``y``. The two kinds cannot be
-        compared with each other; the first compares trees by their relative hazards.
+        the survival probability otherwise, with time in the unit of ``y``; a time of 0 is replaced
+        by the smallest training time. The two kinds cannot be compared with each other; the first
+        compares trees by their relative hazards.
 
         Parameters
         ----------

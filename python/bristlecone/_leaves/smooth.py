@@ -176,10 +176,11 @@ class SmoothLeaves(SurvivalLeaves):
     def log_likelihood(self, rows: SmoothRows, outcomes: Survival) -> Floats:
         """δ ln h − H per row, with h per unit of time; for late entry, H counts from the entry.
 
-        A time of 0, which has no logarithm, is replaced by half the smallest training time.
+        A time of 0, which has no logarithm, is replaced by the smallest training time. If training
+        rows had the time 0, that is the time which replaced it in the fit.
         """
         event, time, entry = outcomes
-        positive = np.where(time > 0, time, self.unique_times[0] / 2)
+        positive = np.where(time > 0, time, self.unique_times[0])
         y = np.log(positive[:, np.newaxis]) - self.log_unit
         clock = self.model.clock(y.ravel())
         losses = self.model.loss(

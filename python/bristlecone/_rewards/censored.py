@@ -142,7 +142,9 @@ class _Foreign:
         mask = np.zeros(len(self.X), dtype=bool)
         mask[places] = True
         moments = np.nextafter(times, -np.inf) if before else times
-        found = survival_of(self.model, take_rows(self.X, mask), times, "outcome_model")
+        # Functions without steps are evaluated at these moments, of which none is before 0.
+        read_at = np.unique(np.maximum(moments, 0.0))
+        found = survival_of(self.model, take_rows(self.X, mask), read_at, "outcome_model")
         values = found.at(moments)
         if not np.isfinite(values).all() or (values < 0).any() or (values > 1 + 1e-9).any():
             raise ValueError(f"outcome_model={self.model!r} predicted survival outside [0, 1]")

@@ -82,7 +82,9 @@ def plot_leaf_curves(
     reference : int, optional
         Node id of a leaf. The legend then has the hazard ratio of every other leaf to it, with
         confidence interval: Cox's model of the training rows with the leaf as its only factor,
-        ties by Efron, without row weights.
+        ties by Efron, without row weights. A ratio without a finite estimate is "–", such as that
+        of a leaf without events, or of one whose last row had its event before the first event of
+        the reference.
     confidence : float, default=0.95
         Level of bands and intervals.
     time_label : str, default="time"

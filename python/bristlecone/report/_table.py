@@ -104,7 +104,7 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     if name.startswith(("median", "model_median")):
-        return number(value) if math.isfinite(value) else "not reached"
+        return "not reached" if math.isinf(value) else number(value)
     if name.endswith("_p"):
         if math.isnan(value):
             return "–"

@@ -304,15 +304,16 @@ class _Tally:
     def result(self) -> Stability:
         """The tables."""
         tree, structure, n = self.tree, self.tree.tree_, max(self.n, 1)
-        names = [str(name) for name in getattr(tree, "feature_names_in_", [])]
-        names = names or [f"x{k}" for k in range(tree.n_features_in_)]
-        used = {str(name) for name in tree.features_used_}
+        # Columns without names are listed by their positions.
+        given = [str(name) for name in getattr(tree, "feature_names_in_", [])]
+        listed, used = given or range(tree.n_features_in_), set(tree.features_used_)
+        names = given or [f"x{k}" for k in listed]
         order = np.lexsort((-self.root, -self.anywhere))
         columns = [
             ("column", np.array(names, dtype=object)[order]),
             ("root", self.root[order] / n),
             ("anywhere", self.anywhere[order] / n),
-            ("is_used", np.array([name in used for name in names])[order]),
+            ("is_used", np.array([column in used for column in listed])[order]),
         ]
         names_of = tree.splits_
         split = np.flatnonzero(~structure.is_leaf)
