@@ -411,7 +411,13 @@ impl<T: Swept> Grower for RankGrower<'_, '_, T> {
         _depth: usize,
         on: Option<usize>,
     ) -> Result<Option<BestOf<Self>>, Stop> {
-        let (_, Known { value, tree }) = self.near(node, 1)?;
+        let near = self.0.nodes.useful(node, Allowed::of(1, usize::MAX));
+        let known = match self.0.known(node, near, Pair::MOST) {
+            Some(known) => known,
+            // One level is cheap, and the grower decides when its time is up.
+            None => self.0.nodes.solver.solve(self.0.nodes.problem, node, near, i64::MAX)?,
+        };
+        let Known { value, tree } = known;
         let best = tree.and_then(|question| usize::try_from(question).ok());
         Ok(on.or(best).map(|feature| {
             let split = split_on(&self.0.nodes, feature);

@@ -132,7 +132,6 @@ impl Solver {
         allowed: Allowed,
         found: &mut Found,
     ) -> Result<(), Stop> {
-        problem.monitor.check()?;
         if node.rows.count < 2 {
             return Ok(());
         }
@@ -142,6 +141,7 @@ impl Solver {
             one_level(problem, node, cuts, found);
             return Ok(());
         }
+        problem.monitor.check()?;
         let backend = problem.settings.backend();
         let losses = OfTask { task: problem.task, shift: &problem.shift, backend };
         match (bench, &problem.width) {
