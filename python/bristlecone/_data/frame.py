@@ -64,17 +64,21 @@ def columns_by_name(values: Any, names: Sequence[Any], label: str) -> Any:
     frame = nw.from_native(values, eager_only=True)
     columns = check_names(values, label)
     array = frame.to_numpy()
-    # In some libraries all names of columns are text.
-    place = {str(column): at for at, column in enumerate(columns)}
-    wanted = {str(name) for name in names}
-    if _are_numbers(columns) or not place.keys() & wanted:
+    if _are_numbers(columns):
         return array
-    if place.keys() != wanted:
+    # In some libraries all names of columns are text, and 1 may be written as 1.0 or True.
+    for spelled in (str, _as_number):
+        place = {spelled(column): at for at, column in enumerate(columns)}
+        wanted = [spelled(name) for name in names]
+        if not place.keys() & set(wanted):
+            continue
+        if place.keys() == set(wanted) and len(columns) == len(names):
+            return array[:, [place[name] for name in wanted]]
         raise ValueError(
             f"{label} has the columns {listed(columns)}; expected {listed(names)} in any order, or "
             "an array with these columns in this order"
         )
-    return array[:, [place[str(name)] for name in names]]
+    return array
 
 
 def costs_by_class(matrix: Any) -> Any:
@@ -104,6 +108,14 @@ def costs_by_class(matrix: Any) -> Any:
         )
     table = nw.from_native(matrix, eager_only=True).to_numpy()
     return dict(zip(rows, table[:, [columns.index(name) for name in rows]].tolist(), strict=True))
+
+
+def _as_number(name: Any) -> Any:
+    """A number that a name is or spells, as a float; other names unchanged."""
+    try:
+        return float(name)
+    except (TypeError, ValueError):
+        return name
 
 
 def _are_numbers(names: Sequence[Any]) -> bool:
