@@ -285,6 +285,26 @@ def test_a_table_of_costs_is_read_by_the_names_of_the_classes():
         CostSensitiveTreeClassifier(cost_matrix=wrong).fit(a, labels)
 
 
+def test_classes_that_are_numbers_name_the_rows_and_columns_of_a_table_of_costs():
+    a = np.random.default_rng(0).random((200, 1))
+    labels = (a[:, 0] > 0.6).astype(int)
+    expected = CostSensitiveTreeClassifier(cost_matrix=[[0, 1], [5, 0]], max_depth=1)
+    expected.fit(a, labels)
+    for rows, columns in (([1, 0], [0, 1]), ([0, 1], [1, 0]), ([1, 0], [1, 0])):
+        matrix = pd.DataFrame([[0, 1], [5, 0]], index=[0, 1], columns=[0, 1]).loc[rows, columns]
+        tree = CostSensitiveTreeClassifier(cost_matrix=matrix, max_depth=1).fit(a, labels)
+        assert tree.objective_value_ == expected.objective_value_
+        assert tree.mean_cost(a, labels) == pytest.approx(expected.objective_value_, rel=1e-12)
+    counted = pd.DataFrame([[0, 1], [5, 0]], index=range(1, 3), columns=range(1, 3))
+    tree = CostSensitiveTreeClassifier(cost_matrix=counted, max_depth=1).fit(a, labels + 1)
+    assert tree.objective_value_ == expected.objective_value_
+    # It is not known whether the other side has names.
+    for unclear in ({"index": [1, 0]}, {"columns": [1, 0]}):
+        matrix = pd.DataFrame([[0, 5], [1, 0]], **unclear)
+        with pytest.raises(InvalidParameterError, match="name both by the classes, or neither"):
+            CostSensitiveTreeClassifier(cost_matrix=matrix).fit(a, labels)
+
+
 def test_score_is_minus_the_mean_cost():
     X, y, weight = sample(n=90)
     tree = CostSensitiveTreeClassifier(cost_matrix=MATRIX, max_depth=2)

@@ -89,19 +89,26 @@ def costs_by_class(matrix: Any) -> Any:
     Raises
     ------
     InvalidParameterError
-        If the rows and the columns have different names.
+        If the rows and the columns have different names, or only some of them have the names
+        0, 1, 2, ... in another order, which may be those of classes or of no meaning.
     """
     if isinstance(matrix, (np.ndarray, list)) or not nw.dependencies.is_into_dataframe(matrix):
         return matrix
     columns = check_names(matrix, "cost_matrix")
     rows = list(getattr(matrix, "index", range(len(columns))))
-    rows, columns = (
-        columns if _are_numbers(rows) else rows,
-        rows if _are_numbers(columns) else columns,
-    )
-    if _are_numbers(rows):
+    if _are_numbers(rows) and _are_numbers(columns):
         return matrix
-    if len(rows) != len(columns) or set(rows) != set(columns):
+    unclear = False
+    if set(rows) == set(columns):
+        # A range from 0 is what pandas writes where the user gave no names.
+        sides = (getattr(matrix, name, None) for name in ("index", "columns"))
+        unclear = any(hasattr(side, "step") and _are_numbers(side) for side in sides)
+    else:
+        rows, columns = (
+            columns if _are_numbers(rows) else rows,
+            rows if _are_numbers(columns) else columns,
+        )
+    if unclear or len(rows) != len(columns) or set(rows) != set(columns):
         raise InvalidParameterError(
             f"cost_matrix has the rows {listed(rows)} and the columns {listed(columns)}; name both "
             "by the classes, or neither"
