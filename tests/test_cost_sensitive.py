@@ -305,6 +305,25 @@ def test_classes_that_are_numbers_name_the_rows_and_columns_of_a_table_of_costs(
             CostSensitiveTreeClassifier(cost_matrix=matrix).fit(a, labels)
 
 
+def test_a_series_of_feature_costs_is_read_by_the_names_of_the_columns():
+    X, y, _ = sample()
+    X = pd.DataFrame(X.astype(float)).rename(columns="c{}".format)
+    prices = {name: 0.02 * place for place, name in enumerate(X)}
+    turned = pd.Series(prices)[::-1]
+    expected = CostSensitiveTreeClassifier(max_depth=2, feature_costs=prices).fit(X, y)
+    for costs in (turned, turned.set_axis([*range(X.shape[1])][::-1])):
+        tree = CostSensitiveTreeClassifier(max_depth=2, feature_costs=costs).fit(X, y)
+        assert tree.objective_value_ == expected.objective_value_
+        assert tree.splits_ == expected.splits_
+        assert verify(tree, X, y).ok
+    for unnamed in (turned[::-1].reset_index(drop=True), pl.Series(turned[::-1].to_numpy())):
+        tree.set_params(feature_costs=unnamed).fit(X, y)
+        assert tree.objective_value_ == expected.objective_value_
+    twice = pd.Series([1.0, 2.0], index=["c0", "c0"])
+    with pytest.raises(InvalidParameterError, match="^feature_costs has duplicate labels: 'c0'"):
+        tree.set_params(feature_costs=twice).fit(X, y)
+
+
 def test_score_is_minus_the_mean_cost():
     X, y, weight = sample(n=90)
     tree = CostSensitiveTreeClassifier(cost_matrix=MATRIX, max_depth=2)

@@ -381,7 +381,7 @@ def test_nothing_is_shared_with_the_fit():
     allowed = {
         "bristlecone._data.arrays": {"as_array", "type_name", "with_article"},
         "bristlecone._data.days": {"as_times"},
-        "bristlecone._data.frame": {"columns_by_name", "costs_by_class"},
+        "bristlecone._data.frame": {"by_cause", "by_label", "columns_by_name", "costs_by_class"},
         "bristlecone._data.outcomes": {"check_survival", "read_causes"},
         "bristlecone._encoder.binary": {"BinaryEncoder"},
         "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},

@@ -117,6 +117,32 @@ def costs_by_class(matrix: Any) -> Any:
     return dict(zip(rows, table[:, [columns.index(name) for name in rows]].tolist(), strict=True))
 
 
+def by_label(values: Any, name: str) -> Any:
+    """Values of a pandas series as a mapping from its labels; anything else unchanged.
+
+    A series with the labels 0, 1, 2, ... has no names, so it is unchanged, too.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a label occurs twice; ``name`` is the name of the series in the message.
+    """
+    if not nw.dependencies.is_pandas_series(values) or _are_numbers(values.index):
+        return values
+    if not values.index.is_unique:
+        repeated = values.index[values.index.duplicated()].tolist()
+        raise InvalidParameterError(f"{name} has duplicate labels: {listed(repeated)}")
+    return dict(zip(values.index.tolist(), values.tolist(), strict=True))
+
+
+def by_cause(values: Any, name: str) -> Any:
+    """Values of a pandas series with the labels 1, 2, ... in this order; others unchanged."""
+    labelled = by_label(values, name)
+    if isinstance(labelled, dict) and labelled.keys() == {*range(1, len(labelled) + 1)}:
+        return [labelled[cause] for cause in sorted(labelled)]
+    return values
+
+
 def _as_number(name: Any) -> Any:
     """A number that a name is or spells, as a float; other names unchanged."""
     try:
