@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from trees_plainly import least_objective
@@ -240,6 +241,10 @@ def test_bad_costs_by_row_are_named():
         model.fit(X, y, costs=costs)
     with pytest.raises(ValueError, match="y holds 9"):
         model.fit(X, y).mean_cost(X, np.full(40, 9))
+    with pytest.warns(DataConversionWarning):  # as in fit
+        assert model.mean_cost(X, pd.DataFrame({"y": y})) == model.mean_cost(X, y)
+    with pytest.raises(ValueError, match="y holds 'a', which is not among those of the fit, "):
+        model.mean_cost(X, pd.Series(["a"] * 40))
 
 
 @pytest.mark.parametrize("feature_costs", [None, {"a": 0.01, "b": 0.02}])
@@ -320,7 +325,7 @@ def test_a_series_of_feature_costs_is_read_by_the_names_of_the_columns():
         tree.set_params(feature_costs=unnamed).fit(X, y)
         assert tree.objective_value_ == expected.objective_value_
     twice = pd.Series([1.0, 2.0], index=["c0", "c0"])
-    with pytest.raises(InvalidParameterError, match="^feature_costs has duplicate labels: 'c0'"):
+    with pytest.raises(InvalidParameterError, match=r"^feature_costs has duplicate labels: 'c0'"):
         tree.set_params(feature_costs=twice).fit(X, y)
 
 

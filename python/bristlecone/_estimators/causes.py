@@ -417,6 +417,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         ValueError
             If there is no such cause, no pair can be compared, or rows entered late.
         """
+        check_row_labels(X, y=y, sample_weight=sample_weight)
         risk = self.predict(X, cause)
         return concordance_index_cause(y, risk, cause, sample_weight=sample_weight)
 

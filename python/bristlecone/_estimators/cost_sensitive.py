@@ -273,6 +273,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         ValueError
             If a label has no costs, and as in ``fit``.
         """
+        check_row_labels(X, y=y, sample_weight=sample_weight, costs=costs)
         leaves, leaf = self._located(X)
         matrix = costs_by_class(self.certificate_.parameters["cost_matrix"])
         known = leaves.labels

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bristlecone._data.groups import check_groups
-from bristlecone._data.rows import check_sample_weight
+from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._data.survival import check_training_data
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.features import Other
@@ -515,6 +515,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
         if groups is None:
             raise ValueError("compare_groups needs sensitive_features; it is None")
         inside = groups.codes == 1
+        check_row_labels(X, sample_weight=sample_weight)
         weight = check_sample_weight(sample_weight, len(design))
         weight = np.ones(len(design)) if weight is None else weight
         return _compared(self.tree_, self.leaves_, design, inside, weight)
