@@ -181,6 +181,7 @@ def aalen_johansen(outcomes: Survival, cause: int, at: float, confidence: float)
 
 def _shares(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> _Kind:
     classes, predicted = tree.leaves_.labels, tree.predict_proba(X)
+    _check_length(len(predicted), len(y))
     labels, codes = codes_of(y, len(predicted), "y")
     given = labels[codes]
     if set(labels.tolist()).isdisjoint(classes.tolist()):
