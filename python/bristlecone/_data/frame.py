@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, cast
 
 import narwhals as nw
@@ -101,8 +102,8 @@ def costs_by_class(matrix: Any) -> Any:
     unclear = False
     if set(rows) == set(columns):
         # A range from 0 is what pandas writes where the user gave no names.
-        sides = (getattr(matrix, name, None) for name in ("index", "columns"))
-        unclear = any(hasattr(side, "step") and _are_numbers(side) for side in sides)
+        ranges = (hasattr(getattr(matrix, name, None), "step") for name in ("index", "columns"))
+        unclear = any(map(_are_numbers, compress((rows, columns), ranges)))
     else:
         rows, columns = (
             columns if _are_numbers(rows) else rows,

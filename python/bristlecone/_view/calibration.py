@@ -182,11 +182,11 @@ def aalen_johansen(outcomes: Survival, cause: int, at: float, confidence: float)
 def _shares(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> _Kind:
     classes, predicted = tree.leaves_.labels, tree.predict_proba(X)
     _check_length(len(predicted), len(y))
-    labels, codes = codes_of(y, len(predicted), "y")
-    given = labels[codes]
-    if set(labels.tolist()).isdisjoint(classes.tolist()):
+    values, codes = codes_of(y, len(predicted), "y")
+    given = values[codes]
+    if set(values.tolist()).isdisjoint(classes.tolist()):
         raise ValueError(
-            f"y holds {listed(labels.tolist())}, none of which is among the classes of the tree, "
+            f"y holds {listed(values.tolist())}, none of which is among the classes of the tree, "
             f"{classes.tolist()}"
         )
     # With two classes, the share of one gives that of the other.
