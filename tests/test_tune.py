@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
@@ -706,3 +707,14 @@ def test_the_only_column_of_a_frame_is_no_outcome_with_times(frame):
     assert TreeSizeCV(tree).fit(X, frame({"y": y})).best_score_ == (
         TreeSizeCV(tree).fit(X, y).best_score_
     )
+
+
+def test_arrays_of_arrow_are_given_by_row():
+    rng = np.random.default_rng(0)
+    X, y, exposure = rng.normal(size=(60, 2)), rng.poisson(2.0, 60), rng.uniform(0.5, 2.0, 60)
+    tree = OptimalTreeRegressor(objective="poisson", max_depth=2)
+    expected, found = (
+        evaluate(tree, X, y, convert(exposure), exposure=convert(exposure))["mean"][0]
+        for convert in (np.asarray, pa.array)
+    )
+    assert found == expected
