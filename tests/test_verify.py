@@ -494,3 +494,14 @@ def test_labels_of_every_type_are_the_rows_of_the_fit():
     fair.fit(X, text, sensitive_features=text[::-1].astype(object))
     assert verify(fair, X, text, sensitive_features=text[::-1]).ok
     assert not verify(fair, X, text, sensitive_features=text[::-1] == "yes").ok
+
+
+@pytest.mark.parametrize("names", [[1, 0], [0.5, 0.25], [("q", 1), ("q", 0)]])
+def test_columns_whose_names_are_no_text_are_known_by_position(names):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = (X[:, 1] + rng.normal(size=80) > 0) & (X[:, 0] < 1)
+    frame = pd.DataFrame(X, columns=pd.Index(names, tupleize_cols=False))
+    tree = OptimalTreeClassifier(max_depth=2).fit(frame, y)
+    assert tree.n_leaves_ > 2
+    assert verify(tree, frame, y).ok and verify(tree, X, y).ok
