@@ -497,6 +497,8 @@ def test_metrics_take_labels_of_any_type(metric):
         metric(names[y], names[predicted], pos_label="maybe", **arguments)
     with pytest.raises(ValueError, match="y_true has 60 rows but y_pred has 59"):
         metric(y, predicted[:-1], **arguments)
+    with pytest.raises(ValueError, match="y_true holds 0, 1 and y_pred '0', '1'; expected labels"):
+        metric(y, predicted.astype(str), **arguments)
 
 
 def test_messages_about_groups_name_them_and_a_single_column_is_one():
