@@ -283,6 +283,21 @@ def test_costs_of_errors_may_stand_in_a_file(capsys, folder):
     assert table_of(from_file)["objective"] == table_of(inline)["objective"]
 
 
+def test_columns_called_after_the_treatments_may_be_in_any_order(capsys, folder):
+    TABLE[["age", "drug", "gain", "arm", "q1", "q2"]].rename(columns={"q1": "1", "q2": "2"}).to_csv(
+        "named.csv", index=False
+    )
+    objectives = []
+    for names in (("1", "2"), ("2", "1")):
+        status, out, _ = run(
+            capsys, "fit", "named.csv", "--estimator", "policy", "--reward", "inverse-propensity",
+            "--target", "gain", "--treatment", "arm", "--propensity", *names, "--max-depth", 1,
+        )  # fmt: skip
+        assert status == 0
+        objectives.append(table_of(out)["objective"])
+    assert objectives[0] == objectives[1]
+
+
 def test_columns_called_after_their_roles_need_not_be_named(capsys, folder):
     TABLE[["age", "drug", "gain", "arm"]].rename(
         columns={"gain": "target", "arm": "treatment"}

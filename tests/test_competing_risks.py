@@ -159,6 +159,16 @@ def test_the_tree_is_the_best_of_depth_one(prior, cause_weights):
     assert np.argmin(losses) == 1 + list(X).index(tree.features_used_[0])
 
 
+def test_a_series_of_cause_weights_is_read_by_the_causes():
+    X, y = study()
+    expected = CompetingRisksTree(max_depth=1, cause_weights=[3.0, 0.5]).fit(X, y)
+    by_cause = pd.Series({2: 0.5, 1: 3.0})
+    for weights in (by_cause, by_cause.sort_index(), pd.Series([3.0, 0.5])):
+        tree = CompetingRisksTree(max_depth=1, cause_weights=weights).fit(X, y)
+        assert tree.objective_value_ == expected.objective_value_
+        assert verify(tree, X, y).ok
+
+
 def test_a_cause_of_weight_zero_only_censors():
     X, y = study()
     tree = CompetingRisksTree(max_depth=2, cause_weights=[1, 0], min_events_leaf=None).fit(X, y)

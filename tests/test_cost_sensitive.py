@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer
 from trees_plainly import least_objective
@@ -240,6 +241,10 @@ def test_bad_costs_by_row_are_named():
         model.fit(X, y, costs=costs)
     with pytest.raises(ValueError, match="y holds 9"):
         model.fit(X, y).mean_cost(X, np.full(40, 9))
+    with pytest.warns(DataConversionWarning):  # as in fit
+        assert model.mean_cost(X, pd.DataFrame({"y": y})) == model.mean_cost(X, y)
+    with pytest.raises(ValueError, match="y holds 'a', which is not among those of the fit, "):
+        model.mean_cost(X, pd.Series(["a"] * 40))
 
 
 @pytest.mark.parametrize("feature_costs", [None, {"a": 0.01, "b": 0.02}])
@@ -283,6 +288,45 @@ def test_a_table_of_costs_is_read_by_the_names_of_the_classes():
         InvalidParameterError, match=r"^cost_matrix has the rows 'pos', 'other' and"
     ):
         CostSensitiveTreeClassifier(cost_matrix=wrong).fit(a, labels)
+
+
+def test_classes_that_are_numbers_name_the_rows_and_columns_of_a_table_of_costs():
+    a = np.random.default_rng(0).random((200, 1))
+    labels = (a[:, 0] > 0.6).astype(int)
+    expected = CostSensitiveTreeClassifier(cost_matrix=[[0, 1], [5, 0]], max_depth=1)
+    expected.fit(a, labels)
+    for rows, columns in (([1, 0], [0, 1]), ([0, 1], [1, 0]), ([1, 0], [1, 0])):
+        matrix = pd.DataFrame([[0, 1], [5, 0]], index=[0, 1], columns=[0, 1]).loc[rows, columns]
+        tree = CostSensitiveTreeClassifier(cost_matrix=matrix, max_depth=1).fit(a, labels)
+        assert tree.objective_value_ == expected.objective_value_
+        assert tree.mean_cost(a, labels) == pytest.approx(expected.objective_value_, rel=1e-12)
+    counted = pd.DataFrame([[0, 1], [5, 0]], index=range(1, 3), columns=range(1, 3))
+    tree = CostSensitiveTreeClassifier(cost_matrix=counted, max_depth=1).fit(a, labels + 1)
+    assert tree.objective_value_ == expected.objective_value_
+    # It is not known whether the other side has names.
+    for unclear in ({"index": [1, 0]}, {"columns": [1, 0]}):
+        matrix = pd.DataFrame([[0, 5], [1, 0]], **unclear)
+        with pytest.raises(InvalidParameterError, match="name both by the classes, or neither"):
+            CostSensitiveTreeClassifier(cost_matrix=matrix).fit(a, labels)
+
+
+def test_a_series_of_feature_costs_is_read_by_the_names_of_the_columns():
+    X, y, _ = sample()
+    X = pd.DataFrame(X.astype(float)).rename(columns="c{}".format)
+    prices = {name: 0.02 * place for place, name in enumerate(X)}
+    turned = pd.Series(prices)[::-1]
+    expected = CostSensitiveTreeClassifier(max_depth=2, feature_costs=prices).fit(X, y)
+    for costs in (turned, turned.set_axis([*range(X.shape[1])][::-1])):
+        tree = CostSensitiveTreeClassifier(max_depth=2, feature_costs=costs).fit(X, y)
+        assert tree.objective_value_ == expected.objective_value_
+        assert tree.splits_ == expected.splits_
+        assert verify(tree, X, y).ok
+    for unnamed in (turned[::-1].reset_index(drop=True), pl.Series(turned[::-1].to_numpy())):
+        tree.set_params(feature_costs=unnamed).fit(X, y)
+        assert tree.objective_value_ == expected.objective_value_
+    twice = pd.Series([1.0, 2.0], index=["c0", "c0"])
+    with pytest.raises(InvalidParameterError, match=r"^feature_costs has duplicate labels: 'c0'"):
+        tree.set_params(feature_costs=twice).fit(X, y)
 
 
 def test_score_is_minus_the_mean_cost():

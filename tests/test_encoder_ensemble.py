@@ -314,6 +314,8 @@ def test_outcomes_that_do_not_fit_are_reported(y, reported):
 
 def test_rows_in_another_order_and_unknown_methods_are_reported():
     X, y = pd.DataFrame({"a": [1.0, 2.0, 3.0]}), pd.Series([1.0, 2.0, 3.0], index=[2, 1, 0])
+    with pytest.raises(ValueError, match="X and sample_weight have the same index in another"):
+        BinaryEncoder().fit(X, sample_weight=y)
     with pytest.raises(ValueError, match="X and y have the same index in another order"):
         guessing().fit(X, y)
     with pytest.raises(InvalidParameterError, match=r"thresholds must be .*'ensemble'"):

@@ -192,6 +192,21 @@ def test_the_group_may_be_named_in_any_table():
     assert by_position.objective_value_ == pytest.approx(passed.objective_value_, abs=1e-12)
 
 
+@pytest.mark.parametrize("names", [[7, 3, 5], [1, 2, 0]])
+def test_the_group_may_be_named_by_a_number(names):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=names)
+    X[names[2]] = rng.integers(0, 2, 60)
+    y = X[names[0]] > 0
+    expected = FairTreeClassifier(fairness=DemographicParity(0.1)).fit(
+        X, y, sensitive_features=X[names[2]]
+    )
+    by_name = DemographicParity(0.1, sensitive_feature=names[2])
+    tree = FairTreeClassifier(fairness=by_name).fit(X, y)
+    assert tree.group_difference_ == expected.group_difference_
+    assert verify(tree, X, y).ok
+
+
 def test_a_column_named_in_the_constraint_stays_a_feature():
     X, y, group, _ = sample()
     y = group ^ (np.arange(60) % 10 == 0)
@@ -500,6 +515,8 @@ def test_metrics_take_labels_of_any_type(metric):
         metric(names[y], names[predicted], pos_label="maybe", **arguments)
     with pytest.raises(ValueError, match="y_true has 60 rows but y_pred has 59"):
         metric(y, predicted[:-1], **arguments)
+    with pytest.raises(ValueError, match="y_true holds 0, 1 and y_pred '0', '1'; expected labels"):
+        metric(y, predicted.astype(str), **arguments)
 
 
 def test_messages_about_groups_name_them_and_a_single_column_is_one():

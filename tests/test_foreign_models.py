@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
@@ -113,6 +115,23 @@ def test_models_that_take_columns_are_fitted_with_weights_and_entries(rows, late
     table = evaluate(models, X, y, weight, scoring=names)
     own, other = (table[table["estimator"] == name]["mean"].to_numpy() for name in models)
     np.testing.assert_allclose(other, own, rtol=1e-9)
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas])
+def test_models_that_take_columns_are_given_the_names_in_every_library(rows, convert):
+    X, y = rows
+    X = X.assign(x0=np.where(X["x0"] > 0, "high", "low"))
+    expected = evaluate(Columns(), X, y, scoring="ibs")
+    named = evaluate(
+        {"columns": Columns(), "tree": OptimalSurvivalTree(max_depth=2)},
+        convert(X),
+        y,
+        scoring="ibs",
+    )
+    assert np.asarray(named["mean"]).tolist() == [pytest.approx(expected["mean"][0], rel=1e-9)] * 2
+    frame = convert(X)
+    tree = OptimalSurvivalTree(max_depth=1, teacher=Columns())
+    assert tree.fit(frame, y).objective_value_ == tree.fit(X, y).objective_value_
 
 
 def test_likelihood_of_late_entries_is_that_of_the_tree(rows):

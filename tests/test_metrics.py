@@ -1,13 +1,15 @@
 """All metrics: invariants and errors."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from metrics_plainly import SEEDS, sample, survival_matrix
 
-from bristlecone import metrics
+from bristlecone import metrics, outcome
 from bristlecone.curves import kaplan_meier
 from bristlecone.metrics import (
     brier_score,
+    brier_score_cause,
     concordance_index_censored,
     concordance_index_ipcw,
     concordance_index_td,
@@ -19,6 +21,7 @@ from bristlecone.metrics import (
     logrank_test,
     one_time_calibration,
 )
+from bristlecone.reference import brier_losses
 
 
 def every_metric(event, time, risk, survival, times):
@@ -240,3 +243,31 @@ def test_predictions_that_differ_by_rounding_are_tied():
         arguments = ((event, time), (event, time)) if first else (event, time)
         found = function(*arguments, survival, [0.5])
         assert (found.concordant, found.tied_risk) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        lambda y, survival, times: brier_score(y, y, survival, times)[1],
+        lambda y, survival, times: integrated_brier_score(y, y, survival, times),
+        lambda y, survival, times: cumulative_dynamic_auc(y, y, 1 - survival, times)[0],
+        lambda y, survival, times: concordance_index_td(y, survival, times).cindex,
+        lambda y, survival, times: d_calibration(y, survival, times).statistic,
+        lambda y, survival, times: brier_score_cause(y, y, 1 - survival, times),
+        lambda y, survival, times: brier_losses(y, survival, times),
+    ],
+)
+def test_columns_called_after_the_times_may_be_in_any_order(metric):
+    rng = np.random.default_rng(0)
+    y, times = outcome(rng.random(60) < 0.7, rng.integers(1, 40, 60)), [3.0, 8.0, 15.0, 25.0]
+    survival = np.sort(rng.random((60, 4)), axis=1)[:, ::-1]
+    expected = metric(y, survival, times)
+    for names in (times, ["3", "8", "15", "25"]):
+        frame = pd.DataFrame(survival, columns=names)[names[::-1]]
+        np.testing.assert_array_equal(metric(y, frame, times), expected)
+    for names in (range(4), list("abcd")):  # these are no times
+        frame = pd.DataFrame(survival, columns=names)
+        np.testing.assert_array_equal(metric(y, frame, times), expected)
+    other = pd.DataFrame(survival, columns=[3.0, 8.0, 16.0, 25.0])
+    with pytest.raises(ValueError, match=r"has the columns 3.0, 8.0, 16.0, 25.0; expected 3.0, 8"):
+        metric(y, other, times)

@@ -1,6 +1,7 @@
 """Pictures of policies: overlap of propensity scores, and curves by treatment in every leaf."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bristlecone import OptimalSurvivalTree, PolicyTree
@@ -46,6 +47,10 @@ def test_every_leaf_has_the_curve_of_every_treatment(trial):
         plot_treatment_curves(tree, X, y["time"], treatment=arm)
     with pytest.raises(ValueError, match="treatment holds 'x'"):
         plot_treatment_curves(tree, X, y, treatment=np.repeat("x", len(X)))
+    with pytest.raises(ValueError, match="treatment holds 0, which is not among those of the fit"):
+        plot_treatment_curves(tree, X, y, treatment=X["age"] * 0)
+    with pytest.raises(ValueError, match="X and treatment have the same index in another order"):
+        plot_treatment_curves(tree, X, y, treatment=pd.Series(arm, X.index)[::-1])
 
 
 @pytest.mark.slow

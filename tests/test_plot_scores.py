@@ -282,6 +282,18 @@ def test_calibration_of_numbers_compares_means():
     assert_allclose(dots(ax), expected, rtol=1e-12)
 
 
+def test_outcomes_in_another_order_than_the_rows_are_refused(fitted):
+    tree, X, y = fitted
+    turned = pd.DataFrame(y)[::-1]
+    for draw in (
+        lambda: plot_calibration(tree, X, turned, time=10.0),
+        lambda: plot_brier(tree, y, X, turned),
+        lambda: plot_auc(tree, y, X, turned),
+    ):
+        with pytest.raises(ValueError, match="X and y have the same index in another order"):
+            draw()
+
+
 def test_calibration_refuses_what_it_cannot_compare(fitted):
     tree, X, y = fitted
     with pytest.raises(ValueError, match="OptimalSurvivalTree needs time="):
@@ -290,6 +302,15 @@ def test_calibration_refuses_what_it_cannot_compare(fitted):
         plot_calibration(tree, X, y, time=1000.0)
     with pytest.raises(ValueError, match="X has 300 rows but y has 299"):
         plot_calibration(tree, X, y[:-1], time=10.0)
+    ill = np.where(y["dead"], "ill", "well")
+    classes = OptimalTreeClassifier(max_depth=1).fit(X, ill)
+    for wrong, message in (
+        ([np.nan, *ill[1:]], "y is missing in row 0"),
+        (y["dead"], "y holds False, True, none of which is among the classes of the tree, .'ill'"),
+        (ill[1:], "X has 300 rows but y has 299"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            plot_calibration(classes, X, wrong)
     numbers = OptimalTreeRegressor(max_depth=1).fit([[0], [1]], [0.0, 1.0])
     with pytest.raises(ValueError, match="OptimalTreeRegressor takes no time"):
         plot_calibration(numbers, [[0]], [0.0], time=1.0)

@@ -433,3 +433,18 @@ def test_tables_of_treatments_are_read_by_their_names():
         others = tables | {name: tables[name].set_axis(["c", "a", "d"], axis=1)}
         with pytest.raises(ValueError, match=f"^{name} has the columns 'c', 'a', 'd'; expected"):
             tree.fit(X, y, treatment=treatment, **others)
+
+
+@pytest.mark.parametrize("treatments", [[0, 1], [0.0, 1.0], [False, True], ["0", "1"]])
+@pytest.mark.parametrize("columns", [[1, 0], [1.0, 0.0], [True, False], ["1", "0"]])
+def test_names_of_columns_may_be_treatments_of_another_type(treatments, columns):
+    X, y = [[0], [0], [1], [1]], [1.0, 0.0, 0.0, 1.0]
+    treatment = np.array(treatments)[[0, 1, 0, 1]]
+    predicted, share = np.array([[3.0, 1.0]] * 4), np.array([[0.8, 0.2]] * 4)
+    tables = {
+        "propensity": pd.DataFrame(share[:, ::-1], columns=columns),
+        "predicted_outcomes": pd.DataFrame(predicted[:, ::-1], columns=columns),
+    }
+    found = PolicyTree().estimate_rewards(X, y, treatment=treatment, **tables)
+    np.testing.assert_array_equal(found.propensity, share)
+    np.testing.assert_array_equal(found.predicted_outcomes, predicted)

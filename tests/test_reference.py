@@ -76,11 +76,13 @@ def test_what_gives_no_losses_says_why():
     late = np.empty(2, dtype=[("dead", bool), ("months", float), ("entry", float)])
     late["dead"], late["months"], late["entry"] = True, [2.0, 3.0], 1.0
     values = np.full((150, len(TIMES)), 0.5)
+    tree = GreedySurvivalTree(max_depth=1).fit(X, Y)
     for message, call in (
         ("no method predict_survival_function", lambda: brier_reference_loss("forest", X, Y)),
         ("150 rows, the outcome has 149", lambda: brier_losses(Y[:-1], values, TIMES)),
         ("times is needed", lambda: brier_losses(Y, values)),
         ("row 0 is not a probability", lambda: brier_losses(Y, 3 * values, TIMES)),
+        ("in another order", lambda: brier_reference_loss(tree, X, pd.DataFrame(Y)[::-1])),
         ("y has delayed entry, which", lambda: brier_losses(late, values[:2], TIMES)),
         ("no time after 0", lambda: brier_losses(([True], [0.0]), values[:1], TIMES)),
     ):

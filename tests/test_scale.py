@@ -71,6 +71,7 @@ def random_table(seed, n_rows=300):
     )
 
 
+CLASSES = ["maybe", "no", "yes"]
 FEATURES = ["age", "dose", "stage", "flag", "same", "grade", "constant"]
 
 
@@ -287,6 +288,23 @@ def test_rows_without_overlap_are_counted_over_partitions():
     roles = {"target": "value", "treatment": "arm", "propensity": ["p0", "p1"]}
     with pytest.warns(OverlapWarning, match=r"^10% of the rows \(30 of 300\).*30 of treatment 0"):
         fit_partitions(tree, parts, **roles)
+
+
+def test_columns_called_after_classes_or_treatments_may_be_in_any_order():
+    table = random_table(3).rename(columns={f"cost {k}": name for k, name in enumerate(CLASSES)})
+    table["A"] = 0.2 + 0.6 * (table["age"] > 60)
+    table["B"] = 1.0 - table["A"]
+    costly = CostSensitiveTreeClassifier(max_depth=1, encoder=BinaryEncoder())
+    policy = PolicyTree(reward="inverse-propensity", max_depth=1, encoder=BinaryEncoder())
+    for tree, role, names, more in (
+        (costly, "costs", CLASSES, {"target": "label"}),
+        (policy, "propensity", ["A", "B"], {"target": "value", "treatment": "arm"}),
+    ):
+        parts = cut(table, 0, [*FEATURES, *names, *more.values()])
+        expected = fit_partitions(tree, parts, **more, **{role: names}).objective_value_
+        assert fit_partitions(tree, parts, **more, **{role: names[::-1]}).objective_value_ == (
+            expected
+        )
 
 
 def test_order_of_levels_by_outcome_is_refused():

@@ -202,6 +202,26 @@ def test_dask_frame_without_a_cluster(table, whole):
     assert result[0].objective_value_ == whole.objective_value_
 
 
+def test_columns_of_dask_that_do_not_belong_together_are_refused(table):
+    table = table.reset_index(drop=True)
+    frame = dask_frame(table, 1)
+    turned = dd.from_pandas(table[::-1], npartitions=1, sort=False)
+    surviving, labelled = (
+        kind(max_depth=1) for kind in (DaskOptimalSurvivalTree, DaskOptimalTreeClassifier)
+    )
+    X, y = frame[PLAIN], frame[["event", "time"]]
+    numbered = dd.from_pandas(table[PLAIN].set_axis(range(len(PLAIN)), axis=1), npartitions=1)
+    for tree, *given, message in (
+        (surviving, X, turned[["event", "time"]], "X and y have the same index in another order"),
+        (surviving, X, y, turned["weight"], "X and sample_weight have the same index in another"),
+        (labelled, X, turned["label"], "X and y have the same index in another order"),
+        (labelled, X, frame[["label", "event"]], "y has 2 columns; expected one, with the labels"),
+        (labelled, numbered, frame["label"], "column names must be strings; got 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tree.fit(*given)
+
+
 @pytest.mark.slow
 def test_a_client_of_another_type_is_named(table):
     frame = dask_frame(table)

@@ -365,6 +365,8 @@ def test_the_group_may_be_a_column_which_stays_a_feature():
     report = by_name.compare_groups(frame, frame["sex"])
     assert report["distance"] == pytest.approx(by_name.fairness_distance_, rel=1e-12)
     assert (report["gini"], report["gini_weighted"]) == by_name.leaf_gini_
+    with pytest.raises(ValueError, match="X and sample_weight have the same index in another"):
+        by_name.compare_groups(frame, frame["sex"], frame["a"].abs()[::-1])
     times, step = quadrature(by_name.unique_times_)
     S = by_name.predict_survival_function(frame, times=times)
     total = sum(

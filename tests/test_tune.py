@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
@@ -693,3 +694,27 @@ def test_metrics_of_other_outcomes_are_refused_by_name(scoring):
         TreeSizeCV(tree, scoring=scoring, cv=3).fit(X, y)
     with pytest.raises(InvalidParameterError, match=message):
         evaluate(tree, X, y, scoring=[scoring], cv=3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_the_only_column_of_a_frame_is_no_outcome_with_times(frame):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    tree = OptimalTreeClassifier(max_depth=2)
+    expected, found = (evaluate(tree, X, given)["mean"][0] for given in (y, frame({"y": y})))
+    assert found == expected
+    assert TreeSizeCV(tree).fit(X, frame({"y": y})).best_score_ == (
+        TreeSizeCV(tree).fit(X, y).best_score_
+    )
+
+
+def test_arrays_of_arrow_are_given_by_row():
+    rng = np.random.default_rng(0)
+    X, y, exposure = rng.normal(size=(60, 2)), rng.poisson(2.0, 60), rng.uniform(0.5, 2.0, 60)
+    tree = OptimalTreeRegressor(objective="poisson", max_depth=2)
+    expected, found = (
+        evaluate(tree, X, y, convert(exposure), exposure=convert(exposure))["mean"][0]
+        for convert in (np.asarray, pa.array)
+    )
+    assert found == expected

@@ -18,8 +18,11 @@ from tampering import changed, claiming, loaded, numbers
 import bristlecone
 from bristlecone import (
     BinaryEncoder,
+    DemographicParity,
+    FairTreeClassifier,
     OptimalSurvivalTree,
     OptimalTree,
+    OptimalTreeClassifier,
     OptimalTreeRegressor,
     PolicyTree,
     Task,
@@ -27,7 +30,7 @@ from bristlecone import (
 from bristlecone._model.registry import dumps, loads
 from bristlecone._objectives import SURVIVAL
 from bristlecone.datasets import load
-from bristlecone.trust import verify
+from bristlecone.trust import stability, verify
 from bristlecone.trust._compare import close
 from bristlecone.trust._survival import OBJECTIVES
 from bristlecone.tune import TreeSizeCV
@@ -381,7 +384,7 @@ def test_nothing_is_shared_with_the_fit():
     allowed = {
         "bristlecone._data.arrays": {"as_array", "type_name", "with_article"},
         "bristlecone._data.days": {"as_times"},
-        "bristlecone._data.frame": {"columns_by_name", "costs_by_class"},
+        "bristlecone._data.frame": {"by_cause", "by_label", "columns_by_name", "costs_by_class"},
         "bristlecone._data.outcomes": {"check_survival", "read_causes"},
         "bristlecone._encoder.binary": {"BinaryEncoder"},
         "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},
@@ -473,3 +476,33 @@ def test_digits_that_numbers_below_the_normal_range_have_not_are_not_compared():
     assert close(1.2e-322, 0.0)
     assert not close(3e-317, 0.0)
     assert not close(1e-307, 1.0000001e-307)
+
+
+def test_labels_of_every_type_are_the_rows_of_the_fit():
+    rng = np.random.default_rng(0)
+    X, code = rng.normal(size=(80, 2)), rng.integers(0, 2, 80)
+    text = np.where(code, "yes", "no")
+    forms = [
+        (text, text.astype("U10"), text.astype(object), pd.Series(text, dtype="category")),
+        (code, code.astype(np.int8), code.astype(np.uint16), pd.Series(code).astype("Int64")),
+    ]
+    for same in forms:
+        for y in same:
+            tree = OptimalTreeClassifier(max_depth=1).fit(X, y)
+            assert all(verify(tree, X, other).ok for other in same)
+            stability(tree, X, same[0], n_resamples=1)
+    fair = FairTreeClassifier(fairness=DemographicParity(0.5), max_depth=1)
+    fair.fit(X, text, sensitive_features=text[::-1].astype(object))
+    assert verify(fair, X, text, sensitive_features=text[::-1]).ok
+    assert not verify(fair, X, text, sensitive_features=text[::-1] == "yes").ok
+
+
+@pytest.mark.parametrize("names", [[1, 0], [0.5, 0.25], [("q", 1), ("q", 0)]])
+def test_columns_whose_names_are_no_text_are_known_by_position(names):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = (X[:, 1] + rng.normal(size=80) > 0) & (X[:, 0] < 1)
+    frame = pd.DataFrame(X, columns=pd.Index(names, tupleize_cols=False))
+    tree = OptimalTreeClassifier(max_depth=2).fit(frame, y)
+    assert tree.n_leaves_ > 2
+    assert verify(tree, frame, y).ok and verify(tree, X, y).ok

@@ -8,6 +8,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
@@ -64,7 +65,12 @@ def frame_of(X: Any, rows: NDArray[Any] | None = None) -> Any:
     """Some rows as a pandas data frame, whose columns have names."""
     import pandas as pd  # imported here because it loads slowly
 
-    frame = pd.DataFrame(X if rows is None else take_rows(X, rows)).reset_index(drop=True)
+    X = X if rows is None else take_rows(X, rows)
+    if nw.dependencies.is_into_dataframe(X) and not isinstance(X, pd.DataFrame):
+        # pandas reads no table of Arrow, and that of polars without its names and types.
+        columns = nw.from_native(X, eager_only=True).iter_columns()
+        X = {column.name: column.to_numpy() for column in columns}
+    frame = pd.DataFrame(X).reset_index(drop=True)
     frame.columns = frame.columns.map(str)
     return frame
 

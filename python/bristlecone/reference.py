@@ -76,6 +76,7 @@ def brier_reference_loss(
             f"{type(model).__name__} has no method predict_survival_function; for curves from "
             "elsewhere use brier_losses"
         )
+    check_row_labels(X, y=y, sample_weight=sample_weight)
     return brier_losses(y, predict(X), sample_weight=sample_weight, time_grid=time_grid)
 
 

@@ -291,6 +291,8 @@ BAD_LABELS = {
     "several types": spoilt(
         lambda y: np.where(np.arange(80) == 7, 3, y.astype(object)), "y mixes labels of several"
     ),
+    "missing in a list": spoilt(lambda y: [*y[:7], NAN, *y[8:]], "y is missing in row 7"),
+    "several types in a list": spoilt(lambda y: [*y[:7], 3, *y[8:]], "y mixes labels of several"),
     "infinite": spoilt(lambda y: np.where(y == "yes", np.inf, 0), "y contains NaN or infinity"),
     "continuous": spoilt(lambda y: np.linspace(0, 1, 80), "continuous"),
     "two columns": spoilt(lambda y: np.stack([y, y], axis=1), r"shape \(80, 2\)"),
@@ -508,6 +510,11 @@ SUBJECTS = {
             "one group": by_row(
                 "sensitive_features", np.zeros_like, "sensitive_features has one value"
             ),
+            "a group missing": by_row(
+                "sensitive_features",
+                lambda v: [*v[:7], NAN, *v[8:]],
+                "sensitive_features is missing in row 7",
+            ),
             "groups, too few": by_row(
                 "sensitive_features", lambda v: v[:-1], "80 rows but sensitive_features .* 79"
             ),
@@ -539,6 +546,9 @@ SUBJECTS = {
         bad={
             **BAD_NUMBERS,
             "treatments, too few": by_row("treatment", lambda v: v[:-1], "80 rows but treatment"),
+            "a treatment missing": by_row(
+                "treatment", lambda v: [*v[:7], NAN, *v[8:]], "treatment is missing in row 7"
+            ),
             "no probability": by_row("propensity", np.zeros_like, "propensity"),
             "one outcome": by_row(
                 "predicted_outcomes", lambda v: v[:, :1], r"predicted_outcomes.*\(80, 1\)"

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_array, csr_matrix
+from sklearn.base import ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
@@ -139,6 +140,24 @@ def test_what_is_given_by_row_in_another_order_is_refused(subject):
         frame = pd.DataFrame(values) if np.ndim(values) == 2 else pd.Series(values)
         with pytest.raises(ValueError, match=f"X and {name} have the same index in another order"):
             replace(study, rows={**study.rows, name: frame[::-1]}).fit(subject.make())
+
+
+def test_what_is_scored_in_another_order_than_the_rows_is_refused(subject):
+    model, study = subject.fitted()
+    score = type(model).score if hasattr(model, "score") else ClassifierMixin.score
+    if score is ClassifierMixin.score:
+        pytest.skip("not a score of its own")
+    y = pd.DataFrame(study.y) if study.y.dtype.names else pd.Series(study.y)
+    rows = {
+        name: values for name, values in study.rows.items() if name in signature(score).parameters
+    }
+    given = {"y": y, "sample_weight": pd.Series(np.ones(80))}
+    for name, values in rows.items():
+        given[name] = pd.DataFrame(values) if np.ndim(values) == 2 else pd.Series(values)
+    for name, values in given.items():
+        turned = {**given, name: values[::-1]}
+        with pytest.raises(ValueError, match=f"X and {name} have the same index in another order"):
+            model.score(study.X, turned.pop("y"), **turned)
 
 
 def test_arguments_that_are_not_of_the_rows_are_refused_by_name(subject):

@@ -13,6 +13,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from bristlecone import (
+    CompetingRisksTree,
     CostSensitiveTreeClassifier,
     OptimalSurvivalTree,
     OptimalTreeRegressor,
@@ -146,6 +147,25 @@ def test_frames_and_series_are_saved_as_lists():
     tree = OptimalSurvivalTree(objective="brier", max_depth=1, time_grid=pd.Series([0.5, 1.0]))
     text = tree.fit(X, (np.ones(80, bool), time)).to_json()
     assert OptimalSurvivalTree.from_json(text).time_grid == [0.5, 1.0]
+
+
+def test_frames_and_series_keep_the_names_of_classes_columns_and_causes_in_files():
+    rng = np.random.default_rng(0)
+    X, time = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "b"]), rng.exponential(size=80)
+    y = np.where(X["a"] + rng.normal(size=80) > 0, "yes", "no")
+    matrix = pd.DataFrame([[0, 5], [1, 0]], index=["yes", "no"], columns=["yes", "no"])
+    tree = CostSensitiveTreeClassifier(
+        max_depth=1, cost_matrix=matrix, feature_costs=pd.Series({"b": 0.5, "a": 0.01})
+    ).fit(X, y)
+    again = CostSensitiveTreeClassifier.from_json(tree.to_json())
+    assert again.cost_matrix == {"yes": [0, 5], "no": [1, 0]}
+    assert again.feature_costs == {"b": 0.5, "a": 0.01}
+    assert again.mean_cost(X, y) == tree.mean_cost(X, y)
+    assert again.reestimate(X, y).objective_value_ == pytest.approx(tree.objective_value_)
+    assert verify(again, X, y).ok
+    causes = CompetingRisksTree(max_depth=1, cause_weights=pd.Series({2: 1.0, 1: 3.0}))
+    text = causes.fit(X, (np.resize([0, 1, 2], 80), time)).to_json()
+    assert CompetingRisksTree.from_json(text).cause_weights == [3.0, 1.0]
 
 
 def test_files_of_mixed_columns_and_of_arrays_predict_the_same(subject):

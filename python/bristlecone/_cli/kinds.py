@@ -122,11 +122,12 @@ SENSITIVE = Role("sensitive", "groups", "column of the groups that the fairness 
 TREATMENT = Role("treatment", "treatments", "column of the treatment that every row had (default: "
                  "treatment)", "treatment", is_needed=True)  # fmt: skip
 PROPENSITY = Role("propensity", "probabilities", "column of the probability of the treatment that "
-                  "the row had; or one column per treatment, in sorted order (default: they are "
-                  "estimated)", "propensity",
+                  "the row had; or one column per treatment, in sorted order unless they have "
+                  "their names (default: they are estimated)", "propensity",
                   is_many=True, reads="number")  # fmt: skip
 PREDICTED = Role("predicted_outcomes", "predicted outcomes", "columns of the outcomes that a model "
-                 "predicts, one per treatment in sorted order (default: they are predicted)",
+                 "predicts, one per treatment, in sorted order unless they have their names "
+                 "(default: they are predicted)",
                  "predicted_outcomes",
                  is_many=True, reads="number")  # fmt: skip
 EXPOSURE = Role("exposure", "exposures", "column of the exposure of each count, for --objective "

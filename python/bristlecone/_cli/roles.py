@@ -31,7 +31,7 @@ class Rows(NamedTuple):
 
     X: Any
     y: NDArray[Any]
-    more: dict[str, NDArray[Any]]
+    more: dict[str, Any]
 
 
 def assigned(kind: Kind, arguments: argparse.Namespace, columns: list[str], source: str) -> Columns:
@@ -117,8 +117,8 @@ def _rows(
     return Rows(frame[columns.features], y, more)
 
 
-def _values(frame: Any, names: list[str]) -> NDArray[Any]:
-    """One column, or several side by side."""
+def _values(frame: Any, names: list[str]) -> Any:
+    """One column, or several side by side, with their names."""
     for name in names:
         check_present(frame[name], name)
-    return np.asarray(frame[names] if len(names) > 1 else frame[names[0]])
+    return frame[names] if len(names) > 1 else np.asarray(frame[names[0]])

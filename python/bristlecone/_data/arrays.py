@@ -45,6 +45,11 @@ def as_array(values: Any, label: str) -> NDArray[Any]:
         if isinstance(values, nw.Series):
             values = _from_series(values, label)
     array = np.asarray(unmasked(values, label))
+    if array.dtype.kind == "U" and isinstance(values, (list, tuple)):
+        # NumPy writes other values in a list of texts as text, as in "nan" and "1".
+        objects = np.array(values, dtype=object)
+        if not all(isinstance(x, str) for x in objects.flat):
+            return objects
     if array.dtype == object and all(isinstance(x, (Real, np.bool_)) for x in array.flat):
         return np.array(array.tolist())
     return array

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, cast
 
 import narwhals as nw
@@ -64,17 +65,21 @@ def columns_by_name(values: Any, names: Sequence[Any], label: str) -> Any:
     frame = nw.from_native(values, eager_only=True)
     columns = check_names(values, label)
     array = frame.to_numpy()
-    # In some libraries all names of columns are text.
-    place = {str(column): at for at, column in enumerate(columns)}
-    wanted = {str(name) for name in names}
-    if _are_numbers(columns) or not place.keys() & wanted:
+    if _are_numbers(columns):
         return array
-    if place.keys() != wanted:
+    # In some libraries all names of columns are text, and 1 may be written as 1.0 or True.
+    for spelled in (str, _as_number):
+        place = {spelled(column): at for at, column in enumerate(columns)}
+        wanted = [spelled(name) for name in names]
+        if not place.keys() & set(wanted):
+            continue
+        if place.keys() == set(wanted) and len(columns) == len(names):
+            return array[:, [place[name] for name in wanted]]
         raise ValueError(
             f"{label} has the columns {listed(columns)}; expected {listed(names)} in any order, or "
             "an array with these columns in this order"
         )
-    return array[:, [place[str(name)] for name in names]]
+    return array
 
 
 def costs_by_class(matrix: Any) -> Any:
@@ -85,25 +90,66 @@ def costs_by_class(matrix: Any) -> Any:
     Raises
     ------
     InvalidParameterError
-        If the rows and the columns have different names.
+        If the rows and the columns have different names, or only some of them have the names
+        0, 1, 2, ... in another order, which may be those of classes or of no meaning.
     """
     if isinstance(matrix, (np.ndarray, list)) or not nw.dependencies.is_into_dataframe(matrix):
         return matrix
     columns = check_names(matrix, "cost_matrix")
     rows = list(getattr(matrix, "index", range(len(columns))))
-    rows, columns = (
-        columns if _are_numbers(rows) else rows,
-        rows if _are_numbers(columns) else columns,
-    )
-    if _are_numbers(rows):
+    if _are_numbers(rows) and _are_numbers(columns):
         return matrix
-    if len(rows) != len(columns) or set(rows) != set(columns):
+    unclear = False
+    if set(rows) == set(columns):
+        # A range from 0 is what pandas writes where the user gave no names.
+        ranges = (hasattr(getattr(matrix, name, None), "step") for name in ("index", "columns"))
+        unclear = any(map(_are_numbers, compress((rows, columns), ranges)))
+    else:
+        rows, columns = (
+            columns if _are_numbers(rows) else rows,
+            rows if _are_numbers(columns) else columns,
+        )
+    if unclear or len(rows) != len(columns) or set(rows) != set(columns):
         raise InvalidParameterError(
             f"cost_matrix has the rows {listed(rows)} and the columns {listed(columns)}; name both "
             "by the classes, or neither"
         )
     table = nw.from_native(matrix, eager_only=True).to_numpy()
     return dict(zip(rows, table[:, [columns.index(name) for name in rows]].tolist(), strict=True))
+
+
+def by_label(values: Any, name: str) -> Any:
+    """Values of a pandas series as a mapping from its labels; anything else unchanged.
+
+    A series with the labels 0, 1, 2, ... has no names, so it is unchanged, too.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a label occurs twice; ``name`` is the name of the series in the message.
+    """
+    if not nw.dependencies.is_pandas_series(values) or _are_numbers(values.index):
+        return values
+    if not values.index.is_unique:
+        repeated = values.index[values.index.duplicated()].tolist()
+        raise InvalidParameterError(f"{name} has duplicate labels: {listed(repeated)}")
+    return dict(zip(values.index.tolist(), values.tolist(), strict=True))
+
+
+def by_cause(values: Any, name: str) -> Any:
+    """Values of a pandas series with the labels 1, 2, ... in this order; others unchanged."""
+    labelled = by_label(values, name)
+    if isinstance(labelled, dict) and labelled.keys() == {*range(1, len(labelled) + 1)}:
+        return [labelled[cause] for cause in sorted(labelled)]
+    return values
+
+
+def _as_number(name: Any) -> Any:
+    """A number that a name is or spells, as a float; other names unchanged."""
+    try:
+        return float(name)
+    except (TypeError, ValueError):
+        return name
 
 
 def _are_numbers(names: Sequence[Any]) -> bool:

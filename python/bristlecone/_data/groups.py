@@ -91,11 +91,12 @@ def column_of(X: Any, column: Any, parameter: str) -> NDArray[Any]:
     table = nw.from_native(X, eager_only=True, pass_through=True)
     names = list(table.columns) if hasattr(table, "columns") else []
     if column in names:
-        return as_array(table[column], f"column {column!r}")
+        # Brackets would take a name that is a number for the position of a row.
+        return as_array(table.get_column(column), f"column {column!r}")
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
         if names:
             if 0 <= column < len(names):
-                return as_array(table[names[column]], f"column {names[column]!r}")
+                return as_array(table.get_column(names[column]), f"column {names[column]!r}")
         else:
             array = np.asarray(unmasked(X, "X"))
             if 0 <= column < array.shape[1]:

@@ -220,7 +220,7 @@ def is_outcome(values: Any) -> bool:
     return (
         isinstance(values, Survival)
         or _is_pair(values)
-        or bool(nw.dependencies.is_into_dataframe(values))
+        or (nw.dependencies.is_into_dataframe(values) and values.shape[1] > 1)
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.arrays import as_array, unmasked
+from bristlecone._data.arrays import unmasked
 from bristlecone._data.exact import product_sum
 from bristlecone._data.groups import codes_of
 from bristlecone._data.rows import (
@@ -230,11 +230,15 @@ def known_codes(name: str, values: Any, known: NDArray[Any], n_samples: int) -> 
     ValueError
         If there is not one per row, or one was not known to the fit.
     """
-    array = as_array(values, name)
-    if array.shape != (n_samples,):
-        raise ValueError(f"{name} has shape {array.shape}; expected ({n_samples},), one per row")
-    codes = np.minimum(np.searchsorted(known, array), len(known) - 1)
-    unknown = known[codes] != array
+    array = check_column(values, name, n_samples)
+    if array.dtype.kind == "T":
+        array = np.array(array.tolist())  # text of variable length cannot be sought
+    try:
+        codes = np.minimum(np.searchsorted(known, array), len(known) - 1)
+        unknown = known[codes] != array
+    except TypeError:  # a number and a text have no order
+        labels = known.tolist()
+        unknown = np.array([label not in labels for label in array.tolist()])
     if unknown.any():
         raise ValueError(
             f"{name} holds {array[unknown].tolist()[0]!r}, which is not among those of the fit, "

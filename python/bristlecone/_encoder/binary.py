@@ -261,6 +261,7 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         self._check_parameters()
         parameters = self._parameters()
         table = read_table(X, type(self).__name__)
+        check_row_labels(X, sample_weight=sample_weight)
         weight = check_sample_weight(sample_weight, table.n_rows)
         present = None if weight is None or weight.all() else weight > 0
         own = weight if weight is None or present is None else weight[present]

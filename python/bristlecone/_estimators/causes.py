@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import as_array
 from bristlecone._data.checks import check_times
+from bristlecone._data.frame import by_cause
 from bristlecone._data.outcomes import read_causes
 from bristlecone._data.rows import check_length, check_row_labels
 from bristlecone._data.survival import TrainingData, check_cause_data
@@ -67,8 +68,9 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         estimate from the rows of the leaf [Aalen1978]_. "proportional" uses the hazards θ_k λ_k(t),
         with the baseline hazard λ_k of cause k in all training rows.
     cause_weights : array-like of float, shape (n_causes,), or None, default=None
-        Weight of every cause in the objective, not negative and not all 0; None is 1 each. A cause
-        with weight 0 does not influence the splits, but its events still end the time at risk.
+        Weight of every cause in the objective, not negative and not all 0; None is 1 each. They are
+        in the order of the causes, unless the index of a series names these. A cause with weight 0
+        does not influence the splits, but its events still end the time at risk.
     n_causes : int or None, default=None
         Number of causes, at most 8. None is the largest cause in ``y``; every cause up to it must
         then have an event. If you pass a number, causes without events are allowed, as in the folds
@@ -415,6 +417,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         ValueError
             If there is no such cause, no pair can be compared, or rows entered late.
         """
+        check_row_labels(X, y=y, sample_weight=sample_weight)
         risk = self.predict(X, cause)
         return concordance_index_cause(y, risk, cause, sample_weight=sample_weight)
 
@@ -443,7 +446,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     def _cause_weights(self) -> tuple[float, ...]:
         if self.cause_weights is None:
             return ()
-        given = as_array(self.cause_weights, "cause_weights")
+        given = as_array(by_cause(self.cause_weights, "cause_weights"), "cause_weights")
         if given.ndim != 1 or given.dtype.kind not in "biuf" or not given.size:
             raise InvalidParameterError(
                 f"cause_weights must be None or one number per cause; got {self.cause_weights!r}"

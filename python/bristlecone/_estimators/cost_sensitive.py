@@ -40,7 +40,8 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         of a cross-validation. None costs 1 per misclassified row.
     feature_costs : mapping, sequence or None, default=None
         Cost, not negative, of measuring a column of ``X`` for a row; it is paid at the first split
-        on the column. Pass a mapping from names or positions of columns, or one entry per column.
+        on the column. Pass a mapping or a series from names or positions of columns, or one entry
+        per column.
         Columns that a mapping does not name are free. An entry is a number, or a mapping with
         "cost" and any of these:
 
@@ -272,6 +273,7 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         ValueError
             If a label has no costs, and as in ``fit``.
         """
+        check_row_labels(X, y=y, sample_weight=sample_weight, costs=costs)
         leaves, leaf = self._located(X)
         matrix = costs_by_class(self.certificate_.parameters["cost_matrix"])
         known = leaves.labels

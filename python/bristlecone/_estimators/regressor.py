@@ -11,7 +11,7 @@ from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
-from bristlecone._data.rows import check_sample_weight
+from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._data.targets import NumericData, check_counts, check_numeric_data
 from bristlecone._estimators.base import Taught
 from bristlecone._estimators.parameters import check_parameters, choice
@@ -266,6 +266,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
         ValueError
             For negative counts, and for an exposure without "poisson" or that is not positive.
         """
+        check_row_labels(X, y=y, sample_weight=sample_weight)
         predicted = self.predict(X)
         if self.certificate_.parameters["objective"] != "poisson":
             if exposure is not None:

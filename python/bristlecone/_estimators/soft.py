@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bristlecone._data.groups import check_groups
-from bristlecone._data.rows import check_sample_weight
+from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._data.survival import check_training_data
 from bristlecone._encoder.design import DesignEncoder
 from bristlecone._encoder.features import Other
@@ -511,6 +511,7 @@ class SoftSurvivalTree(SurvivalPredictions, SoftViews):
             If ``sensitive_features`` does not have two values, or not one entry per row of ``X``.
         """
         design = self._rows(X)
+        check_row_labels(X, sample_weight=sample_weight)
         given = check_sample_weight(sample_weight, len(design))
         weight = np.ones(len(design)) if given is None else given
         kept = weight > 0

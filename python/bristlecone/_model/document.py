@@ -14,6 +14,7 @@ from msgspec import Meta
 from msgspec.structs import asdict, replace
 
 from bristlecone._data.arrays import type_name
+from bristlecone._data.frame import by_cause, by_label, costs_by_class
 from bristlecone._data.records import (
     Count,
     NotNegative,
@@ -398,7 +399,7 @@ class Model(Record, frozen=True):
 
 def plain_parameter(name: str, value: Any) -> Any:
     """Parameter of an estimator as it is in a file; TypeError for one that has no JSON form."""
-    value = plain(value)
+    value = plain(_by_name(name, value))
     kind = OBJECTS.get(type(value).__name__)
     if kind is not None and type(value).__module__.startswith("bristlecone."):
         parameters = value.get_params(deep=False)
@@ -407,6 +408,18 @@ def plain_parameter(name: str, value: Any) -> Any:
         pairs = [(_number(name, plain(key)), _number(name, plain(x))) for key, x in value.items()]
         return MappingRecord(pairs=pairs)
     return _number(name, value)
+
+
+def _by_name(name: str, value: Any) -> Any:
+    """A parameter in which classes, columns or causes have names, as a mapping or in their order.
+
+    A list of its values would lose the names.
+    """
+    if name == "cost_matrix":
+        return costs_by_class(value)
+    if name == "feature_costs":
+        return by_label(value, name)
+    return by_cause(value, name) if name == "cause_weights" else value
 
 
 def _number(name: str, value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bristlecone._data.arrays import unmasked
+from bristlecone._data.frame import by_label
 from bristlecone._data.targets import check_amounts
 from bristlecone._tree import Tree
 from bristlecone._types import Floats, Integers
@@ -48,7 +49,7 @@ def binary_prices(encoder: Any, costs: Any) -> Prices | None:
     ----------
     encoder : fitted encoder
         A BinaryEncoder, or one that makes one feature of every column and keeps its name.
-    costs : mapping, sequence or None
+    costs : mapping, series, sequence or None
         From the name (or position) of a column, or one entry per column: its cost, or a mapping
         with "cost" and perhaps "discounted_cost", "group" and "origin".
 
@@ -127,6 +128,7 @@ def _columns_of(encoder: Any) -> tuple[list[str], Integers]:
 
 def _by_column(costs: Any, names: list[str]) -> list[Any]:
     """One entry per column; columns that a mapping does not name are free."""
+    costs = by_label(costs, "feature_costs")
     if isinstance(costs, Mapping):
         entries: list[Any] = [0.0] * len(names)
         for key, entry in costs.items():

@@ -421,6 +421,7 @@ class Certificate:
 def fingerprint(features: Floats | BinaryMatrix, data: Any) -> str:
     """SHA-256 of training rows: the features, and the arrays of ``data``, in their order.
 
+    Labels count by their values, whatever the type in which the user's library holds them.
     ``data`` is a named tuple; its ``X``, the places of its times, and smoothed outcomes and
     rewards, which need not be the same to the last digit on another machine, do not count.
     """
@@ -433,12 +434,22 @@ def fingerprint(features: Floats | BinaryMatrix, data: Any) -> str:
     for array in (np.ascontiguousarray(rows), *own):
         if not isinstance(array, np.ndarray):
             continue
+        array = _of_plain_type(array)
         if array.dtype == object:
             digest.update(repr(array.tolist()).encode())
         else:
             digest.update(repr((array.dtype.str, array.shape)).encode())
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def _of_plain_type(array: NDArray[Any]) -> NDArray[Any]:
+    """Texts as text of their own length, and numbers in 64 bits."""
+    if array.dtype.kind in "OU" and array.size and all(isinstance(x, str) for x in array.flat):
+        return np.array(array.tolist())
+    if array.dtype.kind in "iu" and array.dtype != np.uint64:
+        return array.astype(np.int64, copy=False)
+    return array.astype(np.float64, copy=False) if array.dtype.kind == "f" else array
 
 
 def reporter(

@@ -11,8 +11,11 @@ from scipy.special import ndtri
 from scipy.stats import binomtest, t
 
 from bristlecone._core import RiskTable
+from bristlecone._data.arrays import listed
 from bristlecone._data.checks import check_confidence
+from bristlecone._data.groups import codes_of
 from bristlecone._data.outcomes import Survival, as_structured, check_survival, read_causes
+from bristlecone._data.rows import check_row_labels
 from bristlecone._data.texts import number
 from bristlecone._tree import Tree
 from bristlecone._types import Floats, Integers
@@ -73,6 +76,7 @@ def calibrations(
             "calibration is not available with objective='poisson': rates depend on the exposure "
             "of the rows"
         )
+    check_row_labels(X, y=y)
     leaves, leaf = tree.leaves_, tree.apply(X)
     if not len(leaf):
         raise ValueError("there are no rows to compare predictions with: X is empty")
@@ -176,9 +180,15 @@ def aalen_johansen(outcomes: Survival, cause: int, at: float, confidence: float)
 
 
 def _shares(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> _Kind:
-    classes, given = tree.leaves_.labels, np.asarray(y)
-    predicted = tree.predict_proba(X)
-    _check_length(len(predicted), len(given))
+    classes, predicted = tree.leaves_.labels, tree.predict_proba(X)
+    _check_length(len(predicted), len(y))
+    values, codes = codes_of(y, len(predicted), "y")
+    given = values[codes]
+    if set(values.tolist()).isdisjoint(classes.tolist()):
+        raise ValueError(
+            f"y holds {listed(values.tolist())}, none of which is among the classes of the tree, "
+            f"{classes.tolist()}"
+        )
     # With two classes, the share of one gives that of the other.
     first = 1 if len(classes) == 2 else 0
 

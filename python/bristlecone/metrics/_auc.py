@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bristlecone._data.checks import check_choice, check_real, check_times
+from bristlecone._data.frame import columns_by_name
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._types import Floats
 from bristlecone.curves import censoring_survival, kaplan_meier
@@ -84,7 +85,7 @@ def cumulative_dynamic_auc(
     """
     event, time, own, kept = check_test_rows(survival_test, sample_weight, estimate=estimate)
     times = check_times(np.atleast_1d(times), ascending=True)
-    estimate = as_float(estimate, "estimate")
+    estimate = as_float(columns_by_name(estimate, times.tolist(), "estimate"), "estimate")
     if estimate.shape not in ((kept.size,), (kept.size, times.size)):
         raise ValueError(
             f"estimate must have shape ({kept.size},) or ({kept.size}, {times.size}), "

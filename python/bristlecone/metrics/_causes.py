@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.checks import check_integer, check_real, check_times
+from bristlecone._data.frame import columns_by_name
 from bristlecone._data.outcomes import Outcome, Survival, read_causes
 from bristlecone._data.rows import check_length, check_row_labels, check_sample_weight
 from bristlecone._types import Floats
@@ -175,6 +176,7 @@ def brier_score_cause(
     check_integer("cause", cause, 1)
     at = check_times(times)
     rows = _scored(y_test, sample_weight, "brier_score_cause", incidence=incidence)
+    incidence = columns_by_name(incidence, at.tolist(), "incidence")
     predicted = np.asarray(incidence, dtype=np.float64)
     if predicted.shape != (rows.kept.size, at.size):
         raise ValueError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bristlecone._data.arrays import listed
 from bristlecone._data.groups import (
     EQUAL_ODDS,
     EQUAL_OPPORTUNITY,
@@ -165,7 +166,14 @@ def _difference(
     said, predicted = codes_of(y_pred, n, "y_pred", rows_of="y_true")
     groups, group = codes_of(sensitive_features, n, "sensitive_features", rows_of="y_true")
     weight = check_sample_weight(sample_weight, n)
-    classes = sorted({*labels.tolist(), *said.tolist()})
+    known, predictions = labels.tolist(), said.tolist()
+    try:
+        classes = sorted({*known, *predictions})
+    except TypeError:
+        raise ValueError(
+            f"y_true holds {listed(known)} and y_pred {listed(predictions)}; expected labels of "
+            "one type"
+        ) from None
     if len(classes) > 2:
         raise ValueError(f"y_true and y_pred have {len(classes)} labels, {classes[:5]}; expected 2")
     if pos_label is None and len(classes) < 2:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import as_array
 from bristlecone._data.checks import check_times
+from bristlecone._data.frame import columns_by_name
 from bristlecone._data.outcomes import Outcome, check_columns, check_survival, is_outcome
 from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._types import Bools, Floats
@@ -162,8 +163,9 @@ def as_curves(
 ) -> Curves:
     """Curves of ``n`` rows from a matrix at ``times``, or from callables.
 
-    One callable shared by several rows is evaluated once. Without ``times``, step functions are
-    taken at their own steps ``.x``, and other callables at ``smooth_at``.
+    The columns of a data frame may have the times as names, in any order. One callable shared by
+    several rows is evaluated once. Without ``times``, step functions are taken at their own steps
+    ``.x``, and other callables at ``smooth_at``.
     """
     if callable(survival):
         raise TypeError(f"{name} must hold one curve per row, got a single callable")
@@ -175,7 +177,7 @@ def as_curves(
         if times is None:
             raise ValueError(f"times is needed when {name} is an array")
         x = check_times(np.atleast_1d(times), ascending=True)
-        y = as_float(survival, name)
+        y = as_float(columns_by_name(survival, x.tolist(), name), name)
         if x.size == 1 and y.ndim == 1:
             y = y[:, np.newaxis]
         if y.shape != (n, x.size):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_confidence
 from bristlecone._data.outcomes import check_survival
-from bristlecone._data.rows import check_length
+from bristlecone._data.rows import check_length, check_row_labels
 from bristlecone._data.targets import known_codes
 from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone._leaves.follow_up import FollowUp
@@ -196,6 +196,7 @@ def plot_treatment_curves(
             f"plot_treatment_curves draws policies; {type_name(tree)} prescribes no treatment"
         )
     check_confidence(confidence)
+    check_row_labels(X, y=y, treatment=treatment)
     leaf = fitted.apply(X)
     event, time, _ = check_survival(y, without_entry="plot_treatment_curves")
     check_length(time, "y", len(leaf))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from bristlecone._data.checks import check_times
 from bristlecone._data.outcomes import Outcome, check_survival
+from bristlecone._data.rows import check_row_labels
 from bristlecone._types import Floats
 from bristlecone._view.palette import FAINT, label_colour
 from bristlecone.curves import kaplan_meier
@@ -89,6 +90,7 @@ def plot_brier(
     ['Kaplan–Meier (integrated 0.189)', 'depth 2 (integrated 0.154)']
     """
     named = _named(trees, "plot_brier")
+    check_row_labels(X, y=y)
     at = _times(times, y)
     reference = np.asarray(kaplan_meier(check_survival(y_train, "y_train"))(at))
     n_rows = len(check_test_rows(y).time)
@@ -169,6 +171,7 @@ def plot_auc(
     'OptimalSurvivalTree (mean 0.791)'
     """
     named = _named(trees, "plot_auc")
+    check_row_labels(X, y=y)
     at = _times(times, y)
     ax = on_axes(ax)
     ax.axhline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)))

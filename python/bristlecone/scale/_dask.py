@@ -12,6 +12,7 @@ import numpy as np
 from bristlecone._data.arrays import type_name
 from bristlecone._data.outcome_names import role_of
 from bristlecone._data.outcomes import check_survival
+from bristlecone._data.rows import check_row_labels
 from bristlecone._estimators.classifier import OptimalTreeClassifier
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone.exceptions import InvalidParameterError
@@ -244,7 +245,7 @@ class _Joined:
                     "must have the same rows in the same partitions"
                 )
         self._parts = list(zip(*parts.values(), strict=True))
-        features = [str(name) for name in X.columns]
+        features = list(X.columns)
         self.names: dict[str, str] = {}
         for role in [*roles, *weights]:
             name = role
@@ -294,10 +295,13 @@ def _join(X: Any, y: Any, weight: Any, names: dict[str, str], columns: Sequence[
             f"X has {len(X)} rows, y has {len(y)}"
             + ("" if weight is None else f" and sample_weight has {len(weight)}")
         )
+    check_row_labels(X, y=y, sample_weight=weight)
     found = X.copy(deep=False)
     if not len(X):
         return found.reindex(columns=list(columns))
     if "target" in names:
+        if y.ndim == 2 and y.shape[1] != 1:
+            raise ValueError(f"y has {y.shape[1]} columns; expected one, with the labels")
         found[names["target"]] = np.asarray(y if y.ndim == 1 else y.iloc[:, 0])
     else:
         event, time, entry = check_survival(y)

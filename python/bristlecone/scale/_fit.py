@@ -100,9 +100,11 @@ CostSensitiveTreeClassifier, OptimalTreeRegressor or PolicyTree
     treatment : str, optional
         Column of the treatment that each row had, for a PolicyTree.
     propensity : str or sequence of str, optional
-        Column of the probability of this treatment, or one column per treatment in sorted order.
+        Column of the probability of this treatment, or one column per treatment, in sorted order
+        unless their names are those of the treatments.
     costs : sequence of str, optional
-        Columns of the cost of each class in sorted order, for a CostSensitiveTreeClassifier.
+        Columns of the cost of each class, for a CostSensitiveTreeClassifier, in sorted order unless
+        their names are those of the classes.
     drop : sequence of str
         Columns to ignore. All other columns are features.
     client : distributed.Client, optional

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bristlecone._data.arrays import as_array, listed
+from bristlecone._data.frame import native_frame
 from bristlecone._data.groups import codes_of
 from bristlecone._data.outcomes import Survival, as_cause, as_structured, as_survival
 from bristlecone._data.rows import check_weights
@@ -150,6 +151,13 @@ def _labels(values: Any, label: str, n_rows: int) -> NDArray[Any]:
         return array
     classes, codes = codes_of(array, n_rows, label)
     return classes[codes]
+
+
+def _table(names: Sequence[str], columns: Sequence[NDArray[Any]]) -> Any:
+    """Columns side by side, with their names: those of classes or treatments are in any order."""
+    if len(set(names)) < len(names):
+        return np.column_stack(columns)
+    return native_frame(list(zip(names, columns, strict=True)), "pandas")
 
 
 class Outcomes:
@@ -348,9 +356,9 @@ def training_rows(estimator: Any, roles: Roles, outcomes: Outcomes) -> Training:
         for role in ("exposure", "propensity", "costs"):
             names = [name for name in columns if name.startswith(f"{role} ")]
             if names:
-                values = np.column_stack([columns[name] for name in names])
+                values = [columns[name] for name in names]
                 one = role != "costs" and len(names) == 1
-                more[role] = values[:, 0] if one else values
+                more[role] = values[0] if one else _table(roles.columns[role], values)
     if "costs" in more:
         n_classes = len(np.unique(y))
         if more["costs"].shape[1] != n_classes:

@@ -275,9 +275,7 @@ def _of_dask(frame: Any) -> Source:
             load = partial(one.compute, scheduler="synchronous")
             yield Part(index, f"Dask partition {index}", load, one)
 
-    return Source(
-        [str(name) for name in frame.columns], parts, int(frame.npartitions), is_dask=True
-    )
+    return Source(_names(frame), parts, int(frame.npartitions), is_dask=True)
 
 
 def _of_frame(frame: Any) -> Source:

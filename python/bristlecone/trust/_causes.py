@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bristlecone._data.frame import by_cause
 from bristlecone._data.outcomes import read_causes
 from bristlecone._model.survival import CURVE_ERROR
 from bristlecone._types import Bools, Floats
@@ -40,7 +41,7 @@ def _of_cause(rows: Rows, cause: int) -> Rows:
 def objective(tree: Any, rows: Rows) -> Statement:
     """Objective of a ``CompetingRisksTree``."""
     parameters = tree.certificate_.parameters
-    weights = parameters["cause_weights"]
+    weights = by_cause(parameters["cause_weights"], "cause_weights")
     if weights is None:
         weights = [1.0] * tree.leaves_.n_causes
     found = set(rows.facts["cause"].tolist())

@@ -61,10 +61,15 @@ class Table:
 
     def column(self, key: Any) -> Any:
         """Column with this name or position."""
+        names = self.table.columns if self.named else []
+        return self.at(names.index(key) if key in names else key)
+
+    def at(self, place: int) -> Any:
+        """Column at this position."""
         if not self.named:
-            return self.table[:, key]
-        name = key if key in self.table.columns else self.table.columns[key]
-        column = self.table[name]
+            return self.table[:, place]
+        # Names of pandas may be numbers, which narwhals takes for positions in brackets.
+        column = self.table.get_column(self.table.columns[place])
         return column.to_numpy() if column.dtype.is_numeric() else column.to_list()
 
     def columns(self, places: set[int]) -> list[Values]:
@@ -80,7 +85,9 @@ class Table:
                 raise ValueError(f"X lacks columns of the tree: {', '.join(sorted(absent))}")
         nothing = Values(np.full(self.n_rows, np.nan), [None] * self.n_rows)
         return [
-            _values(self.column(str(names[at]) if named else at)) if at in places else nothing
+            _values(self.column(str(names[at])) if named else self.at(at))
+            if at in places
+            else nothing
             for at in range(count)
         ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bristlecone._data.frame import columns_by_name, costs_by_class
+from bristlecone._data.frame import by_label, columns_by_name, costs_by_class
 from bristlecone._types import Bools, Floats
 from bristlecone.trust import _labels
 from bristlecone.trust._columns import Table
@@ -120,6 +120,7 @@ def path_prices(tree: Any) -> Floats:
 
 def _by_column(given: Any, names: list[str]) -> dict[int, Any]:
     """Entries by the place of their column."""
+    given = by_label(given, "feature_costs")
     if isinstance(given, Mapping):
         return {names.index(key) if key in names else int(key): x for key, x in given.items()}
     return dict(enumerate(given))

@@ -56,15 +56,23 @@ def fingerprint(rows: Rows) -> str:
     """SHA-256 of features, outcomes and weights in the order of the rows, as certificates define.
 
     Features are words of 64 bits by row, or float64; then every array with its type and shape.
+    Texts are as long as the longest, and numbers have 64 bits.
     """
     binary = rows.answers.dtype == np.bool_
     digest = sha256(repr((rows.answers.shape, binary)).encode())
     features = _words(rows.answers) if binary else rows.answers
     for array in (features, *rows.outcomes):
-        if isinstance(array, np.ndarray) and array.dtype == object:
-            digest.update(repr(array.tolist()).encode())
-        elif isinstance(array, np.ndarray):
-            whole = np.ascontiguousarray(array)
+        if not isinstance(array, np.ndarray):
+            continue
+        values = array.tolist() if array.dtype.kind in "OU" else []
+        if values and all(isinstance(value, str) for value in values):
+            array = np.array(values)
+        if array.dtype == object:
+            digest.update(repr(values).encode())
+        else:
+            kind = "words" if array.dtype == np.uint64 else array.dtype.kind
+            wide = {"i": np.int64, "u": np.int64, "f": np.float64}.get(kind, array.dtype)
+            whole = np.ascontiguousarray(array, dtype=wide)
             digest.update(repr((whole.dtype.str, whole.shape)).encode())
             digest.update(whole.tobytes())
     return digest.hexdigest()

@@ -15,6 +15,7 @@ from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 from bristlecone._data.checks import check_integer, check_seed
 from bristlecone._data.groups import codes_of
 from bristlecone._data.outcomes import either_outcome, is_outcome
+from bristlecone._foreign import takes_columns
 from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.tune._rows import GivenRows
@@ -81,7 +82,8 @@ def _strata(rows: GivenRows, estimator: Any) -> NDArray[Any] | None:
     """Labels whose shares should be equal in every fold; None if there are none."""
     if "treatment" in rows.by_row:
         return codes_of(rows.by_row["treatment"], rows.n_rows, "treatment", rows_of="X")[1]
-    if is_classifier(estimator):
+    # Models of lifelines have none of the tags of scikit-learn.
+    if not takes_columns(estimator) and is_classifier(estimator):
         return codes_of(rows.y, rows.n_rows, "y", rows_of="X")[1]
     if is_outcome(rows.y):
         return either_outcome(rows.y).event.astype(np.int64)

@@ -43,7 +43,11 @@ class GivenRows(NamedTuple):
         """
         n_rows = row_count(X)
         X, y = (np.asarray(given) if is_only_array_like(given) else given for given in (X, y))
-        more = {name: values for name, values in more.items() if values is not None}
+        more = {
+            name: np.asarray(values) if is_only_array_like(values) else values
+            for name, values in more.items()
+            if values is not None
+        }
         if "sample_weight" in more:
             check_sample_weight(more["sample_weight"], n_rows)
         if isinstance(y, (tuple, list)) and is_outcome(y) and len(y) != n_rows:
