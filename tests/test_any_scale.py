@@ -115,6 +115,26 @@ def test_second_opinions_agree_with_a_fit_beside_an_outlier():
     assert min(alternatives(model, X, y)["difference"]) >= 0
 
 
+@pytest.mark.parametrize("outlier", [1e10, 1e16, 1e23])
+def test_every_alternative_is_best_whether_or_not_it_separates_an_outlier(outlier):
+    rng = np.random.default_rng(6)
+    rows, y = rng.integers(0, 2, (12, 4)), rng.integers(0, 2, 12).astype(float)
+    y[2] = outlier
+    model = OptimalTreeRegressor(max_depth=2).fit(rows, y)
+    table = alternatives(model, rows, y)
+    loss = squared_errors(y)
+    root = table[table.node == 0]
+    assert len(root) == 4 and root.objective.max() > 1e9 * root.objective.min()
+    for alternative, objective in zip(root.alternative, root.objective, strict=True):
+        yes = rows[:, int(alternative[1])] == 1
+        sides = [np.flatnonzero(side) for side in (yes, ~yes)]
+        best = sum(
+            least_objective(rows[side], lambda own, side=side: loss(side[own]), max_depth=1)
+            for side in sides
+        )
+        assert objective == pytest.approx(float(best), rel=1e-9)
+
+
 def test_every_size_of_a_path_is_best_beside_an_outlier():
     y = [1e8, 0, 1, 1.5, 3]
     path = OptimalTreeRegressor(max_depth=3).size_path(X, y)

@@ -368,6 +368,21 @@ def test_a_limit_keeps_a_tree_and_a_bound():
     assert 0 <= tree.lower_bound_ <= tree.objective_value_
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3, 5])
+def test_a_search_without_time_returns_the_greedy_tree(depth):
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(rng.normal(size=(300, 4)))
+    y = rng.normal(size=300) + X[0] * X[1]
+    encoder = BinaryEncoder(thresholds="all")
+    tree = OptimalTreeRegressor(max_depth=depth, encoder=encoder, time_limit=0)
+    with pytest.warns(SearchLimitWarning):
+        tree.fit(X, y)
+    # Its first split is the best single one.
+    stump = OptimalTreeRegressor(max_depth=1, encoder=encoder).fit(X, y)
+    assert tree.n_leaves_ > 1 and tree.objective_value_ <= stump.objective_value_
+    assert (tree.n_leaves_ > 2) == (depth > 1)
+
+
 def test_the_methods_text_says_that_every_threshold_was_searched():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)

@@ -16,6 +16,10 @@ use crate::task::{FreeQuestions, ScalarTask, Statistics};
 use crate::tree::Tree;
 use std::sync::Arc;
 
+/// Wide costs distinguish trees whose objective is at least this share of the one that they have
+/// digits for: they have 64 bits, of which the certified difference takes thirty.
+const WIDE_DIGITS: f64 = 1.0 / (1 << 24) as f64;
+
 /// At most `limit` trees whose objective is within `slack`, plus the certified difference, of the
 /// best one's, by leaves.
 ///
@@ -39,7 +43,7 @@ pub fn near_optimal<T: FreeQuestions>(
     let objective = |tree: &Tree| measured(task, features, tree).objective;
     let (allowed, n_rows) = (settings.limits.allowed(), features.n_rows());
     let resolution = task.resolution(allowed);
-    if let Some(wide) = resolving(task, features, settings, of_best) {
+    if let Some((wide, _)) = resolving(task, features, settings, of_best) {
         let rows = wide::sample(&*wide, features)?;
         let leaves = settings.limits.most_leaves().min(rows.n_rows());
         let of_best = wide::cost(&*wide, features, &first.tree);
@@ -97,36 +101,43 @@ pub fn alternatives<T: FreeQuestions>(
         let mut here = Vec::new();
         let add = |feature: usize, below: &Tree| here.push(with(feature, below));
         let mut end = match &wide {
-            Some(wide) => below_in_wide(&**wide, features, settings, monitor, &place, None, add),
+            Some((wide, _)) => {
+                below_in_wide(&**wide, features, settings, monitor, &place, None, add)
+            }
             None => below(task, features, settings, monitor, &place, None, add),
         };
         for (mut of_best, mut best) in here {
             let mut finest: Option<T> = None;
-            while end.is_ok() && wide.is_none() {
-                let current = finest.as_ref().unwrap_or(task);
-                let perfect = best.objective <= task.least_objective(1);
-                if perfect || !is_coarse(current, settings, of_best.magnitude) {
-                    break;
-                }
+            // The objective that the wide costs have digits for, once they are needed.
+            let mut digits_for = wide.as_ref().map(|&(_, known)| known);
+            while end.is_ok() && best.objective > task.least_objective(1) {
                 let (known, only) = (best.objective, Some(best.feature));
-                let finer = current.finer(known);
+                let finer = match digits_for {
+                    None => {
+                        let current = finest.as_ref().unwrap_or(task);
+                        if !is_coarse(current, settings, of_best.magnitude) {
+                            break;
+                        }
+                        current.finer(known)
+                    }
+                    Some(digits) if known > 0.0 && known < WIDE_DIGITS * digits => None,
+                    Some(_) => break,
+                };
                 let better = |feature: usize, below: &Tree| {
                     let (measured, other) = with(feature, below);
                     if other.objective < best.objective {
                         (of_best, best) = (measured, other);
                     }
                 };
-                let Some(finer) = finer else {
-                    if let Some(wide) = task.wide(known) {
-                        wide::check_rows(features)?;
-                        end = below_in_wide(
-                            &*wide, features, settings, monitor, &place, only, better,
-                        );
-                    }
-                    break;
-                };
-                end = below(&finer, features, settings, monitor, &place, only, better);
-                finest = Some(finer);
+                if let Some(finer) = finer {
+                    end = below(&finer, features, settings, monitor, &place, only, better);
+                    finest = Some(finer);
+                } else {
+                    let Some(wide) = task.wide(known) else { break };
+                    wide::check_rows(features)?;
+                    end = below_in_wide(&*wide, features, settings, monitor, &place, only, better);
+                    digits_for = Some(known);
+                }
             }
             if end.is_ok() {
                 found.push(best);
@@ -145,18 +156,19 @@ fn is_coarse(task: &impl ScalarTask, settings: &Settings, magnitude: f64) -> boo
 }
 
 /// The task in wide costs, if its own costs do not distinguish trees like this one, or, for a tree
-/// without loss, trees better than a single leaf.
+/// without loss, trees better than a single leaf; and the objective that these have digits for.
 fn resolving<'a, T: FreeQuestions>(
     task: &'a T,
     features: &BinaryMatrix,
     settings: &Checked,
     of_tree: Measured,
-) -> Option<Box<dyn Wide + 'a>> {
+) -> Option<(Box<dyn Wide + 'a>, f64)> {
     let resolution = task.resolution(settings.limits.allowed());
     let single_leaf = || measured(task, features, &Tree::leaf()).magnitude;
     let enough = if of_tree.magnitude > 0.0 { of_tree.magnitude } else { single_leaf() };
     let coarse = is_coarse(task, settings, enough);
-    if coarse { task.wide(of_tree.objective.max(resolution)) } else { None }
+    let known = of_tree.objective.max(resolution);
+    if coarse { Some((task.wide(known)?, known)) } else { None }
 }
 
 /// A node of a tree, and the limits on what may replace it.
