@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from bristlecone import OptimalTreeClassifier
 from bristlecone._encoder import binary, missing
 from bristlecone._encoder import thresholds as cutting
 from bristlecone._encoder.binary import BinaryEncoder
@@ -207,6 +208,12 @@ def test_docstring_examples():
 
 
 # --- bad input ----------------------------------------------------------------------------------
+
+
+def test_duplicate_names_are_refused_where_rows_have_no_weight():
+    X = pd.DataFrame([[1, 2], [3, 4], [5, 6]], columns=["age", "age"])
+    with pytest.raises(ValueError, match="X has duplicate column names: 'age'"):
+        OptimalTreeClassifier().fit(X, [0, 1, 1], sample_weight=[1, 1, 0])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from bristlecone._data.arrays import (
     as_array,
     check_in_memory,
+    check_names,
     check_not_negative,
     refuse,
     type_name,
@@ -196,9 +197,10 @@ def row_count(X: Any) -> int:
     return int(shape[0])
 
 
-def take_rows(X: Any, kept: Bools) -> Any:
-    """Only the rows where the mask is true, in the original container."""
+def take_rows(X: Any, kept: Bools, name: str = "X") -> Any:
+    """Only the rows where the mask is true, in the original container; messages have the name."""
     if nw.dependencies.is_into_dataframe(X):
+        check_names(X, name)
         return nw.from_native(X, eager_only=True).filter(kept.tolist()).to_native()
     if isinstance(X, (list, tuple)):
         return [row for row, keep in zip(X, kept, strict=True) if keep]

@@ -296,5 +296,6 @@ def _taken(values: Any, rows: Bools) -> Any:
     if values is None or isinstance(values, (Mapping, Real)):
         return values
     if nw.dependencies.is_into_dataframe(values):
-        return take_rows(values, rows)  # its columns may be in any order, so they keep their names
+        # Its columns may be in any order, so they keep their names.
+        return take_rows(values, rows, "a data frame")
     return np.asarray(unmasked(values, "values"))[rows]
