@@ -261,10 +261,10 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         Returns
         -------
         ParetoFront
-            Points with their costs, the weights of false positives and of false negatives, and
-            their fitted trees. Such an ``estimator`` has the parameters of this one ("gini" and
-            "entropy" become "accuracy"), and the ``status_`` "near_optimal" if another tree of the
-            front has a lower objective.
+            Each point has ``costs``, the weights of false positives and of false negatives, and
+            ``estimator``, a fitted tree with the parameters of this one ("gini" and "entropy"
+            become "accuracy"). Its ``status_`` is "near_optimal" if another tree of the front has a
+            lower objective.
 
         Raises
         ------

@@ -305,10 +305,11 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         Returns
         -------
         ParetoFront
-            Points with their costs, the share of the weight that is misclassified and the largest
-            difference between two groups, and their fitted trees, whose limit is this difference.
-            ``time_limit`` applies to all searches together. If the search is stopped, the front has
-            the points found so far; it is complete for differences down to the smallest of them.
+            Each point has ``costs``, the share of the weight that is misclassified and the largest
+            difference between two groups, and ``estimator``, a fitted tree with this difference as
+            its limit. ``time_limit`` applies to all searches together. If the search is stopped,
+            the front has the points found so far; it is complete for differences down to the
+            smallest of them.
 
         Raises
         ------
