@@ -326,10 +326,11 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         start, tree = time.perf_counter(), clone(self)
         search, problem = tree._asked(X, y, sample_weight, sensitive_features=sensitive_features)
         settings, begun = search.limits.settings(problem), time.perf_counter()
+        limit = settings["time_limit"]
         points: list[ParetoPoint] = []
         while True:
-            if self.time_limit is not None:
-                left = self.time_limit - problem.seconds - (time.perf_counter() - begun)
+            if limit is not None:
+                left = limit - (time.perf_counter() - begun)
                 settings["time_limit"] = max(left, 0.0)
             solution = search.engine(problem).solve(**settings)
             if not hasattr(solution, "feature"):
