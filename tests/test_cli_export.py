@@ -112,3 +112,11 @@ def test_soft_trees_have_pictures_and_data_but_no_rules(capsys, folder):
     for form in ("sql", "python", "r", "rules"):
         err = refused(capsys, folder, "export", "m.json", "--to", form)
         assert f"export_{form} needs splits on single columns" in err
+
+
+def test_an_empty_name_of_a_table_is_refused(capsys, folder):
+    # As from a variable of the shell that is not set.
+    message = refused(capsys, folder, "export", "m.json", "--to", "sql", "--table", "")
+    assert "table must be a name" in message
+    message = refused(capsys, folder, "export", "m.json", "--to", "python", "--table", "")
+    assert "--table can be used only with --to sql" in message

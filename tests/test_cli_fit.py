@@ -241,3 +241,26 @@ def test_row_names_are_left_out_with_a_warning(capsys, folder):
         "out\n"
     )
     assert run(capsys, "predict", "m.json", "names.csv")[2] == ""
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "parts"])
+def test_columns_that_are_named_as_categories_are_not_doubted(form, capsys, folder):
+    n = 60
+    site = [k % 3 for k in range(n)]
+    days = [1 + k % 7 + 20 * (k % 3 == 1) for k in range(n)]
+    table = pd.DataFrame({"site": site, "days": days, "status": 1})
+    if form == "csv":
+        table.to_csv("sites.csv", index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        (folder / "parts").mkdir()
+        table[: n // 2].to_parquet("parts/0.parquet", index=False)
+        table[n // 2 :].to_parquet("parts/1.parquet", index=False)
+        table.to_parquet("sites.parquet", index=False)
+    data = form if form == "parts" else f"sites.{form}"
+    options = (*FIT, "--thresholds", "quantiles", "--categorical", "site")
+    status, out, err = run(capsys, "fit", data, *options)
+    assert (status, err) == (0, "")
+    assert "site = " in out
+    status, *_ = run(capsys, "fit", data, *options, "--drop", "site")
+    assert status == 2  # no column is left, whatever its type

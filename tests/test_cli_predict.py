@@ -123,6 +123,15 @@ def test_levels_that_were_numbers_or_booleans_in_python_are_found_by_their_spell
     ).tolist()
 
 
+def test_levels_that_are_large_integers_are_told_apart(capsys, folder):
+    sites = [2**53, 2**53 + 1, 7]
+    X = pd.DataFrame({"site": pd.Categorical(sites * 10)})
+    save_model(OptimalTreeClassifier(max_depth=2).fit(X, ["a", "b", "c"] * 10), "m.json")
+    (folder / "new.csv").write_text(f"site\n{2**53}\n{2**53 + 1}\n7.0\n")
+    _, out, _ = run(capsys, "predict", "m.json", "new.csv")
+    assert [row["prediction"] for row in csv.DictReader(out.splitlines())] == ["a", "b", "c"]
+
+
 def test_a_cell_that_is_no_number_is_named(capsys, folder):
     run(capsys, "fit", "study.csv", *FIT, "--drop", "drug", "--model", "m.json")
     (folder / "new.csv").write_text("age\n50\n5'0\n")

@@ -81,6 +81,22 @@ def test_numbers_in_object_columns_are_numbers():
     assert fitted_names(X) == ["x0 <= 1.75", "x1 <= 1.75", "x1 <= 3.5"]
 
 
+def test_categories_that_are_large_integers_are_told_apart_in_columns_of_integers():
+    # Identifiers of 64 bits, which are not all a float64.
+    sites = [2**53, 2**53 + 1, 2**63 - 1]
+    X = pd.DataFrame({"site": pd.Categorical(sites * 10)})
+    tree = OptimalTreeClassifier(max_depth=2).fit(X, ["a", "b", "c"] * 10)
+    frames = [
+        pd.DataFrame({"site": sites}),
+        pd.DataFrame({"site": pd.Series([*sites, None], dtype="Int64")}),
+        pd.DataFrame({"site": pd.Series([*sites, None], dtype=object)}),
+        pl.DataFrame({"site": sites}),
+        pa.table({"site": [*sites, None]}),
+    ]
+    for new in frames:
+        assert tree.predict(new)[:3].tolist() == ["a", "b", "c"]
+
+
 def test_levels_that_read_alike_have_distinct_names():
     X = np.array([[1], ["1"], [2], ["a b "], [1]], dtype=object)
     assert fitted_names(X) == ["x0 = 1", "x0 = 2", "x0 = '1'", "x0 = 'a b '"]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from papers import PAPERS
 
-from bristlecone import OptimalTreeRegressor
+from bristlecone import OptimalTreeClassifier, OptimalTreeRegressor
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone.curves import kaplan_meier
@@ -81,6 +81,23 @@ def test_line_breaks_in_levels_do_not_break_lines():
     X = pd.DataFrame({"c": ["one\ntwo", "three"] * 4})
     text = export_text(OptimalTreeRegressor(max_depth=1).fit(X, [1.0, 2.0] * 4))
     assert text.splitlines()[0] == r"c = one\ntwo"
+
+
+def test_no_sign_of_a_name_breaks_lines_or_controls_the_terminal():
+    signs = "\r\x0b\x0c\x1b\x1e\x85\u2028"
+    X = pd.DataFrame({f"a{signs}b": ["c\r\nd", "e\x1b[2Jf"] * 4})
+    tree = OptimalTreeClassifier(max_depth=1).fit(X, ["g\rh", "i"] * 4)
+    text = export_text(tree)
+    assert not any(sign in text for sign in signs)
+    assert len(text.splitlines()) == 3
+    assert r"= c\r\nd" in text and r"a\r\x0b\x0c\x1b\x1e\x85\u2028b" in text
+    # A last line lists the columns with missing values.
+    X = pd.DataFrame({"a\nb": [1.0, None, 3.0, 4.0] * 4, "c": [0.0, 1.0] * 8})
+    text = export_text(OptimalTreeClassifier(max_depth=1).fit(X, [0, 0, 1, 1] * 4))
+    assert text.splitlines()[-1].startswith(r"missing in training: a\nb in 4 rows")
+    # Letters stay as they are.
+    X = pd.DataFrame({"größe 身長": [1.0, 2.0] * 4})
+    assert "größe 身長 <= " in export_text(OptimalTreeRegressor(max_depth=1).fit(X, [1.0, 2.0] * 4))
 
 
 def test_text_of_an_inner_yes_branch_is_connected():

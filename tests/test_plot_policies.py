@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bristlecone import OptimalSurvivalTree, PolicyTree
+from bristlecone import OptimalSurvivalTree, PolicyTree, outcome
 from bristlecone.curves import kaplan_meier
 from bristlecone.datasets import load
 from bristlecone.plot import plot_overlap, plot_treatment_curves
@@ -83,3 +83,21 @@ def test_overlap_has_a_band_for_every_treatment():
         plot_overlap(given)
     with pytest.raises(TypeError, match="estimate_rewards returns; got an ndarray"):
         plot_overlap(X)
+
+
+def test_names_of_treatments_are_shown_as_they_are():
+    rng = np.random.default_rng(0)
+    X, arm = rng.normal(size=(120, 2)), np.array(["_old", "$x_{$"])[np.arange(120) % 2]
+    y = outcome(np.ones(120, dtype=bool), 1 + rng.exponential(size=120))
+    given = {"treatment": arm, "propensity": np.full((120, 2), 0.5)}
+    tree = PolicyTree(horizon=2.0, max_depth=0, reward="inverse-propensity").fit(X, y, **given)
+    pictures = [
+        (plot_overlap(tree.estimate_rewards(X, y, **given)), ["rows with {}", "rows with {}"]),
+        (plot_treatment_curves(tree, X, y, treatment=arm).child_axes[0], ["{}: ", " {}: "]),
+    ]
+    for ax, starts in pictures:
+        ax.figure.canvas.draw()  # a formula that is not one raises an error
+        labels = [text.get_text() for text in ax.get_legend().get_texts()]
+        names = [r"\$x_{\$", "_old"]
+        for label, start, name in zip(labels, starts, names, strict=True):
+            assert label.startswith(start.format(name))

@@ -394,6 +394,27 @@ def test_equal_numbers_and_names_with_line_breaks_can_be_drawn():
             assert_tidy(plot_tree(tree, width=width))
 
 
+@pytest.mark.parametrize("direction", ["down", "across"])
+def test_labels_treatments_and_soft_columns_with_line_breaks_can_be_drawn(direction):
+    # A line break that is measured gives a warning about a missing glyph, which is an error here.
+    X = pd.DataFrame({"two\nlines": np.arange(60.0), "a\ttab": np.arange(60.0)[::-1] ** 2})
+    label = np.array(["one\ntwo", "three\r\nfour", "five"])[np.arange(60) // 20]
+    outcomes = np.where(label[:, None] == np.unique(label), 1.0, 0.0)
+    policy = PolicyTree(max_depth=2).fit(
+        X,
+        np.zeros(60),
+        treatment=np.roll(label, 7),
+        propensity=np.full(60, 1 / 3),
+        predicted_outcomes=outcomes,
+    )
+    soft = SoftSurvivalTree(depth=1, n_restarts=1, random_state=0)
+    soft.fit(X, (np.ones(60, dtype=bool), 1 + np.arange(60.0)))
+    for tree in (OptimalTreeClassifier(max_depth=2).fit(X, label), policy, soft):
+        ax = plot_tree(tree, direction=direction)
+        assert_tidy(ax)
+        assert not any(sign in text for text in texts(ax) for sign in "\n\r\t")
+
+
 @pytest.mark.slow
 def test_the_work_for_a_long_label_is_bounded(monkeypatch):
     from matplotlib.textpath import text_to_path

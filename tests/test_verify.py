@@ -30,6 +30,7 @@ from bristlecone import (
 from bristlecone._model.registry import dumps, loads
 from bristlecone._objectives import SURVIVAL
 from bristlecone.datasets import load
+from bristlecone.exceptions import InvalidParameterError
 from bristlecone.trust import stability, verify
 from bristlecone.trust._compare import close
 from bristlecone.trust._survival import OBJECTIVES
@@ -337,6 +338,12 @@ def test_large_problems_are_not_proven_again_and_say_so(study, tree):
     assert "(optimal, gap 0)" in check.found
 
 
+@pytest.mark.parametrize("wrong", [float("nan"), -1, "5e8", None, True])
+def test_the_limit_of_the_work_is_checked(study, tree, wrong):
+    with pytest.raises(InvalidParameterError, match="most_work must be a number of at least 0"):
+        verify(tree, *study, most_work=wrong)
+
+
 def test_thinned_files_say_what_cannot_be_checked(study, tree):
     thin = loads(dumps(tree, curve_points=20))
     found = verify(thin, *study)
@@ -390,7 +397,7 @@ def test_nothing_is_shared_with_the_fit():
         "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},
         "bristlecone._encoder.design": {"DesignEncoder"},
         "bristlecone._encoder.features": {"OneOf", "subset_text"},
-        "bristlecone.exceptions": {"CertificateError"},
+        "bristlecone.exceptions": {"CertificateError", "InvalidParameterError"},
         "bristlecone._leaves.means": {"LEVELS"},
         "bristlecone._leaves.survival": {"StepLeaves"},
         "bristlecone._model.survival": {"CURVE_ERROR"},

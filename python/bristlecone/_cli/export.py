@@ -21,7 +21,9 @@ _FOR = {
 def run(arguments: argparse.Namespace) -> int:
     """Write a saved tree in another form."""
     form = arguments.to
-    options = {name: getattr(arguments, name) for name in _FOR if getattr(arguments, name)}
+    given = {name: getattr(arguments, name) for name in _FOR}
+    # An empty text is a value: a table without a name is refused.
+    options = {name: value for name, value in given.items() if value not in (None, [])}
     for name in options:
         if form not in _FOR[name]:
             raise ValueError(

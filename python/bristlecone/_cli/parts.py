@@ -90,7 +90,7 @@ class PartFiles:
     def _changed(
         self, event: str | None, event_value: str | None, categorical: list[str]
     ) -> Callable[[], Iterator[Any]]:
-        """Frames in which the event is true or false, and categories are text."""
+        """Frames in which the event is true or false, and categories have a type of their own."""
         import pyarrow
 
         def changed(table: Any, name: str, values: Any) -> Any:
@@ -102,7 +102,9 @@ class PartFiles:
                 assert part.load is not None
                 table = part.load()
                 for name in categorical:
-                    table = changed(table, name, table.column(name).cast(pyarrow.string()))
+                    # Of a categorical type, as for a single file.
+                    texts = table.column(name).cast(pyarrow.string())
+                    table = changed(table, name, texts.dictionary_encode())
                 if event is not None and event_value is not None:
                     values = table.column(event).to_pylist()
                     meant = {

@@ -114,7 +114,11 @@ def _rows(
     more = {
         role.argument: _values(frame, columns.roles[role.name]) for role in roles if role.argument
     }
-    return Rows(frame[columns.features], y, more)
+    X = frame[columns.features]
+    if named := [name for name in arguments.categorical if name in columns.features]:
+        # Of a categorical type, so levels that look like numbers are not taken for a mistake.
+        X = X.astype(dict.fromkeys(named, "category"))
+    return Rows(X, y, more)
 
 
 def _values(frame: Any, names: list[str]) -> Any:

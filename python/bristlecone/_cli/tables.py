@@ -7,6 +7,7 @@ import io
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
@@ -142,6 +143,9 @@ def spells(text: str, value: Any) -> bool:
         return text.lower() == shown(value)
     if isinstance(value, str):
         return text == value
+    if isinstance(value, int):
+        # Not as float64, which some integers share.
+        return parse_number(text) is not None and Decimal(text) == value
     return bool(parse_number(text) == value)
 
 

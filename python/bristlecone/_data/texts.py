@@ -1,4 +1,4 @@
-"""Numbers and counts in texts that people read."""
+"""Numbers, counts and names in texts that people read."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ def number(value: float | None, digits: int = 4) -> str:
     if abs(value) < 1e15 and (value == int(value) or abs(value) >= 10.0**digits):
         return f"{value:,.0f}"
     return f"{value:,.{digits}g}"
+
+
+def one_line(text: str) -> str:
+    """A user's text for a picture: line breaks and tabs, which fonts do not have, are spaces."""
+    return " ".join(text.split())
 
 
 def counted(count: int, noun: str) -> str:

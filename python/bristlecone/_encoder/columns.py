@@ -39,15 +39,15 @@ class NumericColumn:
         None when no value is missing.
     integral : bool
         Whether the input was boolean or integer: then 0 and 1 alone make a flag.
-    rounded : bool
-        Whether float64 does not represent all of its integers.
+    integers : ndarray of shape (n,) or None
+        The integers of the input if float64 does not represent all of them.
     """
 
     name: str
     values: NDArray[Any]
     missing: Bools | None
     integral: bool
-    rounded: bool = False
+    integers: NDArray[Any] | None = None
 
     @classmethod
     def of_integers(cls, name: str, values: NDArray[Any], missing: Bools | None) -> NumericColumn:
@@ -57,13 +57,19 @@ class NumericColumn:
             flags = values > 0 if missing is None else (values > 0) & ~missing
             return cls(name, flags, missing, integral=True)
         numbers = values.astype(np.float64)
-        rounded = False
+        integers = None
         if shown.max() > _MOST_EXACT or shown.min() < -_MOST_EXACT:
             with np.errstate(invalid="ignore"):  # the largest are rounded beyond the integers
-                rounded = bool((numbers.astype(values.dtype) != values).any())
+                if (numbers.astype(values.dtype) != values).any():
+                    integers = values
         if missing is not None:
             numbers[missing] = np.nan
-        return cls(name, numbers, missing, True, rounded)
+        return cls(name, numbers, missing, True, integers)
+
+    @property
+    def rounded(self) -> bool:
+        """Whether float64 does not represent all integers of the input."""
+        return self.integers is not None
 
     @property
     def n_rows(self) -> int:
@@ -92,7 +98,8 @@ class NumericColumn:
         """The same column with each distinct number as a level."""
         codes = np.full(len(self.values), -1)
         present = slice(None) if self.missing is None else ~self.missing
-        distinct, codes[present] = np.unique(self.values[present], return_inverse=True)
+        values = self.values if self.integers is None else self.integers
+        distinct, codes[present] = np.unique(values[present], return_inverse=True)
         return CategoricalColumn(self.name, codes, tuple(distinct.tolist()))
 
 

@@ -337,7 +337,9 @@ def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> 
     missing = mask_if_any(codes < 0)
     if levels and all(isinstance(value, Integral) for value in levels):
         column = NumericColumn.of_integers(name, numbers, missing)
-        return replace(column, rounded=any(value != float(value) for value in levels))
+        if any(value != float(value) for value in levels):
+            return replace(column, integers=np.array([*levels, 0], dtype=object)[codes])
+        return column
     return NumericColumn(name, numbers, missing, integral=False)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.texts import number
+from bristlecone._data.texts import number, one_line
 from bristlecone._leaves.base import Columns, Leaves, Output
 from bristlecone._leaves.shown import Bar, Bars, Fact, LeafShown, Shown
 from bristlecone._leaves.shrinkage import shrunk_means
@@ -71,7 +71,7 @@ class LabelLeaves(Leaves):
         return [str(name) for name in plain_labels(self.labels)]
 
     def shown(self, confidence: float, time_label: str) -> Shown:
-        names, leaves = self.names, []
+        names, leaves = list(map(one_line, self.names)), []
         for label, values in zip(self.label.tolist(), self._shown_values.tolist(), strict=True):
             texts = list(map(self._value_text, values))
             bars = Bars(

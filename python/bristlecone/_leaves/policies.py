@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from bristlecone._data.texts import number, percent
+from bristlecone._data.texts import number, one_line, percent
 from bristlecone._leaves.base import Columns
 from bristlecone._leaves.labels import LabelLeaves, plain_labels
 from bristlecone._leaves.shown import Fact, Shown, interval
@@ -78,7 +78,7 @@ class PolicyLeaves(LabelLeaves):
 
     def shown(self, confidence: float, time_label: str) -> Shown:
         plain = super().shown(confidence, time_label)
-        names = self.names
+        names = list(map(one_line, self.names))
         difference, error = self.advantages
         reach = ndtri((1 + confidence) / 2) * error
         leaves = []
@@ -101,7 +101,7 @@ class PolicyLeaves(LabelLeaves):
         return replace(plain, leaves=tuple(leaves), caption=caption)
 
     def _counts(self, counts: Integers) -> str:
-        return _counted(dict(zip(self.names, counts.tolist(), strict=True)))
+        return one_line(_counted(dict(zip(self.names, counts.tolist(), strict=True))))
 
     def facts(self) -> list[dict[str, Any]]:
         names, facts = self.names, super().facts()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bristlecone._data.checks import check_confidence
-from bristlecone._data.texts import counted, number, percent, round_numbers
+from bristlecone._data.texts import counted, number, one_line, percent, round_numbers
 from bristlecone._leaves.shown import Bar, Bars, Curve, Fact
 from bristlecone._tree import Tree
 from bristlecone._view.fitted import FittedTree
@@ -207,7 +207,7 @@ def split_weights(tree: Any, most: int) -> dict[int, tuple[list[Bar], int]]:
     They are those of the scaled columns. A positive weight sends larger values to the left: its bar
     points there, from 0 to -1 for the largest weight of the tree.
     """
-    weights, names = tree.tree_.weights, [str(name) for name in tree.encoder_.names]
+    weights, names = tree.tree_.weights, [one_line(str(name)) for name in tree.encoder_.names]
     greatest = float(np.abs(weights).max(initial=0.0)) or 1.0
     found = {}
     for node, own in zip(tree.tree_.splits.tolist(), weights.tolist(), strict=True):

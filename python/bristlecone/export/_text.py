@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,9 +10,12 @@ from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import check_tree
 from bristlecone.export._document import export_dict
 
+# Names and levels may contain line breaks, and signs that control a terminal.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
 
 def export_text(tree: Any) -> str:
-    """Return a fitted tree as text, with one line per node.
+    r"""Return a fitted tree as text, with one line per node.
 
     Parameters
     ----------
@@ -25,7 +29,8 @@ def export_text(tree: Any) -> str:
         median with its 95% confidence interval, with "-" for a limit that is not reached. If
         columns in the tree had missing values in training, a last line lists them. A soft split
         shows its largest weights, each over the range of its column in training. Everything except
-        the names of columns, categories and labels is ASCII.
+        the names of columns, categories and labels is ASCII; line breaks and control characters in
+        these are escaped, such as ``\n``.
 
     Raises
     ------
@@ -55,12 +60,17 @@ def export_text(tree: Any) -> str:
         weight = f" (weight {node['weight']:.6g})" if fitted.tree_.is_weighted else ""
         return f"[{node['node']}] n={node['n_samples']}{weight}, {fitted.leaves_.text(node)}"
 
-    # Names and levels may contain line breaks.
-    lines = [line.replace("\n", r"\n") for line in _lines(export_dict(tree), leaf_text, "", "")]
+    lines = [*_lines(export_dict(tree), leaf_text, "", "")]
     if isinstance(fitted.tree_, SoftTree) and len(lines) > 1:
         lines.append("weights: over the range of each column in training, largest first")
     missing = fitted._missing_text()
-    return "\n".join([*lines, *([f"missing in training: {missing}"] if missing else []), ""])
+    if missing:
+        lines.append(f"missing in training: {missing}")
+    return "".join(f"{_CONTROL.sub(_escaped, line)}\n" for line in lines)
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return repr(sign[0])[1:-1]
 
 
 def _lines(

@@ -103,7 +103,7 @@ def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
         for group, share in enumerate(shares):
             heights = base + unit * np.append(share, share[-1])
             style: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.5, "zorder": 3}
-            label = f"rows with {names[group]}" if band == 0 else None
+            label = plain(f"rows with {names[group]}") if band == 0 else None
             colour = label_colour(group)
             ax.plot(edges, heights, color=colour, label=label, **style)
             ax.fill_between(
@@ -224,7 +224,9 @@ def plot_treatment_curves(
             curve = Curve(estimate.x, estimate.y, True, estimate, lower, upper, follow_up)
             line = draw_estimate(inset, curve, label_colour(code), end, _WIDTH)
             line.set_linewidth(2.4 if code == own else 1.2)
-            line.set_label(plain(f"{name}: {rows.sum():,} rows, {event[rows].sum():,} events"))
+            label = plain(f"{name}: {rows.sum():,} rows, {event[rows].sum():,} events")
+            # matplotlib leaves labels that begin with "_" out of legends.
+            line.set_label(f" {label}" if label.startswith("_") else label)
         if horizon is not None:
             inset.axvline(horizon, color=FAINT, linestyle="--", linewidth=0.8)
         dressed(inset, time_label, "survival" if k % across == 0 else "")

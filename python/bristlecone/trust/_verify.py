@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from bristlecone._encoder.features import OneOf, subset_text
 from bristlecone._tree import Tree
 from bristlecone._types import Bools, Floats, Integers
 from bristlecone._view.fitted import check_tree
+from bristlecone.exceptions import InvalidParameterError
 from bristlecone.trust._columns import midpoint
 from bristlecone.trust._compare import Checks, Pairs, close
 from bristlecone.trust._kinds import kind_of, read_rows
@@ -100,7 +101,8 @@ def verify(
     NotFittedError, InfeasibleError
         If there is no tree.
     ValueError
-        If rows or columns do not match, or a column is missing.
+        If rows or columns do not match, a column is missing, or ``most_work`` is not a number of
+        at least 0.
 
     See Also
     --------
@@ -131,6 +133,10 @@ def verify(
     >>> print(verify(tree, data.X, data.y)["objective value"].result)
     passed
     """
+    is_number = isinstance(most_work, Real) and not isinstance(most_work, bool)
+    # NaN would be no limit, because no work is more than it.
+    if not is_number or not most_work >= 0:
+        raise InvalidParameterError(f"most_work must be a number of at least 0; got {most_work!r}")
     fitted: Any = check_tree(tree, "verify")
     fitted = getattr(fitted, "best_estimator_", fitted)
     rows = read_rows(fitted, X, y, fit_arguments)
