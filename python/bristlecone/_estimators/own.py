@@ -285,8 +285,14 @@ class OptimalTree(SearchedTree):
         -------
         float
             Greater is better: ``task.score(y, predicted, sample_weight)``.
+
+        Raises
+        ------
+        ValueError
+            If a weight is invalid, or ``y`` or the weights have the index of ``X`` in another order.
         """
         predicted = self.predict(X)
+        check_row_labels(X, y=y, sample_weight=sample_weight)
         weight = check_sample_weight(sample_weight, len(predicted))
         return float(self.certificate_.parameters["task"].score(y, predicted, weight))
 
