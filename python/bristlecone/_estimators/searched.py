@@ -95,7 +95,7 @@ class SearchedTree(BaseTree):
         Parameters
         ----------
         X, y, sample_weight, **data
-            As in ``fit``, except ``reference_loss``.
+            As in ``fit``, except ``callback`` and ``reference_loss``.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class SearchedTree(BaseTree):
         Parameters
         ----------
         X, y, sample_weight, **data
-            As in ``fit``, except ``reference_loss``.
+            As in ``fit``, except ``callback`` and ``reference_loss``.
 
         Returns
         -------
@@ -184,9 +184,12 @@ class SearchedTree(BaseTree):
         return Search(self._objective(), self.encoder, Limits.of(self), self.verbose)
 
     def _asked(
-        self, X: Any, y: Any, sample_weight: Any, callback: Callback | None = None, **more: Any
+        self, X: Any, y: Any, sample_weight: Any, callback: Callback | None = None, /, **more: Any
     ) -> tuple[Search, Problem]:
-        """The search, and the rows and features it runs on."""
+        """The search, and the rows and features it runs on.
+
+        ``more`` are arguments of the user, who gets an error for a callback that nothing calls.
+        """
         start = time.perf_counter()
         self._check_parameters()
         search, data = self._search(), training_rows(self, X, y, sample_weight, more)
