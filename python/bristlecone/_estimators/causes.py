@@ -243,7 +243,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         SearchCostWarning
             As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
             The message suggests smaller settings. Never with ``time_limit=0``.
-        ConstantFeatureWarning, SmallSampleWarning, EventFreeWarning
+        ConstantFeatureWarning, ColumnWarning, SmallSampleWarning, EventFreeWarning
             As in ``OptimalSurvivalTree.fit``.
         """
         return self._fit(X, y, sample_weight, callback)

@@ -243,6 +243,11 @@ class OptimalTree(SearchedTree):
             The message suggests smaller settings. Never with ``time_limit=0``.
         ConstantFeatureWarning
             If every column of ``X`` is constant.
+        SmallSampleWarning
+            If ``min_samples_leaf`` is too large for any split, so the tree is a single leaf.
+        ColumnWarning
+            If a column has no values, or may be read differently from what you meant, such as
+            numbers stored as text.
         InfeasibleWarning
             If every tree has a leaf of cost inf.
         """

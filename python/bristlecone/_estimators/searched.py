@@ -123,8 +123,8 @@ class SearchedTree(BaseTree):
         -----
         SearchLimitWarning
             Once, if a limit or Ctrl-C stopped a search before every tree was proven optimal.
-        ConstantFeatureWarning, InfeasibleWarning
-            As in ``fit``.
+        BristleconeWarning
+            The other warnings of ``fit``, except SearchCostWarning.
         """
         start = time.perf_counter()
         search, problem = self._asked(X, y, sample_weight, **data)
@@ -164,6 +164,8 @@ class SearchedTree(BaseTree):
             If the forecast exceeds ``time_limit`` (ten minutes without one) or ``memory_limit``
             (600 MiB without one). The message suggests smaller settings, if there are any: less
             depth, fewer binary features, a sample of the rows.
+        ColumnWarning, SmallSampleWarning, OverlapWarning
+            As in ``fit``.
         """
         return estimate(*self._asked(X, y, sample_weight, **data))
 
