@@ -47,7 +47,7 @@ def check_real(name: str, value: Any, minimum: float, *, optional: bool = False)
 
 def check_confidence(confidence: float) -> None:
     """Raise InvalidParameterError unless a level of confidence lies between 0 and 1."""
-    if not 0 < confidence < 1:
+    if not (isinstance(confidence, Real) and 0 < confidence < 1):
         raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
 
 
