@@ -218,7 +218,7 @@ def test_other_rows_and_other_trees_are_refused():
         search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=2).fit(X, y)
         with pytest.raises(TypeError, match="got a TreeSizeCV; pass its best_estimator_"):
             ask(search, X, y)
-    with pytest.raises(ValueError, match="random_state must be an integer or None"):
+    with pytest.raises(ValueError, match="random_state must be an integer, a RandomState or None"):
         stability(tree, X, y, random_state="a")
     with pytest.raises(ValueError, match="epsilon"):
         near_optimal_trees(tree, X, y, epsilon=-1)

@@ -503,7 +503,7 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
         ({"cv": []}, "yields no folds"),
         ({"cv": KFold(3), "n_repeats": 2}, "n_repeats needs a number of folds"),
         ({"n_repeats": 0}, "n_repeats must be an integer"),
-        ({"random_state": "a"}, "random_state must be an integer or None"),
+        ({"random_state": "a"}, "random_state must be an integer, a RandomState or None"),
     ],
 )
 def test_wrong_parameters_are_named(parameters, reported):

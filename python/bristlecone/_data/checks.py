@@ -93,7 +93,9 @@ def check_seed(name: str, value: Any) -> None:
     try:
         check_random_state(value)
     except ValueError as error:
-        raise InvalidParameterError(f"{name} must be an integer or None: {error}") from None
+        raise InvalidParameterError(
+            f"{name} must be an integer, a RandomState or None: {error}"
+        ) from None
 
 
 def thread_count(n_jobs: int | None) -> int:
