@@ -124,7 +124,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
     pareto_front_ : ParetoFront
         Only with "f1" and "mcc": Pareto-optimal trees that the search found, by false positives and
         false negatives (and, with a ``leaf_penalty``, leaves). The best tree is one of them.
-        ``pareto_front`` finds all.
+        ``pareto_front`` finds all. Trees from a JSON file, of ``pareto_front`` and of
+        ``reestimate`` have no such attribute.
     shrinkage_ : float
         Strength of the shrinkage, as set in ``shrinkage``.
     n_leaves_, depth_ : int
