@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,8 @@ def verify(
     NotFittedError, InfeasibleError
         If there is no tree.
     ValueError
-        If rows or columns do not match, or a column is missing.
+        If rows or columns do not match, a column is missing, or ``most_work`` is negative or not a
+        number.
 
     See Also
     --------
@@ -132,6 +133,8 @@ def verify(
     passed
     """
     fitted: Any = check_tree(tree, "verify")
+    if not (isinstance(most_work, Real) and most_work >= 0):  # NaN would mean no limit
+        raise ValueError(f"most_work must be a number of at least 0; got {most_work!r}")
     fitted = getattr(fitted, "best_estimator_", fitted)
     rows = read_rows(fitted, X, y, fit_arguments)
     checks = Checks()
