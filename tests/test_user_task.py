@@ -334,8 +334,9 @@ def test_an_infinite_cost_forbids_a_leaf():
     assert none.status_ == "infeasible"
     with pytest.raises(InfeasibleError):
         none.predict(X)
-    with pytest.raises(InfeasibleError):
-        none.leaf_sums_  # noqa: B018
+    for name in ("leaf_sums_", "leaf_values_"):
+        with pytest.raises(InfeasibleError):
+            getattr(none, name)
 
     class OnlySmallLeaves(SquaredError):
         """Neither the root nor a side of a split may be a leaf, so greedy searches find no tree."""

@@ -304,6 +304,7 @@ class OptimalTree(SearchedTree):
     @property
     def leaf_values_(self) -> NDArray[Any]:
         """Prediction of the task for every leaf; only if it has ``leaf_value``."""
+        self._check_fitted()
         value = self.leaves_.value
         if value is None:
             raise AttributeError("leaf_values_ needs a task with leaf_value")
