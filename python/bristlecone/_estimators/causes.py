@@ -366,8 +366,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         Raises
         ------
         ValueError
-            If there is no such cause, ``y`` has an event of a cause that the tree does not know, or
-            the numbers of rows differ.
+            If there is no such cause, the numbers of rows differ, or (without ``cause``) ``y`` has
+            an event of a cause that the tree does not know.
         """
         leaves, rows = self._located(X)
         check_row_labels(X, y=y)
