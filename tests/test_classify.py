@@ -225,7 +225,9 @@ def test_text_and_dictionary_tell_the_label_and_the_weights():
     ("class_weight", "message"),
     [
         ({5: 1.0}, "class_weight names 5"),
-        ({0: -1.0}, "class_weight.* is -1.0"),
+        ({1: -1.0}, r"class_weight\[1\] is -1.0"),
+        ({0: "a"}, r"class_weight\[0\] holds something else than numbers"),
+        ({0: [1.0]}, r"class_weight\[0\] has shape \(1,\)"),
         ({0: 0.0, 1: 0.0, 2: 0.0}, "^class_weight leaves no row of positive weight"),
     ],
 )
