@@ -183,7 +183,10 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
             for at in (np.nan, None, "a", [1.0])
         ],
         *[
-            (lambda given=given: measure(given), "estimate must have one value per row")
+            (
+                lambda given=given, measure=measure: measure(given),
+                "estimate must have one value per row",
+            )
             for given in (None, np.nan, 1.0)
             for measure in (
                 partial(concordance_index_censored, *Y),

@@ -552,5 +552,5 @@ def test_wrong_levels_are_named(wrong):
     with pytest.raises(InvalidParameterError, match="confidence must lie in"):
         tree.leaf_table(confidence=wrong)
     if not isinstance(wrong, list):  # quantiles may be several
-        with pytest.raises(ValueError, match="^q must "):
+        with pytest.raises(ValueError, match=r"^q must "):
             tree.predict_quantile(X, wrong)

@@ -294,7 +294,8 @@ class OptimalTree(SearchedTree):
         Raises
         ------
         ValueError
-            If a weight is invalid, or ``y`` or the weights have the index of ``X`` in another order.
+            If a weight is invalid, or ``y`` or the weights have the index of ``X`` in another
+            order.
         """
         predicted = self.predict(X)
         check_row_labels(X, y=y, sample_weight=sample_weight)
