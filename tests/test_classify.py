@@ -1,8 +1,9 @@
 """``OptimalTreeClassifier``: objectives against every tree, classes, weights, sizes, bad input."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from trees_plainly import least_objective
 
 from bristlecone import OptimalTreeClassifier
@@ -224,7 +225,9 @@ def test_text_and_dictionary_tell_the_label_and_the_weights():
     ("class_weight", "message"),
     [
         ({5: 1.0}, "class_weight names 5"),
-        ({0: -1.0}, "class_weight.* is -1.0"),
+        ({1: -1.0}, r"class_weight\[1\] is -1.0"),
+        ({0: "a"}, r"class_weight\[0\] holds something else than numbers"),
+        ({0: [1.0]}, r"class_weight\[0\] has shape \(1,\)"),
         ({0: 0.0, 1: 0.0, 2: 0.0}, "^class_weight leaves no row of positive weight"),
     ],
 )
@@ -232,3 +235,33 @@ def test_class_weights_that_fit_no_class_are_named(class_weight, message):
     X, y, _ = sample()
     with pytest.raises(ValueError, match=message):
         OptimalTreeClassifier(class_weight=class_weight).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reported"),
+    [
+        ({"y": pd.Series(list("abab")[::-1], index=[3, 2, 1, 0])}, "X and y have the same index"),
+        ({"y": ["a", None, "a", "b"]}, "y is missing in row 1"),
+        ({"y": ["a", "b"]}, "X has 4 rows but y has 2"),
+        ({"sample_weight": [1.0, -1.0, 1.0, 1.0]}, "sample_weight is -1.0 in row 1"),
+        ({"sample_weight": pd.Series(1.0, index=[3, 2, 1, 0])}, "X and sample_weight have the"),
+        ({"sample_weight": ["a"] * 4}, "sample_weight has dtype"),
+    ],
+)
+def test_score_refuses_the_labels_and_weights_that_fit_refuses(wrong, reported):
+    X = pd.DataFrame({"x": [0.0, 1.0, 0.0, 1.0]})
+    given = {"y": list("abab"), **wrong}
+    tree = OptimalTreeClassifier(max_depth=1).fit(X, list("abab"))
+    for ask in (tree.score, OptimalTreeClassifier(max_depth=1).fit):
+        with pytest.raises(ValueError, match=reported):
+            ask(X, **given)
+
+
+def test_score_is_the_weighted_accuracy_of_scikit_learn():
+    X, y, weight = sample()
+    tree = OptimalTreeClassifier(max_depth=2).fit(X, y)
+    right = tree.predict(X) == y
+    assert tree.score(X, y) == accuracy_score(y, tree.predict(X)) == right.mean()
+    assert tree.score(X, y, weight) == pytest.approx(np.average(right, weights=weight))
+    y[:3] = 7  # a label without rows in the fit
+    assert tree.score(X, y) == right[3:].sum() / len(y)

@@ -372,7 +372,10 @@ def test_numbers_at_risk_count_rows_at_any_time():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"confidence": 1.0}, "confidence must lie"), ({"method": "log"}, "method must be")],
+    [
+        *[({"confidence": wrong}, "confidence must lie") for wrong in (1.0, None, "a", [0.9])],
+        ({"method": "log"}, "method must be"),
+    ],
 )
 def test_bad_arguments_of_intervals_are_named(options, message):
     with pytest.raises(ValueError, match=message):

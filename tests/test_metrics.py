@@ -1,5 +1,7 @@
 """All metrics: invariants and errors."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -176,7 +178,21 @@ ALL_CENSORED_LAST = (np.array([True, False]), np.array([1.0, 4.0]))
         (lambda: d_calibration(*Y, CURVES, AT, n_bins=1), "n_bins must be an integer"),
         (lambda: one_time_calibration(*Y, [0.5] * 4, 2.0), "all predictions fall into one group"),
         (lambda: one_time_calibration(*Y, [0.5] * 3 + [2], 2.0), "within"),
-        (lambda: one_time_calibration(*Y, RISK / 4, np.nan), "at must be finite"),
+        *[
+            (lambda at=at: one_time_calibration(*Y, RISK / 4, at), "at must be finite")
+            for at in (np.nan, None, "a", [1.0])
+        ],
+        *[
+            (
+                lambda given=given, measure=measure: measure(given),
+                "estimate must have one value per row",
+            )
+            for given in (None, np.nan, 1.0)
+            for measure in (
+                partial(concordance_index_censored, *Y),
+                partial(concordance_index_ipcw, Y, Y),
+            )
+        ],
         (
             lambda: one_time_calibration(*Y, [0.1, 0.1, 0.9, 0.9], 3.0),
             "group 0 is followed up only until 2",
@@ -203,9 +219,10 @@ def test_delayed_entry_of_the_test_sample_is_refused():
         brier_score(Y, y, CURVES[:1], AT)
 
 
-def test_one_curve_for_all_rows_is_refused():
-    with pytest.raises(TypeError, match="one curve per row"):
-        concordance_index_td(*Y, kaplan_meier(Y))
+@pytest.mark.parametrize("given", [kaplan_meier(Y), None, 1.0], ids=str)
+def test_one_curve_for_all_rows_is_refused(given):
+    with pytest.raises(TypeError, match="survival must hold one curve per row"):
+        concordance_index_td(*Y, given)
 
 
 def test_rows_censored_after_the_training_range_need_no_weight_of_their_own():

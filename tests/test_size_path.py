@@ -112,6 +112,14 @@ def test_a_limit_is_reported_once_and_every_entry_keeps_its_bound():
         assert tree.predict(X).shape == (len(X),)
 
 
+def test_a_callback_is_refused_rather_than_never_called():
+    X, y = sample(60)
+    model = OptimalSurvivalTree(max_depth=1)
+    for ask in (model.size_path, model.estimate_cost):
+        with pytest.raises(TypeError, match="'callback' is no argument here"):
+            ask(X, y, callback=print)
+
+
 def test_bad_input_and_constant_columns_are_reported_as_by_fit():
     X, y = sample()
     with pytest.raises(ValueError, match="max_depth"):

@@ -28,7 +28,13 @@ from bristlecone import (
 )
 from bristlecone.exceptions import SearchCostWarning, SearchLimitWarning
 from bristlecone.report import html_report
-from bristlecone.trust import alternatives, near_optimal_trees, stability, verify
+from bristlecone.trust import (
+    alternatives,
+    near_optimal_trees,
+    stability,
+    threshold_gap,
+    verify,
+)
 from bristlecone.tune import TreeSizeCV
 
 
@@ -218,7 +224,11 @@ def test_other_rows_and_other_trees_are_refused():
         search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=2).fit(X, y)
         with pytest.raises(TypeError, match="got a TreeSizeCV; pass its best_estimator_"):
             ask(search, X, y)
-    with pytest.raises(ValueError, match="random_state must be an integer or None"):
+    honest = tree.reestimate(X, y)
+    for ask in (alternatives, stability, threshold_gap, partial(near_optimal_trees, epsilon=0.1)):
+        with pytest.raises(TypeError, match="was re-estimated: pass the tree of its search"):
+            ask(honest, X, y)
+    with pytest.raises(ValueError, match="random_state must be an integer, a RandomState or None"):
         stability(tree, X, y, random_state="a")
     with pytest.raises(ValueError, match="epsilon"):
         near_optimal_trees(tree, X, y, epsilon=-1)

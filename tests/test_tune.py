@@ -501,9 +501,15 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
         ({"cv": 2.5}, "cv must be a number of folds"),
         ({"cv": "x"}, "cv must be a number of folds.*got 'x'"),
         ({"cv": []}, "yields no folds"),
+        ({"cv": [([0, 1], [60])]}, "cv: the test rows of fold 1 include row 60.* 60 rows"),
+        ({"cv": [([0, 1], [2]), ([-61], [3])]}, "training rows of fold 2 include row -61"),
+        ({"cv": [([0, 1], [])]}, "cv: there are no test rows of fold 1"),
+        ({"cv": [([0.0, 1.0], [2])]}, "cv: the training rows of fold 1 must be positions"),
+        ({"cv": [([0, 1], [[2]])]}, "cv: the test rows of fold 1 must be positions"),
+        ({"cv": 61}, "cv=61 yields no folds: .*n_samples=60"),
         ({"cv": KFold(3), "n_repeats": 2}, "n_repeats needs a number of folds"),
         ({"n_repeats": 0}, "n_repeats must be an integer"),
-        ({"random_state": "a"}, "random_state must be an integer or None"),
+        ({"random_state": "a"}, "random_state must be an integer, a RandomState or None"),
     ],
 )
 def test_wrong_parameters_are_named(parameters, reported):

@@ -238,6 +238,22 @@ def test_predictions_follow_the_leaves():
     assert set(OptimalTree(task=Words()).fit(X, y).predict(X)) == {"high", "low"}
 
 
+def test_score_refuses_rows_in_another_order_as_fit_does():
+    X, y, _ = instance(4)
+
+    class Scored(SquaredError):
+        def score(self, y, predicted, sample_weight):
+            return -float(np.average((y - predicted) ** 2, weights=sample_weight))
+
+    frame, order = pd.DataFrame(X), range(len(y))[::-1]
+    model = OptimalTree(task=Scored(), max_depth=2).fit(frame, pd.Series(y))
+    assert model.score(frame, pd.Series(y)) == pytest.approx(-model.objective_value_)
+    for wrong in ({"y": pd.Series(y, order)}, {"sample_weight": pd.Series(1.0, order)}):
+        for ask in (model.score, model.fit):
+            with pytest.raises(ValueError, match="have the same index in another order"):
+                ask(frame, **{"y": y, **wrong})
+
+
 def test_without_leaf_values_there_is_no_predict():
     X, y, _ = instance(4)
 
@@ -318,8 +334,9 @@ def test_an_infinite_cost_forbids_a_leaf():
     assert none.status_ == "infeasible"
     with pytest.raises(InfeasibleError):
         none.predict(X)
-    with pytest.raises(InfeasibleError):
-        none.leaf_sums_  # noqa: B018
+    for name in ("leaf_sums_", "leaf_values_"):
+        with pytest.raises(InfeasibleError):
+            getattr(none, name)
 
     class OnlySmallLeaves(SquaredError):
         """Neither the root nor a side of a split may be a leaf, so greedy searches find no tree."""

@@ -543,3 +543,14 @@ def test_dates_are_labels_but_no_numbers():
 def test_text_of_variable_length_becomes_text():
     classes, codes = groups.codes_of(np.array(list("abab"), np.dtypes.StringDType()), 4, "y")
     assert classes.dtype == "<U1" and codes.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("wrong", [0, 1, np.nan, None, "a", [0.9]], ids=str)
+def test_wrong_levels_are_named(wrong):
+    X = np.arange(1.0, 9.0)[:, np.newaxis]
+    tree = OptimalSurvivalTree(max_depth=0).fit(X, ([True] * 8, X[:, 0]))
+    with pytest.raises(InvalidParameterError, match="confidence must lie in"):
+        tree.leaf_table(confidence=wrong)
+    if not isinstance(wrong, list):  # quantiles may be several
+        with pytest.raises(ValueError, match=r"^q must "):
+            tree.predict_quantile(X, wrong)

@@ -224,8 +224,8 @@ class KaplanMeier(StepFunction):
             Limits at ``x``. Both are 1 before the first event. Once S is 0 its variance is unknown:
             the lower limit is 0, and the upper one keeps its last value.
         """
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence}")
+        if not (isinstance(confidence, Real) and 0 < confidence < 1):
+            raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")
         check_choice("method", method, ("log-log", "plain"))
         positive = self.y > 0
         survival = self.y[positive]

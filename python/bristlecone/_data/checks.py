@@ -47,7 +47,7 @@ def check_real(name: str, value: Any, minimum: float, *, optional: bool = False)
 
 def check_confidence(confidence: float) -> None:
     """Raise InvalidParameterError unless a level of confidence lies between 0 and 1."""
-    if not 0 < confidence < 1:
+    if not (isinstance(confidence, Real) and 0 < confidence < 1):
         raise InvalidParameterError(f"confidence must lie in (0, 1); got {confidence!r}")
 
 
@@ -93,7 +93,9 @@ def check_seed(name: str, value: Any) -> None:
     try:
         check_random_state(value)
     except ValueError as error:
-        raise InvalidParameterError(f"{name} must be an integer or None: {error}") from None
+        raise InvalidParameterError(
+            f"{name} must be an integer, a RandomState or None: {error}"
+        ) from None
 
 
 def thread_count(n_jobs: int | None) -> int:

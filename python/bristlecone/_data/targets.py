@@ -193,7 +193,8 @@ def _weighted_by_class(
     if isinstance(class_weight, str) and class_weight == "balanced":
         factors = balanced_weights(labels[kept], own[kept], np.ones(kept.sum(), dtype=np.int64))
     elif isinstance(class_weight, dict):
-        check_amounts("class_weight", np.array(list(class_weight.values())))
+        for label, factor in class_weight.items():
+            check_amounts(f"class_weight[{label!r}]", factor, ())
         unknown = [label for label in class_weight if label not in classes.tolist()]
         if unknown:
             raise ValueError(

@@ -305,12 +305,12 @@ class BaseTree(BaseEstimator):
         Returns
         -------
         DataFrame
-            From the library of ``X`` in ``fit``, or pandas if ``X`` was an array. The columns are
-            ``leaf`` (node id, as from ``apply``), ``rule`` (not for soft trees), ``n_samples``,
-            ``weight``, ``n_missing`` (rows without a value in the column of at least one split on
-            their way; only if there are any), and the statistics of the leaves: for classifiers the
-            weight and share of every class, for policies the value of every treatment, for
-            regressors mean, variance and quantiles.
+            From the library of ``X`` in ``fit``, or pandas if ``X`` was an array or the tree comes
+            from a file. The columns are ``leaf`` (node id, as from ``apply``), ``rule`` (not for
+            soft trees), ``n_samples``, ``weight``, ``n_missing`` (rows without a value in the
+            column of at least one split on their way; only if there are any), and the statistics of
+            the leaves: for classifiers the weight and share of every class, for policies the value
+            of every treatment, for regressors mean, variance and quantiles.
 
             For survival trees, these columns come from the rows of the leaf. Confidence limits have
             the suffixes ``_lower`` and ``_upper``:

@@ -243,7 +243,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         SearchCostWarning
             As soon as the search is forecast to exceed ``time_limit`` (ten minutes without one).
             The message suggests smaller settings. Never with ``time_limit=0``.
-        ConstantFeatureWarning, SmallSampleWarning, EventFreeWarning
+        ConstantFeatureWarning, ColumnWarning, SmallSampleWarning, EventFreeWarning
             As in ``OptimalSurvivalTree.fit``.
         """
         return self._fit(X, y, sample_weight, callback)
@@ -366,8 +366,8 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         Raises
         ------
         ValueError
-            If there is no such cause, ``y`` has an event of a cause that the tree does not know, or
-            the numbers of rows differ.
+            If there is no such cause, the numbers of rows differ, or (without ``cause``) ``y`` has
+            an event of a cause that the tree does not know.
         """
         leaves, rows = self._located(X)
         check_row_labels(X, y=y)

@@ -124,7 +124,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
     pareto_front_ : ParetoFront
         Only with "f1" and "mcc": Pareto-optimal trees that the search found, by false positives and
         false negatives (and, with a ``leaf_penalty``, leaves). The best tree is one of them.
-        ``pareto_front`` finds all.
+        ``pareto_front`` finds all. Trees from a JSON file, of ``pareto_front`` and of
+        ``reestimate`` have no such attribute.
     shrinkage_ : float
         Strength of the shrinkage, as set in ``shrinkage``.
     n_leaves_, depth_ : int
@@ -243,6 +244,12 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
             The message suggests smaller settings. Never with ``time_limit=0``.
         ConstantFeatureWarning
             If every column of ``X`` is constant.
+        SmallSampleWarning
+            If ``min_samples_leaf`` is too large for any split, so the tree is a single leaf, or if
+            a fold of the teacher has few rows.
+        ColumnWarning
+            If a column has no values, or may be read differently from what you meant, such as
+            numbers stored as text.
         """
         return self._fit(X, y, sample_weight, callback)
 

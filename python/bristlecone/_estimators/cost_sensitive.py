@@ -239,6 +239,12 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
             The message suggests smaller settings. Never with ``time_limit=0``.
         ConstantFeatureWarning
             If every column of ``X`` is constant.
+        SmallSampleWarning
+            If ``min_samples_leaf`` is too large for any split, so the tree is a single leaf, or if
+            a fold of the teacher has few rows.
+        ColumnWarning
+            If a column has no values, or may be read differently from what you meant, such as
+            numbers stored as text.
         """
         return self._fit(X, y, sample_weight, callback, costs=costs)
 

@@ -253,6 +253,11 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
             If no tree satisfies the constraint.
         ConstantFeatureWarning
             If every column of ``X`` is constant.
+        SmallSampleWarning
+            If ``min_samples_leaf`` is too large for any split, so the tree is a single leaf.
+        ColumnWarning
+            If a column has no values, or may be read differently from what you meant, such as
+            numbers stored as text.
         """
         return self._fit(X, y, sample_weight, callback, sensitive_features=sensitive_features)
 

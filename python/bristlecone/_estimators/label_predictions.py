@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 
+from bristlecone._data.groups import codes_of
+from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._leaves.base import view
 from bristlecone._types import Floats, Integers
 
@@ -71,3 +74,34 @@ class ClassPredictions(LabelPredictions, ClassifierMixin):
         """
         leaves, rows = self._located(X)
         return leaves.predict_proba(rows)
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy: the share of the rows, by weight, whose label is predicted.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (n, n_features_in_)
+            Rows with the columns of the fit.
+        y : array-like, shape (n,)
+            Their labels. A label that is not among ``classes_`` is never predicted.
+        sample_weight : array-like of float, shape (n,), optional
+            Row weights, finite and not negative.
+
+        Returns
+        -------
+        float
+            Between 0 and 1; 1 is best.
+
+        Raises
+        ------
+        ValueError
+            If labels are missing or of another type than those of the fit, a weight is invalid, or
+            the numbers of rows differ.
+        InfeasibleError
+            If ``fit`` found that no tree satisfies the constraints.
+        """
+        predicted = self.predict(X)
+        check_row_labels(X, y=y, sample_weight=sample_weight)
+        found, codes = codes_of(y, len(predicted), "y")
+        weight = check_sample_weight(sample_weight, len(predicted))
+        return float(accuracy_score(found[codes], predicted, sample_weight=weight))

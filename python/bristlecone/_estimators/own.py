@@ -243,6 +243,11 @@ class OptimalTree(SearchedTree):
             The message suggests smaller settings. Never with ``time_limit=0``.
         ConstantFeatureWarning
             If every column of ``X`` is constant.
+        SmallSampleWarning
+            If ``min_samples_leaf`` is too large for any split, so the tree is a single leaf.
+        ColumnWarning
+            If a column has no values, or may be read differently from what you meant, such as
+            numbers stored as text.
         InfeasibleWarning
             If every tree has a leaf of cost inf.
         """
@@ -285,14 +290,22 @@ class OptimalTree(SearchedTree):
         -------
         float
             Greater is better: ``task.score(y, predicted, sample_weight)``.
+
+        Raises
+        ------
+        ValueError
+            If a weight is invalid, or ``y`` or the weights have the index of ``X`` in another
+            order.
         """
         predicted = self.predict(X)
+        check_row_labels(X, y=y, sample_weight=sample_weight)
         weight = check_sample_weight(sample_weight, len(predicted))
         return float(self.certificate_.parameters["task"].score(y, predicted, weight))
 
     @property
     def leaf_values_(self) -> NDArray[Any]:
         """Prediction of the task for every leaf; only if it has ``leaf_value``."""
+        self._check_fitted()
         value = self.leaves_.value
         if value is None:
             raise AttributeError("leaf_values_ needs a task with leaf_value")

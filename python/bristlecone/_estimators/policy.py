@@ -282,6 +282,11 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             If no tree keeps the capacities.
         ConstantFeatureWarning
             If every column of ``X`` is constant.
+        SmallSampleWarning
+            If ``min_samples_leaf`` is too large for any split, so the tree is a single leaf.
+        ColumnWarning
+            If a column has no values, or may be read differently from what you meant, such as
+            numbers stored as text.
         """
         given = {"propensity": propensity, "predicted_outcomes": predicted_outcomes}
         heard, during = _one_after_the_other(callback)

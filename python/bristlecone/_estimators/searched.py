@@ -95,7 +95,7 @@ class SearchedTree(BaseTree):
         Parameters
         ----------
         X, y, sample_weight, **data
-            As in ``fit``, except ``reference_loss``.
+            As in ``fit``, except ``callback`` and ``reference_loss``.
 
         Returns
         -------
@@ -123,8 +123,8 @@ class SearchedTree(BaseTree):
         -----
         SearchLimitWarning
             Once, if a limit or Ctrl-C stopped a search before every tree was proven optimal.
-        ConstantFeatureWarning, InfeasibleWarning
-            As in ``fit``.
+        BristleconeWarning
+            The other warnings of ``fit``, except SearchCostWarning.
         """
         start = time.perf_counter()
         search, problem = self._asked(X, y, sample_weight, **data)
@@ -146,7 +146,7 @@ class SearchedTree(BaseTree):
         Parameters
         ----------
         X, y, sample_weight, **data
-            As in ``fit``, except ``reference_loss``.
+            As in ``fit``, except ``callback`` and ``reference_loss``.
 
         Returns
         -------
@@ -164,6 +164,8 @@ class SearchedTree(BaseTree):
             If the forecast exceeds ``time_limit`` (ten minutes without one) or ``memory_limit``
             (600 MiB without one). The message suggests smaller settings, if there are any: less
             depth, fewer binary features, a sample of the rows.
+        ColumnWarning, SmallSampleWarning, OverlapWarning
+            As in ``fit``.
         """
         return estimate(*self._asked(X, y, sample_weight, **data))
 
@@ -184,9 +186,12 @@ class SearchedTree(BaseTree):
         return Search(self._objective(), self.encoder, Limits.of(self), self.verbose)
 
     def _asked(
-        self, X: Any, y: Any, sample_weight: Any, callback: Callback | None = None, **more: Any
+        self, X: Any, y: Any, sample_weight: Any, callback: Callback | None = None, /, **more: Any
     ) -> tuple[Search, Problem]:
-        """The search, and the rows and features it runs on."""
+        """The search, and the rows and features it runs on.
+
+        ``more`` are arguments of the user, who gets an error for a callback that nothing calls.
+        """
         start = time.perf_counter()
         self._check_parameters()
         search, data = self._search(), training_rows(self, X, y, sample_weight, more)

@@ -303,9 +303,12 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
             The message suggests smaller settings. Never with ``time_limit=0``.
         ConstantFeatureWarning
             If every column of ``X`` is constant.
+        ColumnWarning
+            If a column has no values, or may be read differently from what you meant, such as
+            numbers stored as text.
         SmallSampleWarning
             If ``min_samples_leaf`` or ``min_events_leaf`` is too large for any split, so the
-            tree is a single leaf.
+            tree is a single leaf, or if a fold of the teacher has few events.
         EventFreeWarning
             If one binary feature separates rows without events although at least 20 are expected in
             them. Then ``min_events_leaf="auto"`` sets no minimum.

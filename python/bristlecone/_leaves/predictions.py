@@ -132,7 +132,10 @@ class SurvivalPredictions:
             If ``q`` is not strictly between 0 and 1.
         """
         leaves, rows = self._located(X)
-        levels = np.asarray(q, dtype=np.float64)
+        try:
+            levels = np.asarray(q, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"q must be a number or a list of numbers; got {q!r}") from None
         if levels.ndim > 1 or levels.size == 0:
             raise ValueError(f"q has shape {levels.shape}; expected a number or a list of numbers")
         wrong = ~((levels > 0) & (levels < 1))

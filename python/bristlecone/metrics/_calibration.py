@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -182,8 +183,8 @@ def one_time_calibration(
     predictions = row_values(survival_at, "survival_at", time.size)
     if predictions.min() < 0 or predictions.max() > 1:
         raise ValueError("survival_at must lie within [0, 1]")
-    if not 0 <= at < np.inf:
-        raise ValueError(f"at must be finite and non-negative, got {at}")
+    if not (isinstance(at, Real) and 0 <= at < np.inf):
+        raise ValueError(f"at must be finite and non-negative, got {at!r}")
     check_integer("n_groups", n_groups, 2)
     group = prediction_groups(predictions, n_groups)
     n_rows = np.bincount(group)

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias,
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._data.arrays import as_array
+from bristlecone._data.arrays import as_array, type_name
 from bristlecone._data.checks import check_times
 from bristlecone._data.frame import columns_by_name
 from bristlecone._data.outcomes import Outcome, check_columns, check_survival, is_outcome
@@ -169,6 +169,8 @@ def as_curves(
     """
     if callable(survival):
         raise TypeError(f"{name} must hold one curve per row, got a single callable")
+    if not hasattr(survival, "__len__"):
+        raise TypeError(f"{name} must hold one curve per row, got {type_name(survival)}")
     if len(survival) != n:
         raise ValueError(f"{name} has {len(survival)} rows, the outcome has {n}")
     if all(callable(curve) for curve in survival):
@@ -219,6 +221,8 @@ def as_float(values: ArrayLike, name: str) -> Floats:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numeric: {error}") from error
+    if array.ndim == 0:
+        raise ValueError(f"{name} must have one value per row, got {type_name(values)}")
     if not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0, 0])
         raise ValueError(f"{name} is NaN or infinite in row {row}")

@@ -148,6 +148,12 @@ def search_again(
             f"{what} accepts only trees of bristlecone that are found by search; got "
             f"{type_name(tree)}{advice}"
         )
+    certificate = getattr(tree, "certificate_", None)
+    if certificate is not None and certificate.status == "reestimated":
+        raise TypeError(
+            f"{what} runs the search of a tree again, but this {type(tree).__name__} was "
+            "re-estimated: pass the tree of its search, with the rows of that fit"
+        )
     return again(tree, X, y, sample_weight, **data)
 
 

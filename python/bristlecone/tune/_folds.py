@@ -55,6 +55,9 @@ def folds_of(
             raise wrong from None
         if not found:
             raise InvalidParameterError(f"cv={cv!r} yields no folds")
+        for place, (train, test) in enumerate(found, start=1):
+            _check_part(train, f"training rows of fold {place}", rows.n_rows)
+            _check_part(test, f"test rows of fold {place}", rows.n_rows)
         return found
     check_integer("cv", cv, 2)
     if groups is not None:
@@ -64,7 +67,23 @@ def folds_of(
     with catch_warnings():
         # Rows of a rare stratum are still spread as evenly as possible.
         filterwarnings("ignore", "The least populated class in y", UserWarning)
-        return list(splitter.split(np.zeros((rows.n_rows, 1)), strata))
+        try:
+            return list(splitter.split(np.zeros((rows.n_rows, 1)), strata))
+        except ValueError as error:
+            raise InvalidParameterError(f"cv={cv} yields no folds: {error}") from None
+
+
+def _check_part(part: NDArray[Any], name: str, n_rows: int) -> None:
+    """Raise InvalidParameterError unless a part of a fold has positions of rows, or is a mask."""
+    if part.size == 0:
+        raise InvalidParameterError(f"cv: there are no {name}")
+    if part.ndim != 1 or part.dtype.kind not in "biu":
+        raise InvalidParameterError(f"cv: the {name} must be positions of rows")
+    wrong = (part < -n_rows) | (part >= n_rows)
+    if wrong.any():
+        raise InvalidParameterError(
+            f"cv: the {name} include row {part[wrong][0]}, but X has {n_rows} rows"
+        )
 
 
 @contextmanager
