@@ -327,12 +327,6 @@ def test_a_bound_above_the_optimum_is_found_out(study):
     assert failed(verify(tree, columns, y)) == ["lower bound"]
 
 
-@pytest.mark.parametrize("wrong", [None, "a", np.nan, -1.0], ids=str)
-def test_an_amount_of_work_that_is_none_is_named(study, tree, wrong):
-    with pytest.raises(ValueError, match="most_work must be a number of at least 0"):
-        verify(tree, *study, most_work=wrong)
-
-
 def test_large_problems_are_not_proven_again_and_say_so(study, tree):
     found = verify(tree, *study, most_work=1.0)
     assert found.ok
