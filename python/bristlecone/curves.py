@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from bristlecone._core import RiskTable
-from bristlecone._data.checks import check_choice, check_real, check_times
+from bristlecone._data.checks import check_choice, check_confidence, check_real, check_times
 from bristlecone._data.days import as_times
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight
@@ -224,8 +224,7 @@ class KaplanMeier(StepFunction):
             Limits at ``x``. Both are 1 before the first event. Once S is 0 its variance is unknown:
             the lower limit is 0, and the upper one keeps its last value.
         """
-        if not (isinstance(confidence, Real) and 0 < confidence < 1):
-            raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")
+        check_confidence(confidence)
         check_choice("method", method, ("log-log", "plain"))
         positive = self.y > 0
         survival = self.y[positive]
