@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
 from bristlecone import OptimalTreeClassifier
+from bristlecone._search.front import FrontSolution
 from bristlecone.exceptions import InvalidParameterError
 
 SCORES = {"f1": f1_score, "mcc": matthews_corrcoef}
@@ -75,6 +76,22 @@ def test_a_fit_keeps_the_points_it_met_with_their_trees(objective):
     own = sum(predicted & (1 - y)), sum(y & (1 - predicted))
     assert own in [point.costs for point in model.pareto_front_]
     assert not hasattr(OptimalTreeClassifier().fit(X, y), "pareto_front_")
+
+
+def test_ctrl_c_while_the_trees_of_a_front_are_built_keeps_the_earlier_fit(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 4)), rng.random(60) < 0.5
+    model = OptimalTreeClassifier(max_depth=1, objective="f1").fit(X, y)
+    before, front = model.to_json(), model.pareto_front_
+
+    def interrupted(solution, point):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FrontSolution, "of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:30], y[:30])
+    assert model.to_json() == before
+    assert model.pareto_front_ is front
 
 
 def test_penalties_sizes_names_and_files():

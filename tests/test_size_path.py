@@ -1,5 +1,8 @@
 """``OptimalSurvivalTree.size_path``: the best tree for every number of leaves, from one search."""
 
+import os
+import signal
+import threading
 import warnings
 
 import numpy as np
@@ -10,6 +13,8 @@ from survival_rows import assert_same_predictions, sample
 from bristlecone._core import BinaryMatrix
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.use import count_distinct
+from bristlecone._estimators.classifier import OptimalTreeClassifier
+from bristlecone._estimators.fair import DemographicParity, FairTreeClassifier
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone._model.registry import dumps, loads
 from bristlecone.datasets import load
@@ -132,3 +137,31 @@ def test_bad_input_and_constant_columns_are_reported_as_by_fit():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         OptimalSurvivalTree(max_depth=1).size_path(X, y)
+
+
+@pytest.mark.usefixtures("lone_ctrl_c")
+@pytest.mark.parametrize(
+    "model",
+    [
+        OptimalTreeClassifier(encoder=BinaryEncoder(thresholds="all")),
+        OptimalTreeClassifier(objective="f1"),
+        FairTreeClassifier(fairness=DemographicParity(0.05)),
+    ],
+    ids=["all", "f1", "fair"],
+)
+def test_one_ctrl_c_stops_every_search_of_a_path(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 10))
+    y, group = (X[:, :2] + rng.normal(size=(1000, 2)) > 0).T.astype(int)
+    data = {"sensitive_features": group} if hasattr(model, "fairness") else {}
+    model.set_params(max_depth=6, max_leaf_nodes=20, time_limit=60)
+    timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.warns(SearchLimitWarning, match="interrupted"):
+        path = model.size_path(X, y, **data)
+    timer.join()
+    statuses = [tree.status_ for tree in path]
+    stopped = statuses.index("interrupted")
+    assert set(statuses[:stopped]) <= {"optimal", "time_limit"}
+    assert set(statuses[stopped:]) == {"interrupted"}
+    assert path[-1].fit_time_ < 10

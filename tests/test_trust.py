@@ -4,6 +4,7 @@ import itertools
 import os
 import signal
 import threading
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -306,6 +307,25 @@ def test_a_limit_leaves_what_was_done():
     with pytest.warns(SearchLimitWarning, match="stopped"):
         table = alternatives(tree, X, y)
     assert len(table) < 10
+
+
+def test_a_stopped_search_returns_only_trees_that_are_known_to_be_near_the_optimum():
+    X, y = sample(n=400)
+    model = OptimalSurvivalTree(max_depth=3, time_limit=0)
+    with pytest.warns(SearchLimitWarning):
+        stopped = model.fit(X, y)
+    with pytest.warns(SearchLimitWarning, match=r"\(time_limit\); no tree is known to be within"):
+        near = near_optimal_trees(stopped, X, y, epsilon=1e-3)
+    assert len(near) == len(near.columns()) == 0 and not near.complete
+    # A difference as large as the gap is known.
+    wide = stopped.gap_ * 1.01
+    with pytest.warns(SearchLimitWarning, match=r"\(time_limit\); others are left out"):
+        assert len(near_optimal_trees(stopped, X, y, epsilon=wide)) == 1
+    # The bound of the fit may be the larger one.
+    bound = stopped.objective_value_ - 5e-4
+    stopped.certificate_ = replace(stopped.certificate_, lower_bound=bound)
+    with pytest.warns(SearchLimitWarning, match=r"\(time_limit\); others are left out"):
+        assert len(near_optimal_trees(stopped, X, y, epsilon=1e-3)) == 1
 
 
 def test_stability_warns_of_searches_that_stopped_at_a_limit():

@@ -321,10 +321,14 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
         return kind(shrinkage=float(self.shrinkage), name=self.objective)
 
     def _keep(self, search: Search, problem: Problem, solution: Any, start: float) -> Fitted:
+        # A long front takes time, and what ends it early must not leave the tree without it.
+        front = None
+        if isinstance(solution, FrontSolution):
+            front = self._front(search, problem, solution, start)
         fitted = super()._keep(search, problem, solution, start)
         self.__dict__.pop("pareto_front_", None)
-        if isinstance(solution, FrontSolution):
-            self.pareto_front_ = self._front(search, problem, solution, start)
+        if front is not None:
+            self.pareto_front_ = front
         return fitted
 
     def _front(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from bristlecone._core import Solution
 from bristlecone._fit.forecast import CostWarner
 from bristlecone._fit.search import Search
 from bristlecone._search.certificate import reporter
 from bristlecone._search.engine import Problem
+from bristlecone._search.front import FrontSolution
 from bristlecone._search.progress import SearchProgress
 
 Callback = Callable[[SearchProgress], object]
@@ -28,17 +30,43 @@ def solve(search: Search, problem: Problem, callback: Callback | None = None) ->
 def solve_sizes(search: Search, problem: Problem) -> Iterator[Solution]:
     """Best trees with at most one leaf, two, ... up to the largest size; one search if possible.
 
-    Otherwise the searches share the time that is left equally.
+    Otherwise the searches share the time that is left equally, and Ctrl-C stops all that remain.
     """
     engine, limits = search.engine(problem), search.limits
     sizes = range(1, limits.most_leaves(problem.features) + 1)
     if engine.path is not None:
         yield from engine.path(**limits.settings(problem))[: len(sizes)]
         return
-    begun = time.perf_counter()
+    begun, is_interrupted = time.perf_counter(), False
     for leaves in sizes:
         settings = replace(limits, max_leaf_nodes=leaves).settings(problem)
-        if limits.time_limit is not None:
+        if is_interrupted:
+            settings["time_limit"] = 0.0
+        elif limits.time_limit is not None:
             left = settings["time_limit"] - (time.perf_counter() - begun)
             settings["time_limit"] = max(left, 0.0) / (len(sizes) - leaves + 1)
-        yield engine.solve(**settings)
+        solution = engine.solve(**settings)
+        if is_interrupted and solution.status == "time_limit":
+            solution = _interrupted(solution)
+        is_interrupted = solution.status == "interrupted" or is_interrupted
+        yield solution
+
+
+class _Interrupted:
+    """A solution with another status."""
+
+    status = "interrupted"
+
+    def __init__(self, solution: Any) -> None:
+        self._solution = solution
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._solution, name)
+
+
+def _interrupted(solution: Any) -> Any:
+    """The solution of a search that had no time because Ctrl-C stopped an earlier one."""
+    if isinstance(solution, FrontSolution):
+        solution.status = _Interrupted.status
+        return solution
+    return _Interrupted(solution)

@@ -27,7 +27,8 @@ class NearOptimalTrees(Sequence[Any]):
     epsilon : float
     complete : bool
         Whether these are all such trees over the binary features of the search. If not, they are
-        some of those with the fewest leaves.
+        some of those with the fewest leaves; after a search that stopped, those that are known to
+        be within ε, which may be none.
     frame_kind : object
         Kind of data frame for the tables.
 
@@ -154,7 +155,8 @@ def near_optimal_trees(
     Warns
     -----
     SearchLimitWarning
-        If there are more trees than ``limit``, or a limit or Ctrl-C stopped the search.
+        If there are more trees than ``limit``, or a limit or Ctrl-C stopped the search. In the
+        latter case there may be no trees.
 
     See Also
     --------
@@ -201,8 +203,14 @@ def near_optimal_trees(
             f"reports {tree.objective_value_:.17g}"
         )
     if not complete:
-        why = f"the search stopped ({found[0].status})"
+        why, rest = f"the search stopped ({found[0].status})", "others are left out"
         if trees[0].certificate_.is_proved:
             why = f"more than limit={limit} trees are within {epsilon:g} of the optimum"
-        warn(f"{why}; others are left out", SearchLimitWarning)
+        else:
+            # The optimum may not be known yet, and then the best tree so far may be far from it.
+            most = max(tree.lower_bound_, found[0].lower_bound) + epsilon + off
+            trees = [one for one in trees if one.objective_value_ <= most]
+            if not trees:
+                rest = f"no tree is known to be within {epsilon:g} of the optimum"
+        warn(f"{why}; {rest}", SearchLimitWarning)
     return NearOptimalTrees(trees, float(epsilon), complete, tree._frame_kind)
