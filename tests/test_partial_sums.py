@@ -103,6 +103,34 @@ def test_what_is_wrong_is_named():
         )
 
 
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"time": np.array([30.0, 60.0, 90.0])}, "time"),
+        ({"entry": np.array([0.5, 0.5, 0.5])}, "entry"),
+        ({"prior": 2.0}, "prior"),
+    ],
+)
+def test_sums_of_other_outcomes_are_not_merged_even_if_their_statistics_are_equal(change, name):
+    """Times in months at one site and in days at the other have the same ranks."""
+    columns = {"time": np.array([1.0, 2.0, 3.0]), "event": np.array([True, False, True])}
+
+    def site(**more):
+        return PartialSums("likelihood", {**columns, **more}, [2, 1, 1], n_features=2, max_depth=1)
+
+    own, other = site(), site(**change)
+    own.add(np.eye(2), [0, 1])
+    other.add(np.eye(2), [0, 2])
+    for sums, theirs in ((own, other), (other, PartialSums.from_bytes(own.to_bytes()))):
+        with pytest.raises(ValueError, match=f"^sums are of other outcomes: {name!r} differs$"):
+            sums.merge(theirs)
+        assert sums.n_rows == 2
+    same = site(weight=np.ones(3))
+    same.add(np.eye(2), [0, 2])
+    own.merge(same)
+    assert own.n_rows == 4
+
+
 def test_damaged_bytes_are_refused():
     sums = small()
     sums.add([[0, 1], [1, 0], [1, 1]], [0, 0, 1])

@@ -10,7 +10,13 @@ import pytest
 from pace import slow_but
 from test_scale import FEATURES, cut, random_table
 
-from bristlecone import BinaryEncoder, OptimalSurvivalTree, PolicyTree, outcome
+from bristlecone import (
+    BinaryEncoder,
+    OptimalSurvivalTree,
+    OptimalTreeClassifier,
+    PolicyTree,
+    outcome,
+)
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.scale import fit_partitions
 
@@ -218,6 +224,28 @@ def test_whole_numbers_may_be_floating_in_some_frames(first, table):
     years = table.assign(age=table["age"].round().fillna(50.0))
     parts = [years[:150].astype({"age": first}), years[150:].astype({"age": np.int64})]
     assert fitted(parts).certificate_.fingerprint == fitted([years]).certificate_.fingerprint
+
+
+@pytest.mark.parametrize("signed_first", [False, True])
+def test_labels_of_signed_and_unsigned_partitions_do_not_become_floating(signed_first, table):
+    """As floating numbers, the labels 2**60 and 2**60 + 1 would be one class."""
+    labels = 2**60 + np.arange(100) % 2
+    features = table[["age", "dose"]]
+    parts = [
+        features[:100].assign(label=labels.astype(np.int64)),
+        features[100:200].assign(label=labels.astype(np.uint64)),
+    ]
+    with pytest.raises(ValueError, match=r"frame 1: target has dtype u?int64 here and u?int64 in"):
+        fit_partitions(
+            OptimalTreeClassifier(max_depth=1),
+            parts if signed_first else parts[::-1],
+            target="label",
+        )
+    # Smaller unsigned types fit into int64.
+    small = [part.assign(label=(part["label"] % 2).astype(np.int64)) for part in parts]
+    small[1] = small[1].astype({"label": np.uint8})
+    tree = fit_partitions(OptimalTreeClassifier(max_depth=1), small, target="label")
+    assert tree.classes_.dtype.kind == "i" and tree.classes_.tolist() == [0, 1]
 
 
 def test_errors_of_the_reader_name_the_partition(table):

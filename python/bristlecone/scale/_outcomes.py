@@ -241,7 +241,10 @@ class Outcomes:
 def _check_types(known: Arrays, own: Arrays) -> None:
     for name in known:
         kinds = known[name].dtype.kind, own[name].dtype.kind
-        if len({"t" if kind in "OU" else kind for kind in kinds}) > 1 and not set(kinds) <= {*"iu"}:
+        is_one = len({"t" if kind in "OU" else kind for kind in kinds}) == 1
+        # NumPy joins int64 and uint64 as floats, which would merge large labels.
+        are_whole = set(kinds) == {*"iu"} and np.result_type(known[name], own[name]).kind in "iu"
+        if not (is_one or are_whole):
             raise ValueError(
                 f"{name.split(' ')[0]} has dtype {own[name].dtype} here and {known[name].dtype} in "
                 "other partitions; write it with one type"

@@ -213,6 +213,16 @@ class PartialSums:
         ValueError
             If they differ. The message says in what.
         """
+        objective, task = self._given[0], other._given[0]
+        own, theirs = self._given[1], other._given[1]
+        # The engine compares what the outcomes add to the sums. This is the same for times in days
+        # and in months, of which only the order matters, but their rows do not belong together.
+        # No weights are the same as weights of one, and the engine compares them.
+        names = (own.keys() | theirs.keys()) - {"weight"} if objective == task else set()
+        for name in sorted(names):
+            in_both = name in own and name in theirs
+            if not (in_both and np.array_equal(own[name], theirs[name])):
+                raise ValueError(f"sums are of other outcomes: {name!r} differs")
         self._sums.merge(other._sums)
 
     def to_bytes(self, *, min_cell_count: int = 1) -> bytes:
