@@ -323,7 +323,7 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
     def _keep(self, search: Search, problem: Problem, solution: Any, start: float) -> Fitted:
         # A long front takes time, and what ends it early must not leave the tree without it.
         front = None
-        if isinstance(solution, FrontSolution):
+        if hasattr(solution, "front"):
             front = self._front(search, problem, solution, start)
         fitted = super()._keep(search, problem, solution, start)
         self.__dict__.pop("pareto_front_", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -342,8 +342,9 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
                 break
             tree._keep(search, problem, solution, start)
             # No tree with at most the difference of this one has fewer errors, either.
-            search = tree._limit(tree.group_difference_)
-            tree._keep(search, problem, solution, start)
+            aim = tree._limit(tree.group_difference_).objective.aim(problem, tree.leaves_)
+            proof = replace(tree.certificate_, aim=aim, parameters=tree._parameters())
+            tree.certificate_ = proof
             error, difference = tree.objective_value_, tree.group_difference_
             add_point(points, ParetoPoint((error, difference), tree))
             if solution.status != "optimal" or difference < _ALIKE:

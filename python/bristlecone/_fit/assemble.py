@@ -21,7 +21,7 @@ from bristlecone._leaves.minimum import warn_of_event_free_rows
 from bristlecone._log import warn
 from bristlecone._objectives.base import LeavesT, Objective
 from bristlecone._search.certificate import Certificate, Teaching, fingerprint, report
-from bristlecone._search.engine import Problem
+from bristlecone._search.engine import Changed, Problem
 from bristlecone._tree import Tree
 from bristlecone.exceptions import (
     InfeasibleError,
@@ -42,16 +42,6 @@ class Fitted:
     certificate: Certificate
 
 
-class _Settled:
-    """A solution whose splits are numbered as the features of another encoder."""
-
-    def __init__(self, solution: Any, feature: Any) -> None:
-        self._solution, self.feature = solution, feature
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._solution, name)
-
-
 def settle(problem: Problem[RowsT], solution: Any) -> tuple[Problem[RowsT], Any]:
     """After a search over thresholds, the problem and the solution over binary features.
 
@@ -67,7 +57,7 @@ def settle(problem: Problem[RowsT], solution: Any) -> tuple[Problem[RowsT], Any]
     features = binary_features(encoder, problem.data.X)
     memo = {"thresholds": (ranked.shape[1], ranked.n_side)}
     settled = replace(problem, encoder=encoder, features=features, memo=memo)
-    return settled, _Settled(solution, feature)
+    return settled, Changed(solution, feature=feature)
 
 
 def assemble(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from bristlecone._core import Solution
 from bristlecone._fit.forecast import CostWarner
 from bristlecone._fit.search import Search
 from bristlecone._search.certificate import reporter
-from bristlecone._search.engine import Problem
-from bristlecone._search.front import FrontSolution
+from bristlecone._search.engine import Changed, Problem
 from bristlecone._search.progress import SearchProgress
 
 Callback = Callable[[SearchProgress], object]
@@ -47,26 +45,6 @@ def solve_sizes(search: Search, problem: Problem) -> Iterator[Solution]:
             settings["time_limit"] = max(left, 0.0) / (len(sizes) - leaves + 1)
         solution = engine.solve(**settings)
         if is_interrupted and solution.status == "time_limit":
-            solution = _interrupted(solution)
+            solution = Changed(solution, status="interrupted")
         is_interrupted = solution.status == "interrupted" or is_interrupted
         yield solution
-
-
-class _Interrupted:
-    """A solution with another status."""
-
-    status = "interrupted"
-
-    def __init__(self, solution: Any) -> None:
-        self._solution = solution
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._solution, name)
-
-
-def _interrupted(solution: Any) -> Any:
-    """The solution of a search that had no time because Ctrl-C stopped an earlier one."""
-    if isinstance(solution, FrontSolution):
-        solution.status = _Interrupted.status
-        return solution
-    return _Interrupted(solution)

@@ -116,7 +116,7 @@ def hazard_ratios(leaves: Sequence[FollowUp], reference: int, confidence: float)
     linked = (events > 0).astype(np.float64) @ (at_risk > 0).T > 0
     _, part = connected_components(linked, connection="strong")
     known = np.flatnonzero(part == part[reference]).tolist()
-    at_risk, events = _by_event_time([leaves[k] for k in known])
+    at_risk, events = at_risk[known], events[known]
     total = events.sum(axis=0).astype(np.int64)
     # Every event has its own term. Of d events at one time, earlier ones are counted partially.
     share = np.concatenate([np.arange(d) / d for d in total.tolist()])

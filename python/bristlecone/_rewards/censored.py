@@ -142,7 +142,7 @@ class _Foreign:
         mask = np.zeros(len(self.X), dtype=bool)
         mask[places] = True
         moments = np.nextafter(times, -np.inf) if before else times
-        # Functions without steps are evaluated at these moments, of which none is before 0.
+        # Functions without steps are evaluated at these moments, but never before 0.
         read_at = np.unique(np.maximum(moments, 0.0))
         found = survival_of(self.model, take_rows(self.X, mask), read_at, "outcome_model")
         values = found.at(moments)

@@ -72,6 +72,17 @@ class Problem(Generic[RowsT]):
         return leaf
 
 
+class Changed:
+    """A solution of the engine with other values of some attributes."""
+
+    def __init__(self, solution: Any, **values: Any) -> None:
+        self._solution = solution
+        self.__dict__.update(values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._solution, name)
+
+
 class Task(NamedTuple):
     """Name of a task in the engine's registry, and its data by their names there."""
 

@@ -60,7 +60,7 @@ class Design:
         """Numbers in bins of about equally many distinct values, and many levels as codes."""
         columns: list[NDArray[Any]] = []
         for part in np.split(self.numbers, np.cumsum(self.widths[:-1]), axis=1):
-            if part.shape[1] > 1:  # levels, of which one at most holds
+            if part.shape[1] > 1:  # levels: at most one holds in a row
                 columns.append((part > 0) @ np.arange(1.0, part.shape[1] + 1))
                 continue
             values, code = np.unique(part[:, 0], return_inverse=True)

@@ -215,9 +215,8 @@ class PartialSums:
         """
         objective, task = self._given[0], other._given[0]
         own, theirs = self._given[1], other._given[1]
-        # The engine compares what the outcomes add to the sums. This is the same for times in days
-        # and in months, of which only the order matters, but their rows do not belong together.
-        # No weights are the same as weights of one, and the engine compares them.
+        # The engine compares what the outcomes add to the sums, including their weights. That
+        # depends only on the order of the times, so it is the same in days and in months.
         names = (own.keys() | theirs.keys()) - {"weight"} if objective == task else set()
         for name in sorted(names):
             in_both = name in own and name in theirs

@@ -17,7 +17,7 @@ use crate::tree::Tree;
 use std::sync::Arc;
 
 /// Wide costs distinguish trees whose objective is at least this share of the one that they have
-/// digits for: they have 64 bits, of which the certified difference takes thirty.
+/// digits for: they have 64 bits, and the certified difference takes thirty of them.
 const WIDE_DIGITS: f64 = 1.0 / (1 << 24) as f64;
 
 /// At most `limit` trees whose objective is within `slack`, plus the certified difference, of the
