@@ -21,9 +21,11 @@ from bristlecone import OptimalTreeClassifier
 from bristlecone import _cli as cli
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._estimators.survival import OptimalSurvivalTree
+from bristlecone._fit.search import Search
 from bristlecone._search.progress import SearchProgress
 from bristlecone.datasets import load
 from bristlecone.exceptions import InvalidParameterError, SearchCostWarning, SearchLimitWarning
+from bristlecone.trust import verify
 
 
 def limited(data, **parameters):
@@ -279,3 +281,32 @@ def test_every_size_of_a_stopped_path_is_as_good_as_its_own_stopped_fit(estimato
             alone = clone(model).set_params(max_leaf_nodes=k).fit(HEAVY.X, y)
         assert tree.n_leaves_ <= k and tree.status_ == "time_limit"
         assert tree.objective_value_ == pytest.approx(alone.objective_value_, rel=1e-12)
+
+
+def test_no_size_of_a_stopped_path_has_a_worse_tree_than_a_smaller_size(monkeypatch):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(150, 3))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)  # no first split of a greedy tree helps
+    whole = Search.engine
+
+    def stopped_beyond_four_leaves(self, problem):
+        engine = whole(self, problem)
+
+        def solve(**settings):
+            if settings["max_leaf_nodes"] > 4:
+                settings["time_limit"] = 0.0
+            return engine.solve(**settings)
+
+        return engine._replace(solve=solve)
+
+    monkeypatch.setattr(Search, "engine", stopped_beyond_four_leaves)
+    model = OptimalTreeClassifier(max_depth=3, encoder=BinaryEncoder(thresholds="all"))
+    with pytest.warns(SearchLimitWarning):
+        path = model.size_path(X, y)
+    objectives = [tree.objective_value_ for tree in path]
+    assert objectives == sorted(objectives, reverse=True)
+    fifth = path[4]
+    assert fifth.status_ == "time_limit" and fifth.n_leaves_ == 4
+    assert fifth.certificate_.lower_bound <= fifth.objective_value_ == fifth.trace_[-1].objective
+    assert np.mean(fifth.predict(X) != y) == fifth.objective_value_
+    assert verify(fifth, X, y).ok

@@ -35,7 +35,7 @@ def solve_sizes(search: Search, problem: Problem) -> Iterator[Solution]:
     if engine.path is not None:
         yield from engine.path(**limits.settings(problem))[: len(sizes)]
         return
-    begun, is_interrupted = time.perf_counter(), False
+    begun, is_interrupted, best = time.perf_counter(), False, None
     for leaves in sizes:
         settings = replace(limits, max_leaf_nodes=leaves).settings(problem)
         if is_interrupted:
@@ -47,4 +47,15 @@ def solve_sizes(search: Search, problem: Problem) -> Iterator[Solution]:
         if is_interrupted and solution.status == "time_limit":
             solution = Changed(solution, status="interrupted")
         is_interrupted = solution.status == "interrupted" or is_interrupted
+        is_stopped = solution.status != "optimal"
+        if best is not None and is_stopped and solution.objective > best.objective:
+            # The best smaller tree is allowed here, too.
+            solution = Changed(
+                best,
+                lower_bound=solution.lower_bound,
+                status=solution.status,
+                n_nodes_explored=solution.n_nodes_explored,
+                trace=[(s, min(value, best.objective), b) for s, value, b in solution.trace],
+            )
+        best = solution
         yield solution
