@@ -1,4 +1,4 @@
-"""``TreeSizeCV`` and ``evaluate``: every score equals that of a single fit."""
+"""``TreeSizeCV``: every score equals that of a single fit."""
 
 import logging
 import pickle
@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
@@ -19,137 +18,34 @@ from sklearn.model_selection import (
     KFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
-    StratifiedKFold,
     cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
 from survival_rows import sample
+from tuned_trees import (
+    CASES,
+    PLAIN,
+    classifier_case,
+    numbers,
+    plain_folds,
+    plain_score,
+    taken,
+)
 
 import bristlecone
 from bristlecone import (
     BinaryEncoder,
-    CostSensitiveTreeClassifier,
-    DemographicParity,
-    FairTreeClassifier,
-    GreedySurvivalTree,
     OptimalSurvivalTree,
-    OptimalTree,
     OptimalTreeClassifier,
     OptimalTreeRegressor,
     PolicyTree,
     SoftSurvivalTree,
-    Task,
     metrics,
 )
 from bristlecone.exceptions import InfeasibleError, InvalidParameterError
 from bristlecone.metrics._scorers import SCORERS
 from bristlecone.tune import TreeSizeCV, evaluate
 from bristlecone.tune._folds import corrected_error, standard_error
-
-PLAIN = {"max_depth": 2, "encoder": BinaryEncoder(n_thresholds=4)}
-
-
-class Poisson(Task):
-    """Scores the deviance of counts, for predictions of the rate."""
-
-    def statistics(self, X, y):
-        return np.column_stack([y, np.ones(len(y))])
-
-    def leaf_cost(self, sums):
-        events, rows = sums.T
-        return np.where(events > 0, -events * np.log(np.maximum(events, 1) / rows), 0.0)
-
-    def leaf_value(self, sums):
-        return sums[:, 0] / sums[:, 1]
-
-    def score(self, y, predicted, sample_weight):
-        return -np.average(np.abs(y - predicted), weights=sample_weight)
-
-
-def numbers(n=120, seed=0):
-    """Columns with a label, a number, a treatment, and other values per row."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    score = X[:, 0] + (X[:, 1] > 0) * X[:, 2] + rng.normal(size=n)
-    return X, score, rng
-
-
-def survival_case():
-    X, y = sample(120)
-    weight = np.random.default_rng(0).uniform(0.5, 2, 120)
-    return OptimalSurvivalTree(**PLAIN), X, y, {"sample_weight": weight}, y["dead"]
-
-
-def greedy_case():
-    _, X, y, more, strata = survival_case()
-    return GreedySurvivalTree(**PLAIN), X, y, more, strata
-
-
-def classifier_case():
-    X, score, _ = numbers()
-    y = np.where(score > 1, "high", np.where(score < -1, "low", "mid"))
-    return OptimalTreeClassifier(**PLAIN), X, y, {}, y
-
-
-def costly_case():
-    X, score, rng = numbers()
-    y = (score > 0).astype(int)
-    costs = rng.uniform(0, 3, size=(120, 2)) * (1 - np.eye(2))[y]
-    return CostSensitiveTreeClassifier(**PLAIN), X, y, {"costs": costs}, y
-
-
-def fair_case():
-    X, score, rng = numbers()
-    y = score > 0
-    tree = FairTreeClassifier(fairness=DemographicParity(0.2), **PLAIN)
-    return tree, X, y, {"sensitive_features": rng.integers(0, 2, 120)}, y
-
-
-def policy_case():
-    X, score, rng = numbers()
-    treatment = rng.choice(["a", "b"], 120)
-    gain = np.where(treatment == "a", score, -score) + rng.normal(size=120)
-    more = {"treatment": treatment, "propensity": rng.uniform(0.3, 0.7, 120)}
-    return PolicyTree(reward="inverse-propensity", **PLAIN), X, gain, more, treatment
-
-
-def regressor_case():
-    X, score, rng = numbers()
-    return OptimalTreeRegressor(**PLAIN), X, score, {"sample_weight": rng.uniform(1, 2, 120)}, None
-
-
-def own_case():
-    X, score, rng = numbers()
-    counts = rng.poisson(np.exp(score / 2)).astype(float)
-    return OptimalTree(task=Poisson(), **PLAIN), X, counts, {}, None
-
-
-CASES = [
-    survival_case,
-    greedy_case,
-    classifier_case,
-    costly_case,
-    fair_case,
-    policy_case,
-    regressor_case,
-    own_case,
-]
-
-
-def taken(X, rows):
-    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
-
-
-def plain_folds(strata, n, k=3, seed=0):
-    kind = KFold if strata is None else StratifiedKFold
-    return list(kind(k, shuffle=True, random_state=seed).split(np.zeros(n), strata))
-
-
-def plain_score(tree, X, y, more):
-    if isinstance(tree, CostSensitiveTreeClassifier):
-        return -tree.mean_cost(X, y, **more)
-    more = {name: values for name, values in more.items() if name != "sensitive_features"}
-    return tree.score(X, y, **more)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -551,176 +447,3 @@ def test_a_metric_that_is_nan_for_every_tree_is_named():
     scoring = {"none": lambda *_: np.nan, "own": None}
     search.set_params(scoring=scoring, refit="own").fit(X, y)
     assert np.isnan(search.cv_results_["mean_test_none"]).all()
-
-
-# --- evaluate ---
-
-
-def test_evaluate_scores_every_estimator_on_the_same_folds():
-    X, y = sample(150)
-    models = {
-        "optimal": OptimalSurvivalTree(max_depth=2),
-        "greedy": GreedySurvivalTree(max_depth=2),
-        "tuned": TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3),
-    }
-    scoring = {"C": None, "ibs": "ibs", "leaves": lambda tree, X, y: tree.n_leaves_}
-    table = evaluate(models, X, y, cv=4, scoring=scoring, against="greedy")
-    assert table["metric"].tolist() == ["C"] * 3 + ["ibs"] * 3 + ["leaves"] * 3
-    assert table["estimator"].tolist() == list(models) * 3
-    folds = plain_folds(y["dead"], 150, 4)
-    for k, (train, test) in enumerate(folds):
-        for name, model in models.items():
-            fitted = clone(model).fit(X.iloc[train], y[train])
-            row = table[(table["estimator"] == name)].set_index("metric")[f"split{k}"]
-            tree = getattr(fitted, "best_estimator_", fitted)
-            assert row["C"] == tree.score(X.iloc[test], y[test])
-            assert row["ibs"] == metrics.ibs_scorer(tree, X.iloc[test], y[test])
-            assert row["leaves"] == tree.n_leaves_
-    splits = table[[f"split{k}" for k in range(4)]].to_numpy()
-    np.testing.assert_allclose(table["mean"], splits.mean(axis=1))
-    np.testing.assert_allclose(table["standard_error"], splits.std(axis=1, ddof=1) / 2)
-    difference = splits - splits[[1, 1, 1, 4, 4, 4, 7, 7, 7]]
-    np.testing.assert_allclose(table["difference"], difference.mean(axis=1), atol=1e-15)
-    share = np.mean([len(test) / len(train) for train, test in folds])
-    error = np.sqrt((1 / 4 + share) * difference.var(axis=1, ddof=1))
-    np.testing.assert_allclose(table["nadeau_bengio_error"], error, atol=1e-15)
-    assert table["difference"][1] == table["nadeau_bengio_error"][1] == 0
-    alone = evaluate(OptimalSurvivalTree(max_depth=2), X, y, cv=4)
-    assert alone["estimator"].tolist() == ["OptimalSurvivalTree"]
-    assert alone["mean"][0] == table["mean"][0]
-
-
-def test_evaluate_takes_models_of_scikit_survival_and_weights():
-    tree = pytest.importorskip("sksurv.tree")
-    X, y = sample(150)
-    weight = np.random.default_rng(0).uniform(0.5, 2, 150)
-    models = {"ours": OptimalSurvivalTree(max_depth=2), "theirs": tree.SurvivalTree(max_depth=2)}
-    table = evaluate(models, X, y, weight, cv=3, scoring="concordance")
-    for k, (train, test) in enumerate(plain_folds(y["dead"], 150)):
-        for row, model in enumerate(models.values()):
-            fitted = clone(model).fit(X.iloc[train], y[train], sample_weight=weight[train])
-            expected = metrics.concordance_index_censored(
-                y[test], fitted.predict(X.iloc[test]), sample_weight=weight[test]
-            )
-            assert table[f"split{k}"][row] == pytest.approx(expected.cindex, rel=1e-12)
-
-
-def test_evaluate_compares_classifiers_and_policies():
-    X, score, _ = numbers()
-    y = score > 0
-    models = {"tree": OptimalTreeClassifier(max_depth=2), "linear": LogisticRegression()}
-    table = evaluate(models, X, y, scoring=["accuracy", "roc_auc"], n_repeats=2)
-    assert type(table) is pd.DataFrame
-    assert table.shape == (4, 16)
-    folds = list(RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0).split(X, y))
-    train, test = folds[7]
-    fitted = LogisticRegression().fit(X[train], y[train])
-    assert table["split7"][1] == fitted.score(X[test], y[test])
-    tree, X, gain, more, _ = policy_case()
-    found = evaluate({"depth 2": tree, "tuned": TreeSizeCV(tree, cv=3)}, X, gain, **more)
-    assert np.isfinite(found["mean"]).all()
-
-
-def test_tables_are_of_the_library_of_the_rows():
-    X, y = sample(80)
-    for kind, rows in ((pd.DataFrame, X), (pl.DataFrame, pl.from_pandas(X))):
-        assert isinstance(evaluate(OptimalSurvivalTree(max_depth=1), rows, y, cv=2), kind)
-
-
-@pytest.mark.parametrize(
-    ("models", "options", "reported"),
-    [
-        ({}, {}, "estimators is empty"),
-        ([OptimalSurvivalTree()], {}, "estimators is a list; expected an estimator or a mapping"),
-        ({"a": OptimalSurvivalTree()}, {"against": "b"}, "against must be one of"),
-        ({"a": OptimalSurvivalTree()}, {"treatment": np.ones(60)}, "no estimator's fit takes"),
-        ({"a": OptimalSurvivalTree()}, {"scoring": "speed"}, "'speed' is not a metric"),
-    ],
-)
-def test_wrong_arguments_of_evaluate_are_named(models, options, reported):
-    X, y = sample(60)
-    with pytest.raises(InvalidParameterError, match=reported):
-        evaluate(models, X, y, **options)
-
-
-def test_a_tree_without_a_score_needs_a_metric_before_any_search():
-    class Silent(Task):
-        def statistics(self, X, y):
-            return np.column_stack([y, y**2, np.ones(len(y))])
-
-        def leaf_cost(self, sums):
-            return sums[:, 1] - sums[:, 0] ** 2 / sums[:, 2]
-
-    tree, X, y = (
-        OptimalTree(task=Silent(), max_depth=1),
-        np.arange(20)[:, None] % 2,
-        np.arange(20.0),
-    )
-    for search in (TreeSizeCV(tree).fit, lambda X, y: evaluate(tree, X, y)):
-        with pytest.raises(
-            InvalidParameterError, match=r"if its task has leaf_value\); pass scoring"
-        ):
-            search(X, y)
-
-
-def test_parameters_of_the_default_encoder_cannot_be_searched():
-    X, y = np.arange(40)[:, None] % 7, np.arange(40) % 2
-    search = GridSearchCV(OptimalTreeClassifier(), {"encoder__n_thresholds": [2, 3]}, cv=2)
-    with pytest.raises(InvalidParameterError, match="encoder__n_thresholds needs an encoder obj"):
-        search.fit(X, y)
-    search.set_params(estimator__encoder=BinaryEncoder())
-    assert search.fit(X, y).best_params_["encoder__n_thresholds"] in (2, 3)
-
-
-def test_a_search_is_saved_by_its_best_estimator(tmp_path):
-    X, y = np.arange(40)[:, None] % 7, np.arange(40) % 2
-    search = TreeSizeCV(OptimalTreeClassifier(max_depth=1), cv=2).fit(X, y)
-    with pytest.raises(TypeError, match="a TreeSizeCV cannot be saved; save its best_estimator_"):
-        bristlecone.save_model(search, tmp_path / "m.json")
-
-
-def test_sizes_of_infinite_score_are_not_chosen():
-    # A leaf without events predicts none, but some other row in it has one.
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 2)), rng.poisson(0.5, 40).astype(float)
-    tree = OptimalTreeRegressor(objective="poisson", max_depth=3)
-    found = TreeSizeCV(tree, cv=3).fit(X, y)
-    mean = found.cv_results_["mean_test_score"]
-    assert mean[0] > -np.inf == mean[-1] and found.best_n_leaves_ == 1
-    assert np.isnan(found.cv_results_["se_test_score"][-1])
-    table = evaluate({"one": tree, "other": tree}, X, y, cv=3, against="one")
-    assert (table["mean"] == -np.inf).all() and table["difference"].isna().all()
-
-
-@pytest.mark.parametrize("scoring", ["roc_auc", "r2", "accuracy"])
-def test_metrics_of_other_outcomes_are_refused_by_name(scoring):
-    tree, (X, y) = OptimalSurvivalTree(max_depth=1), sample(60)
-    message = f"scoring='{scoring}' cannot score an OptimalSurvivalTree on these rows: "
-    with pytest.raises(InvalidParameterError, match=message):
-        TreeSizeCV(tree, scoring=scoring, cv=3).fit(X, y)
-    with pytest.raises(InvalidParameterError, match=message):
-        evaluate(tree, X, y, scoring=[scoring], cv=3)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_the_only_column_of_a_frame_is_no_outcome_with_times(frame):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
-    tree = OptimalTreeClassifier(max_depth=2)
-    expected, found = (evaluate(tree, X, given)["mean"][0] for given in (y, frame({"y": y})))
-    assert found == expected
-    assert TreeSizeCV(tree).fit(X, frame({"y": y})).best_score_ == (
-        TreeSizeCV(tree).fit(X, y).best_score_
-    )
-
-
-def test_arrays_of_arrow_are_given_by_row():
-    rng = np.random.default_rng(0)
-    X, y, exposure = rng.normal(size=(60, 2)), rng.poisson(2.0, 60), rng.uniform(0.5, 2.0, 60)
-    tree = OptimalTreeRegressor(objective="poisson", max_depth=2)
-    expected, found = (
-        evaluate(tree, X, y, convert(exposure), exposure=convert(exposure))["mean"][0]
-        for convert in (np.asarray, pa.array)
-    )
-    assert found == expected
