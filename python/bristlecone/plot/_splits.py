@@ -126,7 +126,10 @@ class _Weights(Splits):
         if rows:
             edge = [top + 0.7 * _PAD, y]
             sheet.line([x + zero] * 2, edge, color=FAINT, linewidth=0.6, zorder=4)
-        note = f"n = {self.n[node]:,}{f', {more} more' if more else ''}"
+        note = f"n = {self.n[node]:,}"
+        others = f"{note}; {more} more column{'s' if more > 1 else ''}"
+        if more and self.ruler.width(others, size - 0.5) <= inner:
+            note = others
         sheet.text(left + width / 2, y + line / 2, note, size - 0.5, colour=FAINT)
 
 
