@@ -1,5 +1,6 @@
 """Plots: the drawn elements, without looking at pictures."""
 
+import colorsys
 import sys
 
 import numpy as np
@@ -9,8 +10,17 @@ from survival_rows import sample
 from bristlecone import OptimalSurvivalTree, OptimalTreeClassifier, SoftSurvivalTree
 from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone._leaves.follow_up import FollowUp, hazard_ratios
+from bristlecone._view.palette import leaf_colours
 from bristlecone.curves import kaplan_meier, numbers_at_risk
-from bristlecone.plot import plot_leaf_curves, plot_size_path, plot_stability, plot_survival
+from bristlecone.datasets import load
+from bristlecone.plot import (
+    plot_leaf_curves,
+    plot_size_path,
+    plot_stability,
+    plot_survival,
+    plot_trace,
+    plot_tree,
+)
 from bristlecone.trust import stability
 from bristlecone.tune import TreeSizeCV
 
@@ -291,3 +301,28 @@ def test_ticks_of_many_censored_rows_do_not_hide_the_curve():
     marks = [line for line in ax.lines if line.get_marker() == "|"]
     inches = ax.get_window_extent().width / ax.figure.dpi
     assert 10 < len(marks[0].get_xdata()) <= 25 * inches + 1
+
+
+def test_pictures_can_be_read_on_dark_figures():
+    from matplotlib import pyplot
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import FancyBboxPatch
+    from matplotlib.text import Text
+
+    def lightness(colour):
+        return colorsys.rgb_to_hls(*to_rgb(colour))[1]
+
+    data = load("veterans")
+    tree = OptimalSurvivalTree(max_depth=2).fit(data.X, data.y)
+    with pyplot.style.context("dark_background"):
+        _, given = pyplot.subplots()
+        (mine,) = given.plot([0, 1], [0, 1], color="#101010")
+        for ax in (plot_trace(tree), plot_trace(tree, ax=given), plot_leaf_curves(tree)):
+            texts = [text for text in ax.findobj(Text) if text.get_text()]
+            lines = [line for line in ax.lines if line is not mine]
+            assert all(lightness(drawn.get_color()) >= 0.5 for drawn in (*texts, *lines))
+        assert mine.get_color() == "#101010"
+        boxes = [box for box in plot_tree(tree).patches if isinstance(box, FancyBboxPatch)]
+        assert boxes and all(lightness(box.get_facecolor()) < 0.1 for box in boxes)
+    (line,) = plot_leaf_curves(tree).lines[:1]
+    assert line.get_color() in leaf_colours(tree).values()

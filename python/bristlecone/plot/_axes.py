@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import colorsys
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
@@ -22,6 +25,66 @@ if TYPE_CHECKING:
 _MARKS = 24
 # Half the most points of a step curve; more could not be distinguished.
 _LEVELS = 250
+
+# Parts of artists that have a colour.
+_COLOURS = "color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"
+
+P = ParamSpec("P")
+
+
+def on_any_background(plot: Callable[P, Axes]) -> Callable[P, Axes]:
+    """A plot that can be read on a dark figure, too.
+
+    The colours are made for white paper. On a dark figure their lightness is inverted, except the
+    colours of the style and of what was on the axes before.
+    """
+
+    @wraps(plot)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Axes:
+        given: Any = kwargs.get("ax")
+        before = set(given.findobj(_is_drawn)) if hasattr(given, "findobj") else set()
+        ax = plot(*args, **kwargs)
+        if _is_dark(ax.figure.get_facecolor()):
+            _invert(ax, before)
+        return ax
+
+    return drawn
+
+
+def _is_drawn(artist: Any) -> bool:
+    return not hasattr(artist, "get_text") or artist.get_text() != ""
+
+
+def _is_dark(colour: Any) -> bool:
+    from matplotlib.colors import to_rgba
+
+    *rgb, alpha = to_rgba(colour)
+    return alpha > 0 and colorsys.rgb_to_hls(*rgb)[1] < 0.5
+
+
+def _invert(ax: Axes, kept: set[Any]) -> None:
+    """Invert the lightness of all colours but those of the style and of the artists ``kept``.
+
+    Colours of middle lightness can be read on both backgrounds.
+    """
+    from matplotlib import rcParams
+    from matplotlib.axes import Axes as AnyAxes
+    from matplotlib.colors import to_rgb, to_rgba_array
+
+    for axes in ax.findobj(AnyAxes):
+        kept.update([axes.patch, *axes.xaxis.findobj(), *axes.yaxis.findobj()])
+    style = to_rgb(rcParams["text.color"])
+    for artist in set(ax.findobj()) - kept:
+        parts = [part for part in _COLOURS if hasattr(artist, f"get_{part}")]
+        # All colours are read before any is set, because some follow others.
+        found = [to_rgba_array(getattr(artist, f"get_{part}")()) for part in parts]
+        for part, colours in zip(parts, found, strict=True):
+            for colour in colours:
+                hue, light, saturation = colorsys.rgb_to_hls(*colour[:3])
+                if tuple(colour[:3]) != style and not 0.5 <= light <= 0.7:
+                    colour[:3] = colorsys.hls_to_rgb(hue, 1.0 - light, saturation)
+            if len(colours):
+                getattr(artist, f"set_{part}")(colours if len(colours) > 1 else colours[0])
 
 
 def new_figure(width: float, height: float, **options: Any) -> Any:

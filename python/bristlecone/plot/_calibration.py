@@ -12,12 +12,13 @@ from bristlecone._data.texts import number
 from bristlecone._view.calibration import Compared, calibrations
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import INK, RULE, label_colour, label_marker
-from bristlecone.plot._axes import dressed, legend, on_axes, plain
+from bristlecone.plot._axes import dressed, legend, on_any_background, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@on_any_background
 def plot_calibration(
     tree: Any,
     X: Any,

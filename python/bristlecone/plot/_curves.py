@@ -24,6 +24,7 @@ from bristlecone.plot._axes import (
     draw_estimate,
     dressed,
     legend,
+    on_any_background,
     on_axes,
     plain,
     steps,
@@ -43,6 +44,7 @@ _TEXT_WIDTH = 84
 _LINE = 0.2
 
 
+@on_any_background
 def plot_leaf_curves(
     estimator: Any,
     X: Any = None,
@@ -242,6 +244,7 @@ def _draw_at_risk(ax: Axes, view: View, end: float) -> None:
             write(tick, k + 1, f"{count:,}", ha="center", color=INK)
 
 
+@on_any_background
 def plot_survival(
     tree: Any,
     X: Any,

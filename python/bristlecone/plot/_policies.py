@@ -21,7 +21,7 @@ from bristlecone._types import Floats
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, RULE, label_colour
 from bristlecone.curves import kaplan_meier
-from bristlecone.plot._axes import draw_estimate, dressed, legend, on_axes, plain
+from bristlecone.plot._axes import draw_estimate, dressed, legend, on_any_background, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +34,7 @@ _MOST_ACROSS, _WIDTH, _HEIGHT = 3, 3.0, 2.7
 _RULE_WIDTH, _RULE_LINES = 40, 3
 
 
+@on_any_background
 def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
     """Estimated propensity scores of every treatment, by the treatment that the rows had.
 
@@ -123,6 +124,7 @@ def _shares(values: Floats, edges: Floats) -> Floats:
     return np.asarray(counts / max(counts.sum(), 1))
 
 
+@on_any_background
 def plot_treatment_curves(
     tree: Any,
     X: Any,

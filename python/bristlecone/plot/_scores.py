@@ -16,7 +16,14 @@ from bristlecone._view.palette import FAINT, label_colour
 from bristlecone.curves import kaplan_meier
 from bristlecone.metrics import brier_score, cumulative_dynamic_auc, integrated_brier_score
 from bristlecone.metrics._inputs import check_test_rows
-from bristlecone.plot._axes import check_survival_tree, dressed, legend, on_axes, plain
+from bristlecone.plot._axes import (
+    check_survival_tree,
+    dressed,
+    legend,
+    on_any_background,
+    on_axes,
+    plain,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +35,7 @@ _N_TIMES = 100
 _FROM, _TO = 0.1, 0.9
 
 
+@on_any_background
 def plot_brier(
     trees: Any,
     y_train: Outcome,
@@ -109,6 +117,7 @@ def plot_brier(
     return ax
 
 
+@on_any_background
 def plot_auc(
     trees: Any,
     y_train: Outcome,

@@ -16,7 +16,7 @@ from bristlecone._types import Floats
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, LABELS, ramp
 from bristlecone._view.sizes import Scores, scores_of, trees_of
-from bristlecone.plot._axes import dressed, legend, legend_above, on_axes, plain
+from bristlecone.plot._axes import dressed, legend, legend_above, on_any_background, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +27,7 @@ _OBJECTIVE, _BOUND, _SCORE = LABELS[0], LABELS[2], LABELS[1]
 _WIDE = 50.0
 
 
+@on_any_background
 def plot_trace(tree: Any, *, ax: Axes | None = None) -> Axes:
     """Objective and lower bound of a search over time.
 
@@ -102,6 +103,7 @@ def _trace(found: Certificate) -> tuple[Floats, Floats, Floats]:
     return seconds, objective, bound
 
 
+@on_any_background
 def plot_size_path(
     path: Sequence[Any], X: Any = None, y: Any = None, *, ax: Axes | None = None
 ) -> Axes:
@@ -205,6 +207,7 @@ def _dressed(ax: Axes, y: str) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
+@on_any_background
 def plot_front(front: ParetoFront, *, ax: Axes | None = None) -> Axes:
     """Plot a Pareto front of trees by their costs.
 

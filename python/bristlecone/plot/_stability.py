@@ -8,7 +8,7 @@ import numpy as np
 
 from bristlecone._data.arrays import type_name
 from bristlecone._view.palette import FAINT, LABELS
-from bristlecone.plot._axes import dressed, legend_above, on_axes, plain
+from bristlecone.plot._axes import dressed, legend_above, on_any_background, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _MOST = 25
 
 
+@on_any_background
 def plot_stability(found: Any, *, ax: Axes | None = None) -> Axes:
     """Shares of the resamples whose tree splits on each column, at the root and anywhere.
 

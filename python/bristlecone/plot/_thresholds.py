@@ -16,7 +16,7 @@ from bristlecone._tree import Tree
 from bristlecone._types import Floats
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK, LABELS, RULE
-from bristlecone.plot._axes import dressed, legend_above, on_axes, plain
+from bristlecone.plot._axes import dressed, legend_above, on_any_background, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +26,7 @@ _MOST_BINS = 40
 _FAR = 0.02
 
 
+@on_any_background
 def plot_thresholds(
     tree: Any, X: Any, column: str | int | None = None, *, ax: Axes | None = None
 ) -> Axes:

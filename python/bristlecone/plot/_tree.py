@@ -9,7 +9,7 @@ from bristlecone._view.fitted import check_tree
 from bristlecone._view.view import View
 from bristlecone.plot._across import Across
 from bristlecone.plot._arrange import Arrangement
-from bristlecone.plot._axes import check_axes, new_figure
+from bristlecone.plot._axes import check_axes, new_figure, on_any_background
 from bristlecone.plot._down import Down
 from bristlecone.plot._panels import painter_of
 from bristlecone.plot._sheet import InchRuler, Sheet
@@ -25,6 +25,7 @@ _DPI = 200
 _STEP = 0.96
 
 
+@on_any_background
 def plot_tree(
     tree: Any,
     *,
