@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bristlecone._encoder.features import ROUNDING
 from bristlecone._types import Floats, Integers
 
 Place = tuple[int, int]
 
-_ROUNDS, _DEPTH, _RATE = 40, 1, 0.1
+_ROUNDS, _RATE = 40, 0.1
 
 
 class _Rows(NamedTuple):
-    """Ranks (n, p), scores (n, k) of mean 0 and weights (n,) of distinct rows."""
+    """Ranks (n,) of every column, scores (k, n) of mean 0 and weights (n,) of distinct rows."""
 
-    ranks: NDArray[np.float32]
+    ranks: list[Integers]
     scores: Floats
     weight: Floats
 
@@ -84,31 +84,42 @@ def _distinct_rows(ranks: Sequence[Integers], scores: Floats, weight: Floats | N
     total = total / total.mean()
     own = scores[kept] - scores[kept[0]]
     own -= np.average(own, axis=0, weights=total)
-    # Trees ignore splits whose gain is tiny in the unit of the scores.
     largest = np.abs(own).max(initial=0.0)
-    matrix = np.column_stack([column[kept] for column in ranks]).astype(np.float32)
-    return _Rows(matrix, own / largest if largest > 0 else own, total)
+    own = own.T / largest if largest > 0 else own.T
+    return _Rows([column[kept] for column in ranks], own, total)
 
 
 def _gains(rows: _Rows, min_support: float) -> dict[Place, float]:
-    """Total reduction of the squared error by every cut (column, gap) in boosting."""
-    # Imported here, because the import takes long and few encoders grow trees.
-    from sklearn.tree import DecisionTreeRegressor
-
-    residual = rows.scores
+    """Total reduction of the squared error by every cut (column, gap) in boosting with stumps."""
+    weight, residual = rows.weight, rows.scores
+    total = weight.sum()
+    least = (min_support - ROUNDING) * total
+    # The sums of the residuals are 0, so a cut reduces the error by sum² / below + sum² / above,
+    # where sum is that of the residuals below, and below and above are the weights.
+    below = [np.bincount(ranks, weight).cumsum()[:-1] for ranks in rows.ranks]
+    factor = [
+        np.where((low >= least) & (total - low >= least), total / (low * (total - low)), 0.0)
+        for low in below
+    ]
     gains: dict[Place, float] = defaultdict(float)
     for _ in range(_ROUNDS):
-        tree = DecisionTreeRegressor(
-            max_depth=_DEPTH, min_weight_fraction_leaf=min_support, random_state=0
-        ).fit(rows.ranks, residual, sample_weight=rows.weight)
-        residual = residual - _RATE * tree.predict(rows.ranks).reshape(residual.shape)
-        nodes = tree.tree_
-        error = nodes.weighted_n_node_samples * nodes.impurity
-        split = np.flatnonzero(nodes.children_left >= 0)
-        gain = error[split] - error[nodes.children_left[split]] - error[nodes.children_right[split]]
-        gaps = np.floor(nodes.threshold[split]).astype(np.int64)
-        for column, gap, amount in zip(nodes.feature[split], gaps, gain, strict=True):
-            gains[int(column), int(gap)] += float(amount)
+        weighted = weight * residual
+        best, cut = 0.0, None
+        for column, ranks in enumerate(rows.ranks):
+            if not factor[column].any():
+                continue
+            sums = np.stack([np.bincount(ranks, own).cumsum()[:-1] for own in weighted])
+            gain = factor[column] * (sums * sums).sum(axis=0)
+            gap = int(gain.argmax())
+            if gain[gap] > best:
+                best, cut = float(gain[gap]), (column, gap, sums[:, gap, None])
+        if cut is None:
+            break
+        column, gap, sums = cut
+        gains[column, gap] += best
+        low = below[column][gap]
+        step = np.where(rows.ranks[column] <= gap, sums / low, -sums / (total - low))
+        residual = residual - _RATE * step
     return gains
 
 
