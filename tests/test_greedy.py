@@ -25,7 +25,7 @@ from bristlecone._estimators.greedy import GreedySurvivalTree
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone._model.registry import loads
 from bristlecone.datasets import load
-from bristlecone.exceptions import ConstantFeatureWarning
+from bristlecone.exceptions import ColumnWarning, ConstantFeatureWarning
 from bristlecone.export import export_text
 from bristlecone.metrics import logrank_test
 from bristlecone.trust import verify
@@ -407,3 +407,14 @@ def test_a_unit_of_weights_changes_no_tree_where_it_is_that_of_the_prior_too(uni
         np.testing.assert_array_equal(scaled.tree_.feature, tree.tree_.feature)
         np.testing.assert_array_equal(scaled.tree_.threshold, tree.tree_.threshold)
         assert scaled.objective_value_ == pytest.approx(tree.objective_value_, rel=1e-12)
+
+
+def test_a_size_path_reads_the_rows_once():
+    X, y, _ = sample()
+    X = pd.DataFrame(X, columns=["a", "b", "c"]).assign(code=np.arange(120).astype(str))
+    tree = GreedySurvivalTree(max_depth=2, encoder=BinaryEncoder(), teacher="auto")
+    with pytest.warns(ColumnWarning) as caught:
+        path = tree.size_path(X, y)
+    assert len(path) > 2
+    messages = [str(one.message) for one in caught]
+    assert len(messages) == len(set(messages))

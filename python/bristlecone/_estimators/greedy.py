@@ -28,6 +28,7 @@ from bristlecone._leaves.predictions import StepPredictions
 from bristlecone._log import log
 from bristlecone._objectives.likelihood import Likelihood
 from bristlecone._search.certificate import Certificate, fingerprint
+from bristlecone._search.engine import Problem
 from bristlecone._teacher.lesson import teach
 from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
@@ -240,6 +241,13 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             them. Then ``min_events_leaf="auto"`` sets no minimum.
         """
         start = time.perf_counter()
+        problem = self._asked(X, y, sample_weight, start)
+        self._grow(problem, start)
+        _warn(problem)
+        return self
+
+    def _asked(self, X: Any, y: Any, sample_weight: Any, start: float) -> Problem[TrainingData]:
+        """The rows and features from which trees grow."""
         self._check_parameters()
         objective = self._objective()
         data, teaching = teach(self, objective, self._training_data(X, y, sample_weight))
@@ -251,7 +259,11 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         search = Search(objective, given, Limits.of(self), self.verbose)
         problem = replace(encode(search, data, start), teaching=teaching)
         warn_of_shares(search.limits, problem)
-        data, encoder, features = problem.data, problem.encoder, problem.features
+        return problem
+
+    def _grow(self, problem: Problem[TrainingData], start: float) -> None:
+        """Grow the tree and store it."""
+        objective, data, features = self._objective(), problem.data, problem.features
         is_ranked = isinstance(features, RankedFeatures)
         grown = _core.grow_greedy(
             features.ranks if is_ranked else features,
@@ -307,9 +319,6 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             self.depth_,
             self.fit_time_,
         )
-        warn_of_constants(encoder)
-        warn_of_event_free_rows(data.event_free)
-        return self
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         data = check_training_data(X, y, sample_weight)
@@ -324,7 +333,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
     def size_path(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
     ) -> list[GreedySurvivalTree]:
-        """Grow a greedy tree of every size, each one separately.
+        """Grow a greedy tree of every size.
 
         Parameters
         ----------
@@ -347,10 +356,17 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         ConstantFeatureWarning, ColumnWarning, SmallSampleWarning, EventFreeWarning
             As in ``fit``.
         """
-        most = clone(self).fit(X, y, sample_weight).n_leaves_
-        sizes = range(1, most + 1)
-        path = [clone(self).set_params(max_leaf_nodes=leaves) for leaves in sizes]
-        return [tree.fit(X, y, sample_weight) for tree in path]
+        start = time.perf_counter()
+        problem = self._asked(X, y, sample_weight, start)
+        path: list[GreedySurvivalTree] = []
+        for leaves in range(1, Limits.of(self).most_leaves(problem.features) + 1):
+            tree = clone(self).set_params(max_leaf_nodes=leaves)
+            tree._grow(problem, start)
+            if tree.n_leaves_ < leaves:
+                break
+            path.append(tree)
+        _warn(problem)
+        return path
 
     def _check_parameters(self) -> None:
         if self.teacher is not None and self.criterion == "logrank":
@@ -364,6 +380,11 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
             leaf_curve=choice("auto", *Likelihood.curves),
             encoder=_check_encoder,
         )
+
+
+def _warn(problem: Problem[TrainingData]) -> None:
+    warn_of_constants(problem.encoder)
+    warn_of_event_free_rows(problem.data.event_free)
 
 
 def _check_encoder(name: str, value: Any) -> None:
