@@ -8,8 +8,10 @@ on time: there is no deadline and no check for slow generation.
 import gc
 import os
 import signal
+import sqlite3
 import sys
 import time
+from contextlib import closing
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # scikit-learn reads this when it is imported. One thread per core is too many in every worker.
@@ -52,6 +54,13 @@ def ctrl_c_interrupts():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def connection():
+    """A database of SQLite in memory."""
+    with closing(sqlite3.connect(":memory:")) as opened:
+        yield opened
 
 
 INTERRUPTED = [-1.0]

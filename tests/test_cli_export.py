@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import sqlite3
 
 import numpy as np
 import pytest
@@ -40,12 +39,11 @@ def test_texts_are_those_of_the_functions(capsys, folder):
 
 
 @pytest.mark.slow
-def test_sql_of_a_saved_tree_runs_in_a_database(capsys, folder):
+def test_sql_of_a_saved_tree_runs_in_a_database(capsys, folder, connection):
     command = ("export", "m.json", "--to", "sql", "--table", "veterans", "--times", "30")
     done = run_process("-m", "bristlecone", *command, "--dialect", "sqlite", "--out", "m.sql")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     dataset = datasets.load("veterans")
-    connection = sqlite3.connect(":memory:")
     dataset.X.to_sql("veterans", connection, index=False)
     query = (folder / "m.sql").read_text()
     tree = load_model("m.json")

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import warnings
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -167,7 +168,7 @@ def test_exports_hold_the_whole_set_and_decide_as_the_tree():
     assert f"site in {subset_text(root.levels)}" in export_text(tree)
     text = json.dumps(export_dict(tree))
     assert json.dumps(list(root.levels)) in text
-    with sqlite3.connect(":memory:") as database:
+    with closing(sqlite3.connect(":memory:")) as database:
         X.to_sql("rows", database, index=True, index_label="id")
         query = export_sql(tree, table="rows")
         assert all(f"'{level}'" in query for level in root.levels)

@@ -4,7 +4,6 @@ import ast
 import json
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -127,9 +126,8 @@ def test_every_row_is_in_one_rule_and_that_is_its_leaf(odd):
         assert rules["leaf"][inside].tolist() == [leaf]
 
 
-def test_where_clauses_select_the_rows_of_the_leaf(odd):
+def test_where_clauses_select_the_rows_of_the_leaf(odd, connection):
     model, X = odd
-    connection = sqlite3.connect(":memory:")
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in X.columns)
     connection.execute(f"CREATE TABLE x (row, {names})")
     values = X.where(X.notna(), None).itertuples(name=None)
@@ -216,7 +214,7 @@ def test_graphviz_draws_every_estimator(name):
 @pytest.mark.parametrize(
     "text", [INJECTION, SHELL, '"""', "\\", "'", '"', "{0}", "\n\rx", "$(x)`x`"]
 )
-def test_names_and_categories_stay_data(text, tmp_path):
+def test_names_and_categories_stay_data(text, tmp_path, connection):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({f"{text}a": rng.choice([text, "b"], 60), f"{text}c": rng.normal(size=60)})
     y = np.where(X[f"{text}a"] == text, text, np.where(X[f"{text}c"] > 0, "d", "e"))
@@ -228,7 +226,6 @@ def test_names_and_categories_stay_data(text, tmp_path):
     exec(source, module)
     predicted = [module["predict"](row)["label"] for row in X.to_dict("records")]
     assert predicted == y.tolist() == model.predict(X).tolist()
-    connection = sqlite3.connect(":memory:")
     X.to_sql("x", connection, index=False)
     # There is only one statement, because sqlite3 does not execute two.
     for dialect in ("ansi", "sqlite"):
@@ -259,8 +256,7 @@ def test_what_a_language_cannot_write_is_refused():
 # Numbers
 
 
-def test_decimals_are_read_back_by_a_reader_of_more_digits():
-    connection = sqlite3.connect(":memory:")
+def test_decimals_are_read_back_by_a_reader_of_more_digits(connection):
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.normal(0, 100, 4000), np.exp(rng.uniform(-100, 100, 4000))])
     values = np.concatenate([values, np.round(values[:4000], 6), [0.0, 5e-324, 1.7e308, 0.1]])
@@ -278,21 +274,20 @@ def test_short_decimals():
 
 
 @pytest.mark.parametrize("bound", [0.1, 1 / 3, 61.234567, 2.0**53, -(2.0**60), 5e-5])
-def test_thresholds_between_neighbours_are_kept(bound):
+def test_thresholds_between_neighbours_are_kept(bound, connection):
     low, high = bound, float(np.nextafter(bound, np.inf))
     X = pd.DataFrame({"x": [low, high]})
     model = OptimalTreeRegressor(max_depth=1).fit(X, [0.0, 1.0])
     query = f"SELECT {export_sql(model)} FROM (SELECT ? AS x)"
-    connection = sqlite3.connect(":memory:")
     found = [connection.execute(query, (x,)).fetchone()[1] for x in (low, high)]
     assert found == [0.0, 1.0]
 
 
-def test_whole_numbers_are_compared_as_float64():
+def test_whole_numbers_are_compared_as_float64(connection):
     X = pd.DataFrame({"x": [2.0**53, 2.0**53 + 2]})
     model = OptimalTreeRegressor(max_depth=1).fit(X, [0.0, 1.0])
     query = f"SELECT {export_sql(model)} FROM (SELECT ? AS x)"
-    connection, module = sqlite3.connect(":memory:"), {}
+    module = {}
     exec(export_python(model), module)
     for x in (2**53, 2**53 + 1, 2**53 + 2, 2**53 + 3):
         (expected,) = model.predict(pd.DataFrame({"x": [x]}))
@@ -365,7 +360,7 @@ def test_the_source_needs_nothing_but_python(odd):
     assert [node.module for node in imported] == ["math"]
 
 
-def test_deep_trees_are_exported():
+def test_deep_trees_are_exported(connection):
     # Every split separates one row, so the tree is deeper than the blocks that Python can nest.
     X = pd.DataFrame(np.eye(160), columns=[f"x{k}" for k in range(160)])
     y = (np.ones(160, dtype=bool), 1.1 ** np.arange(160.0))
@@ -377,7 +372,6 @@ def test_deep_trees_are_exported():
     exec(export_python(model), module)
     leaf = model.apply(X).tolist()
     assert [module["predict"](row)["leaf"] for row in X.to_dict("records")] == leaf
-    connection = sqlite3.connect(":memory:")
     X.to_sql("x", connection, index=False)
     query = f"SELECT leaf FROM ({export_sql(model, table='x')})"
     assert [found for (found,) in connection.execute(query)] == leaf
@@ -385,11 +379,10 @@ def test_deep_trees_are_exported():
 
 
 @pytest.mark.parametrize("dialect", ["ansi", "sqlite"])
-def test_a_flag_is_true_for_larger_numbers_in_sql_too(dialect):
+def test_a_flag_is_true_for_larger_numbers_in_sql_too(dialect, connection):
     flag = np.arange(20) % 2
     model = OptimalTreeRegressor(max_depth=1).fit(pd.DataFrame({"flag": flag}), 10.0 * flag)
     new = pd.DataFrame({"flag": [0, 1, 2]})
-    connection = sqlite3.connect(":memory:")
     new.to_sql("new", connection)
     query = f"SELECT leaf FROM ({export_sql(model, table='new', dialect=dialect)})"
     assert [leaf for (leaf,) in connection.execute(query)] == model.apply(new).tolist() == [2, 1, 1]

@@ -5,6 +5,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -176,16 +177,16 @@ def sql_values(column):
 
 def by_sqlite(model, X, **options):
     """Result of a query in SQLite on a table with these rows."""
-    connection = sqlite3.connect(":memory:")
-    names = ", ".join('"' + name.replace('"', '""') + '"' for name in X.columns)
-    connection.execute(f'CREATE TABLE "x\'; --" ({names})')
-    rows = zip(*(sql_values(X[name]) for name in X.columns), strict=True)
-    places = ", ".join("?" * X.shape[1])
-    connection.executemany(f'INSERT INTO "x\'; --" VALUES ({places})', rows)
-    cursor = connection.execute(export_sql(model, table="x'; --", **options))
-    found = predictions(cursor, X)
-    assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (1,)
-    return found
+    with closing(sqlite3.connect(":memory:")) as connection:
+        names = ", ".join('"' + name.replace('"', '""') + '"' for name in X.columns)
+        connection.execute(f'CREATE TABLE "x\'; --" ({names})')
+        rows = zip(*(sql_values(X[name]) for name in X.columns), strict=True)
+        places = ", ".join("?" * X.shape[1])
+        connection.executemany(f'INSERT INTO "x\'; --" VALUES ({places})', rows)
+        cursor = connection.execute(export_sql(model, table="x'; --", **options))
+        found = predictions(cursor, X)
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (1,)
+        return found
 
 
 def predictions(cursor, X):
@@ -273,7 +274,7 @@ def test_nan_among_categories_that_are_numbers_is_missing_too():
     agree(model, X, by_duckdb(model, X, {"x": with_nan}, dialect="duckdb"))
 
 
-def test_expressions_stand_in_a_query_of_ones_own():
+def test_expressions_stand_in_a_query_of_ones_own(connection):
     X = pd.DataFrame({"age": [50.5, 55.0, 61.0]})
     model = OptimalTreeRegressor(max_depth=1).fit(X, [1.0, 3.0, 11.0])
     assert export_sql(model) == (
@@ -287,15 +288,14 @@ def test_expressions_stand_in_a_query_of_ones_own():
         "END AS value"
     )
     query = f"SELECT {export_sql(model)} FROM (SELECT 58.5 AS age UNION ALL SELECT NULL)"
-    assert sorted(sqlite3.connect(":memory:").execute(query)) == [(1, 2.0), (2, 11.0)]
+    assert sorted(connection.execute(query)) == [(1, 2.0), (2, 11.0)]
     assert export_sql(model, table=("main", "rows")).endswith('\nFROM "main"."rows" AS t')
     assert "`t`.`age`" not in export_sql(model, dialect="sqlite")
     assert "`age` <= 58e0" in export_sql(model, dialect="sqlite")
 
 
-def test_sqlite_refuses_a_column_that_the_table_does_not_have():
+def test_sqlite_refuses_a_column_that_the_table_does_not_have(connection):
     model = OptimalTreeRegressor(max_depth=1).fit(pd.DataFrame({"age": [1.0, 2]}), [1.0, 3.0])
-    connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE x (old)")
     for query in (
         export_sql(model, table="x"),
@@ -305,11 +305,10 @@ def test_sqlite_refuses_a_column_that_the_table_does_not_have():
             connection.execute(query)
 
 
-def test_predictions_with_the_name_of_a_column_are_renamed():
+def test_predictions_with_the_name_of_a_column_are_renamed(connection):
     y = np.array([0.0, 1.0, 5.0, 9.0])
     X = pd.DataFrame({"leaf": [1.0, 2.0, 3.0, 4.0], "Value": [2.0, 1.0, 2.0, 1.0], "leaf_": 0.0})
     model = OptimalTreeRegressor(max_depth=2).fit(X, y)
-    connection = sqlite3.connect(":memory:")
     X.to_sql("x", connection, index=False)
     query = f"SELECT leaf__, value_, leaf FROM ({export_sql(model, table='x')})"
     found = np.array(connection.execute(query).fetchall())
@@ -362,12 +361,12 @@ def test_flags_are_boolean_columns_or_integers(kind):
         (lambda: duckdb.connect(), ("ansi", "postgresql", "duckdb")),
         (lambda: sqlite3.connect(":memory:"), ("ansi", "postgresql", "sqlite")),
     ):
-        connection = connect()
-        connection.execute(f"CREATE TABLE x (auto_renew {kind})")
-        connection.executemany("INSERT INTO x VALUES (?)", rows)
-        for dialect in dialects:
-            query = export_sql(model, table="x", dialect=dialect)
-            agree(model, X, predictions(connection.execute(query), X))
+        with closing(connect()) as connection:
+            connection.execute(f"CREATE TABLE x (auto_renew {kind})")
+            connection.executemany("INSERT INTO x VALUES (?)", rows)
+            for dialect in dialects:
+                query = export_sql(model, table="x", dialect=dialect)
+                agree(model, X, predictions(connection.execute(query), X))
 
 
 # ONNX

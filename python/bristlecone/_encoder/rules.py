@@ -41,7 +41,7 @@ class Question:
     text : str
         The bound, level or set of levels as it is printed.
     value : float
-        The bound of "at most"; splits of a column are sorted by it.
+        The bound of "at most"; splits of a column are sorted by it. 0 for other kinds.
     whole : bool
         Whether the column contains only whole numbers.
     levels : tuple of str, bool, int or float
@@ -53,7 +53,7 @@ class Question:
     kind: str
     column: str
     text: str = ""
-    value: float = math.nan
+    value: float = 0.0
     whole: bool = False
     levels: tuple[Category, ...] = ()
     missing: bool | None = None
