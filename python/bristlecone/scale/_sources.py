@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import narwhals as nw
+import numpy as np
 
 from bristlecone._data.arrays import check_names, listed, type_name
 from bristlecone.exceptions import InvalidParameterError
@@ -271,11 +272,27 @@ def _read_piece(piece: Any, schema: Any, columns: list[str]) -> Any:
 
 def _of_dask(frame: Any) -> Source:
     def parts(columns: Sequence[str]) -> Iterator[Part]:
-        for index, one in enumerate(frame[list(columns)].to_delayed()):
+        for index, one in enumerate(delayed_parts(frame[list(columns)])):
             load = partial(one.compute, scheduler="synchronous")
             yield Part(index, f"Dask partition {index}", load, one)
 
     return Source(_names(frame), parts, int(frame.npartitions), is_dask=True)
+
+
+def delayed_parts(values: Any) -> list[Any]:
+    """The partitions of a Dask collection.
+
+    Dask joins partitions of files of which few columns are read. Here partitions must be the same
+    for any columns, so this is switched off.
+    """
+    import dask
+
+    with dask.config.set({"optimization.tune.active": False}):
+        parts = np.ravel(np.array(values.to_delayed(), dtype=object)).tolist()
+    if len(parts) == values.npartitions:
+        return parts
+    # Of a frame joined to a selection of its own rows, Dask's optimiser keeps only one.
+    return values.to_delayed(optimize_graph=False)
 
 
 def _of_frame(frame: Any) -> Source:
