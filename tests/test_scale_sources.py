@@ -104,6 +104,9 @@ def test_columns_in_the_names_of_folders(table, whole, tmp_path):
     pq.write_to_dataset(
         pa.Table.from_pandas(flags, preserve_index=False), tmp_path, partition_cols=["stage"]
     )
+    with pytest.raises(InvalidParameterError, match="folder 'stage=I' has values of a column"):
+        fitted(tmp_path)
+    assert fitted(f"{tmp_path}/*/*.parquet").encoder_.columns_
     tree = fitted(pyarrow.dataset.dataset(tmp_path, partitioning=kind.discover()))
     features = [name for name in COLUMNS if name in FEATURES]
     expected = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder()).fit(
@@ -184,6 +187,22 @@ def test_files_of_other_columns_are_refused(table, tmp_path):
     table[150:].assign(age="old").to_parquet(tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=r"b\.parquet: column 'age' has type .*, but double"):
         fitted(tmp_path)
+
+
+def test_a_file_of_two_columns_with_one_name_is_refused(table, tmp_path):
+    rows = pa.Table.from_pandas(table, preserve_index=False)
+    pq.write_table(rows.append_column("age", rows["dose"]), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet: it has duplicate column names: 'age'"):
+        fitted(tmp_path)
+
+
+@pytest.mark.parametrize("name", [None, "__null_dask_index__"])
+def test_an_index_that_was_written_as_a_column_is_no_feature(name, table, whole, tmp_path):
+    shuffled = table.sample(frac=1, random_state=0).rename_axis(name)
+    shuffled.to_parquet(tmp_path / "rows.parquet")
+    tree = fitted(tmp_path)
+    assert set(tree.feature_names_in_) == set(whole.feature_names_in_)
+    assert tree.objective_value_ == whole.objective_value_
 
 
 def test_a_type_of_another_file_is_named_beside_columns_from_folders(table, tmp_path):

@@ -159,6 +159,14 @@ def _dataset(paths: Sequence[Any]) -> Any:
             inside = sorted(str(found) for found in Path(path).rglob("*.parquet"))
             if not inside:
                 raise InvalidParameterError(f"{path}: no Parquet file (*.parquet) in this folder")
+            levels = {one for file in inside for one in Path(file).relative_to(path).parent.parts}
+            hive = sorted(one for one in levels if "=" in one)
+            if hive:
+                raise InvalidParameterError(
+                    f"{path}: the folder {hive[0]!r} has values of a column in its name; pass "
+                    "pyarrow.dataset.dataset(..., partitioning='hive') to read them, or a glob to "
+                    "read the files alone"
+                )
             files += inside
         elif Path(path).exists():
             files.append(path)
@@ -191,6 +199,7 @@ def _schema(files: Sequence[str]) -> Any:
             if common is not None:
                 own[column] = known[column] = common
         try:
+            check_names(schema.empty_table(), "it")
             check_same_columns(own, known, files[0])
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from None
