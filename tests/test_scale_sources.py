@@ -314,6 +314,18 @@ def test_partitions_that_change_are_an_error(later, message, passes, table):
         fitted(parts)
 
 
+@pytest.mark.parametrize("passes", [3, 4, 5])
+def test_a_partition_that_is_added_is_an_error(passes, table):
+    calls = []
+
+    def parts():
+        calls.append(None)
+        return [table, table[:10]] if len(calls) >= passes + 1 else [table]
+
+    with pytest.raises(ValueError, match="found 2 partitions, and an earlier one 1: partitions"):
+        fitted(parts)
+
+
 def test_parts_without_rows_are_fine_but_not_all(table, whole):
     empty = table[:0]
     tree = fitted([empty.astype(object), table[:50], empty, table[50:]])
