@@ -217,6 +217,17 @@ def test_partitions_are_the_same_for_few_columns_as_for_many(table, whole, tmp_p
     assert own.objective_value_ == whole.objective_value_
 
 
+def test_predicted_labels_of_text_are_written_to_parquet(table, tmp_path):
+    frame = dask_frame(table)
+    tree = OptimalTreeClassifier(max_depth=1).fit(table[PLAIN], table["label"])
+    for rows in (frame, frame[frame["age"] > 60], frame[frame["age"] > 1000]):
+        labels = predict_partitions(tree, rows)
+        assert labels.dtype == labels.compute().dtype
+        labels.to_frame().to_parquet(tmp_path, overwrite=True, write_index=False)
+        expected = tree.predict(rows.compute()).tolist()
+        assert pd.read_parquet(tmp_path)["predict"].tolist() == expected
+
+
 def test_no_rows_of_a_dask_frame_joined_to_some_of_its_own_are_lost(table):
     frame, older = (
         one[[*PLAIN, "time", "event"]] for one in (dask_frame(table), table[table["age"] > 60])
