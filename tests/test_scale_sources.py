@@ -8,12 +8,15 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 from pace import slow_but
+from sklearn.base import clone
 from test_scale import FEATURES, cut, random_table
 
 from bristlecone import (
     BinaryEncoder,
+    CostSensitiveTreeClassifier,
     OptimalSurvivalTree,
     OptimalTreeClassifier,
+    OptimalTreeRegressor,
     PolicyTree,
     outcome,
 )
@@ -177,6 +180,52 @@ def test_errors_name_the_partition(change, message, n_jobs, table):
     with pytest.raises((ValueError, TypeError), match=f"^frame .*{message}") as caught:
         fitted(parts, n_jobs=n_jobs)
     assert "frame 2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tree", "roles", "name", "value", "rule"),
+    [
+        (
+            OptimalTreeRegressor(objective="poisson"),
+            {"target": "x"},
+            "x",
+            -1.0,
+            "count must not be",
+        ),
+        (
+            OptimalTreeRegressor(objective="poisson"),
+            {"target": "x", "exposure": "y"},
+            "y",
+            0.0,
+            "exposure must be positive",
+        ),
+        (
+            PolicyTree(reward="inverse-propensity"),
+            {"target": "x", "treatment": "arm", "propensity": "y"},
+            "y",
+            0.0,
+            r"propensity must lie in \(0, 1\)",
+        ),
+        (
+            CostSensitiveTreeClassifier(),
+            {"target": "arm", "costs": ["x", "y"]},
+            "y",
+            -0.5,
+            "costs must not be negative",
+        ),
+    ],
+)
+def test_the_row_of_a_number_out_of_range_is_that_of_the_partition(
+    tree, roles, name, value, rule, table
+):
+    rows = table[["age", "dose"]].assign(x=2.0, y=0.5, arm=np.where(table["flag"], "a", "b"), w=1.0)
+    later = rows[200:].copy()
+    later.iloc[7, later.columns.get_loc(name)] = value
+    tree = clone(tree).set_params(max_depth=1)
+    with pytest.raises(ValueError, match=f"frame 1: column '{name}' is {value} in row 7; {rule}"):
+        fit_partitions(tree, [rows[:200], later], weight="w", **roles)
+    later.iloc[7, later.columns.get_loc("w")] = 0.0
+    fit_partitions(tree, [rows[:200], later], weight="w", **roles)
 
 
 def test_files_of_other_columns_are_refused(table, tmp_path):
