@@ -132,11 +132,10 @@ CostSensitiveTreeClassifier, OptimalTreeRegressor or PolicyTree
     ValueError, TypeError
         If a parameter is invalid, a column cannot be read, a partition has other columns or types
         than the first, or a partition changes while the fit reads it again. The message names the
-        partition, column and row. An earlier fit is kept.
+        partition, column and row. Also if the sums need more than ``memory_limit``: the message
+        names smaller settings. An earlier fit is kept.
     OSError, RuntimeError
         If a partition cannot be read; the message begins with its name.
-    MemoryError
-        If the sums need more than ``memory_limit``. The message names smaller settings.
     KeyboardInterrupt
         On Ctrl-C while the partitions are read. An earlier fit is kept.
 
