@@ -246,6 +246,7 @@ def test_columns_of_dask_that_do_not_belong_together_are_refused(table):
         kind(max_depth=1) for kind in (DaskOptimalSurvivalTree, DaskOptimalTreeClassifier)
     )
     X, y = frame[PLAIN], frame[["event", "time"]]
+    ages = frame[["age"]].to_dask_array()
     numbered = dd.from_pandas(table[PLAIN].set_axis(range(len(PLAIN)), axis=1), npartitions=1)
     for tree, *given, message in (
         (surviving, X, turned[["event", "time"]], "X and y have the same index in another order"),
@@ -253,9 +254,13 @@ def test_columns_of_dask_that_do_not_belong_together_are_refused(table):
         (labelled, X, turned["label"], "X and y have the same index in another order"),
         (labelled, X, frame[["label", "event"]], "y has 2 columns; expected one, with the labels"),
         (labelled, numbered, frame["label"], "column names must be strings; got 0"),
+        (labelled, frame["age"], frame["label"], "X is a Series of Dask; expected a DataFrame"),
+        (labelled, ages, frame["label"], "X is an Array of Dask; expected a DataFrame"),
     ):
         with pytest.raises(ValueError, match=message):
             tree.fit(*given)
+    with pytest.raises(InvalidParameterError, match="a Dask DataFrame; got Array"):
+        fit_partitions(OptimalSurvivalTree(), ages)
 
 
 @pytest.mark.slow

@@ -279,9 +279,10 @@ def _check_is_dask(values: Any, name: str) -> None:
             f"{'DataFrame' if name == 'X' else 'collection'}. For other data use fit_partitions, "
             "or the estimator without Dask"
         )
-    if name == "X" and not hasattr(values, "columns"):
+    if name == "X" and not (hasattr(values, "columns") and values.ndim == 2):
         raise InvalidParameterError(
-            "X is a Dask array; expected a Dask DataFrame, as from dask.dataframe.from_dask_array"
+            f"X is {type_name(values)} of Dask; expected a DataFrame, as from "
+            "dask.dataframe.from_dask_array or to_frame()"
         )
 
 

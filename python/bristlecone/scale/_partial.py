@@ -92,8 +92,8 @@ class PartialSums:
     InvalidParameterError
         If the objective is unknown or not a function of sums, or a parameter is invalid.
     ValueError
-        If a column of ``outcomes`` is missing or wrong, or the sums exceed ``memory_limit``. The
-        message names the depth that fits.
+        If a column of ``outcomes`` is missing, or it, ``counts`` or ``flipped`` is wrong; or if the
+        sums exceed ``memory_limit``. The message names the depth that fits.
 
     See Also
     --------

@@ -86,7 +86,7 @@ def open_source(partitions: Any) -> Source:
     """
     if isinstance(partitions, (str, os.PathLike)):
         return _of_dataset(_dataset([partitions]))
-    if hasattr(partitions, "npartitions") and hasattr(partitions, "to_delayed"):
+    if hasattr(partitions, "npartitions") and hasattr(partitions, "columns"):
         return _of_dask(partitions)
     if hasattr(partitions, "get_fragments"):
         return _of_dataset(partitions)
