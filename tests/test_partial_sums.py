@@ -104,6 +104,42 @@ def test_what_is_wrong_is_named():
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("counts", [2.5, 1.0], r"has shape \(2,\) and dtype float64; expected one whole number"),
+        ("counts", [[2, 1]], r"has shape \(1, 2\) and dtype int64; expected one whole number"),
+        ("outcomes", None, "must be a mapping; got a NoneType"),
+        ("max_leaf_nodes", 2.5, "must be an integer of at least 1 or None; got 2.5"),
+        ("min_samples_leaf", None, "must be an integer of at least 1; got None"),
+        ("min_events_leaf", "auto", "must be an integer of at least 0; got 'auto'"),
+        ("leaf_penalty", "small", "must be a finite number of at least 0; got 'small'"),
+        ("memory_limit", "1GB", "must be an integer of at least 1 or None; got '1GB'"),
+        ("flipped", [0.5, 1.0], "must hold True or False only"),
+    ],
+)
+def test_a_wrong_parameter_is_named(name, value, message):
+    given = {"outcomes": {"labels": np.array([0, 1]), "n_classes": 2}, "counts": [2, 1]}
+    with pytest.raises(ValueError, match=f"^{name} {message}"):
+        PartialSums("accuracy", **{**given, "n_features": 2, name: value})
+
+
+def test_what_are_no_other_sums_or_rows_is_refused_and_adds_nothing():
+    sums = small()
+    sums.add([[0, 1]], [0])
+    for other in (None, sums.to_bytes()):
+        with pytest.raises(TypeError, match=r"^other must be PartialSums; got"):
+            sums.merge(other)
+    with pytest.raises(ValueError, match=r"^other is this object itself"):
+        sums.merge(sums)
+    for outcome in (0, [[0]]):
+        with pytest.raises(ValueError, match=r"^outcome has shape .*; expected one dimension$"):
+            sums.add([[0, 1]], outcome)
+    with pytest.raises(InvalidParameterError, match=r"^time_limit must be a finite number"):
+        sums.solve(time_limit="short")
+    assert sums.n_rows == 1
+
+
+@pytest.mark.parametrize(
     ("change", "name"),
     [
         ({"time": np.array([30.0, 60.0, 90.0])}, "time"),

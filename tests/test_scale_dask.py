@@ -202,6 +202,42 @@ def test_dask_frame_without_a_cluster(table, whole):
     assert result[0].objective_value_ == whole.objective_value_
 
 
+def test_partitions_are_the_same_for_few_columns_as_for_many(table, whole, tmp_path):
+    """Dask joins partitions of files when only a few of their columns are read."""
+    unused = [f"unused {k}" for k in range(30)]
+    wide = table[[*PLAIN, "time", "event"]].assign(**dict.fromkeys(unused, 0.0))
+    for part, start in enumerate(range(0, len(wide), 60)):
+        wide[start : start + 60].to_parquet(tmp_path / f"{part}.parquet", index=False)
+    frame = dd.read_parquet(tmp_path)
+    tree = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder(n_thresholds=4))
+    fit_partitions(tree, frame, drop=unused)
+    assert tree.objective_value_ == whole.objective_value_
+    own = DaskOptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder(n_thresholds=4))
+    own.fit(frame[PLAIN], frame[["event", "time"]])
+    assert own.objective_value_ == whole.objective_value_
+
+
+def test_predicted_labels_of_text_are_written_to_parquet(table, tmp_path):
+    frame = dask_frame(table)
+    tree = OptimalTreeClassifier(max_depth=1).fit(table[PLAIN], table["label"])
+    for rows in (frame, frame[frame["age"] > 60], frame[frame["age"] > 1000]):
+        labels = predict_partitions(tree, rows)
+        assert labels.dtype == labels.compute().dtype
+        labels.to_frame().to_parquet(tmp_path, overwrite=True, write_index=False)
+        expected = tree.predict(rows.compute()).tolist()
+        assert pd.read_parquet(tmp_path)["predict"].tolist() == expected
+
+
+def test_no_rows_of_a_dask_frame_joined_to_some_of_its_own_are_lost(table):
+    frame, older = (
+        one[[*PLAIN, "time", "event"]] for one in (dask_frame(table), table[table["age"] > 60])
+    )
+    tree = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder(n_thresholds=4))
+    fit_partitions(tree, dd.concat([frame, frame[frame["age"] > 60]]))
+    rows = pd.concat([table, older], ignore_index=True)
+    assert verify(tree, rows[PLAIN], outcome(rows["event"], rows["time"])).ok
+
+
 def test_columns_of_dask_that_do_not_belong_together_are_refused(table):
     table = table.reset_index(drop=True)
     frame = dask_frame(table, 1)
@@ -210,6 +246,7 @@ def test_columns_of_dask_that_do_not_belong_together_are_refused(table):
         kind(max_depth=1) for kind in (DaskOptimalSurvivalTree, DaskOptimalTreeClassifier)
     )
     X, y = frame[PLAIN], frame[["event", "time"]]
+    ages = frame[["age"]].to_dask_array()
     numbered = dd.from_pandas(table[PLAIN].set_axis(range(len(PLAIN)), axis=1), npartitions=1)
     for tree, *given, message in (
         (surviving, X, turned[["event", "time"]], "X and y have the same index in another order"),
@@ -217,9 +254,13 @@ def test_columns_of_dask_that_do_not_belong_together_are_refused(table):
         (labelled, X, turned["label"], "X and y have the same index in another order"),
         (labelled, X, frame[["label", "event"]], "y has 2 columns; expected one, with the labels"),
         (labelled, numbered, frame["label"], "column names must be strings; got 0"),
+        (labelled, frame["age"], frame["label"], "X is a Series of Dask; expected a DataFrame"),
+        (labelled, ages, frame["label"], "X is an Array of Dask; expected a DataFrame"),
     ):
         with pytest.raises(ValueError, match=message):
             tree.fit(*given)
+    with pytest.raises(InvalidParameterError, match="a Dask DataFrame; got Array"):
+        fit_partitions(OptimalSurvivalTree(), ages)
 
 
 @pytest.mark.slow

@@ -8,12 +8,15 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 from pace import slow_but
+from sklearn.base import clone
 from test_scale import FEATURES, cut, random_table
 
 from bristlecone import (
     BinaryEncoder,
+    CostSensitiveTreeClassifier,
     OptimalSurvivalTree,
     OptimalTreeClassifier,
+    OptimalTreeRegressor,
     PolicyTree,
     outcome,
 )
@@ -104,6 +107,9 @@ def test_columns_in_the_names_of_folders(table, whole, tmp_path):
     pq.write_to_dataset(
         pa.Table.from_pandas(flags, preserve_index=False), tmp_path, partition_cols=["stage"]
     )
+    with pytest.raises(InvalidParameterError, match="folder 'stage=I' has values of a column"):
+        fitted(tmp_path)
+    assert fitted(f"{tmp_path}/*/*.parquet").encoder_.columns_
     tree = fitted(pyarrow.dataset.dataset(tmp_path, partitioning=kind.discover()))
     features = [name for name in COLUMNS if name in FEATURES]
     expected = OptimalSurvivalTree(max_depth=2, encoder=BinaryEncoder()).fit(
@@ -176,6 +182,52 @@ def test_errors_name_the_partition(change, message, n_jobs, table):
     assert "frame 2" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("tree", "roles", "name", "value", "rule"),
+    [
+        (
+            OptimalTreeRegressor(objective="poisson"),
+            {"target": "x"},
+            "x",
+            -1.0,
+            "count must not be",
+        ),
+        (
+            OptimalTreeRegressor(objective="poisson"),
+            {"target": "x", "exposure": "y"},
+            "y",
+            0.0,
+            "exposure must be positive",
+        ),
+        (
+            PolicyTree(reward="inverse-propensity"),
+            {"target": "x", "treatment": "arm", "propensity": "y"},
+            "y",
+            0.0,
+            r"propensity must lie in \(0, 1\)",
+        ),
+        (
+            CostSensitiveTreeClassifier(),
+            {"target": "arm", "costs": ["x", "y"]},
+            "y",
+            -0.5,
+            "costs must not be negative",
+        ),
+    ],
+)
+def test_the_row_of_a_number_out_of_range_is_that_of_the_partition(
+    tree, roles, name, value, rule, table
+):
+    rows = table[["age", "dose"]].assign(x=2.0, y=0.5, arm=np.where(table["flag"], "a", "b"), w=1.0)
+    later = rows[200:].copy()
+    later.iloc[7, later.columns.get_loc(name)] = value
+    tree = clone(tree).set_params(max_depth=1)
+    with pytest.raises(ValueError, match=f"frame 1: column '{name}' is {value} in row 7; {rule}"):
+        fit_partitions(tree, [rows[:200], later], weight="w", **roles)
+    later.iloc[7, later.columns.get_loc("w")] = 0.0
+    fit_partitions(tree, [rows[:200], later], weight="w", **roles)
+
+
 def test_files_of_other_columns_are_refused(table, tmp_path):
     table[:150].to_parquet(tmp_path / "a.parquet")
     table[150:].assign(more=1).to_parquet(tmp_path / "b.parquet")
@@ -184,6 +236,22 @@ def test_files_of_other_columns_are_refused(table, tmp_path):
     table[150:].assign(age="old").to_parquet(tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=r"b\.parquet: column 'age' has type .*, but double"):
         fitted(tmp_path)
+
+
+def test_a_file_of_two_columns_with_one_name_is_refused(table, tmp_path):
+    rows = pa.Table.from_pandas(table, preserve_index=False)
+    pq.write_table(rows.append_column("age", rows["dose"]), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet: it has duplicate column names: 'age'"):
+        fitted(tmp_path)
+
+
+@pytest.mark.parametrize("name", [None, "__null_dask_index__"])
+def test_an_index_that_was_written_as_a_column_is_no_feature(name, table, whole, tmp_path):
+    shuffled = table.sample(frac=1, random_state=0).rename_axis(name)
+    shuffled.to_parquet(tmp_path / "rows.parquet")
+    tree = fitted(tmp_path)
+    assert set(tree.feature_names_in_) == set(whole.feature_names_in_)
+    assert tree.objective_value_ == whole.objective_value_
 
 
 def test_a_type_of_another_file_is_named_beside_columns_from_folders(table, tmp_path):
@@ -292,6 +360,18 @@ def test_partitions_that_change_are_an_error(later, message, passes, table):
             yield changed
 
     with pytest.raises(ValueError, match=message):
+        fitted(parts)
+
+
+@pytest.mark.parametrize("passes", [3, 4, 5])
+def test_a_partition_that_is_added_is_an_error(passes, table):
+    calls = []
+
+    def parts():
+        calls.append(None)
+        return [table, table[:10]] if len(calls) >= passes + 1 else [table]
+
+    with pytest.raises(ValueError, match="found 2 partitions, and an earlier one 1: partitions"):
         fitted(parts)
 
 

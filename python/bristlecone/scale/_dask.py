@@ -18,6 +18,7 @@ from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.scale._fit import fit_partitions
 from bristlecone.scale._predict import predict_partitions
+from bristlecone.scale._sources import delayed_parts
 
 # Attributes of a fit.
 _FITTED = ("tree_", "leaves_", "encoder_", "certificate_", "_frame")
@@ -238,7 +239,7 @@ class _Joined:
         parts: dict[str, list[Any]] = {}
         for name, values in {"X": X, "y": y, **weights}.items():
             _check_is_dask(values, name)
-            parts[name] = _delayed(values)
+            parts[name] = delayed_parts(values)
             if len(parts[name]) != len(parts["X"]):
                 raise ValueError(
                     f"X has {len(parts['X'])} partitions and {name} has {len(parts[name])}; they "
@@ -278,14 +279,11 @@ def _check_is_dask(values: Any, name: str) -> None:
             f"{'DataFrame' if name == 'X' else 'collection'}. For other data use fit_partitions, "
             "or the estimator without Dask"
         )
-    if name == "X" and not hasattr(values, "columns"):
+    if name == "X" and not (hasattr(values, "columns") and values.ndim == 2):
         raise InvalidParameterError(
-            "X is a Dask array; expected a Dask DataFrame, as from dask.dataframe.from_dask_array"
+            f"X is {type_name(values)} of Dask; expected a DataFrame, as from "
+            "dask.dataframe.from_dask_array or to_frame()"
         )
-
-
-def _delayed(values: Any) -> list[Any]:
-    return np.ravel(np.array(values.to_delayed(), dtype=object)).tolist()
 
 
 def _join(X: Any, y: Any, weight: Any, names: dict[str, str], columns: Sequence[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time as clock
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -48,6 +49,9 @@ from bristlecone.scale._steps import (
 )
 
 Tree_ = TypeVar("Tree_")
+
+# Columns in which pandas, pyarrow and Dask write an index without a name.
+_UNNAMED_INDEX = re.compile("__index_level_[0-9]+__|__null_dask_index__")
 
 
 def fit_partitions(
@@ -106,7 +110,8 @@ CostSensitiveTreeClassifier, OptimalTreeRegressor or PolicyTree
         Columns of the cost of each class, for a CostSensitiveTreeClassifier, in sorted order unless
         their names are those of the classes.
     drop : sequence of str
-        Columns to ignore. All other columns are features.
+        Columns to ignore. All other columns are features, except an index without a name that
+        pandas or Dask wrote as a column.
     client : distributed.Client, optional
         Dask cluster that reads the partitions. The search itself runs here. A Dask DataFrame uses
         the current client by default.
@@ -127,11 +132,10 @@ CostSensitiveTreeClassifier, OptimalTreeRegressor or PolicyTree
     ValueError, TypeError
         If a parameter is invalid, a column cannot be read, a partition has other columns or types
         than the first, or a partition changes while the fit reads it again. The message names the
-        partition, column and row. An earlier fit is kept.
+        partition, column and row. Also if the sums need more than ``memory_limit``: the message
+        names smaller settings. An earlier fit is kept.
     OSError, RuntimeError
         If a partition cannot be read; the message begins with its name.
-    MemoryError
-        If the sums need more than ``memory_limit``. The message names smaller settings.
     KeyboardInterrupt
         On Ctrl-C while the partitions are read. An earlier fit is kept.
 
@@ -198,7 +202,8 @@ def _features(source: Source, roles: Roles, drop: Sequence[str]) -> list[str]:
                     f"{name!r} ({who}) is not a column of the partitions; there are "
                     f"{listed(source.columns, 12)}"
                 )
-    features = [name for name in source.columns if name not in {*roles.names, *drop}]
+    left_out = {*roles.names, *drop}
+    features = [n for n in source.columns if n not in left_out and not _UNNAMED_INDEX.fullmatch(n)]
     if not features:
         raise InvalidParameterError("the partitions have no columns besides those of the outcome")
     return features

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,10 +20,18 @@ from bristlecone._estimators.causes import MOST_CAUSES, CompetingRisksTree
 from bristlecone._estimators.partitioned import POLICIES, SURVIVAL, checked_outcomes
 from bristlecone._estimators.regressor import OptimalTreeRegressor
 from bristlecone._search.row_sums import OF_ALL
-from bristlecone._types import Floats, Integers
+from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
 
 Arrays = dict[str, NDArray[Any]]
+
+# Numbers that a row of positive weight may have. They are checked here, where the row is known.
+_RANGES: dict[str, tuple[Callable[[Floats], Bools], str]] = {
+    "count": (lambda values: values >= 0, "must not be negative"),
+    "exposure": (lambda values: values > 0, "must be positive"),
+    "propensity": (lambda values: (values > 0) & (values <= 1), "must lie in (0, 1)"),
+    "costs": (lambda values: values >= 0, "must not be negative"),
+}
 
 # Most distinct outcomes that are stored.
 _MOST_OUTCOMES = 1 << 23
@@ -32,7 +40,7 @@ _MOST_OUTCOMES = 1 << 23
 class Roles(NamedTuple):
     """Columns that are not features, by their role; costs and propensities may be several.
 
-    ``kind`` is "survival", "causes", "labels", "numbers" or "policy".
+    ``kind`` is "survival", "causes", "labels", "numbers", "counts" or "policy".
     """
 
     kind: str
@@ -58,11 +66,10 @@ def roles_of(estimator: Any, **given: Any) -> Roles:
         "causes": ("time", "event"),
         "labels": ("target",),
         "numbers": ("target",),
+        "counts": ("target",),
         "policy": ("target", "treatment", "propensity"),
     }[kind]
-    optional = {"survival": ("entry",), "causes": ("entry",)}.get(kind, ())
-    if isinstance(estimator, OptimalTreeRegressor) and estimator.objective == "poisson":
-        optional = ("exposure",)
+    optional = {"survival": ("entry",), "causes": ("entry",), "counts": ("exposure",)}.get(kind, ())
     if hasattr(estimator, "cost_matrix"):
         optional = ("costs",)
     if kind not in ("survival", "causes"):
@@ -92,7 +99,9 @@ def _kind(estimator: Any) -> str:
         return "causes" if isinstance(estimator, CompetingRisksTree) else "survival"
     if isinstance(estimator, POLICIES):
         return "policy"
-    return "numbers" if isinstance(estimator, OptimalTreeRegressor) else "labels"
+    if isinstance(estimator, OptimalTreeRegressor):
+        return "counts" if estimator.objective == "poisson" else "numbers"
+    return "labels"
 
 
 def read_outcomes(roles: Roles, frame: Any) -> Arrays:
@@ -113,6 +122,20 @@ def read_outcomes(roles: Roles, frame: Any) -> Arrays:
         names = roles.columns.get(role, ())
         return [(table.get_column(name), f"column {name!r}") for name in names]
 
+    weights = [check_weights(values, label, n_rows) for values, label in given("weight")]
+
+    def numbers(role: str, values: Any, label: str) -> Floats:
+        array = check_numbers(label, values, n_rows)
+        if role in _RANGES:
+            is_within, rule = _RANGES[role]
+            wrong = ~is_within(array)
+            if weights:
+                wrong &= weights[0] > 0
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise ValueError(f"{label} is {array[row]} in row {row}; {role} {rule}")
+        return array
+
     found: Arrays = {}
     if roles.kind in ("survival", "causes"):
         (event,), (time,), entry = given("event"), given("time"), given("entry")
@@ -122,17 +145,17 @@ def read_outcomes(roles: Roles, frame: Any) -> Arrays:
         found = {k: v for k, v in survival._asdict().items() if v is not None}
     else:
         (target,) = given("target")
-        is_label = roles.kind == "labels"
-        found["target"] = (
-            _labels(*target, n_rows) if is_label else check_numbers(target[1], target[0], n_rows)
-        )
+        if roles.kind == "labels":
+            found["target"] = _labels(*target, n_rows)
+        else:
+            found["target"] = numbers("count" if roles.kind == "counts" else "target", *target)
         if "treatment" in roles.columns:
             found["treatment"] = _labels(*given("treatment")[0], n_rows)
         for role in ("exposure", "propensity", "costs"):
             for place, (values, label) in enumerate(given(role)):
-                found[f"{role} {place}"] = check_numbers(label, values, n_rows)
-    for values, label in given("weight"):
-        found["weight"] = check_weights(values, label, n_rows)
+                found[f"{role} {place}"] = numbers(role, values, label)
+    if weights:
+        found["weight"] = weights[0]
     return {
         name: values + 0 if values.dtype.kind == "f" else values for name, values in found.items()
     }

@@ -10,7 +10,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bristlecone._data.checks import check_integer
+from bristlecone._data.arrays import type_name
+from bristlecone._data.checks import check_integer, check_real
 from bristlecone._encoder.use import is_binary, packed
 from bristlecone._search.engine import MOST_DEPTH, Sums, Task, sum_tasks
 from bristlecone._types import Integers
@@ -91,8 +92,8 @@ class PartialSums:
     InvalidParameterError
         If the objective is unknown or not a function of sums, or a parameter is invalid.
     ValueError
-        If a column of ``outcomes`` is missing or wrong, or the sums exceed ``memory_limit``. The
-        message names the depth that fits.
+        If a column of ``outcomes`` is missing, or it, ``counts`` or ``flipped`` is wrong; or if the
+        sums exceed ``memory_limit``. The message names the depth that fits.
 
     See Also
     --------
@@ -141,10 +142,23 @@ class PartialSums:
             raise InvalidParameterError(
                 f"objective must be one of {', '.join(map(repr, sum_tasks()))}; got {objective!r}"
             )
+        if not isinstance(outcomes, Mapping):
+            raise InvalidParameterError(f"outcomes must be a mapping; got {type_name(outcomes)}")
         check_integer("n_features", n_features, 1)
         check_integer("max_depth", max_depth, 1)
         if max_depth > MOST_DEPTH:
             raise InvalidParameterError(f"max_depth must be at most {MOST_DEPTH}; got {max_depth}")
+        check_integer("max_leaf_nodes", max_leaf_nodes, 1, optional=True)
+        check_integer("min_samples_leaf", min_samples_leaf, 1)
+        check_integer("min_events_leaf", min_events_leaf, 0)
+        check_real("leaf_penalty", leaf_penalty, 0)
+        check_integer("memory_limit", memory_limit, 1, optional=True)
+        n_rows = np.asarray(counts)
+        if n_rows.ndim != 1 or n_rows.dtype.kind not in "iu":
+            raise ValueError(
+                f"counts has shape {n_rows.shape} and dtype {n_rows.dtype}; expected one whole "
+                "number per outcome"
+            )
         columns = {
             name: value if isinstance(value, str | int | float) else np.ascontiguousarray(value)
             for name, value in outcomes.items()
@@ -153,6 +167,8 @@ class PartialSums:
         negated = np.zeros(n_features, dtype=bool) if flipped is None else np.asarray(flipped)
         if negated.shape != (n_features,):
             raise ValueError(f"flipped has shape {negated.shape}; expected ({n_features},)")
+        if not is_binary(negated[np.newaxis]):
+            raise ValueError("flipped must hold True or False only")
         self._settings = {
             "max_depth": max_depth,
             "max_leaf_nodes": max_leaf_nodes,
@@ -164,7 +180,7 @@ class PartialSums:
             "memory_limit": memory_limit,
             "options": None,
         }
-        self._given = objective, columns, np.asarray(counts, dtype=np.int64), negated.astype(bool)
+        self._given = objective, columns, n_rows.astype(np.int64), negated.astype(bool)
         self._sums = Sums(Task(objective, columns), *self._given[2:], self._settings)
 
     @property
@@ -189,6 +205,8 @@ class PartialSums:
             message names the row.
         """
         answers, place = np.asarray(features), np.asarray(outcome)
+        if place.ndim != 1:
+            raise ValueError(f"outcome has shape {place.shape}; expected one dimension")
         expected = place.size, len(self._given[3])
         if answers.shape != expected:
             raise ValueError(f"features has shape {answers.shape}; expected {expected}")
@@ -210,9 +228,15 @@ class PartialSums:
 
         Raises
         ------
+        TypeError
+            If ``other`` is no PartialSums.
         ValueError
-            If they differ. The message says in what.
+            If they differ, or are these sums themselves. The message says in what.
         """
+        if not isinstance(other, PartialSums):
+            raise TypeError(f"other must be PartialSums; got {type_name(other)}")
+        if other is self:
+            raise ValueError("other is this object itself: its rows would count twice")
         objective, task = self._given[0], other._given[0]
         own, theirs = self._given[1], other._given[1]
         # The engine compares what the outcomes add to the sums, including their weights. That
@@ -330,6 +354,7 @@ class PartialSums:
             if the sums do not give the objective to 1e-9 of itself: values span too wide a range,
             or the tree fits almost perfectly and its penalties are tiny.
         """
+        check_real("time_limit", time_limit, 0, optional=True)
         settings = {**self._settings, "time_limit": time_limit}
         feature, left, right = self._sums.search(None, **settings)
         found = self._sums.certify_by_sums(**settings)

@@ -123,6 +123,8 @@ def _predicted(
 
     values = getattr(tree, method)(part, **options)
     if values.ndim == 1:
-        return pd.Series(values, index=part.index, name=method)
+        # Objects are labels of text, which pandas does not recognise where there are none.
+        kind = pd.Series(["text"]).dtype if values.dtype == object else None
+        return pd.Series(values, dtype=kind, index=part.index, name=method)
     own = names if names is not None and len(names) == values.shape[1] else None
     return pd.DataFrame(values, index=part.index, columns=own)

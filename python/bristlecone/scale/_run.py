@@ -172,11 +172,11 @@ class Runner:
                     self._say(progress)
             if merged is not None:
                 state.merge(merged)
-        self.n_parts = progress.n_parts
-        if self.n_parts < len(self._known):
+        earlier, self.n_parts = self.n_parts, progress.n_parts
+        if earlier and self.n_parts != earlier:
             raise ValueError(
                 f"the pass for {step.name} found {self.n_parts} partitions, and an earlier one "
-                f"{len(self._known)}: partitions must not change during a fit"
+                f"{earlier}: partitions must not change during a fit"
             )
         self._say(replace(progress, seconds=time.perf_counter() - start))
         return state

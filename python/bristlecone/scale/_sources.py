@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import narwhals as nw
+import numpy as np
 
 from bristlecone._data.arrays import check_names, listed, type_name
 from bristlecone.exceptions import InvalidParameterError
@@ -85,7 +86,7 @@ def open_source(partitions: Any) -> Source:
     """
     if isinstance(partitions, (str, os.PathLike)):
         return _of_dataset(_dataset([partitions]))
-    if hasattr(partitions, "npartitions") and hasattr(partitions, "to_delayed"):
+    if hasattr(partitions, "npartitions") and hasattr(partitions, "columns"):
         return _of_dask(partitions)
     if hasattr(partitions, "get_fragments"):
         return _of_dataset(partitions)
@@ -158,6 +159,14 @@ def _dataset(paths: Sequence[Any]) -> Any:
             inside = sorted(str(found) for found in Path(path).rglob("*.parquet"))
             if not inside:
                 raise InvalidParameterError(f"{path}: no Parquet file (*.parquet) in this folder")
+            levels = {one for file in inside for one in Path(file).relative_to(path).parent.parts}
+            hive = sorted(one for one in levels if "=" in one)
+            if hive:
+                raise InvalidParameterError(
+                    f"{path}: the folder {hive[0]!r} has values of a column in its name; pass "
+                    "pyarrow.dataset.dataset(..., partitioning='hive') to read them, or a glob to "
+                    "read the files alone"
+                )
             files += inside
         elif Path(path).exists():
             files.append(path)
@@ -190,6 +199,7 @@ def _schema(files: Sequence[str]) -> Any:
             if common is not None:
                 own[column] = known[column] = common
         try:
+            check_names(schema.empty_table(), "it")
             check_same_columns(own, known, files[0])
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from None
@@ -271,11 +281,27 @@ def _read_piece(piece: Any, schema: Any, columns: list[str]) -> Any:
 
 def _of_dask(frame: Any) -> Source:
     def parts(columns: Sequence[str]) -> Iterator[Part]:
-        for index, one in enumerate(frame[list(columns)].to_delayed()):
+        for index, one in enumerate(delayed_parts(frame[list(columns)])):
             load = partial(one.compute, scheduler="synchronous")
             yield Part(index, f"Dask partition {index}", load, one)
 
     return Source(_names(frame), parts, int(frame.npartitions), is_dask=True)
+
+
+def delayed_parts(values: Any) -> list[Any]:
+    """The partitions of a Dask collection.
+
+    Dask joins partitions of files of which few columns are read. Here partitions must be the same
+    for any columns, so this is switched off.
+    """
+    import dask
+
+    with dask.config.set({"optimization.tune.active": False}):
+        parts = np.ravel(np.array(values.to_delayed(), dtype=object)).tolist()
+    if len(parts) == values.npartitions:
+        return parts
+    # Of a frame joined to a selection of its own rows, Dask's optimiser keeps only one.
+    return values.to_delayed(optimize_graph=False)
 
 
 def _of_frame(frame: Any) -> Source:
