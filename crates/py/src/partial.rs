@@ -39,10 +39,12 @@ impl PyPartialSums {
     /// A table without rows. `data` contains the columns of the task, with one entry per distinct
     /// outcome, and "count", the number of rows with each outcome. Features that are `flipped` are
     /// summed negated, which saves work if they are true in most rows. The depth is `max_depth`.
-    /// ValueError if the table does not fit into `memory_limit` bytes.
+    /// ValueError if the table does not fit into `memory_limit` bytes, MemoryError if the system
+    /// does not have them.
     #[new]
     #[pyo3(signature = (task, data, flipped, **limits))]
     fn new(
+        py: Python<'_>,
         task: &str,
         data: &Bound<'_, PyDict>,
         flipped: PyReadonlyArray1<'_, bool>,
@@ -59,7 +61,9 @@ impl PyPartialSums {
         let identity = checksum(&statistics.collect::<Vec<u8>>());
         let (depth, channels) = (limits.max_depth, records.channels);
         let shape = Shape { n_features, depth, channels, flipped, task: identity };
-        let table = Table::new(shape, limits.memory_limit()).map_err(to_py)?;
+        let reserve = &Reserve::new(0, 0)?;
+        let table =
+            run(py, reserve, &limits, None, |_, _| Table::new(shape, limits.memory_limit()))?;
         Ok(PyPartialSums { task, table, adder: Adder::default(), limits, found: None })
     }
 
