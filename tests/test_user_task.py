@@ -22,7 +22,7 @@ from bristlecone.exceptions import (
     SearchLimitWarning,
 )
 from bristlecone.export import export_dict, export_text
-from bristlecone.trust import alternatives, near_optimal_trees, threshold_gap
+from bristlecone.trust import alternatives, near_optimal_trees, threshold_gap, verify
 
 
 class SquaredError(Task):
@@ -37,6 +37,13 @@ class SquaredError(Task):
 
     def leaf_value(self, sums):
         return sums[:, 1] / sums[:, 0]
+
+
+def masked(values):
+    """The values, of which the second row is masked."""
+    mask = np.zeros(values.shape, dtype=bool)
+    mask[1] = True
+    return np.ma.masked_array(values, mask)
 
 
 class BoundedSquaredError(SquaredError):
@@ -409,6 +416,7 @@ def test_constant_features_give_a_single_leaf():
         (lambda y: np.full((24, 2), 1j), TypeError, "complex"),
         (lambda y: np.where(np.eye(24, 2), np.nan, 1.0), ValueError, "nan in row 0, column 0"),
         (lambda y: np.full((24, 1), 1e200), ValueError, r"1e\+200 in row 0"),
+        (lambda y: masked(np.ones((24, 2))), ValueError, "task.statistics is masked in row 1"),
     ],
 )
 def test_wrong_statistics_are_named(returned, error, message):
@@ -433,6 +441,8 @@ def test_wrong_statistics_are_named(returned, error, message):
         ("lower_bound", lambda s: s[:, 2] + 1, ValueError, "but leaves of these rows cost"),
         ("leaf_value", lambda s: 1.0, ValueError, "leaf_value returned"),
         ("leaf_value", lambda s: s[:1], ValueError, "leaf_value returned"),
+        ("leaf_cost", lambda s: masked(s[:, 0]), ValueError, "task.leaf_cost is masked in row 1"),
+        ("leaf_value", lambda s: masked(s[:, 0]), ValueError, "task.leaf_value is masked in row 1"),
         ("leaf_value", "mean", InvalidParameterError, "leaf_value must be a method"),
     ],
 )
@@ -446,6 +456,17 @@ def test_wrong_answers_of_the_task_are_named(name, returned, error, message):
         model.fit(X, y)
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
+
+
+def test_statistics_may_be_a_frame_of_nullable_numbers():
+    X, y, _ = instance(0)
+    task = SquaredError()
+    expected = OptimalTree(task=task).fit(X, y)
+    frame = pd.DataFrame(task.statistics(X, y)).astype({0: "Int64"})
+    task.statistics = lambda X, y: frame
+    model = OptimalTree(task=task).fit(X, y)
+    np.testing.assert_array_equal(model.leaf_sums_, expected.leaf_sums_)
+    assert verify(model, X, y).ok
 
 
 def wandering(sums):

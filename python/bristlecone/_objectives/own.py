@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bristlecone._data.arrays import unmasked
 from bristlecone._data.targets import OwnData
 from bristlecone._encoder.cuts import Cut
 from bristlecone._encoder.ranks import RankedColumns
@@ -188,7 +189,8 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
             )
         values = None
         if getattr(self.own, "leaf_value", None) is not None:
-            values = np.array(self.own.leaf_value(sums[tree.is_leaf]))
+            values = self.own.leaf_value(sums[tree.is_leaf])
+            values = np.array(unmasked(values, "task.leaf_value"))
             if values.ndim not in (1, 2) or len(values) != tree.n_leaves:
                 raise ValueError(
                     f"task.leaf_value returned an array of shape {values.shape} for "

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bristlecone._data.arrays import as_array, unmasked
 from bristlecone._types import Bools, Floats
 
 Costs = Callable[[Floats], Floats]
@@ -30,7 +31,7 @@ def check_statistics(values: Any, n_samples: int, kept: Bools | None) -> Floats:
     TypeError
         For anything but numbers.
     """
-    array = np.asarray(values)
+    array = as_array(values, "task.statistics")
     if array.ndim != 2 or len(array) != n_samples or array.shape[1] == 0:
         raise ValueError(
             f"task.statistics returned an array of shape {array.shape}; expected "
@@ -67,7 +68,7 @@ def costs_of(task: Any, name: str) -> Costs:
     method = getattr(task, name)
 
     def checked(sums: Floats) -> Floats:
-        values = np.asarray(method(sums))
+        values = np.asarray(unmasked(method(sums), f"task.{name}"))
         if values.shape != (len(sums),):
             raise ValueError(
                 f"task.{name} returned an array of shape {values.shape} for sums of shape "
