@@ -1,6 +1,8 @@
 """``OptimalTree``: optimal for any task, exact for weights and limits, with checks of the task."""
 
+import json
 import math
+import re
 import threading
 from functools import partial
 from itertools import product
@@ -21,7 +23,15 @@ from bristlecone.exceptions import (
     SearchCostWarning,
     SearchLimitWarning,
 )
-from bristlecone.export import export_dict, export_text
+from bristlecone.export import (
+    export_dict,
+    export_onnx,
+    export_python,
+    export_r,
+    export_rules,
+    export_sql,
+    export_text,
+)
 from bristlecone.trust import alternatives, near_optimal_trees, threshold_gap, verify
 
 
@@ -283,6 +293,34 @@ def test_text_and_dictionary_tell_value_and_cost():
     lines = ["x0", "|-- yes: [1] n=2, value=7.5, cost=0.5", "`-- no:  [2] n=2, value=1.5, cost=0.5"]
     assert export_text(model).splitlines()[1:] == lines[1:]
     assert export_dict(model)["yes"]["value"] == 7.5
+
+
+def predicting(values):
+    """A tree of two leaves whose task predicts these values."""
+    task = SquaredError()
+    task.leaf_value = lambda sums: values
+    return OptimalTree(task=task, max_depth=1).fit([[0.0], [2.0]], np.array([1.0, 3.0]))
+
+
+def test_programs_and_dictionaries_have_dates_as_text():
+    model = predicting(np.array(["2030-01-31", "2031-02-28"], "M8[D]"))
+    assert model.predict([[2.0]])[0] == np.datetime64("2031-02-28")
+    assert json.loads(json.dumps(export_dict(model)))["no"]["value"] == "2031-02-28"
+    program = {}
+    exec(export_python(model), program)
+    assert program["predict"]({"x0": 0})["value"] == "2030-01-31"
+    assert "'2030-01-31'" in export_sql(model)
+    assert '"2030-01-31"' in export_r(model)
+    assert b"2030-01-31" in export_onnx(model)
+    assert export_rules(model)["value"].tolist() == ["2030-01-31", "2031-02-28"]
+
+
+@pytest.mark.parametrize("export", [export_python, export_r, export_sql, export_onnx, export_rules])
+def test_programs_refuse_predictions_that_they_cannot_return(export):
+    for value in (1j, {"a": 1}):
+        message = f"{export.__name__}: the leaves predict {re.escape(repr(value))}; programs"
+        with pytest.raises(TypeError, match=message):
+            export(predicting(np.array([value, value])))
 
 
 def test_y_may_be_anything_or_nothing():
