@@ -31,7 +31,7 @@ _LEAST_EXPOSURE = 2.0**-960
 _MOST_LABELS = 32
 
 # Leaves report the variance of numbers and rates, and the squares of larger ones overflow.
-_MOST = 2.0**500
+_MOST = 2.0**510
 
 
 class LabelledData(NamedTuple):
