@@ -507,6 +507,48 @@ def test_statistics_may_be_a_frame_of_nullable_numbers():
     assert verify(model, X, y).ok
 
 
+class OneBuffer(PricedSquaredError):
+    """Every answer is written to the same array, and the sums are overwritten."""
+
+    def __init__(self):
+        self.buffer = np.empty(1 << 20)
+
+    def answer(self, method, sums):
+        found = self.buffer[: len(sums)]
+        found[:] = method(sums)
+        sums[:] = np.nan
+        return found
+
+    def leaf_cost(self, sums):
+        return self.answer(super().leaf_cost, sums)
+
+    def split_cost(self, sums):
+        return self.answer(super().split_cost, sums)
+
+    def lower_bound(self, sums):
+        return self.answer(super().lower_bound, sums)
+
+
+@pytest.mark.parametrize(("depth", "penalty"), [(2, 0.0), (6, 0.05)])
+def test_a_task_may_use_its_arrays_again(depth, penalty):
+    X, y, _ = instance(0)
+    settings = {"max_depth": depth, "leaf_penalty": penalty}
+    expected = OptimalTree(task=PricedSquaredError(), **settings).fit(X, y)
+    model = OptimalTree(task=OneBuffer(), **settings).fit(X, y)
+    assert model.objective_value_ == expected.objective_value_
+    assert verify(model, X, y).ok
+
+    class Wandering(OneBuffer):
+        calls = 0
+
+        def leaf_cost(self, sums):
+            self.calls += 1
+            return self.answer(lambda sums: sums[:, 0] * self.calls, sums)
+
+    with pytest.raises(ValueError, match="when computed again"):
+        OptimalTree(task=Wandering()).fit(X, y)
+
+
 def wandering(sums):
     wandering.calls += 1
     return sums[:, 0] * wandering.calls
