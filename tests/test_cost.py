@@ -273,7 +273,7 @@ def test_fewer_columns_are_suggested_if_preparing_them_takes_too_long(monkeypatc
         clock = SimpleNamespace(perf_counter=lambda: float(next(seconds)))
         monkeypatch.setattr(module, "time", clock)
     _, text = hopeless(OptimalSurvivalTree(max_depth=3, time_limit=0.5))
-    assert re.search(r"; the columns took \d s to prepare, so pass fewer columns$", text)
+    assert re.search(r"; the data took \d s to prepare, less with fewer columns$", text)
 
 
 def test_in_place_of_every_threshold_quantiles_are_suggested():

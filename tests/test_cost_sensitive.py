@@ -200,7 +200,13 @@ def test_a_fold_may_lack_a_class_that_the_costs_name():
         ({"feature_costs": [1.0]}, "feature_costs has 1 entries for 5 columns"),
         ({"feature_costs": {"age": 1.0}}, "feature_costs names 'age'"),
         ({"feature_costs": {7: 1.0}}, "feature_costs names column 7"),
-        ({"feature_costs": [-1, 0, 0, 0, 0]}, r"feature_costs\[0\] is -1.0"),
+        ({"feature_costs": [0, 0, -1, 0, 0]}, r"feature_costs\['x2'\] is -1.0"),
+        ({"feature_costs": {2: "dear"}}, r"feature_costs\['x2'\] holds something else than numbe"),
+        ({"feature_costs": {2: {"cost": None}}}, r"feature_costs\['x2'\]\['cost'\] is nan"),
+        (
+            {"feature_costs": {2: {"cost": 1, "discounted_cost": -1}}},
+            r"feature_costs\['x2'\]\['discounted_cost'\] is -1.0",
+        ),
         ({"feature_costs": {2: {"group": "a"}}}, "feature_costs has no 'cost' for column 'x2'"),
         (
             {"feature_costs": {2: 1e-300}},

@@ -52,6 +52,10 @@ calls = {
     "words": lambda: made.words(),
     "alike": lambda: made.first_alike(),
     "array": lambda: np.asarray(made),
+    "table": lambda: _core.PartialSums(
+        "likelihood", survival | {"count": np.ones(n, dtype=int)}, np.zeros(300, dtype=bool),
+        **limits | {"max_depth": 3, "options": None}
+    ),
 }
 
 def held():
@@ -94,8 +98,8 @@ def test_no_limit_of_the_address_space_ends_the_process(call):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux alone")
-@pytest.mark.parametrize("call", ["encode", "take", "words", "alike", "array"])
-def test_features_that_do_not_fit_raise_memory_error(call):
+@pytest.mark.parametrize("call", ["encode", "take", "words", "alike", "array", "table"])
+def test_arrays_that_do_not_fit_raise_memory_error(call):
     command = [sys.executable, "-c", SWEEP, call, "20", "2000"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.split() == ["3", "0"]

@@ -241,7 +241,7 @@ def test_calibration_which_would_need_the_exposure_of_new_rows_is_refused():
 
 
 def test_counts_whose_squares_are_no_numbers_are_refused():
-    with pytest.raises(ValueError, match=r"y has the count 1e\+200 in row 1; change its unit"):
+    with pytest.raises(ValueError, match=r"y is 1e\+200 in row 1; change its unit"):
         tree().fit([[0.0], [1.0], [2.0]], [1.0, 1e200, 3.0])
 
 

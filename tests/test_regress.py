@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import mean_squared_error
 from trees_plainly import least_objective
@@ -92,7 +93,19 @@ def test_text_and_dictionary_tell_mean_and_variance():
 def test_numbers_whose_squares_overflow_are_refused():
     X, _, _ = sample()
     with pytest.raises(ValueError, match="change their unit"):
-        OptimalTreeRegressor().fit(X, [1e300] * 39 + [-1e300])
+        OptimalTreeRegressor().fit(X, [3e150] * 20 + [-3e150] * 20)
+    for constant in (1e200, 1.7e308):
+        with pytest.raises(ValueError, match=r"y is 1\S+ in row 1; change its unit"):
+            OptimalTreeRegressor().fit(X, [0.0] + [constant] * 39, [0] + [1] * 39)
+
+
+def test_score_reads_outcomes_as_fit_does():
+    X, y, _ = sample()
+    model = OptimalTreeRegressor().fit(X, y)
+    with pytest.raises(ValueError, match="y is masked in row 3"):
+        model.score(X, np.ma.masked_array(y, mask=np.arange(40) == 3))
+    with pytest.raises(ValueError, match="y is missing in row 3"):
+        model.score(X, pd.Series(y).astype("Float64").where(np.arange(40) != 3))
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
 """``OptimalTree``: optimal for any task, exact for weights and limits, with checks of the task."""
 
+import json
 import math
+import re
 import threading
 from functools import partial
 from itertools import product
@@ -21,8 +23,16 @@ from bristlecone.exceptions import (
     SearchCostWarning,
     SearchLimitWarning,
 )
-from bristlecone.export import export_dict, export_text
-from bristlecone.trust import alternatives, near_optimal_trees, threshold_gap
+from bristlecone.export import (
+    export_dict,
+    export_onnx,
+    export_python,
+    export_r,
+    export_rules,
+    export_sql,
+    export_text,
+)
+from bristlecone.trust import alternatives, near_optimal_trees, threshold_gap, verify
 
 
 class SquaredError(Task):
@@ -37,6 +47,13 @@ class SquaredError(Task):
 
     def leaf_value(self, sums):
         return sums[:, 1] / sums[:, 0]
+
+
+def masked(values):
+    """The values, of which the second row is masked."""
+    mask = np.zeros(values.shape, dtype=bool)
+    mask[1] = True
+    return np.ma.masked_array(values, mask)
 
 
 class BoundedSquaredError(SquaredError):
@@ -278,6 +295,34 @@ def test_text_and_dictionary_tell_value_and_cost():
     assert export_dict(model)["yes"]["value"] == 7.5
 
 
+def predicting(values):
+    """A tree of two leaves whose task predicts these values."""
+    task = SquaredError()
+    task.leaf_value = lambda sums: values
+    return OptimalTree(task=task, max_depth=1).fit([[0.0], [2.0]], np.array([1.0, 3.0]))
+
+
+def test_programs_and_dictionaries_have_dates_as_text():
+    model = predicting(np.array(["2030-01-31", "2031-02-28"], "M8[D]"))
+    assert model.predict([[2.0]])[0] == np.datetime64("2031-02-28")
+    assert json.loads(json.dumps(export_dict(model)))["no"]["value"] == "2031-02-28"
+    program = {}
+    exec(export_python(model), program)
+    assert program["predict"]({"x0": 0})["value"] == "2030-01-31"
+    assert "'2030-01-31'" in export_sql(model)
+    assert '"2030-01-31"' in export_r(model)
+    assert b"2030-01-31" in export_onnx(model)
+    assert export_rules(model)["value"].tolist() == ["2030-01-31", "2031-02-28"]
+
+
+@pytest.mark.parametrize("export", [export_python, export_r, export_sql, export_onnx, export_rules])
+def test_programs_refuse_predictions_that_they_cannot_return(export):
+    for value in (1j, {"a": 1}):
+        message = f"{export.__name__}: the leaves predict {re.escape(repr(value))}; programs"
+        with pytest.raises(TypeError, match=message):
+            export(predicting(np.array([value, value])))
+
+
 def test_y_may_be_anything_or_nothing():
     class Spread(Task):
         def statistics(self, X, y):
@@ -409,6 +454,7 @@ def test_constant_features_give_a_single_leaf():
         (lambda y: np.full((24, 2), 1j), TypeError, "complex"),
         (lambda y: np.where(np.eye(24, 2), np.nan, 1.0), ValueError, "nan in row 0, column 0"),
         (lambda y: np.full((24, 1), 1e200), ValueError, r"1e\+200 in row 0"),
+        (lambda y: masked(np.ones((24, 2))), ValueError, "task.statistics is masked in row 1"),
     ],
 )
 def test_wrong_statistics_are_named(returned, error, message):
@@ -433,6 +479,8 @@ def test_wrong_statistics_are_named(returned, error, message):
         ("lower_bound", lambda s: s[:, 2] + 1, ValueError, "but leaves of these rows cost"),
         ("leaf_value", lambda s: 1.0, ValueError, "leaf_value returned"),
         ("leaf_value", lambda s: s[:1], ValueError, "leaf_value returned"),
+        ("leaf_cost", lambda s: masked(s[:, 0]), ValueError, "task.leaf_cost is masked in row 1"),
+        ("leaf_value", lambda s: masked(s[:, 0]), ValueError, "task.leaf_value is masked in row 1"),
         ("leaf_value", "mean", InvalidParameterError, "leaf_value must be a method"),
     ],
 )
@@ -446,6 +494,59 @@ def test_wrong_answers_of_the_task_are_named(name, returned, error, message):
         model.fit(X, y)
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
+
+
+def test_statistics_may_be_a_frame_of_nullable_numbers():
+    X, y, _ = instance(0)
+    task = SquaredError()
+    expected = OptimalTree(task=task).fit(X, y)
+    frame = pd.DataFrame(task.statistics(X, y)).astype({0: "Int64"})
+    task.statistics = lambda X, y: frame
+    model = OptimalTree(task=task).fit(X, y)
+    np.testing.assert_array_equal(model.leaf_sums_, expected.leaf_sums_)
+    assert verify(model, X, y).ok
+
+
+class OneBuffer(PricedSquaredError):
+    """Every answer is written to the same array, and the sums are overwritten."""
+
+    def __init__(self):
+        self.buffer = np.empty(1 << 20)
+
+    def answer(self, method, sums):
+        found = self.buffer[: len(sums)]
+        found[:] = method(sums)
+        sums[:] = np.nan
+        return found
+
+    def leaf_cost(self, sums):
+        return self.answer(super().leaf_cost, sums)
+
+    def split_cost(self, sums):
+        return self.answer(super().split_cost, sums)
+
+    def lower_bound(self, sums):
+        return self.answer(super().lower_bound, sums)
+
+
+@pytest.mark.parametrize(("depth", "penalty"), [(2, 0.0), (6, 0.05)])
+def test_a_task_may_use_its_arrays_again(depth, penalty):
+    X, y, _ = instance(0)
+    settings = {"max_depth": depth, "leaf_penalty": penalty}
+    expected = OptimalTree(task=PricedSquaredError(), **settings).fit(X, y)
+    model = OptimalTree(task=OneBuffer(), **settings).fit(X, y)
+    assert model.objective_value_ == expected.objective_value_
+    assert verify(model, X, y).ok
+
+    class Wandering(OneBuffer):
+        calls = 0
+
+        def leaf_cost(self, sums):
+            self.calls += 1
+            return self.answer(lambda sums: sums[:, 0] * self.calls, sums)
+
+    with pytest.raises(ValueError, match="when computed again"):
+        OptimalTree(task=Wandering()).fit(X, y)
 
 
 def wandering(sums):

@@ -116,6 +116,17 @@ def test_what_is_not_fitted_is_not_shown(subject):
             show(subject.make())
 
 
+def test_what_a_fit_sets_is_not_fitted_before(subject):
+    read = {name for name in dir(subject.cls) if name.endswith("_") and not name.startswith("_")}
+    if subject.depth == "depth":
+        read.remove("feature_importances_")  # a soft tree never has them
+    assert {"certificate_", "n_leaves_", "objective_value_"} <= read
+    for name in sorted(read):
+        with pytest.raises(NotFittedError):
+            getattr(subject.make(), name)
+        assert not hasattr(subject.make(), name)
+
+
 # Sizes
 
 

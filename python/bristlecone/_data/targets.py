@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.arrays import unmasked
+from bristlecone._data.arrays import refuse, unmasked
 from bristlecone._data.exact import product_sum
 from bristlecone._data.groups import codes_of
 from bristlecone._data.rows import (
@@ -30,8 +30,8 @@ _LEAST_EXPOSURE = 2.0**-960
 # The engine has no more labels.
 _MOST_LABELS = 32
 
-# Leaves report the variance of the rates, and the squares of larger rates overflow.
-_MOST_RATE = 2.0**500
+# Leaves report the variance of numbers and rates, and the squares of larger ones overflow.
+_MOST = 2.0**510
 
 
 class LabelledData(NamedTuple):
@@ -263,17 +263,16 @@ def check_numeric_data(X: Any, y: Any, sample_weight: Any) -> NumericData:
     Raises
     ------
     ValueError
-        For no rows, lengths that differ, values that are not finite numbers (the row is named),
-        pandas indices as in ``check_row_labels``, and all of
-        ``check_sample_weight``.
+        For no rows, lengths that differ, values that are too large or not finite numbers (the row
+        is named), pandas indices as in ``check_row_labels``, and all of ``check_sample_weight``.
     """
     n_samples = row_count(X)
     check_row_labels(X, y=y, sample_weight=sample_weight)
     target = check_numbers("y", y, n_samples)
     weight = check_sample_weight(sample_weight, n_samples)
-    kept = np.ones(n_samples, dtype=bool)
-    if weight is not None and not weight.all():
-        kept = weight > 0
+    kept = np.ones(n_samples, dtype=bool) if weight is None else weight > 0
+    refuse(kept & (np.abs(target) > _MOST), target, "y", "change its unit")
+    if weight is not None and not kept.all():
         X, target, weight = take_rows(X, kept), target[kept], weight[kept]
     _check_some(len(target))
     return NumericData(X, target, weight, kept)
@@ -290,16 +289,12 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
     """
     data = check_numeric_data(X, y, sample_weight)
     counts = check_numbers("y", y, len(data.kept))
-    rows = np.flatnonzero(data.kept)
     if (counts < 0).any():
         row = int(np.argmax(counts < 0))
         raise ValueError(f"y has the negative count {counts[row]:g} in row {row}")
     if 0 < data.target.max() < _LEAST_EXPOSURE:
         raise ValueError(f"y has no count above {data.target.max():g}; change its unit")
     if exposure is None:
-        if data.target.max() > _MOST_RATE:
-            row = rows[np.argmax(data.target)]
-            raise ValueError(f"y has the count {counts[row]:g} in row {row}; change its unit")
         return data
     check_row_labels(X, exposure=exposure)
     exposed = check_numbers("exposure", exposure, len(data.kept))
@@ -310,14 +305,14 @@ def check_counts(X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Nu
     with np.errstate(over="ignore"):
         weighted = data.rate_weight
     assert weighted is not None  # there are exposures
-    wrong = ""
+    rows, wrong = np.flatnonzero(data.kept), ""
     if np.isinf(weighted).any():
         row = rows[np.argmax(weighted)]
         wrong = f"large, {exposed[row]:g} times its weight"
     elif weighted.min() < _LEAST_EXPOSURE * max(1.0, weighted.max()):
         row = rows[np.argmin(weighted)]
         wrong = f"small, {exposed[row]:g} beside its weight and the other rows"
-    elif data.rates.max() > _MOST_RATE:
+    elif data.rates.max() > _MOST:
         row = rows[np.argmax(data.rates)]
         wrong = f"small, {exposed[row]:g} for a count of {counts[row]:g}"
     if wrong:

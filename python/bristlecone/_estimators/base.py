@@ -7,7 +7,7 @@ from contextlib import suppress
 from copy import copy, deepcopy
 from functools import cache
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,15 @@ from bristlecone.exceptions import InvalidParameterError
 Estimator = TypeVar("Estimator", bound="BaseTree")
 
 
+class _AfterFit:
+    """Stands for an attribute until ``fit`` sets it, so that reading it raises NotFittedError."""
+
+    def __get__(self, tree: BaseTree | None, kind: type[BaseTree]) -> _AfterFit:
+        if tree is not None:
+            check_is_fitted(tree)
+        return self
+
+
 class BaseTree(BaseEstimator):
     """A fitted tree is ``tree_``, ``leaves_``, ``encoder_`` and ``certificate_``.
 
@@ -47,7 +56,7 @@ class BaseTree(BaseEstimator):
     tree_: Tree
     leaves_: Leaves
     encoder_: Any
-    certificate_: Certificate
+    certificate_: Certificate = cast(Any, _AfterFit())
     verbose: int
     objective_value_ = view("certificate_", "objective_value", "Value of the objective.", float)
     fit_time_ = view("certificate_", "seconds", "Seconds that ``fit`` took.", float)

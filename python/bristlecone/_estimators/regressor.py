@@ -11,7 +11,6 @@ from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
-from bristlecone._data.rows import check_row_labels, check_sample_weight
 from bristlecone._data.targets import NumericData, check_counts, check_numeric_data
 from bristlecone._estimators.base import Taught
 from bristlecone._estimators.parameters import check_parameters, choice
@@ -270,15 +269,15 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
         Raises
         ------
         ValueError
-            For negative counts, and for an exposure without "poisson" or that is not positive.
+            For negative counts, an exposure without "poisson" or that is not positive, and values
+            that ``fit`` refuses.
         """
-        check_row_labels(X, y=y, sample_weight=sample_weight)
         predicted = self.predict(X)
         if self.certificate_.parameters["objective"] != "poisson":
             if exposure is not None:
                 raise InvalidParameterError("exposure needs objective='poisson'")
-            weight = check_sample_weight(sample_weight, len(predicted))
-            return float(r2_score(y, predicted, sample_weight=weight))
+            rows = check_numeric_data(X, y, sample_weight)
+            return float(r2_score(rows.target, predicted[rows.kept], sample_weight=rows.weight))
         data = check_counts(X, y, sample_weight, exposure)
         return explained_deviance(data, predicted[data.kept])
 

@@ -39,7 +39,7 @@ _TRIES, _SECONDS_OF_TRIES, _SHARE_OF_TRIES = 8, 1.0, 0.25
 # Share of the time limit, and seconds, by which suggestions may exceed it.
 _OVERRUN_SHARE, _OVERRUN = 0.05, 0.1
 
-# If preparing the columns took more than this share of the time that is allowed, they are too many.
+# If preparing the data took more than this share of the time that is allowed, fewer columns help.
 _SHARE_OF_PREPARATION = 0.5
 
 
@@ -142,7 +142,7 @@ def _warn_of_cost(
     advice = f"; to make it smaller, use {suggestion}" if suggestion else ""
     if not suggestion and problem.seconds > _SHARE_OF_PREPARATION * seconds:
         taken = readable_seconds(problem.seconds)
-        advice = f"; the columns took {taken} to prepare, so pass fewer columns"
+        advice = f"; the data took {taken} to prepare, less with fewer columns"
     warn(f"the search is forecast to take {cost}, {limit}{advice}", SearchCostWarning)
     return suggestion
 

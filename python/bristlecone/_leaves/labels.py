@@ -225,9 +225,14 @@ def sum_by_leaf(
     return np.stack(sums, axis=1)
 
 
+def as_plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Values that become plain JSON types: dates as text, durations as whole numbers."""
+    return values.astype(PLAIN_TYPES.get(values.dtype.kind, values.dtype))
+
+
 def plain_labels(labels: NDArray[Any]) -> list[Any]:
     """Labels as plain JSON types; dates as text, durations as whole numbers."""
-    return labels.astype(PLAIN_TYPES.get(labels.dtype.kind, labels.dtype)).tolist()
+    return as_plain(labels).tolist()
 
 
 def check_label_type(kind: str, n_labels: int) -> None:

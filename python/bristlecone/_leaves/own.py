@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bristlecone._data.texts import number
 from bristlecone._leaves.base import Columns, Leaves, Output
+from bristlecone._leaves.labels import as_plain
 from bristlecone._leaves.shown import Fact, LeafShown, Shown
 from bristlecone._types import Floats, Integers
 
@@ -49,9 +50,9 @@ class OwnLeaves(Leaves):
         return Shown(tuple(leaves))
 
     def outputs(self, times: Mapping[str, float]) -> list[Output]:
-        value = self.value
-        if value is None:
+        if self.value is None:
             return []
+        value = as_plain(self.value)
         width = value.shape[1] if value.ndim > 1 else 0
         return [("value", value, tuple(map(str, range(width))))]
 
@@ -63,7 +64,7 @@ class OwnLeaves(Leaves):
     def facts(self) -> list[dict[str, Any]]:
         facts: list[dict[str, Any]] = [{"cost": cost} for cost in self.cost.tolist()]
         if self.value is not None:
-            for fact, value in zip(facts, self.value.tolist(), strict=True):
+            for fact, value in zip(facts, as_plain(self.value).tolist(), strict=True):
                 fact["value"] = value
         return facts
 

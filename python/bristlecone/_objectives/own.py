@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bristlecone._data.arrays import unmasked
 from bristlecone._data.targets import OwnData
 from bristlecone._encoder.cuts import Cut
 from bristlecone._encoder.ranks import RankedColumns
@@ -159,7 +160,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
         """Forecast of the engine, plus the task's own time for this many leaf costs."""
         leaf_cost = costs_of(self.own, "leaf_cost")
         expected = forecast(**settings)
-        sums = np.tile(statistics.sum(axis=0), (1 << 14, 1)).copy(order="F")
+        sums = np.tile(statistics.sum(axis=0), (1 << 14, 1))
         start = time.perf_counter()
         leaf_cost(sums)
         per_cell = (time.perf_counter() - start) / len(sums)
@@ -188,7 +189,8 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
             )
         values = None
         if getattr(self.own, "leaf_value", None) is not None:
-            values = np.array(self.own.leaf_value(sums[tree.is_leaf]))
+            values = self.own.leaf_value(sums[tree.is_leaf])
+            values = np.array(unmasked(values, "task.leaf_value"))
             if values.ndim not in (1, 2) or len(values) != tree.n_leaves:
                 raise ValueError(
                     f"task.leaf_value returned an array of shape {values.shape} for "
@@ -197,8 +199,7 @@ class OwnObjective(Objective[OwnData, OwnLeaves]):
         return OwnLeaves(sums[tree.is_leaf], costs, values)
 
     def losses(self, tree: Tree, problem: Problem[OwnData], leaves: OwnLeaves) -> Floats | None:
-        sums = np.asfortranarray(tree.node_sums(leaves.sums))
-        costs = costs_of(self.own, "leaf_cost")(sums)
+        costs = costs_of(self.own, "leaf_cost")(tree.node_sums(leaves.sums))
         return costs / problem.data.total_weight if np.isfinite(costs).all() else None
 
     def aim(self, problem: Problem[OwnData], leaves: OwnLeaves) -> str:
@@ -209,7 +210,7 @@ def _moved(task: Any, sums: Floats) -> float:
     """Change of the leaves' costs if each sum is off by its last digit."""
     found = 0.0
     with np.errstate(all="ignore"):
-        exact = np.asarray(task.leaf_cost(np.asfortranarray(sums)))
+        exact = np.array(task.leaf_cost(np.array(sums, order="F")))
         for k in range(sums.shape[1]):
             for by in (-(2.0**-52), 2.0**-52):
                 moved = np.array(sums, order="F")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bristlecone._data.arrays import as_array, unmasked
 from bristlecone._types import Bools, Floats
 
 Costs = Callable[[Floats], Floats]
@@ -30,7 +31,7 @@ def check_statistics(values: Any, n_samples: int, kept: Bools | None) -> Floats:
     TypeError
         For anything but numbers.
     """
-    array = np.asarray(values)
+    array = as_array(values, "task.statistics")
     if array.ndim != 2 or len(array) != n_samples or array.shape[1] == 0:
         raise ValueError(
             f"task.statistics returned an array of shape {array.shape}; expected "
@@ -67,7 +68,8 @@ def costs_of(task: Any, name: str) -> Costs:
     method = getattr(task, name)
 
     def checked(sums: Floats) -> Floats:
-        values = np.asarray(method(sums))
+        # Sums and answer are copied, because the task may change or reuse its arrays.
+        values = np.asarray(unmasked(method(sums.copy(order="F")), f"task.{name}"))
         if values.shape != (len(sums),):
             raise ValueError(
                 f"task.{name} returned an array of shape {values.shape} for sums of shape "
@@ -75,7 +77,7 @@ def costs_of(task: Any, name: str) -> Costs:
             )
         if values.dtype.kind not in "biuf":
             raise TypeError(f"task.{name} returned dtype {values.dtype}; expected numbers")
-        values = np.ascontiguousarray(values, dtype=np.float64)
+        values = np.array(values, dtype=np.float64, order="C")
         # Comparisons with NaN are false.
         if name == "split_cost":
             good = (values >= 0) & (values < np.inf)
@@ -125,15 +127,10 @@ def check_task(task: Any, statistics: Floats, total_weight: float, min_rows: int
             _check_function(name, costs, sums, total_weight)
     bound, cost = optional_costs_of(task, "lower_bound"), costs_of(task, "leaf_cost")
     if bound is not None:
-        _check_bound(bound(_columns(sums)), cost(_columns(sums)), sums, total_weight)
+        _check_bound(bound(sums), cost(sums), sums, total_weight)
         if pairs:
-            of_parts = cost(_columns(one)) + cost(_columns(other))
-            _check_bound(bound(_columns(both)), of_parts, both, total_weight)
-
-
-def _columns(sums: Floats) -> Floats:
-    """A copy in the form of the engine, because the task may keep or change it."""
-    return sums.copy(order="F")
+            of_parts = cost(one) + cost(other)
+            _check_bound(bound(both), of_parts, both, total_weight)
 
 
 def _disjoint_sums(statistics: Floats, least: int) -> tuple[Floats, Floats]:
@@ -151,15 +148,15 @@ def _disjoint_sums(statistics: Floats, least: int) -> tuple[Floats, Floats]:
 
 def _check_function(name: str, costs: Costs, sums: Floats, total_weight: float) -> None:
     """Raise unless the cost of a node is independent of other nodes in the same call."""
-    expected = costs(_columns(sums))
+    expected = costs(sums)
     finite = np.abs(expected[np.isfinite(expected)])
     tolerance = _ROUNDING * finite.max(initial=total_weight)
     middle = len(sums) // 2
     again = {
-        "when computed again": costs(_columns(sums)),
-        "in another order": costs(_columns(sums[::-1]))[::-1],
+        "when computed again": costs(sums),
+        "in another order": costs(sums[::-1])[::-1],
         "among fewer": np.concatenate(
-            [costs(_columns(part)) for part in (sums[:middle], sums[middle:]) if len(part)]
+            [costs(part) for part in (sums[:middle], sums[middle:]) if len(part)]
         ),
     }
     for when, values in again.items():

@@ -70,10 +70,8 @@ def column_prices(names: list[str], costs: Any) -> Prices:
     entries = [
         _entry(name, given) for name, given in zip(names, _by_column(costs, names), strict=True)
     ]
-    cost = check_amounts("feature_costs", [entry["cost"] for entry in entries])
-    discount = check_amounts(
-        "feature_costs", [entry.get("discounted_cost", entry["cost"]) for entry in entries]
-    )
+    cost = np.array([entry["cost"] for entry in entries])
+    discount = np.array([entry.get("discounted_cost", entry["cost"]) for entry in entries])
     for name, *values in zip(names, cost.tolist(), discount.tolist(), strict=True):
         tiny = [value for value in values if 0 < value < _LEAST]
         if tiny:
@@ -97,8 +95,9 @@ def column_prices(names: list[str], costs: Any) -> Prices:
 
 def _entry(name: str, given: Any) -> Mapping[str, Any]:
     """Costs of a column, by key."""
+    label = f"feature_costs[{name!r}]"
     if not isinstance(given, Mapping):
-        return {"cost": given}
+        return {"cost": check_amounts(label, given, ())}
     unknown = [key for key in given if key not in _KEYS]
     if unknown or "cost" not in given:
         problem = f"an unknown key {unknown[0]!r}" if unknown else "no 'cost'"
@@ -106,7 +105,9 @@ def _entry(name: str, given: Any) -> Mapping[str, Any]:
             f"feature_costs has {problem} for column {name!r}; an entry is a cost or a mapping "
             f"with 'cost' and perhaps {', '.join(map(repr, _KEYS[1:]))}"
         )
-    return {key: value for key, value in given.items() if value is not None}
+    entry = {key: value for key, value in given.items() if value is not None or key == "cost"}
+    amounts = [key for key in ("cost", "discounted_cost") if key in entry]
+    return entry | {key: check_amounts(f"{label}[{key!r}]", entry[key], ()) for key in amounts}
 
 
 def _columns_of(encoder: Any) -> tuple[list[str], Integers]:

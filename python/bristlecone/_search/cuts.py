@@ -171,9 +171,7 @@ def _best_cut(
 
 def _in_parts(leaf_cost: Costs, sums: Floats) -> Floats:
     parts = range(0, len(sums), _MOST_SUMS)
-    return np.concatenate(
-        [leaf_cost(np.asfortranarray(sums[start : start + _MOST_SUMS])) for start in parts]
-    )
+    return np.concatenate([leaf_cost(sums[start : start + _MOST_SUMS]) for start in parts])
 
 
 def _worthwhile(

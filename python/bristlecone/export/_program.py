@@ -92,7 +92,8 @@ def program_of(tree: Any, what: str, times: ArrayLike | None = None) -> Program:
     Raises
     ------
     TypeError
-        If ``tree`` is not a fitted tree, is a soft tree or has a custom encoder.
+        If ``tree`` is not a fitted tree, is a soft tree or has a custom encoder, or if a task
+        predicts anything but numbers, texts, booleans and dates.
     NotFittedError, InfeasibleError
         If there is no tree.
     ValueError
@@ -113,6 +114,11 @@ def program_of(tree: Any, what: str, times: ArrayLike | None = None) -> Program:
             f"{what}: times needs a tree that predicts survival; got {type_name(tree)}"
         )
     outputs = [Output(*one) for one in fitted.leaves_.outputs(named_times(times))]
+    for value in (value for output in outputs for value in output.values.ravel().tolist()):
+        if not isinstance(value, Value | None):
+            raise TypeError(
+                f"{what}: the leaves predict {value!r}; programs return numbers, texts or booleans"
+            )
     names = getattr(tree, "feature_names_in_", None)
     if names is None:
         names = [f"x{k}" for k in range(tree.n_features_in_)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._types import Bools
+from bristlecone._types import Bools, Floats
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
 from bristlecone.trust._exact import Column
@@ -30,6 +30,13 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     return rows_of(tree, table, weight, kept, (statistics, own), {"statistics": statistics})
 
 
+def _answer(
+    method: Callable[[Floats], ArrayLike], sums: Floats, kind: type | None = np.float64
+) -> NDArray[Any]:
+    """What a method of the task returns. It may change or reuse its arrays, so they are copied."""
+    return np.array(method(np.array(sums, order="F")), dtype=kind)
+
+
 class Own(Statement):
     """Costs by a custom task."""
 
@@ -45,8 +52,7 @@ class Own(Statement):
         return super().sums(members).astype(np.float64)
 
     def candidates(self, sums: Any) -> Any:
-        costs = np.asarray(self.task.leaf_cost(np.asfortranarray(sums)), dtype=np.float64)
-        return costs[:, None, None]
+        return _answer(self.task.leaf_cost, sums)[:, None, None]
 
     def doubt(self, sums: Any) -> float:
         # Custom code may amplify the rounding of its sums.
@@ -63,16 +69,15 @@ class Own(Statement):
         split_cost = getattr(self.task, "split_cost", None)
         if split_cost is None:
             return np.zeros(n_features)
-        cost = float(np.asarray(split_cost(np.asfortranarray(sums[None, :])))[0])
-        return np.full(n_features, cost)
+        return np.full(n_features, _answer(split_cost, sums[None, :])[0])
 
 
 def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     """Sums, costs and values by the task."""
     leaves, task = tree.leaves_, tree.certificate_.parameters["task"]
     statistics = rows.facts["statistics"]
-    sums = np.asfortranarray(reached[:, tree.tree_.leaves].T @ statistics)
-    cost = np.asarray(task.leaf_cost(sums), dtype=np.float64)
+    sums = reached[:, tree.tree_.leaves].T @ statistics
+    cost = _answer(task.leaf_cost, sums)
     # Custom code may amplify the rounding of its sums.
     scale = np.abs(statistics).sum(axis=0)
     pairs: Pairs = [
@@ -80,5 +85,5 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
         ("cost", cost, leaves.cost),
     ]
     if leaves.value is not None:
-        pairs.append(("value of leaf", np.asarray(task.leaf_value(sums)), leaves.value))
+        pairs.append(("value of leaf", _answer(task.leaf_value, sums, None), leaves.value))
     checks.same("leaves of the task", f"{len(cost)} leaves", pairs, scale=float(scale.max()))
