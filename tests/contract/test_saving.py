@@ -30,6 +30,8 @@ from contract.subjects import same
 def fitted_names(model):
     """Fitted attributes that are plain values or arrays."""
     names = [name for name in dir(model) if re.fullmatch(r"[a-z]\w*[a-z]_", name)]
+    # In older releases of scikit-learn, names include attributes that do not exist.
+    names = [name for name in names if hasattr(model, name)]
     plain = (bool, int, float, str, list, np.ndarray)
     return {name for name in names if isinstance(getattr(model, name), plain)}
 
