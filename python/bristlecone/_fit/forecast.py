@@ -138,7 +138,9 @@ def _warn_of_cost(
     suggestion = " or ".join(found) if found else None
     seconds, memory = _allowance(search.limits)
     if search.limits.time_limit is None:
-        limit = f" (above {readable_seconds(seconds)} or {readable_bytes(memory)}, fit warns)"
+        limit = (
+            f" (the warning threshold is {readable_seconds(seconds)} and {readable_bytes(memory)})"
+        )
     else:
         limit = f", but only {readable_seconds(seconds)} and {readable_bytes(memory)} are allowed"
     advice = f"; to make it smaller, use {suggestion}" if suggestion else ""

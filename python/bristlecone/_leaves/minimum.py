@@ -158,8 +158,8 @@ def worst_side(
             worst, holds = events, answers.holds[feature]
             found = (
                 f"{str(names[feature])!r} {'holds' if answer else 'does not hold'} for "
-                f"{holds if answer else answers.n_rows - holds} rows without events where "
-                f"{events:.0f} are expected"
+                f"{holds if answer else answers.n_rows - holds} rows without events, "
+                f"although {events:.0f} events are expected"
             )
     return found
 
