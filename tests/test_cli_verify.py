@@ -92,7 +92,7 @@ def test_what_cannot_be_proven_again_is_reported(capsys, folder):
     run(capsys, "fit", "rossi", "--max-depth", 2, "--model", "m.json")
     status, out, _ = run(capsys, "verify", "m.json", "rossi", "--most-work", 1)
     assert status == 0
-    assert "lower bound       not checked" in out and "not re-proven: trying every" in out
+    assert "lower bound       not checked" in out and "not proven again: trying every" in out
 
 
 def test_what_does_not_fit_together_is_refused(capsys, folder):

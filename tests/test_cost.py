@@ -96,7 +96,7 @@ def test_the_limits_decide_what_is_hopeless():
     model = OptimalSurvivalTree(max_depth=5, time_limit=0.01, encoder=BinaryEncoder())
     cost, message = hopeless(model)
     assert cost.suggestion.startswith("max_depth=4 ")
-    assert "but 0.01 s" in message
+    assert "but only 0.01 s" in message
     model.set_params(time_limit=None)
     assert model.estimate_cost(GBSG2.X, GBSG2.y).suggestion is None
     assert model.set_params(max_depth=9, time_limit=1e9).estimate_cost(GBSG2.X, GBSG2.y)

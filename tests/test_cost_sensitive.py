@@ -115,7 +115,7 @@ def test_a_column_costs_once_whatever_is_asked_about_it():
     dear = CostSensitiveTreeClassifier(feature_costs={"age": 0.6}).fit(frame, y)
     assert dear.n_leaves_ == 1
     # The proof is about prices even if the tree asks for nothing that has one.
-    assert "the prices of the questions asked included" in dear.certificate_.aim
+    assert "including the costs of the features used" in dear.certificate_.aim
     free = CostSensitiveTreeClassifier(feature_costs={"age": 0.0}).fit(frame, y)
     assert "prices" not in free.certificate_.aim
     by_position = CostSensitiveTreeClassifier(feature_costs={0: 0.1}).fit(frame, y)

@@ -143,7 +143,7 @@ OUTCOME = np.ones(40, bool), np.arange(1.0, 41.0)
             CostSensitiveTreeClassifier(feature_costs={"age": 0.01}),
             LABEL,
             {},
-            ["the least mean cost of the labels given"],
+            ["the least mean cost of the predicted labels"],
         ),
         (
             FairTreeClassifier(fairness=DemographicParity(0.3)),

@@ -293,7 +293,7 @@ def test_a_front_is_drawn_and_may_be_stopped():
     assert ax.get_xlabel() == "misclassified share"
     assert ax.get_ylabel().startswith("larger difference of the true and the false positive")
     model.set_params(time_limit=0.0)
-    with pytest.warns(SearchLimitWarning, match=r"stopped \(time_limit\) with \d+ trees; others"):
+    with pytest.warns(SearchLimitWarning, match=r"stopped \(time_limit\) with \d+ trees; the"):
         stopped = model.pareto_front(X, y, sensitive_features=group)
     assert stopped.status == "time_limit" and len(stopped) < len(front)
     with pytest.raises(InvalidParameterError, match="leaf_penalty=0"):

@@ -298,7 +298,7 @@ def test_capacities_that_no_tree_keeps_are_infeasible():
         (
             {},
             {"predicted_outcomes": np.ones((60, 4))},
-            r"predicted_outcomes has shape \(60, 4\); expected \(60, 3\).*never was",
+            r"predicted_outcomes has shape \(60, 4\); expected \(60, 3\).*cannot be evaluated",
         ),
         (
             {},

@@ -333,7 +333,7 @@ def test_large_problems_are_not_proven_again_and_say_so(study, tree):
     check = found["lower bound"]
     assert check.result == "not checked"
     assert check.reason.startswith(
-        "not re-proven: trying every tree of depth 2 over 54 binary features would take about"
+        "not proven again: trying every tree of depth 2 over 54 binary features would take about"
     )
     assert "(optimal, gap 0)" in check.found
 

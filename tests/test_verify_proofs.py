@@ -433,7 +433,7 @@ def test_a_search_over_every_threshold_is_proven_again_over_all_of_them(missing,
     assert (check.result, check.expected[:7]) == ("failed", "at most")
     monkeypatch.setattr("bristlecone.trust._proof._MOST_ANSWERS", 100)
     check = verify(tree, X, y)["lower bound"]
-    assert (check.result, check.reason[:13]) == ("not checked", "not re-proven")
+    assert (check.result, check.reason[:16]) == ("not checked", "not proven again")
 
 
 def test_the_bound_of_a_stopped_search_is_proven_again():

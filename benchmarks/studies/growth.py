@@ -27,11 +27,11 @@ from bristlecone.exceptions import BristleconeWarning
 TITLE = "How cost grows"
 SOURCE = "What to expect from a fit: seconds and memory by the size of the problem, on one thread."
 DIFFERENCES = [
-    "The features are independent fair coins, three of which act on the outcome. Hardly any row "
-    "equals another one, and noise features prune badly: real data of the same size is usually "
-    "faster. The objectives are those of the papers, without the defaults' shrinkage.",
+    "The features are independent fair coins, three of which affect the outcome. Almost all rows "
+    "are distinct and noise features allow little pruning, so fits to real data of the same size "
+    "are usually faster. The objectives are those of the papers, without the defaults' shrinkage.",
     "Seconds are those of `fit` on a boolean matrix, the median of up to three fits in a process "
-    "of its own. Megabytes are what the process grew by during the fit, above the data.",
+    "of its own. Megabytes are the growth of the process during the fit, without the data.",
     "A fit that reaches its limit of 20 seconds is shown as “> 20”, as is pystreed's process.",
     "The exponent is the slope of log seconds over log size through the last three sizes that take "
     "at least 0.02 seconds; below, the fixed costs of a fit dominate.",

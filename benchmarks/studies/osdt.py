@@ -68,7 +68,7 @@ def load(name: str, quick: bool = False) -> Problem:
 
 
 def tree(penalty: float, **given: Any) -> OptimalTreeClassifier:
-    """The estimator without a limit of depth, on features as they are."""
+    """The estimator without a depth limit, on features as they are."""
     return OptimalTreeClassifier(
         max_depth=None,
         leaf_penalty=penalty,
@@ -227,7 +227,7 @@ def cells(quick: bool) -> Cells:
 
 
 def peers(name: str, program: str, penalty: float) -> Scores:
-    """Seconds and objective of a program without a limit of depth."""
+    """Seconds and objective of a program without a depth limit."""
     return timed(load(name), program, "accuracy", None, penalty=penalty, timeout=LIMIT)
 
 
@@ -285,7 +285,7 @@ def time_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
         lines += pages.grid(differ.rename_axis(["set", "penalty"]), 6)
     ratios = pages.ratios(rows, "gosdt")
     return (
-        f"{pages.geometric_mean(ratios):.0f} times as fast as gosdt without a limit of depth "
+        f"{pages.geometric_mean(ratios):.0f} times as fast as gosdt without a depth limit "
         f"(geometric mean of {len(ratios)} searches in which gosdt takes at least 0.1 s)."
     ), [*lines, ""]
 
@@ -312,7 +312,7 @@ def trace_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
                 )
             )
     labels = ("seconds", "objective")
-    lines = ["Penalty 0.005, no limit of depth. A point is an improvement of tree or bound.", ""]
+    lines = ["Penalty 0.005, no depth limit. A point is an improvement of tree or bound.", ""]
     lines += pages.curves(folder / "osdt-trace.png", pd.concat(shown), "x", labels, log="x")
     heads = ["set", "objective", "best tree found after, s", "search ended after, s", "share"]
     return "", lines + pages.table(heads, body)
@@ -323,7 +323,7 @@ def growth_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     programs = list(dict.fromkeys(rows["method"]))
     seconds = rows[rows["metric"] == "seconds"]
     lines = [
-        "Penalty 0.005, no limit of depth. The features of the best tree are always there.",
+        "Penalty 0.005, no depth limit. The features of the best tree are always there.",
         "",
     ]
     labels = ("copies of the rows, or features", "seconds")
@@ -352,7 +352,7 @@ def ablation_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
 SECTIONS = {
     "leaves eight": ("Training accuracy (figures 1, 4–6 and 9)", leaves_section),
     "folds": ("New rows: ten folds (figures 10–16)", folds_section),
-    "time": ("Run times without a limit of depth", time_section),
+    "time": ("Run times without a depth limit", time_section),
     "trace": ("Convergence (figures 2 and 8)", trace_section),
     "rows features": ("Rows and features of COMPAS (figure 3)", growth_section),
     "ablation": ("Bounds (table 2)", ablation_section),

@@ -376,8 +376,8 @@ def scores_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
 def objective_section(rows: pd.DataFrame, folder: Path) -> tuple[str, list[str]]:
     """The same objective as pystreed, and the ratio of the times."""
     lines = [
-        "All rows of each set, no limit of the leaves, the same 0/1 features. The loss is "
-        "calculated again from the leaf of each row.",
+        "All rows of each set, no limit on the number of leaves, the same 0/1 features. The loss "
+        "is calculated again from the leaf of each row.",
         "",
     ]
     loss = pages.wide(rows, "loss", ["set", "depth"]).dropna()

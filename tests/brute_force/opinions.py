@@ -20,7 +20,7 @@ def check_verified(model, X, fit):
     found = verify(model, X, rows.pop("y", None), **rows)
     assert found.ok, str(found)
     assert "lower bound" not in [check.name for check in found.not_checked] or (
-        "not re-proven" in found["lower bound"].reason or "no lower bound" in str(found)
+        "not proven again" in found["lower bound"].reason or "no lower bound" in str(found)
     )
     return found
 

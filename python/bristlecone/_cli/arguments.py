@@ -204,9 +204,9 @@ def _add_columns(group: Any, kind: Kind) -> None:
 def _add_output(group: Any, kind: Kind) -> None:
     add = group.add_argument
     add("--model", metavar="JSON", help="save the tree to this file")
-    _add_report(group, "names the data")
+    _add_report(group, "the name of the data")
     if kind.predicts_survival:
-        _add_time_label(group, "names the column")
+        _add_time_label(group, "the name of the time column")
     if kind.is_searched:
         add(
             "--estimate",
@@ -309,8 +309,8 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "predicts the risk (higher means an earlier event), the median of its survival curve (inf\n"
         "if it is not reached) and the survival at the given times. A classifier predicts the\n"
         "label and the probability of every label. A policy predicts the treatment and the\n"
-        "estimated outcome of every treatment. A tree for several causes predicts the risk of one\n"
-        "of them and, at the given times, its incidence and the survival without any event."
+        "estimated outcome of every treatment. A competing-risks tree predicts the risk of one\n"
+        "cause and, at the given times, its cumulative incidence and the event-free survival."
     )
     parser.epilog = """examples:
   bristlecone predict tree.json new.csv --times 365 1825 --out predictions.csv
@@ -323,7 +323,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "--cause",
         metavar="K",
         type=int,
-        help="cause to predict with a tree for several causes (default: 1)",
+        help="cause to predict with a competing-risks tree (default: 1)",
     )
     add(
         "--id",
@@ -342,7 +342,7 @@ def _add_show(parser: argparse.ArgumentParser) -> None:
   bristlecone show tree.json
   bristlecone show tree.json --report tree.html --time-label "days from surgery"
 """
-    _add_report(parser, "names the file")
+    _add_report(parser, "the name of the file")
     _add_time_label(parser, "time")
 
 

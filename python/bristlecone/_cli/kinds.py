@@ -105,11 +105,12 @@ def flag(option: Parameter | Role | str) -> str:
 
 
 TIME = Role("time", "times", "column of times: numbers, or dates if --entry has dates (default: "
-    "time; or stop, exit beside start, entry)", is_needed=True, reads="time")  # fmt: skip
+    "time, or stop or exit if there is a column start or entry)", is_needed=True,
+    reads="time")  # fmt: skip
 EVENT = Role("event", "events", "column of events, 1 or true (default: event)", is_needed=True)
 ENTRY = Role("entry", "times of entry", "column of the times at which rows came under observation, "
-    "or of the start dates of the times (default without --time: entry, or start beside "
-    "stop)", reads="time")  # fmt: skip
+    "or of the start dates of the times (default without --time: entry, or start if "
+    "there is a column stop)", reads="time")  # fmt: skip
 CAUSE = EVENT._replace(holds="causes of the events", help="column of the causes of the events: 1, "
                        "2, ..., and 0 if censored (default: event)", reads="number")  # fmt: skip
 LABEL = Role("target", "labels", "column of labels (default: target)", is_needed=True)
@@ -143,8 +144,8 @@ DEFAULT = "survival"
 KINDS = {
     "survival": Kind(
         "OptimalSurvivalTree",
-        "survival tree of least loss, proven optimal",
-        "Find the survival tree of least loss and print it with its proof of optimality.",
+        "survival tree with the smallest loss, proven optimal",
+        "Find the survival tree with the smallest loss and print it with its proof of optimality.",
         "Survival tree",
         f"{_STUDY} --event-value dead --drop id",
         (*_TIMES, SENSITIVE, WEIGHT),
@@ -153,7 +154,7 @@ KINDS = {
     "greedy": Kind(
         "GreedySurvivalTree",
         "survival tree grown greedily",
-        "Grow a survival tree, taking the best split of each node, and print it.",
+        "Grow a survival tree greedily, with the best split at each node, and print it.",
         "Greedy survival tree",
         f"{_STUDY} --criterion logrank",
         (*_TIMES, WEIGHT),
@@ -161,8 +162,8 @@ KINDS = {
     ),
     "competing-risks": Kind(
         "CompetingRisksTree",
-        "tree for events of several causes, proven optimal",
-        "Find the tree of least loss for events of several causes, and print it with its proof of "
+        "survival tree for competing risks, proven optimal",
+        "Find the competing-risks tree with the smallest loss and print it with its proof of "
         "optimality.",
         "Competing risks tree",
         "study.csv --time days --event cause --drop id",
@@ -181,8 +182,9 @@ KINDS = {
     ),
     "classifier": Kind(
         "OptimalTreeClassifier",
-        "classification tree of least loss, proven optimal",
-        "Find the classification tree of least loss and print it with its proof of optimality.",
+        "classification tree with the smallest loss, proven optimal",
+        "Find the classification tree with the smallest loss and print it with its proof of "
+        "optimality.",
         "Classification tree",
         "study.csv --target stage --objective balanced-accuracy",
         (LABEL, WEIGHT),
@@ -191,7 +193,7 @@ KINDS = {
     ),
     "cost-sensitive": Kind(
         "CostSensitiveTreeClassifier",
-        "classification tree of least cost of errors and features",
+        "classification tree with the least cost of errors and features",
         "Find the classification tree with the least cost of errors and features, and print it "
         "with its proof of optimality.",
         "Cost-sensitive tree",
@@ -220,9 +222,9 @@ KINDS = {
     ),
     "regressor": Kind(
         "OptimalTreeRegressor",
-        "regression tree of least squared error or Poisson deviance, proven optimal",
-        "Find the regression tree of least squared error, or of least Poisson deviance for counts, "
-        "and print it with its proof of optimality.",
+        "regression tree with the least squared error or Poisson deviance, proven optimal",
+        "Find the regression tree with the least squared error, or for counts with the least "
+        "Poisson deviance, and print it with its proof of optimality.",
         "Regression tree",
         "study.csv --target price --max-depth 2",
         (NUMBER, EXPOSURE, WEIGHT),

@@ -220,8 +220,8 @@ TRAINING = Group("training", (
 ))  # fmt: skip
 
 SOLVER = Group("solver", (
-    _option("solver_options_init", "kmeans", str, "NAME", "how a restart begins: kmeans or random",
-        flag="--init"),
+    _option("solver_options_init", "kmeans", str, "NAME", "starting point of a restart: kmeans or "
+        "random", flag="--init"),
     _option("solver_options_n_macro", 10, int, "N", "maximum number of passes of nodec over the "
         "splits", flag="--n-macro"),
     _option("solver_options_max_iter", 1000, int, "N", "maximum number of L-BFGS steps over all "
@@ -312,20 +312,20 @@ SEARCH = Group("search", _shared("time_limit", "memory_limit", "n_jobs"))
 
 BINARY = Group("binary features", (
     _option("thresholds", "quantiles", str, "NAME", "thresholds of numbers: quantiles, midpoints "
-        "(every one, as features), kmeans, ensemble (those of boosted trees fitted to the "
-        "outcomes), or all (the search chooses among every one)"),
+        "(every one becomes a feature), kmeans, ensemble (those of boosted trees fitted to the "
+        "outcomes), or all (the search itself considers every threshold)"),
     _option("n_thresholds", 10, int, "K", "maximum number of thresholds of a column"),
     _option("max_categories", 10, count_or_none, "K", "maximum number of levels of a text column "
         "with a separate binary feature for each; none for all"),
-    _option("categories", "risk", str, "NAME", "columns of more levels: risk (the levels are "
-        "ordered by risk and split like numbers) or levels (the most frequent ones have a binary "
-        "feature, the others share one)"),
+    _option("categories", "risk", str, "NAME", "text columns with more levels: risk (the levels "
+        "are ordered by risk and split like numbers) or levels (the most frequent ones have a "
+        "binary feature, the others share one)"),
     _option("missing", "impute", str, "NAME", "missing numbers: impute (the mean) or branch (a "
         "separate binary feature)"),
     _option("min_support", 0.01, float, "SHARE", "leave out binary features that are true, or "
-    "false, for fewer rows"),
-    _option("max_features", None, count_or_none, "K", "maximum number of binary features, the most "
-        "balanced ones"),
+        "false, for a smaller share of the rows"),
+    _option("max_features", None, count_or_none, "K", "maximum number of binary features; the most "
+        "balanced ones are kept"),
     _option("handle_unknown", "ignore", str, "NAME", "categories not seen in training: ignore or "
         "error"),
 ), "encoder", "BinaryEncoder")  # fmt: skip

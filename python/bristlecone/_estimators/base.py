@@ -38,7 +38,7 @@ Estimator = TypeVar("Estimator", bound="BaseTree")
 
 
 class _AfterFit:
-    """Stands for an attribute until ``fit`` sets it, so that reading it raises NotFittedError."""
+    """Set by ``fit``; reading it before raises NotFittedError."""
 
     def __get__(self, tree: BaseTree | None, kind: type[BaseTree]) -> _AfterFit:
         if tree is not None:
@@ -61,7 +61,9 @@ class BaseTree(BaseEstimator):
     objective_value_ = view("certificate_", "objective_value", "Value of the objective.", float)
     fit_time_ = view("certificate_", "seconds", "Seconds that ``fit`` took.", float)
     n_features_in_ = view("encoder_", "n_features_in_", "Number of columns of ``X``.", int)
-    feature_names_in_ = view("encoder_", "feature_names_in_", "Their names.", NDArray[np.object_])
+    feature_names_in_ = view(
+        "encoder_", "feature_names_in_", "Names of the columns of ``X``.", NDArray[np.object_]
+    )
 
     def set_params(self: Estimator, **params: Any) -> Estimator:
         """Set parameters by name; those of the encoder as ``encoder__name``.

@@ -185,7 +185,7 @@ class CompetingRisksTree(Reestimation, SearchedTree):
     n_causes_ = view("leaves_", "n_causes", "Number of causes.", int)
     theta_ = view("leaves_", "theta", "Relative hazard by cause and leaf.", Floats)
     unique_times_ = view("leaves_", "unique_times", "Distinct training times, ascending.", Floats)
-    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.", float)
+    shrinkage_ = view("leaves_", "shrinkage", "Strength λ of the shrinkage.", float)
 
     leaves_: IncidenceLeaves = field(init=False)
 
@@ -345,9 +345,9 @@ class CompetingRisksTree(Reestimation, SearchedTree):
         It is the sum over the causes k of δ_k + δ_k ln H_k − H_k, with H_k = θ_k Λ_k from the row's
         entry to its time and δ_k = 1 for an event of cause k. This is the fitted minus the
         saturated log-likelihood, at most 0, whatever the ``leaf_curve``. Its mean over the training
-        rows of a tree without prior, shrinkage, penalty, weights of causes and leaves that lack
-        events of a cause is ``-objective_value_``. If Λ_k is 0, because no training event happened
-        so early, it is replaced by 1/(W + 1), with W the training weight.
+        rows is ``-objective_value_`` if the tree has no prior, shrinkage, penalty or cause weights
+        and every leaf has events of every cause. If Λ_k is 0, because no training event happened so
+        early, it is replaced by 1/(W + 1), with W the training weight.
 
         Parameters
         ----------

@@ -256,8 +256,8 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
     def pareto_front(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> ParetoFront:
         """Find the Pareto front of false positives and false negatives.
 
-        They include the best tree by any measure that decreases with both. A front may be long, and
-        takes much longer than a fit.
+        The front includes the best tree by any measure that gets worse with more errors of either
+        kind. It may be long, and takes much longer than a fit.
 
         Parameters
         ----------

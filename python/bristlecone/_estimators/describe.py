@@ -26,11 +26,11 @@ _CUTS = {
     "all": "The thresholds of numeric columns were chosen among all of them",
 }
 _MISSING = {
-    "impute": "a missing number is replaced by the mean of its column, a missing yes or no by the "
+    "impute": "a missing number is replaced by the mean of its column, a missing boolean by the "
     "more frequent value, and a missing category matches no level",
     "branch": "a separate binary feature marks missing values of a column that has some, and its "
-    "other binary features are no for them; in other columns, a missing number is replaced by the "
-    "mean, and a missing yes or no by the more frequent value",
+    "other binary features are false for them; in other columns, a missing number is replaced by "
+    "the mean, and a missing boolean by the more frequent value",
 }
 
 
@@ -265,8 +265,8 @@ def _encoding(encoder: Any, tree: Tree, with_cuts: bool = False) -> str:
     if by_risk:
         cuts += (
             f". The levels of {', '.join(by_risk)} are ordered by their risk in the training rows "
-            "and split like numbers; levels that a split does not name, such as new ones, go to "
-            "its side for no"
+            "and split like numbers; rows with a level that a split does not list, "
+            "such as a new level, answer no"
         )
     missing = [schema.name for schema in encoder.columns_ if schema.has_missing]
     if not missing:

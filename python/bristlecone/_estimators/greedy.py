@@ -34,7 +34,7 @@ from bristlecone._tree import Tree
 from bristlecone.exceptions import InvalidParameterError
 
 _AIMS = {
-    "likelihood": "the fall of the likelihood loss (LeBlanc and Crowley, Biometrics 48, 1992)",
+    "likelihood": "the decrease of the likelihood loss (LeBlanc and Crowley, Biometrics 48, 1992)",
     "logrank": "the two-sample log-rank statistic (Segal, Biometrics 44, 1988)",
 }
 
@@ -65,9 +65,10 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         hazard, "auto" sets no minimum and a warning is shown. None: no minimum.
     prior : float or "auto", default="auto"
         Number of pseudo-events with θ = 1 that are added to every leaf. It is not rescaled with the
-        row weights. The θ of a leaf is the maximum a posteriori estimate (events + prior) / (hazard
-        + prior), and its loss includes the term of the prior. "auto" is 10. The criterion "logrank"
-        ignores it; ``objective_value_`` and θ include it.
+        row weights. The θ of a leaf is the maximum a posteriori estimate (events + prior) /
+        (expected events + prior), with the events expected at the baseline hazard, and its loss
+        includes the term of the prior. "auto" is 10. The criterion "logrank" ignores it;
+        ``objective_value_`` and θ include it.
     shrinkage : float or "auto", default="auto"
         Strength λ >= 0 of the hierarchical shrinkage of predictions, as in ``OptimalSurvivalTree``:
         from the root down, every node adds λ pseudo-events, or pseudo-rows, with the prediction of
@@ -99,7 +100,7 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
     objective_value_ : float
         Mean likelihood loss per unit of weight, including the prior, for both criteria.
     training_loss_ : float
-        Loss of the tree on the real outcomes, which a teacher does not smooth.
+        Loss of the tree on the real outcomes, not smoothed by a teacher.
     tree_ : Tree
         Structure as parallel arrays in preorder.
     leaf_statistics_ : tuple of LeafStatistics

@@ -48,7 +48,7 @@ class ClassPredictions(LabelPredictions, ClassifierMixin):
     """Predictions of a fitted classifier."""
 
     classes_ = view("leaves_", "labels", "Labels in sorted order.", NDArray[Any])
-    shrinkage_ = view("leaves_", "shrinkage", "Pseudo-rows of the fit.", float)
+    shrinkage_ = view("leaves_", "shrinkage", "Strength λ of the shrinkage.", float)
 
     def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities: the shares of the classes in the leaf, by training weight.

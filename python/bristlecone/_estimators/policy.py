@@ -333,7 +333,7 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
         )
         if self.capacities and self.min_samples_treatment:
             raise InvalidParameterError(
-                "min_samples_treatment cannot be used with capacities: no search keeps both"
+                "min_samples_treatment cannot be used with capacities: no search supports both"
             )
 
     def _training_data(

@@ -157,7 +157,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
 
     leaf_means_ = view("leaves_", "mean", "Mean of the training rows of every leaf.", Floats)
     leaf_variances_ = view("leaves_", "variance", "Variance of the rows of every leaf.", Floats)
-    shrinkage_ = view("leaves_", "shrinkage", "Pseudo-rows of the fit.", float)
+    shrinkage_ = view("leaves_", "shrinkage", "Strength λ of the shrinkage.", float)
 
     def fit(
         self,
@@ -270,7 +270,7 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
         ------
         ValueError
             For negative counts, an exposure without "poisson" or that is not positive, and values
-            that ``fit`` refuses.
+            that ``fit`` rejects.
         """
         predicted = self.predict(X)
         if self.certificate_.parameters["objective"] != "poisson":

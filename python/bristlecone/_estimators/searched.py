@@ -40,13 +40,19 @@ class SearchedTree(BaseTree):
     max_leaf_nodes: int | None
     encoder: Any
 
-    lower_bound_ = view("certificate_", "lower_bound", "No tree is below this.", float)
+    lower_bound_ = view("certificate_", "lower_bound", "Lower bound on the objective.", float)
     status_ = view("certificate_", "status", "How the search ended.", str)
     gap_ = view("certificate_", "gap", "Objective minus the lower bound.", float)
     relative_gap_ = view("certificate_", "relative_gap", "Gap divided by the objective.", float)
-    guarantee_ = view("certificate_", "guarantee", "How much better a tree can be.", float)
-    reference_loss_ = view("certificate_", "reference_loss", "Loss of the reference.", float)
-    n_nodes_explored_ = view("certificate_", "n_nodes_explored", "Work of the search.", int)
+    guarantee_ = view(
+        "certificate_", "guarantee", "Largest amount by which another tree can be better.", float
+    )
+    reference_loss_ = view(
+        "certificate_", "reference_loss", "Mean loss of the reference model, or None.", float
+    )
+    n_nodes_explored_ = view(
+        "certificate_", "n_nodes_explored", "Number of nodes that the search visited.", int
+    )
 
     @property
     def trace_(self) -> list[TracePoint]:

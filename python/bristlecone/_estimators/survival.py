@@ -55,9 +55,9 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         Penalty for each leaf: the objective is the mean loss plus this times the number of leaves.
     prior : float or "auto", default="auto"
         Number of pseudo-events with θ = 1 that are added to every leaf. It is not rescaled with the
-        row weights. The θ of a leaf is the maximum a posteriori estimate (events + prior) / (hazard
-        + prior), and its loss includes the term of the prior. "auto" is 10 for "likelihood";
-        "brier" has no prior (0).
+        row weights. The θ of a leaf is the maximum a posteriori estimate (events + prior) /
+        (expected events + prior), with the events expected at the baseline hazard, and its loss
+        includes the term of the prior. "auto" is 10 for "likelihood"; "brier" has no prior (0).
     shrinkage : float or "auto", default="auto"
         Strength λ >= 0 of the hierarchical shrinkage of predictions [Agarwal2022]_. From the root
         down, each node adds λ pseudo-events with the θ of its parent (1 at the root). Kaplan–Meier

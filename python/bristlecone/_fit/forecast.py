@@ -137,13 +137,17 @@ def _warn_of_cost(
     found = [setting for kind in kinds for setting in kind(search, problem, cost, until)]
     suggestion = " or ".join(found) if found else None
     seconds, memory = _allowance(search.limits)
-    limit = f"but {readable_seconds(seconds)}, {readable_bytes(memory)} are "
-    limit += "reasonable" if search.limits.time_limit is None else "allowed"
+    if search.limits.time_limit is None:
+        limit = (
+            f" (the warning threshold is {readable_seconds(seconds)} and {readable_bytes(memory)})"
+        )
+    else:
+        limit = f", but only {readable_seconds(seconds)} and {readable_bytes(memory)} are allowed"
     advice = f"; to make it smaller, use {suggestion}" if suggestion else ""
     if not suggestion and problem.seconds > _SHARE_OF_PREPARATION * seconds:
         taken = readable_seconds(problem.seconds)
         advice = f"; the data took {taken} to prepare, less with fewer columns"
-    warn(f"the search is forecast to take {cost}, {limit}{advice}", SearchCostWarning)
+    warn(f"the search is forecast to take {cost}{limit}{advice}", SearchCostWarning)
     return suggestion
 
 

@@ -136,8 +136,8 @@ class IncidenceLeaves(Leaves):
         causes = ", ".join(f"cause {k}" for k, _ in self._causes)
         caption = (
             f"Areas: cumulative incidence (0 to 1) over {time_label} of {causes}, stacked in this "
-            "order from below; what is left is free of events. In numbers, incidences by the time "
-            "until which all leaves were observed."
+            "order from below; the rest is the probability of no event. Numbers: incidences by the "
+            "last time until which all leaves were observed."
         )
         return Shown(tuple(leaves), (0.0, float(times[-1]) or 1.0), caption)
 
@@ -157,7 +157,7 @@ class IncidenceLeaves(Leaves):
             if cause.isdigit():
                 return words.format(cause=cause, rest=rest)
         if column.startswith("event_free_"):
-            return f"free of events at {number(float(column.removeprefix('event_free_')))}"
+            return f"event-free at {number(float(column.removeprefix('event_free_')))}"
         if column == "median":
             return "median until any event"
         return super().heading(column, time_label)

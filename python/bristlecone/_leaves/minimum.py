@@ -158,8 +158,8 @@ def worst_side(
             worst, holds = events, answers.holds[feature]
             found = (
                 f"{str(names[feature])!r} {'holds' if answer else 'does not hold'} for "
-                f"{holds if answer else answers.n_rows - holds} rows without events where "
-                f"{events:.0f} are expected"
+                f"{holds if answer else answers.n_rows - holds} rows without events, "
+                f"although {events:.0f} events are expected"
             )
     return found
 
@@ -168,8 +168,8 @@ def warn_of_event_free_rows(found: str) -> None:
     """Warn of the question that ``event_free_rows`` found: leaves may have no events."""
     if found:
         warn(
-            f"{found}: min_events_leaf='auto' asks for no events in a leaf here. Leave the column "
-            f"out if it gives the outcome away; min_events_leaf={AUTO_EVENTS} rules such leaves "
-            "out",
+            f"{found}: min_events_leaf='auto' therefore sets no minimum. Leave the column out "
+            f"if it reveals the outcome; min_events_leaf={AUTO_EVENTS} excludes leaves without "
+            "events",
             EventFreeWarning,
         )

@@ -166,8 +166,9 @@ class PolicyLeaves(LabelLeaves):
                 "the same rows"
             )
         text += (
-            ". Nothing here shows an effect of a treatment by itself: that needs a randomised "
-            "trial, or that all common causes of treatment and outcome are columns"
+            ". These estimates alone do not show that a treatment causes the outcome: this needs a "
+            "randomised trial, or data in which all common causes of treatment and outcome are "
+            "columns"
         )
         return [f"{text}."]
 

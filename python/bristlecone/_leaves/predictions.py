@@ -271,9 +271,9 @@ class StepPredictions(SurvivalPredictions):
 
     leaf_statistics_ = view("leaves_", "statistics", "Statistics of every leaf.", tuple)
     baseline_ = view("leaves_", "baseline", "Training times and baseline hazard.", Baseline)
-    leaf_curve_ = view("leaves_", "curve", "Curve that is predicted.", str)
-    prior_ = view("leaves_", "prior", "Pseudo-events of every leaf.", float)
-    shrinkage_ = view("leaves_", "shrinkage", "λ of the predictions.", float)
+    leaf_curve_ = view("leaves_", "curve", "Kind of curve that a leaf predicts.", str)
+    prior_ = view("leaves_", "prior", "Pseudo-events added to every leaf.", float)
+    shrinkage_ = view("leaves_", "shrinkage", "Strength λ of the shrinkage.", float)
     min_events_leaf_ = view(
         "certificate_", "min_events_leaf", "Minimum number of events per leaf; 0 for none.", int
     )

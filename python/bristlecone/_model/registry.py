@@ -60,14 +60,14 @@ def save_model(
     curve_points : int, optional
         Maximum number of steps of each leaf's survival curve, and of the baseline; it keeps the
         file of a model with many distinct times small. None keeps all steps in a shorter form: for
-        a tree of eight leaves, its file is smaller if there are fewer than fifty distinct times
-        per step that would be kept. The kept steps have the least error in survival, which is
+        a tree with eight leaves, this gives the smaller file if there are fewer than fifty distinct
+        times per kept step. The kept steps have the least error in survival, which is
         ``certificate_.facts["curve_error"]`` of the loaded model. For a ``CompetingRisksTree``, it
         is the largest error in survival and in the incidences, which keep the same steps; with
-        proportional curves another choice may have a smaller error.
-        Predictions from curves, medians and intervals of leaves, and the risk of trees fitted by
-        Brier score then become approximate. θ, the risk of trees fitted by likelihood, and the
-        predictions of soft trees do not change.
+        proportional curves another choice may have a smaller error. Predictions from curves,
+        medians and intervals of leaves, and the risk of trees fitted by Brier score then become
+        approximate. θ, the risk of trees fitted by likelihood, and the predictions of soft trees do
+        not change.
 
     Raises
     ------

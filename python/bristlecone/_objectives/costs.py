@@ -89,9 +89,9 @@ class LabelCosts(ClassObjective[CostlyData]):
     def aim(self, problem: Problem[CostlyData], leaves: ClassLeaves) -> str:
         prices = self._prices(problem)
         priced = prices is not None and prices.cost.any()
-        asked = ", the prices of the questions asked included" if priced else ""
+        asked = ", including the costs of the features used" if priced else ""
         return (
-            f"the least mean cost of the labels given{asked} (van der Linden, de Weerdt and "
+            f"the least mean cost of the predicted labels{asked} (van der Linden, de Weerdt and "
             "Demirović, NeurIPS 2023)"
         )
 

@@ -78,4 +78,4 @@ class PoissonDeviance(SquaredError):
         return of_leaves[0], of_leaves[1], xlogy(counts, data.rates)
 
     def aim(self, problem: Problem[NumericData], leaves: MeanLeaves) -> str:
-        return "the least mean Poisson deviance (half of it), with a rate per leaf"
+        return "half the least mean Poisson deviance, with one rate per leaf"

@@ -171,5 +171,5 @@ def given_predictions(value: Any, treatments: NDArray[Any], kept: Bools) -> Floa
     if values.ndim not in (1, 2) or len(values) != len(kept):
         raise ValueError(f"predicted_outcomes has shape {values.shape} for {len(kept)} rows of X")
     shape = (int(kept.sum()), len(treatments))
-    why = "one column per treatment that was observed; one that never was cannot be judged"
+    why = "one column per observed treatment; others cannot be evaluated"
     return check_amounts("predicted_outcomes", values[kept], shape, minimum=-np.inf, why=why)

@@ -256,7 +256,7 @@ def warn_of_incomplete(status: str, n_trees: int) -> None:
     """Warn if the search for a front was stopped."""
     if status != "optimal":
         warn(
-            f"the search stopped ({status}) with {n_trees} trees; others of the front may be "
-            "missing, or better than these",
+            f"the search stopped ({status}) with {n_trees} trees; the front may have further "
+            "trees, or better ones",
             SearchLimitWarning,
         )

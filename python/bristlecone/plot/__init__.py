@@ -1,8 +1,8 @@
 """Pictures of fitted trees, of searches and of scores; needs the extra ``bristlecone[plot]``.
 
-Every function draws on ``ax``, or on a new figure, and returns the matplotlib Axes: titles, limits
-and files are the user's. Nothing is shown, and no setting of matplotlib is changed; matplotlib is
-imported when something is drawn, never with the package.
+Every function draws on ``ax``, or on a new figure, and returns the matplotlib Axes, so you can set
+titles and limits and save the figure. No figure is shown, and no setting of matplotlib is changed.
+matplotlib is imported when something is drawn, not with the package.
 """
 
 from bristlecone.plot._calibration import plot_calibration

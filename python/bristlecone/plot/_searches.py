@@ -203,7 +203,7 @@ def _dressed(ax: Axes, y: str) -> None:
     # Imported here, because matplotlib is only imported when something is drawn.
     from matplotlib.ticker import MaxNLocator
 
-    dressed(ax, "largest number of leaves", y)
+    dressed(ax, "maximum number of leaves", y)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 

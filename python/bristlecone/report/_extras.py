@@ -103,12 +103,12 @@ def size_path(path: Any, shown: FittedTree) -> Extra:
         points.append((size, value, np.nan, np.nan, colour, label, leaves == own))
         depth = str(tree.tree_.max_depth)
         rows.append([str(leaves), depth, number(value, 6), STATUSES.get(status, status)])
-    labels = "largest number of leaves", "objective"
+    labels = "maximum number of leaves", "objective"
     ends = _sizes([size for size, _ in trees])
     return Extra(
         "Size path",
-        "The best tree found of every number of leaves. More leaves never have a greater objective "
-        "on the training rows; rows that were held out show whether they are worth it.",
+        "The best tree found for each number of leaves. More leaves never increase the objective "
+        "on the training rows; held-out rows show whether they improve predictions.",
         [_chart(labels, points, ends, _padded(values), diagonal=False)],
         ["leaves", "depth", "objective", "status"],
         rows,
@@ -131,18 +131,18 @@ def _scores(scores: Scores) -> Extra:
         rows.append([str(size), number(mean), number(error, 2), "chosen" if is_chosen else ""])
     return Extra(
         "Choice of the size",
-        f"Mean {scores.name} over the folds of a cross-validation, by the largest number of "
-        "leaves; bars are its standard error.",
+        f"Mean {scores.name} over the folds of a cross-validation, by the maximum number of "
+        "leaves; bars show the standard error.",
         [
             _chart(
-                ("largest number of leaves", scores.name),
+                ("maximum number of leaves", scores.name),
                 points,
                 _sizes([scores.sizes[k] for k in known]),
                 _padded(ends),
                 diagonal=False,
             )
         ],
-        ["largest number of leaves", "mean score", "standard error", ""],
+        ["maximum number of leaves", "mean score", "standard error", ""],
         rows,
     )
 
@@ -178,9 +178,9 @@ def held_out(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: floa
         charts.append(_chart(labels, drawn, ends, ends, diagonal=True))
     return Extra(
         "Calibration on held-out rows",
-        "Rows that were held out, by the leaf they fall into: what the tree predicts, and what was "
-        f"observed. On the line both are equal. Brackets and bars are {percent(confidence)} "
-        f"confidence limits. Score of these {sum(p.n for p in found[0].points):,} rows, "
+        "Held-out rows, grouped by leaf: the prediction of the tree, and what was observed. On the "
+        f"line both are equal. Brackets and bars are {percent(confidence)} confidence limits. "
+        f"Score of these {sum(p.n for p in found[0].points):,} rows, "
         f"{_score(tree, X, y)}.",
         charts,
         heads,

@@ -78,7 +78,7 @@ def html_report(
     Raises
     ------
     TypeError
-        If ``tree`` is no tree of this package, or its predictions cannot be compared with ``y``.
+        If ``tree`` is not a tree of this package, or its predictions cannot be compared with ``y``.
     NotFittedError, InfeasibleError
         If it has no tree.
     InvalidParameterError

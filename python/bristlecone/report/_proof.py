@@ -22,12 +22,12 @@ def certificate(estimator: Any) -> tuple[str, list[tuple[str, str]]]:
 
     Parameters
     ----------
-    estimator : fitted tree that was searched for
+    estimator : fitted tree
 
     Raises
     ------
     TypeError
-        If it is no tree of this package.
+        If it is not a tree of this package.
     NotFittedError, InfeasibleError
         If it has no tree.
 

@@ -125,8 +125,11 @@ def _note(values: dict[str, list[Any]], confidence: float) -> str:
     tests = any(name.endswith("_p") for name in values)
     if not intervals and not tests:
         return ""
-    note = f"In brackets: {percent(confidence)} confidence limits, – where one is not reached. "
-    what = "They and the p-values" if tests else "They"
+    note = (
+        f"In brackets: {percent(confidence)} confidence limits; – marks a limit that is not "
+        "reached. "
+    )
+    what = "Limits and p-values" if intervals and tests else "Limits" if intervals else "P-values"
     return (
         f"{note * intervals}{what} treat the leaves as fixed. The splits were chosen to separate "
         "these same rows, so differences look larger and more certain than they are."

@@ -229,7 +229,7 @@ class PartialSums:
         Raises
         ------
         TypeError
-            If ``other`` is no PartialSums.
+            If ``other`` is not a PartialSums.
         ValueError
             If they differ, or are these sums themselves. The message says in what.
         """

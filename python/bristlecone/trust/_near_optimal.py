@@ -114,9 +114,9 @@ def near_optimal_trees(
 ) -> NearOptimalTrees:
     """Find all trees whose objective is within ε of the optimum.
 
-    The trees are built from the binary features of the search. Its teacher is fitted again,
-    from its parameters and its seed, and all objectives are those of the smoothed outcomes. If a
-    tree with a custom teacher comes from a file, call ``set_params(teacher=...)`` first.
+    The trees are built from the binary features of the search. The teacher of a tree is fitted
+    again, from its parameters and its seed, and all objectives are those of the smoothed outcomes.
+    If a tree with a custom teacher comes from a file, call ``set_params(teacher=...)`` first.
 
     Parameters
     ----------

@@ -207,7 +207,7 @@ def check_proof(tree: Any, rows: Rows, own: Value, checks: Checks, most_work: fl
     if too_large or work > most_work:
         cost = f"about {work:.2g} units of work, more than most_work={most_work:.2g}"
         cost = "too much memory" if too_large else cost
-        checks.skip("lower bound", shown, f"not re-proven: trying {which} would take {cost}")
+        checks.skip("lower bound", shown, f"not proven again: trying {which} would take {cost}")
         return
     if every:  # the encoder only has the thresholds that the tree uses
         answers = every_question(tree, rows)
@@ -218,7 +218,7 @@ def check_proof(tree: Any, rows: Rows, own: Value, checks: Checks, most_work: fl
     try:
         better = better_tree(statement, answers, event, limits, value, statement.room[1])
     except TooManyTies:
-        why = f"not re-proven: too many trees differ only by rounding; {which}"
+        why = f"not proven again: too many trees differ only by rounding; {which}"
         checks.skip("lower bound", shown, why)
         return
     if better is not None:
