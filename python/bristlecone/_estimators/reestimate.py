@@ -61,10 +61,12 @@ class Reestimation(BaseTree):
             If no row falls in a leaf (the message gives its rule), if classes or treatments are not
             those of the fit, and as in ``fit``.
 
-        Notes ----- The limits of ``fit`` on leaves and groups hold for the rows of the fit, not for
-        the new ones. A leaf without events has θ = 0.5 / (expected events) or the θ of the prior,
-        and proportional curves follow from this θ; its Kaplan–Meier survival is 1. If the search
-        chose the labels (F1, Matthews correlation, limits on groups, capacities, trees of a Pareto
+        Notes
+        -----
+        The limits of ``fit`` on leaves and groups hold for the rows of the fit, not for the new
+        ones. A leaf without events has θ = 0.5 / (expected events) or the θ of the prior, and
+        proportional curves follow from this θ; its Kaplan–Meier survival is 1. If the search chose
+        the labels (F1, Matthews correlation, limits on groups, capacities, trees of a Pareto
         front), they stay the same; otherwise they follow from the new rows, as in ``fit``.
 
         Examples
