@@ -27,7 +27,7 @@ from bristlecone.exceptions import (
     SearchLimitWarning,
     SmallSampleWarning,
 )
-from bristlecone.scale import PassProgress, fit_partitions
+from bristlecone.scale import PassProgress, fit_partitions, predict_partitions
 from bristlecone.trust import verify
 
 
@@ -416,3 +416,13 @@ def test_time_limit_gives_a_tree_with_a_bound():
         fit_partitions(tree, [table[[*FEATURES, "time", "event"]]])
     assert tree.status_ in ("time_limit", "optimal")
     assert tree.lower_bound_ <= tree.objective_value_ + 1e-12
+
+
+@pytest.mark.parametrize("method", [None, "_check_fitted", "n_leaves_", "forecast"])
+def test_predictions_need_the_name_of_a_method(method):
+    X = pd.DataFrame({"x": [0.0, 1.0] * 20})
+    tree = OptimalTreeRegressor(max_depth=1).fit(X, X["x"])
+    with pytest.raises(
+        InvalidParameterError, match=f"OptimalTreeRegressor has no method {method!r}"
+    ):
+        predict_partitions(tree, [X], method)

@@ -60,7 +60,8 @@ def predict_partitions(tree: Any, partitions: Any, method: str = "predict", **op
     >>> [part.shape for part in survival]
     [(400, 2), (286, 2)]
     """
-    if method.startswith("_") or not callable(getattr(tree, method, None)):
+    known = isinstance(method, str) and not method.startswith("_")
+    if not known or not callable(getattr(tree, method, None)):
         raise InvalidParameterError(f"{type(tree).__name__} has no method {method!r}")
     if method.endswith("_function") and options.get("times") is None:
         raise InvalidParameterError(f"{method} needs times=: functions are not kept for each row")
