@@ -243,7 +243,8 @@ class PolicyValues(BaseTree):
         columns = np.column_stack([design_of(rows.X, rows.weight).numbers, found.rewards[kept]])
         seed = seed_of(deepcopy(self.certificate_.parameters["random_state"]))
         fold = np.full(len(kept), -1)
-        fold[kept] = folds_of(columns, found.treatment[kept], seed)[0]
+        # Rewards are estimates, so they are rounded like the features.
+        fold[kept] = folds_of(columns, columns[:, :0], found.treatment[kept], seed)[0]
         label = np.zeros(len(kept), dtype=np.int64)
         X, by_row = given.X, given._asdict()
         del by_row["X"]
