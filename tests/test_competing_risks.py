@@ -224,6 +224,15 @@ def test_wrong_causes_are_named(cause, message):
         CompetingRisksTree().fit(np.eye(4), y)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "int64"])
+def test_one_row_may_have_an_event_of_any_cause(dtype):
+    X, y = study()
+    tree = CompetingRisksTree(max_depth=1).fit(X, y)
+    rows = np.flatnonzero(y["event"] == 2)
+    alone = [tree.log_likelihood(X.iloc[[i]], y.iloc[[i]].astype({"event": dtype})) for i in rows]
+    np.testing.assert_array_equal(np.concatenate(alone), tree.log_likelihood(X, y)[rows])
+
+
 def test_wrong_numbers_of_causes_are_named():
     X, y = study()
     with pytest.raises(InvalidParameterError, match="3 values, but the number of causes is 2"):

@@ -119,6 +119,16 @@ def test_cross_fitted_values_are_not_those_of_rows_that_chose_the_policy():
     assert abs(cross_fitted) < 0.15
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-12])
+def test_cross_fitted_values_do_not_depend_on_the_unit_of_outcomes(unit):
+    rng = np.random.default_rng(0)
+    X, arm = rng.integers(0, 2, (200, 1)), rng.integers(0, 2, 200)
+    y = unit * (rng.normal(size=200) + (X[:, 0] == arm))
+    tree = PolicyTree(max_depth=1, random_state=0).fit(X, y, treatment=arm)
+    table = tree.policy_table(X, y, treatment=arm, cross_fit=True)
+    assert table["value"][0] / unit == pytest.approx(0.78, abs=0.02)
+
+
 def test_cross_fitted_policies_read_frames_by_the_names_of_their_columns():
     X, y, arm = trial()
     tree = PolicyTree(reward="direct", max_depth=1)

@@ -230,18 +230,28 @@ def test_another_seed_smooths_otherwise() -> None:
 
 def test_equal_rows_share_a_fold_and_strata_are_spread() -> None:
     columns = np.column_stack([X, LABELS])
-    fold, _ = folds_of(columns, LABELS, 0)
+    fold, _ = folds_of(X, LABELS, LABELS, 0)
     for row in np.unique(columns, axis=0):
         assert len(set(fold[(columns == row).all(axis=1)])) == 1
     distinct = np.column_stack([columns, np.arange(N)])
-    fold, rows = folds_of(distinct, LABELS, 0)
+    fold, rows = folds_of(distinct, LABELS, LABELS, 0)
     for label in np.unique(LABELS):
         sizes = np.bincount(fold[label == LABELS], minlength=5)
         assert sizes.max() - sizes.min() <= 1
-    assert (folds_of(distinct, LABELS, 1)[0] != fold).any()
+    assert (folds_of(distinct, LABELS, LABELS, 1)[0] != fold).any()
     order = np.random.default_rng(0).permutation(N)
-    moved, places = folds_of(distinct[order], LABELS[order], 0)
+    moved, places = folds_of(distinct[order], LABELS[order], LABELS[order], 0)
     assert (moved == fold[order]).all() and (order[places] == rows).all()
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-12, 1e300])
+def test_rows_with_different_times_are_spread_over_the_folds_in_any_unit(unit: float) -> None:
+    column = np.arange(N)[:, None] % 2
+    time = np.random.default_rng(0).exponential(1.0 + 3.0 * column[:, 0])
+    y = (np.ones(N, dtype=bool), unit * time)
+    tree = OptimalSurvivalTree(teacher="auto", teacher_weight=1.0, max_depth=1).fit(column, y)
+    # If equal features had shared a fold, their hazards would be those of the other rows.
+    assert tree.n_leaves_ == 2 and tree.objective_value_ > 0.0
 
 
 @pytest.mark.parametrize(("weight", "share"), list(product((None, WEIGHT), (0.3, 1.0))))

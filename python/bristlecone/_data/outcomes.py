@@ -364,12 +364,13 @@ def _as_event_or_cause(values: NDArray[Any], label: str) -> NDArray[Any]:
     return as_cause(values, label) if several else _as_event(values, label)
 
 
-def as_cause(values: NDArray[Any], label: str, most: int | None = None) -> NDArray[Any]:
-    """Causes as int64, at most ``most``; by default as many as there are rows."""
+def as_cause(values: NDArray[Any], label: str, most: int = 2**31 - 1) -> NDArray[Any]:
+    """Causes as int64, at most ``most``."""
     expected = "the number of the cause: 0 if censored, 1, 2, ..."
     _check_codes(values, label, expected)
-    most = len(values) if most is None else most
-    wrong = (values < 0) | (values != np.floor(values)) | (values > most)
+    # A type of few bytes could not be compared with a larger number.
+    number = values.astype(np.float64)
+    wrong = (number < 0) | (number != np.floor(number)) | (number > most)
     refuse(wrong, values, label, f"expected {expected}, each with an event")
     return np.ascontiguousarray(values, dtype=np.int64)
 

@@ -240,10 +240,13 @@ class PolicyValues(BaseTree):
         """Treatment of every row by trees like this one that are fitted to the other folds."""
         kept = found.treatment >= 0
         rows = self._checked(given)
-        columns = np.column_stack([design_of(rows.X, rows.weight).numbers, found.rewards[kept]])
+        # Rewards are estimates, so they are rounded like the features, whose spread is about 1.
+        rewards = found.rewards[kept]
+        rewards = rewards / (np.abs(rewards).max() or 1.0)
+        columns = np.column_stack([design_of(rows.X, rows.weight).numbers, rewards])
         seed = seed_of(deepcopy(self.certificate_.parameters["random_state"]))
         fold = np.full(len(kept), -1)
-        fold[kept] = folds_of(columns, found.treatment[kept], seed)[0]
+        fold[kept] = folds_of(columns, columns[:, :0], found.treatment[kept], seed)[0]
         label = np.zeros(len(kept), dtype=np.int64)
         X, by_row = given.X, given._asdict()
         del by_row["X"]

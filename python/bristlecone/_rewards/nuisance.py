@@ -90,8 +90,8 @@ class Rows:
         """
         start = time.perf_counter()
         design = design_of(data.X, data.weight)
-        columns = np.column_stack([design.numbers, outcomes, data.labels])
-        fold, order = folds_of(columns, strata, seed)
+        columns = np.column_stack([outcomes, data.labels])
+        fold, order = folds_of(design.numbers, columns, strata, seed)
         return cls(
             data.X, design, data.labels, data.classes, data.weight, fold, order, seed, heard, start
         )

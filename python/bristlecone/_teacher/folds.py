@@ -14,18 +14,23 @@ MOST_FOLDS = 5
 _DIGITS = 9
 
 
-def folds_of(columns: Floats, strata: Integers, seed: int) -> tuple[Integers, Integers]:
+def folds_of(
+    numbers: Floats, outcomes: Floats, strata: Integers, seed: int
+) -> tuple[Integers, Integers]:
     """Fold of every row, and an order of the rows, each of shape (n,).
 
     There are at most ``MOST_FOLDS`` folds, and each stratum is spread over all. Rows are equal
-    where all ``columns`` are, shape (n, k). The different rows of each stratum are dealt out in an
-    order that follows from their values and the seed, not from how the rows are ordered.
+    where all ``numbers`` are, shape (n, k), which have a spread of about 1, and all ``outcomes``,
+    shape (n,) or (n, k), in any unit. The different rows of each stratum are dealt out in an order
+    that follows from their values and the seed, not from how the rows are ordered.
     """
     import pandas as pd  # imported here because it loads slowly
 
-    # Zero has one sign, and the seed is a column with the same value in all rows.
-    rounded = pd.DataFrame(np.round(columns, _DIGITS) + 0.0).assign(seed=seed)
-    value = pd.util.hash_pandas_object(rounded, index=False).to_numpy()
+    # Zero has one sign, and the seed is a column with the same value in all rows. Outcomes are not
+    # rounded: in a large unit, rows with different outcomes would become equal.
+    columns = np.column_stack([np.round(numbers, _DIGITS), outcomes]) + 0.0
+    table = pd.DataFrame(columns).assign(seed=seed)
+    value = pd.util.hash_pandas_object(table, index=False).to_numpy()
     # Sorted by stratum, and within a stratum by hash.
     order = np.lexsort((value, strata))
     value, stratum = value[order], strata[order]

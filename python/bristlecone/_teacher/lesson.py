@@ -194,7 +194,7 @@ def _taught(
     start = time.perf_counter()
     automatic = isinstance(teacher, str)
     design = design_of(X, outcomes.weight)
-    fold, order = folds_of(np.hstack([design.numbers, outcomes.columns]), outcomes.strata, seed)
+    fold, order = folds_of(design.numbers, outcomes.columns, outcomes.strata, seed)
     _check_folds(outcomes, fold, warns=known is None)
     until = np.inf if time_limit is None else start + _SHARE_OF_TIME * time_limit
     models: dict[str, Any] = {"teacher": teacher}
