@@ -275,7 +275,7 @@ BAD_CAUSES = {
     "no event": spoilt(lambda y: y["cause"].fill(0), "no event"),
     "no cause 1": spoilt(lambda y: np.put(y["cause"], np.arange(80), 2), "no event of cause 1"),
     "negative": spoilt(lambda y: y["cause"].__setitem__(7, -1), "'cause' of y is -1 in row 7"),
-    "too large": spoilt(lambda y: y["cause"].__setitem__(7, 99), "'cause' of y is 99 in row 7"),
+    "too large": spoilt(lambda y: y["cause"].__setitem__(7, 99), "but one of cause 99 in row 7"),
     "fraction": spoilt(
         lambda y: pd.DataFrame({"event": y["cause"] / 2, "time": y["months"]}), r"is 0\.5 in row"
     ),
@@ -354,7 +354,7 @@ SUBJECTS = {
             ("predict_survival_function", {"times": TIMES}),
         ),
         by_weight={"min_events_leaf": None},
-        single_row="'cause' of y is 2 in row 0",
+        single_row="but one of cause 2 in row 0",
         bad=BAD_CAUSES,
         wrong={
             **WRONG_SEARCH,

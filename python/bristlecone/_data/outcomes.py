@@ -207,8 +207,9 @@ def check_causes(y: Any, n_causes: int | None = None) -> Survival:
     if found[-1] != found.size:
         unused = next(k for k, code in enumerate(found.tolist(), start=1) if k != code)
         raise ValueError(
-            f"y has no event of cause {unused}, but one of cause {found[-1]}; number the causes "
-            "from 1 without gaps (0 is censored), or pass n_causes if some may have no event"
+            f"y has no event of cause {unused}, but one of cause {found[-1]} in row "
+            f"{int(cause.argmax())}; number the causes from 1 without gaps (0 is censored), or "
+            "pass n_causes if some may have no event"
         )
     return survival
 
