@@ -447,3 +447,19 @@ def test_a_metric_that_is_nan_for_every_tree_is_named():
     scoring = {"none": lambda *_: np.nan, "own": None}
     search.set_params(scoring=scoring, refit="own").fit(X, y)
     assert np.isnan(search.cv_results_["mean_test_none"]).all()
+
+
+def test_parameters_of_the_default_encoder_cannot_be_searched():
+    X, y = np.arange(40)[:, None] % 7, np.arange(40) % 2
+    search = GridSearchCV(OptimalTreeClassifier(), {"encoder__n_thresholds": [2, 3]}, cv=2)
+    with pytest.raises(InvalidParameterError, match="encoder__n_thresholds needs an encoder obj"):
+        search.fit(X, y)
+    search.set_params(estimator__encoder=BinaryEncoder())
+    assert search.fit(X, y).best_params_["encoder__n_thresholds"] in (2, 3)
+
+
+def test_a_search_is_saved_by_its_best_estimator(tmp_path):
+    X, y = np.arange(40)[:, None] % 7, np.arange(40) % 2
+    search = TreeSizeCV(OptimalTreeClassifier(max_depth=1), cv=2).fit(X, y)
+    with pytest.raises(TypeError, match="a TreeSizeCV cannot be saved; save its best_estimator_"):
+        bristlecone.save_model(search, tmp_path / "m.json")

@@ -8,15 +8,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
-    GridSearchCV,
     RepeatedStratifiedKFold,
 )
 from survival_rows import sample
 from tuned_trees import numbers, plain_folds, policy_case
 
-import bristlecone
 from bristlecone import (
-    BinaryEncoder,
     GreedySurvivalTree,
     OptimalSurvivalTree,
     OptimalTree,
@@ -134,22 +131,6 @@ def test_a_tree_without_a_score_needs_a_metric_before_any_search():
             InvalidParameterError, match=r"if its task has leaf_value\); pass scoring"
         ):
             search(X, y)
-
-
-def test_parameters_of_the_default_encoder_cannot_be_searched():
-    X, y = np.arange(40)[:, None] % 7, np.arange(40) % 2
-    search = GridSearchCV(OptimalTreeClassifier(), {"encoder__n_thresholds": [2, 3]}, cv=2)
-    with pytest.raises(InvalidParameterError, match="encoder__n_thresholds needs an encoder obj"):
-        search.fit(X, y)
-    search.set_params(estimator__encoder=BinaryEncoder())
-    assert search.fit(X, y).best_params_["encoder__n_thresholds"] in (2, 3)
-
-
-def test_a_search_is_saved_by_its_best_estimator(tmp_path):
-    X, y = np.arange(40)[:, None] % 7, np.arange(40) % 2
-    search = TreeSizeCV(OptimalTreeClassifier(max_depth=1), cv=2).fit(X, y)
-    with pytest.raises(TypeError, match="a TreeSizeCV cannot be saved; save its best_estimator_"):
-        bristlecone.save_model(search, tmp_path / "m.json")
 
 
 def test_sizes_of_infinite_score_are_not_chosen():

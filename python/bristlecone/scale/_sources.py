@@ -291,8 +291,8 @@ def _of_dask(frame: Any) -> Source:
 def delayed_parts(values: Any) -> list[Any]:
     """The partitions of a Dask collection.
 
-    Dask joins partitions of files of which few columns are read. Here partitions must be the same
-    for any columns, so this is switched off.
+    Dask joins partitions if only a few columns of their files are read. A fit reads different
+    columns in each pass and needs the same partitions, so this is switched off.
     """
     import dask
 
