@@ -92,7 +92,7 @@ class ValueCounts:
     def of(cls, column: TrainingColumn, weight: ExactValues | None) -> ValueCounts:
         """Count the rows of a column; O(n)."""
         every = _Tally.of(column, weight)
-        shown = np.flatnonzero(every.rows)
+        (shown,) = every.rows.nonzero()
         is_missing = bool(every.rows[-1])
         found = shown[:-1] if is_missing else shown
         own = every.at(shown)
@@ -118,7 +118,7 @@ class ValueCounts:
         """Number of rows without a value."""
         return 0 if self.column.missing is None else int(self.rows[-1])
 
-    @property
+    @cached_property
     def observed(self) -> tuple[NDArray[Any], Floats]:
         """Distinct values (codes of levels) without missing ones, and their weights."""
         column, missing = self.column, self.column.missing
@@ -139,7 +139,7 @@ def _distinct(column: TrainingColumn, found: Integers, is_missing: bool) -> Trai
     missing = np.arange(len(found) + 1) == len(found) if is_missing else None
     if isinstance(column, RankedColumn):
         ranks = np.arange(len(found) + is_missing, dtype=np.uint32)
-        return replace(column, ranks=ranks, missing=missing)
+        return RankedColumn(column.name, column.distinct, ranks, missing)
     flags = found > 0
     return replace(column, values=np.append(flags, False) if is_missing else flags, missing=missing)
 

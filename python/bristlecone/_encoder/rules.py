@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -110,16 +110,16 @@ def _whole(encoder: BinaryEncoder) -> set[str]:
 def _question(feature: Feature, whole: bool, missing: bool | None) -> Question:
     if isinstance(feature, Missing):
         return Question(kind="missing", column=feature.column)
-    _, _, text = feature.condition.partition(" ")
-    question = Question(kind=feature.asks, column=feature.column, text=text, missing=missing)
+    kind: str = feature.asks
+    more: dict[str, Any] = {}
     if isinstance(feature, Threshold):
-        whole = whole and abs(feature.value) < _MOST_WHOLE
-        return replace(question, value=feature.value, whole=whole)
-    if isinstance(feature, AtMost):  # the first levels of an order
-        return replace(question, kind="at most", value=float(len(feature.levels)))
-    if isinstance(feature, OneOf):
-        return replace(question, kind="one of", levels=feature.levels)
-    return question
+        more = {"value": feature.value, "whole": whole and abs(feature.value) < _MOST_WHOLE}
+    elif isinstance(feature, AtMost):  # the first levels of an order
+        kind, more = "at most", {"value": float(len(feature.levels))}
+    elif isinstance(feature, OneOf):
+        kind, more = "one of", {"levels": feature.levels}
+    _, _, text = feature.condition.partition(" ")
+    return Question(kind=kind, column=feature.column, text=text, missing=missing, **more)
 
 
 def conditions(path: Iterable[tuple[Question, bool]]) -> list[str]:
