@@ -343,6 +343,8 @@ def test_score_is_minus_the_mean_cost():
     tree.fit(X, y)
     assert tree.score(X, y) == -tree.objective_value_
     assert tree.score(X, y, weight, costs=MATRIX[y]) == -tree.mean_cost(X, y, weight)
+    with pytest.raises(ValueError, match="n_samples=0"):
+        tree.score(X[:0], y[:0])
     every = np.arange(len(y))
     (found,) = evaluate(tree, X, y, cv=[(every, every)])["mean"]
     assert found == pytest.approx(-tree.objective_value_, rel=1e-12)

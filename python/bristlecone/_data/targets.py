@@ -175,7 +175,7 @@ def check_labelled_data(
         kept = weight > 0
     if not kept.all() and weight is not None:
         X, labels, weight = take_rows(X, kept), labels[kept], weight[kept]
-    _check_some(len(labels))
+    check_some(len(labels))
     if len(classes) > _MOST_LABELS:
         raise ValueError(f"{name} has {len(classes)} values; at most {_MOST_LABELS} are supported")
     return LabelledData(X, labels, classes, weight, kept)
@@ -274,7 +274,7 @@ def check_numeric_data(X: Any, y: Any, sample_weight: Any) -> NumericData:
     refuse(kept & (np.abs(target) > _MOST), target, "y", "change its unit")
     if weight is not None and not kept.all():
         X, target, weight = take_rows(X, kept), target[kept], weight[kept]
-    _check_some(len(target))
+    check_some(len(target))
     return NumericData(X, target, weight, kept)
 
 
@@ -378,6 +378,7 @@ def check_amounts(
     return array
 
 
-def _check_some(n_samples: int) -> None:
+def check_some(n_samples: int) -> None:
+    """Raise ValueError if there are no rows."""
     if n_samples == 0:
-        raise ValueError("n_samples=0: a tree needs at least one row of positive weight")
+        raise ValueError("n_samples=0: at least one row of positive weight is needed")

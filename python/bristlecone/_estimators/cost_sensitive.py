@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from bristlecone._data.arrays import as_array
 from bristlecone._data.frame import columns_by_name, costs_by_class
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count
-from bristlecone._data.targets import CostlyData, check_amounts, check_labelled_data, known_codes
+from bristlecone._data.targets import (
+    CostlyData,
+    check_amounts,
+    check_labelled_data,
+    check_some,
+    known_codes,
+)
 from bristlecone._estimators.base import Taught
 from bristlecone._estimators.label_predictions import ClassPredictions
 from bristlecone._estimators.reestimate import Reestimation
@@ -277,10 +283,11 @@ class CostSensitiveTreeClassifier(ClassPredictions, Reestimation, Taught, Search
         Raises
         ------
         ValueError
-            If a label has no costs, and as in ``fit``.
+            If there are no rows, a label has no costs, and as in ``fit``.
         """
         check_row_labels(X, y=y, sample_weight=sample_weight, costs=costs)
         leaves, leaf = self._located(X)
+        check_some(len(leaf))
         matrix = costs_by_class(self.certificate_.parameters["cost_matrix"])
         known = leaves.labels
         if costs is None and isinstance(matrix, Mapping):
