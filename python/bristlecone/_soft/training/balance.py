@@ -1,4 +1,4 @@
-"""How evenly the rows share the leaves: cross-entropy of an even share and the leaves' masses.
+"""How evenly the rows share the leaves: divergence of the masses of the leaves from equal shares.
 
 B = −(1/k) Σ_ℓ log(k m_ℓ) is at least 0. It is 0 if every leaf has the same mass, and grows without
 bound as a leaf empties. It equals the penalty of Frosst and Hinton, "Distilling a neural network
