@@ -43,8 +43,8 @@ COMMAND = (
     """'soft, depth 2={"estimator": "soft", "depth": 2, "n_restarts": 2, "random_state": 0}'"""
 )
 DIFFERENCES = [
-    "The neutral comparison of Burk et al. (arXiv 2406.04098) has 18 models on 32 sets. As far as "
-    "its sets are in SurvSet, they are among these; its models are not, and it tunes them. The "
+    "The neutral comparison of Burk et al. (arXiv 2406.04098) has 18 models on 32 sets. Those of "
+    "its sets that are in SurvSet are included here; its models, which it tunes, are not. The "
     "models here have fixed parameters, the same on every set.",
     "The trees have at most eight leaves (depth three), with the package's defaults: a minimum of "
     "events in a leaf and shrinkage. They were chosen on group A of the sets. Group C, whose table "

@@ -32,13 +32,13 @@ DIFFERENCES = [
     "CTree and RPART were not run for this page; their numbers are the published ones.",
     "The paper averages over twenty random starts. Ours is the mean over folds of the start with "
     "the least training objective, as one `fit` returns it.",
-    "The paper's Brier scores of spline leaves (PO) are below what its concordance allows and are "
-    "not aimed at.",
+    "The paper's Brier scores of spline leaves (PO) are lower than its concordance allows, so they "
+    "are no target here.",
     "Fairness: one random start, as in the paper, but five folds in place of one. The distance is "
     "the mean of ∫ (S − S')² dt over pairs of a man and a woman, divided by the last time. The "
-    "paper prints no numbers. Here the least of its penalties already makes the curves almost "
-    "equal, so there is no slow trend. It states a censoring of 56.6%, which is the share of "
-    "events in SurvSet's version.",
+    "paper prints no numbers. Here the smallest of its penalties already makes the curves almost "
+    "equal, so there is no slow trend. The paper states a censoring of 56.6%, which is the share "
+    "of events in SurvSet's version.",
 ]
 HARD = ("OptimalSurvivalTree, depth 3", "scikit-survival, depth 5")
 MULTIPLES = (0.0, 1.0, 5.0, 10.0, 15.0, 20.0)

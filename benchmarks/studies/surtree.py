@@ -46,8 +46,8 @@ DIFFERENCES = [
     "are of the test rows, and the limits are their 10% and 90% quantiles, as in the paper.",
     "The folds are ours: stratified by event, seed 0. The paper's are not published. SurvSet's "
     "version of Framingham has 4,699 rows (paper: 4,658), and of flchain 7,874 (6,524).",
-    "csl and oldmort are start–stop data, of which both studies ignore the start. Do not analyse "
-    "them like this.",
+    "csl and oldmort are start–stop data, and both studies ignore the start. Do not analyse them "
+    "like this.",
     "Synthetic sets: the thresholds of the true tree are uniform, and a categorical split asks for "
     "one level; the paper does not describe either. Three sets per setting; "
     "the paper has five.",

@@ -18,7 +18,7 @@ tree = OptimalSurvivalTree(
 ax = plot_tree(tree, time_label="weeks")
 
 # %%
-# Five per cent of the machines of a group have failed by this week:
+# The table shows the week by which 5% of the machines of each group have failed.
 
 table = tree.leaf_table()[["leaf", "rule", "n_samples", "n_events"]]
 week = dict(zip(tree.apply(X), tree.predict_quantile(X, 0.05), strict=True))

@@ -1,10 +1,10 @@
-"""How evenly the rows share the leaves: cross-entropy of an even share and the leaves' masses.
+"""How evenly the rows share the leaves: divergence of the masses of the leaves from equal shares.
 
 B = −(1/k) Σ_ℓ log(k m_ℓ) is at least 0. It is 0 if every leaf has the same mass, and grows without
-bound as a leaf empties. It equals the penalty of Frosst and Hinton, "Distilling a neural network
-into a soft decision tree" (2017), whose weights halve with every level. The masses are those of
-splits scaled to one steepness, so that they follow the most probable paths and a flat split does
-not count as an even one. See docs/maths/soft.md.
+bound as a leaf empties. Up to a constant it is the penalty of Frosst and Hinton, "Distilling a
+neural network into a soft decision tree" (2017), whose weights halve with every level. The masses
+are those of splits scaled to one steepness, so that they follow the most probable paths and a flat
+split does not count as an even one. See docs/maths/soft.md.
 """
 
 from __future__ import annotations
