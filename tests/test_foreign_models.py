@@ -231,6 +231,18 @@ def test_a_model_with_a_risk_alone_is_scored_by_its_order(rows):
             evaluate(RiskAlone(), *rows, scoring=name)
 
 
+def test_a_model_with_curves_alone_is_ordered_by_its_cumulative_hazards(rows):
+    class Curves(Columns):
+        def predict_cumulative_hazard(self, X, times):
+            return pd.DataFrame(
+                self.inner.predict_cumulative_hazard_function(X, times=times).T, index=times
+            )
+
+    models = {"curves": Curves(), "tree": OptimalSurvivalTree(max_depth=2)}
+    curves, tree = evaluate(models, *rows, scoring="concordance")["mean"]
+    assert curves == tree
+
+
 def test_training_outcomes_are_asked_for(rows):
     X, y = rows
     model, tree = Wrapped().fit(X, y), OptimalSurvivalTree(max_depth=2).fit(X, y)

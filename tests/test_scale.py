@@ -28,7 +28,7 @@ from bristlecone.exceptions import (
     SmallSampleWarning,
 )
 from bristlecone.scale import PassProgress, fit_partitions, predict_partitions
-from bristlecone.trust import verify
+from bristlecone.trust import alternatives, verify
 
 
 def random_table(seed, n_rows=300):
@@ -255,6 +255,24 @@ def test_event_free_side_is_found():
         got = fit_partitions(OptimalSurvivalTree(max_depth=2), cut(table, 0, columns))
     same(got, whole, table)
     assert len({str(warning.message) for warning in seen}) == 1
+    found = verify(got, table[FEATURES], outcome(table["event"], table["time"]))
+    assert found.ok, found
+    assert found["events of a leaf"].expected == "at least 0"
+
+
+def test_alternatives_take_the_rows_in_any_order():
+    table = random_table(2)
+    tree = fit_partitions(
+        OptimalSurvivalTree(max_depth=2), cut(table, 0, [*FEATURES, "time", "event"])
+    )
+    shuffled = table.sample(frac=1, random_state=0)
+    found, again = (
+        alternatives(tree, rows[FEATURES], outcome(rows["event"], rows["time"]))
+        for rows in (table, shuffled)
+    )
+    pd.testing.assert_frame_equal(found, again)
+    with pytest.raises(ValueError, match="not the rows of the fit"):
+        alternatives(tree, table[FEATURES], outcome(table["event"], 2 * table["time"]))
 
 
 @pytest.mark.parametrize(

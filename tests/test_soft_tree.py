@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import rankdata
 from survival_rows import assert_same_predictions, hazard, sample, survival
 
-from bristlecone import SoftSurvivalTree, curves, load_model, save_model
+from bristlecone import SoftSurvivalTree, curves, load_model, outcome, save_model
 from bristlecone._objectives.parity import CurveParity
 from bristlecone._soft.models import MODELS
 from bristlecone._soft.tree import SoftTree
@@ -177,6 +177,16 @@ def test_the_likelihood_of_a_time_of_zero_is_that_of_the_fit():
     replaced["months"][:4] = half
     assert y["dead"][:4].any()
     assert np.array_equal(model.log_likelihood(X, y), model.log_likelihood(X, replaced))
+
+
+def test_the_likelihood_of_a_late_row_lacks_the_hazard_before_its_entry():
+    X, y = sample(n=60)
+    model = make(depth=1).fit(X, y)
+    entry = y["months"] / 2
+    late = model.log_likelihood(X, outcome(y["dead"], y["months"], entry=entry))
+    functions = model.predict_cumulative_hazard_function(X)
+    before = [float(of_row(v)) for of_row, v in zip(functions, entry, strict=True)]
+    np.testing.assert_allclose(late, model.log_likelihood(X, y) + before, rtol=1e-9)
 
 
 def test_leaf_table_has_size_events_and_median_of_every_leaf():
