@@ -10,6 +10,7 @@ import pytest
 
 from bristlecone import CompetingRisksTree, OptimalSurvivalTree, load_model, save_model
 from bristlecone.exceptions import InvalidParameterError, ModelFormatError
+from bristlecone.export import export_text
 from bristlecone.metrics import brier_score_cause, concordance_index_cause
 from bristlecone.trust import alternatives, near_optimal_trees, stability, verify
 from bristlecone.tune import TreeSizeCV
@@ -189,6 +190,8 @@ def test_shrinkage_is_that_of_the_survival_tree_of_each_cause():
     assert plain.splits_ == tree.splits_
     pulled = np.abs(np.log(tree.theta_)).max(axis=1) < np.abs(np.log(plain.theta_)).max(axis=1)
     assert pulled.all()
+    shrunk = ", ".join(f"{theta:.4g}" for theta in tree.theta_[:, 0])
+    assert f"(shrunk {shrunk})" in export_text(tree).splitlines()[2]
 
 
 def test_integer_weights_are_repeated_rows():

@@ -10,6 +10,7 @@ from bristlecone import OptimalTree, Task
 from bristlecone.exceptions import (
     InvalidParameterError,
 )
+from bristlecone.export import export_text
 from bristlecone.trust import verify
 
 
@@ -176,3 +177,23 @@ def test_a_bound_that_is_too_high_is_noticed_whatever_the_weights(size):
     y = np.random.default_rng(0).integers(0, 3, 12)
     with pytest.raises(ValueError, match="lower_bound returned"):
         OptimalTree(task=TooHigh()).fit(np.arange(12)[:, None] % 2, y, np.full(12, size))
+
+
+def test_a_leaf_may_predict_several_numbers():
+    class Centres(Task):
+        def statistics(self, X, y):
+            return np.column_stack([np.ones(len(y)), y, (y**2).sum(axis=1)])
+
+        def leaf_cost(self, sums):
+            return sums[:, 3] - (sums[:, 1:3] ** 2).sum(axis=1) / sums[:, 0]
+
+        def leaf_value(self, sums):
+            return sums[:, 1:3] / sums[:, :1]
+
+    X, y, _ = instance(0)
+    y = np.column_stack([X[:, 0], 2.0 * X[:, 1] + X[:, 0]])
+    tree = OptimalTree(task=Centres(), max_depth=2).fit(X, y)
+    np.testing.assert_allclose(tree.predict(X), y)
+    leaves = tree.leaf_table().set_index("leaf")
+    assert [*leaves.loc[2, ["value_0", "value_1"]]] == [1, 3]
+    assert "[2] n=8, value=[1, 3], cost=0" in export_text(tree)
