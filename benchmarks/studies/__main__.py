@@ -105,7 +105,9 @@ def write_page(study: Any, path: Path, pages: Path) -> None:
         *(f"* {difference}" for difference in study.DIFFERENCES),
     ]
     pages.mkdir(parents=True, exist_ok=True)
-    (pages / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    # Two adapters of one program differ by this ending, which means nothing on a page.
+    text = "\n".join(lines).replace("-labels", "") + "\n"
+    (pages / f"{name}.md").write_text(text, encoding="utf-8")
 
 
 def write_index(records: Path, pages: Path) -> None:

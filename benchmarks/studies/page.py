@@ -181,7 +181,7 @@ def versus(frame: pd.DataFrame) -> str:
     both = frame[[first, second]].dropna()
     difference = both[first] - both[second]
     return (
-        f"mean difference from {second} {difference.mean():+.3f}, better on "
+        f"mean difference from {second} {difference.mean():+.2g}, better on "
         f"{(difference > 0).sum()} and worse on {(difference < 0).sum()} sets "
         f"(p = {signed_rank(both[first], both[second]):.2f}, not adjusted)"
     )
