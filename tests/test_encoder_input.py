@@ -306,6 +306,11 @@ def test_unusable_input_is_refused(X, error, message):
         (lambda X: X.assign(treated="no"), TypeError, "'treated' held numbers"),
         (lambda X: X.assign(stage=3), TypeError, "'stage' held text .* holds numbers"),
         (
+            lambda X: X.assign(stage=pd.Categorical([3] * 6)),
+            TypeError,
+            "'stage' held text .* holds numbers",
+        ),
+        (
             lambda X: X.assign(site=["1", "2"] * 3),
             TypeError,
             "'site' held categories that are numbers in training, .* text '1' in row 0",
