@@ -6,6 +6,7 @@ import math
 import re
 from decimal import Decimal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bristlecone import OptimalTreeClassifier
+from bristlecone import GreedySurvivalTree, OptimalTreeClassifier
 from bristlecone._encoder import binary, missing
 from bristlecone._encoder import thresholds as cutting
 from bristlecone._encoder.binary import BinaryEncoder
@@ -68,6 +69,17 @@ def test_pandas_polars_arrow_and_object_arrays_encode_alike(missing):
     encoder = BinaryEncoder(missing=missing).fit(array)
     assert np.array_equal(encoder.transform(array.tolist()), expected)
     assert encoder.get_feature_names_out(list(data)).tolist() == names(first)
+
+
+@pytest.mark.filterwarnings("error")
+def test_frames_of_narwhals_are_read_as_those_they_wrap():
+    X = pd.DataFrame(mixed_columns())
+    y = pd.DataFrame({"event": True, "time": range(1, len(X) + 1)})
+    plain = GreedySurvivalTree(max_depth=1, min_events_leaf=1).fit(X, y)
+    wrapped, outcomes = nw.from_native(X), nw.from_native(y)
+    tree = GreedySurvivalTree(max_depth=1, min_events_leaf=1).fit(wrapped, outcomes)
+    assert tree.score(wrapped, outcomes) == plain.score(X, y)
+    assert tree.feature_names_in_.tolist() == list(X)
 
 
 def test_whole_numbers_of_128_bits_are_read_as_floats():
@@ -279,6 +291,7 @@ def test_duplicate_names_are_refused_where_rows_have_no_weight():
         (csr_array(np.eye(2)), TypeError, "does not accept sparse input"),
         (np.ma.masked_array([[1.0]], mask=[[True]]), TypeError, "does not accept masked arrays"),
         (pl.LazyFrame({"a": [1]}), TypeError, "X is a polars LazyFrame.* call collect"),
+        (pa.record_batch({"a": [1]}), TypeError, r"X is a pyarrow RecordBatch; pass .*\(\[X\]\)"),
     ],
 )
 def test_unusable_input_is_refused(X, error, message):

@@ -116,6 +116,7 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"{reader} does not accept masked arrays; pass X.filled(numpy.nan)")
     if not isinstance(X, np.ndarray):  # the checks below would take longer than reading an array
+        X = nw.to_native(X, pass_through=True)
         if is_into_dataframe(X):
             names, named = _frame_names(X)
             numbers = _numpy_columns(X)
