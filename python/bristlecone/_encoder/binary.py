@@ -212,8 +212,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             Columns of numbers, booleans, strings or categories; NaN and None are missing values.
         y : structured array, DataFrame, or array-like of shape (n_samples,) or (n_samples, k)
             Outcomes, used only with ``thresholds="ensemble"`` and to order levels by risk: survival
-            outcomes in the forms that trees take; labels (text, booleans, whole numbers of integer
-            type with at most 20 values); other numbers, one or several per row.
+            outcomes in the forms that trees take (an event of any cause counts as one); labels
+            (text, booleans, whole numbers of integer type with at most 20 values); other numbers,
+            one or several per row.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights, finite and not negative.
 
