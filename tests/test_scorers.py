@@ -426,5 +426,5 @@ def test_rows_of_x_and_y_must_match(name, tree, halves):
 
 def test_tau_is_a_number(tree, halves):
     *_, Z, z = halves
-    with pytest.raises(InvalidParameterError, match="tau must be a number .* got 'late'"):
+    with pytest.raises(InvalidParameterError, match="tau must be a number"):
         metrics.uno_scorer(tree, Z, z, tau="late")

@@ -222,6 +222,9 @@ def test_rows_are_divided_in_every_form():
         (pl.from_pandas(X), pl.from_pandas(frame), pl.Series(weight.to_numpy())),
         (X.to_numpy().tolist(), y, weight.tolist()),
     ]
+    other = TreeSizeCV(tree, cv=3).fit(X, y, sample_weight=np.arange(1, 91)).cv_results_
+    found = TreeSizeCV(tree, cv=3).fit(X, y, sample_weight=range(1, 91)).cv_results_
+    np.testing.assert_array_equal(found["mean_test_score"], other["mean_test_score"])
     for columns, outcome, weights in forms:
         found = TreeSizeCV(tree, cv=3).fit(columns, outcome, sample_weight=weights)
         for name, values in expected.cv_results_.items():
