@@ -445,6 +445,13 @@ def test_rows_that_do_not_fit_together_are_refused():
             fit(X, y, groups=np.ones(50))
 
 
+def test_unknown_arguments_of_score_are_refused():
+    X, y = sample(60)
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=2).fit(X, y)
+    with pytest.raises(TypeError, match="'weight' is no argument of the metric or of fit"):
+        search.score(X, y, weight=np.ones(60))
+
+
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_errors_of_metrics_name_the_fold(n_jobs):
     X, y = sample(60)

@@ -24,7 +24,7 @@ from bristlecone._log import log
 from bristlecone._types import Floats
 from bristlecone.exceptions import ColumnWarning, InfeasibleError, InvalidParameterError
 from bristlecone.tune._folds import Folds, folds_of, naming, standard_error
-from bristlecone.tune._rows import GivenRows, of_all_causes
+from bristlecone.tune._rows import GivenRows, accepted, of_all_causes
 from bristlecone.tune._scoring import DEFAULT, Metrics, check_scored, metrics_of, score_of
 
 _RULES = ("best", "one-standard-error")
@@ -356,11 +356,21 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         -------
         float
             Greater is better.
+
+        Raises
+        ------
+        TypeError
+            If neither the metric nor ``fit`` of the tree takes an argument.
         """
         check_is_fitted(self)
         metrics, chooser = self._checked()
+        metric, tree = metrics[chooser], self.best_estimator_
+        known = accepted(metric or tree.score, params) | accepted(tree.fit, params)
+        for name in params:
+            if name not in known:
+                raise TypeError(f"{name!r} is no argument of the metric or of fit")
         rows = GivenRows.of(X, y, {**params, "sample_weight": sample_weight})
-        return score_of(metrics[chooser], self.best_estimator_, rows)
+        return score_of(metric, tree, rows)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata that ``fit`` and ``score`` pass on, to the estimator and to ``cv``."""
