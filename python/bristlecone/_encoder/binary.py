@@ -107,8 +107,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         column, and a missing boolean by the more frequent value, both from the training rows;
         imputed values place no threshold. "branch": a column with missing values in training
         gets a feature "column is missing", and its other features are false for them; in other
-        columns missing values are imputed. A categorical column with missing values always gets
-        the feature "is missing", and a missing category matches no level.
+        columns missing values are imputed. With both, a categorical column with missing values
+        gets the feature "is missing", and a missing category matches no level.
     min_support : float, default=0.01
         Features that are true for less than this share of the rows (less than 0.5), including
         imputed values, or for more than one minus it, are dropped. Boolean and 0/1 columns are
