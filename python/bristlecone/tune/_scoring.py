@@ -117,7 +117,10 @@ def score_of(
         # The own score of such a model takes the outcomes as columns.
         metric = SCORERS["concordance"]
     if metric is not None:
+        # A scorer of scikit-learn takes weights even if the function that it calls does not.
+        function = getattr(getattr(metric, "scorer", metric), "_score_func", metric)
         more = accepted(metric, {**rows.more, "survival_train": survival_train})
+        more = accepted(function, more)
         score = metric(estimator, rows.X, rows.y, **more)
         try:
             return float(score)
