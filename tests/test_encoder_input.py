@@ -22,7 +22,12 @@ from bristlecone import GreedySurvivalTree, OptimalTreeClassifier
 from bristlecone._encoder import binary, missing
 from bristlecone._encoder import thresholds as cutting
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone.exceptions import BristleconeWarning, InvalidParameterError, ModelFormatError
+from bristlecone.exceptions import (
+    BristleconeWarning,
+    ColumnWarning,
+    InvalidParameterError,
+    ModelFormatError,
+)
 
 
 def names(encoder):
@@ -82,10 +87,19 @@ def test_frames_of_narwhals_are_read_as_those_they_wrap():
     assert tree.feature_names_in_.tolist() == list(X)
 
 
-def test_whole_numbers_of_128_bits_are_read_as_floats():
+def test_whole_numbers_of_128_bits_are_integers():
     X = pl.DataFrame({"age": [30, None, 50, 2**100]}, schema={"age": pl.Int128})
     same = X.cast({"age": pl.Float64})
     assert (BinaryEncoder().fit_transform(X) == BinaryEncoder().fit_transform(same)).all()
+    flags = pl.DataFrame({"dead": [0, 1, None, 1]}, schema={"dead": pl.Int128})
+    assert fitted_names(flags) == ["dead"]
+    with pytest.warns(ColumnWarning, match=r"'dead' contains integers beyond 2\*\*53"):
+        BinaryEncoder().fit(flags * 2**60 + 1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_missing_value_rounds_no_integer():
+    assert len(fitted_names(np.array([[2**60], [None], [3]], dtype=object))) == 1
 
 
 def test_numbers_in_object_columns_are_numbers():
