@@ -78,7 +78,8 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         is fixed before training. It is not changed.
     cv : int, splitter or iterable, default=5
         Number of folds, which are shuffled and stratified by event, class or treatment; a splitter
-        of scikit-learn, which receives the strata instead of y; or pairs of training and test rows.
+        of scikit-learn, which receives the strata instead of y; or pairs of training and test rows,
+        as positions or masks.
     scoring : None, str, callable, list or mapping, default=None
         One metric, or several as a list or a mapping from names; greater is better. A metric is
         "concordance", "uno", "ibs", "auc", "likelihood" or "calibration" (see
