@@ -6,6 +6,7 @@ import math
 import re
 from decimal import Decimal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,11 +18,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bristlecone import OptimalTreeClassifier
+from bristlecone import GreedySurvivalTree, OptimalTreeClassifier
 from bristlecone._encoder import binary, missing
 from bristlecone._encoder import thresholds as cutting
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone.exceptions import BristleconeWarning, InvalidParameterError, ModelFormatError
+from bristlecone.exceptions import (
+    BristleconeWarning,
+    ColumnWarning,
+    InvalidParameterError,
+    ModelFormatError,
+)
 
 
 def names(encoder):
@@ -70,10 +76,30 @@ def test_pandas_polars_arrow_and_object_arrays_encode_alike(missing):
     assert encoder.get_feature_names_out(list(data)).tolist() == names(first)
 
 
-def test_whole_numbers_of_128_bits_are_read_as_floats():
+@pytest.mark.filterwarnings("error")
+def test_frames_of_narwhals_are_read_as_those_they_wrap():
+    X = pd.DataFrame(mixed_columns())
+    y = pd.DataFrame({"event": True, "time": range(1, len(X) + 1)})
+    plain = GreedySurvivalTree(max_depth=1, min_events_leaf=1).fit(X, y)
+    wrapped, outcomes = nw.from_native(X), nw.from_native(y)
+    tree = GreedySurvivalTree(max_depth=1, min_events_leaf=1).fit(wrapped, outcomes)
+    assert tree.score(wrapped, outcomes) == plain.score(X, y)
+    assert tree.feature_names_in_.tolist() == list(X)
+
+
+def test_whole_numbers_of_128_bits_are_integers():
     X = pl.DataFrame({"age": [30, None, 50, 2**100]}, schema={"age": pl.Int128})
     same = X.cast({"age": pl.Float64})
     assert (BinaryEncoder().fit_transform(X) == BinaryEncoder().fit_transform(same)).all()
+    flags = pl.DataFrame({"dead": [0, 1, None, 1]}, schema={"dead": pl.Int128})
+    assert fitted_names(flags) == ["dead"]
+    with pytest.warns(ColumnWarning, match=r"'dead' contains integers beyond 2\*\*53"):
+        BinaryEncoder().fit(flags * 2**60 + 1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_missing_value_rounds_no_integer():
+    assert len(fitted_names(np.array([[2**60], [None], [3]], dtype=object))) == 1
 
 
 def test_numbers_in_object_columns_are_numbers():
@@ -279,6 +305,7 @@ def test_duplicate_names_are_refused_where_rows_have_no_weight():
         (csr_array(np.eye(2)), TypeError, "does not accept sparse input"),
         (np.ma.masked_array([[1.0]], mask=[[True]]), TypeError, "does not accept masked arrays"),
         (pl.LazyFrame({"a": [1]}), TypeError, "X is a polars LazyFrame.* call collect"),
+        (pa.record_batch({"a": [1]}), TypeError, r"X is a pyarrow RecordBatch; pass .*\(\[X\]\)"),
     ],
 )
 def test_unusable_input_is_refused(X, error, message):
@@ -305,6 +332,11 @@ def test_unusable_input_is_refused(X, error, message):
         ),
         (lambda X: X.assign(treated="no"), TypeError, "'treated' held numbers"),
         (lambda X: X.assign(stage=3), TypeError, "'stage' held text .* holds numbers"),
+        (
+            lambda X: X.assign(stage=pd.Categorical([3] * 6)),
+            TypeError,
+            "'stage' held text .* holds numbers",
+        ),
         (
             lambda X: X.assign(site=["1", "2"] * 3),
             TypeError,

@@ -256,3 +256,18 @@ def test_targets_of_any_scale_have_the_same_order():
     assert any(isinstance(feature, OneOf) for feature in first)
     assert BinaryEncoder().fit(X, target * 2.0**1000).features_ == first
     assert BinaryEncoder().fit(X, target * 2.0**-480).features_ == first
+
+
+def test_an_event_of_any_cause_counts():
+    X, y = survived()
+    cause = y["event"] * (1 + np.arange(len(y)) % 2)
+    for options in ({}, {"thresholds": "ensemble"}):
+        expected = BinaryEncoder(**options).fit(X, y)
+        found = BinaryEncoder(**options).fit(X, outcome(cause, y["time"]))
+        assert found.features_ == expected.features_
+
+
+@pytest.mark.filterwarnings("error", "ignore::bristlecone.exceptions.ColumnWarning")
+def test_without_events_no_level_has_a_risk():
+    X, y = survived(200)
+    assert not sets(BinaryEncoder().fit(X, outcome(np.zeros(200, bool), y["time"])))

@@ -30,6 +30,7 @@ from bristlecone import (
 )
 from bristlecone._model.registry import dumps, loads
 from bristlecone.curves import censoring_survival, nelson_aalen
+from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._scorers import SCORERS
 
 FREE = {"prior": 0, "shrinkage": 0, "min_events_leaf": None}
@@ -407,3 +408,23 @@ def test_rows_are_taken_in_every_form(tree, halves):
         assert scorer(tree, Z, frame) == scorer(tree, Z, z)
     with pytest.raises(ValueError, match="expected a structured array"):
         metrics.concordance_scorer(OptimalTreeRegressor().fit(Z, z["months"]), Z, z["months"])
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_rows_of_x_and_y_must_match(name, tree, halves):
+    X, y, Z, z = halves
+    outcomes = pd.DataFrame({"event": z["dead"], "time": z["months"]}, index=Z.index)
+    linear = pytest.importorskip("sksurv.linear_model")
+    cox = linear.CoxPHSurvivalAnalysis(alpha=1.0).fit(X, y)
+    more = {} if name == "concordance" else {"survival_train": y}
+    for score in (partial(SCORERS[name], tree), partial(SCORERS[name], cox, **more)):
+        with pytest.raises(ValueError, match="X and y have the same index in another order"):
+            score(Z, outcomes[::-1])
+        with pytest.raises(ValueError, match=r"\b80\b.*\b79\b|\b79\b.*\b80\b"):
+            score(Z, z[:-1])
+
+
+def test_tau_is_a_number(tree, halves):
+    *_, Z, z = halves
+    with pytest.raises(InvalidParameterError, match="tau must be a number"):
+        metrics.uno_scorer(tree, Z, z, tau="late")

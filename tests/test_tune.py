@@ -199,6 +199,17 @@ def test_groups_go_to_the_splitter():
         TreeSizeCV(OptimalSurvivalTree()).fit(X, y, groups=groups)
 
 
+def test_folds_may_be_masks():
+    X, y = sample(60)
+    test = np.arange(60) % 3 == 0
+    masks, places = [(~test, test)], [(np.flatnonzero(~test), np.flatnonzero(test))]
+    for rows in (X, X.to_numpy().tolist()):
+        found, expected = (
+            evaluate(OptimalSurvivalTree(max_depth=1), rows, y, cv=cv) for cv in (masks, places)
+        )
+        pd.testing.assert_frame_equal(found, expected)
+
+
 def test_rows_are_divided_in_every_form():
     X, y = sample(90)
     weight = pd.Series(np.random.default_rng(0).uniform(1, 2, 90))
@@ -211,6 +222,9 @@ def test_rows_are_divided_in_every_form():
         (pl.from_pandas(X), pl.from_pandas(frame), pl.Series(weight.to_numpy())),
         (X.to_numpy().tolist(), y, weight.tolist()),
     ]
+    other = TreeSizeCV(tree, cv=3).fit(X, y, sample_weight=np.arange(1, 91)).cv_results_
+    found = TreeSizeCV(tree, cv=3).fit(X, y, sample_weight=range(1, 91)).cv_results_
+    np.testing.assert_array_equal(found["mean_test_score"], other["mean_test_score"])
     for columns, outcome, weights in forms:
         found = TreeSizeCV(tree, cv=3).fit(columns, outcome, sample_weight=weights)
         for name, values in expected.cv_results_.items():
@@ -396,12 +410,16 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
         ({"cv": True}, "cv must be a number of folds"),
         ({"cv": 2.5}, "cv must be a number of folds"),
         ({"cv": "x"}, "cv must be a number of folds.*got 'x'"),
+        ({"cv": KFold}, "cv must be a number of folds"),
+        ({"cv": [([0], [1], [2])]}, "cv must be .* pairs of training and test rows"),
         ({"cv": []}, "yields no folds"),
         ({"cv": [([0, 1], [60])]}, "cv: the test rows of fold 1 include row 60.* 60 rows"),
         ({"cv": [([0, 1], [2]), ([-61], [3])]}, "training rows of fold 2 include row -61"),
         ({"cv": [([0, 1], [])]}, "cv: there are no test rows of fold 1"),
         ({"cv": [([0.0, 1.0], [2])]}, "cv: the training rows of fold 1 must be positions"),
         ({"cv": [([0, 1], [[2]])]}, "cv: the test rows of fold 1 must be positions"),
+        ({"cv": [([True, False], [2])]}, "training rows of fold 1 must be .* or a mask of X"),
+        ({"scoring": [None, partial(len)]}, "several metrics of the same name"),
         ({"cv": 61}, "cv=61 yields no folds: .*n_samples=60"),
         ({"cv": KFold(3), "n_repeats": 2}, "n_repeats needs a number of folds"),
         ({"n_repeats": 0}, "n_repeats must be an integer"),
@@ -423,6 +441,15 @@ def test_rows_that_do_not_fit_together_are_refused():
     for fit in (TreeSizeCV(OptimalSurvivalTree()).fit, partial(evaluate, OptimalSurvivalTree())):
         with pytest.raises(ValueError, match=r"sample_weight has shape \(50,\); expected \(60,\)"):
             fit(X, y, sample_weight=np.ones(50))
+        with pytest.raises(ValueError, match=r"groups must have one entry per row of X \(60\)"):
+            fit(X, y, groups=np.ones(50))
+
+
+def test_unknown_arguments_of_score_are_refused():
+    X, y = sample(60)
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), cv=2).fit(X, y)
+    with pytest.raises(TypeError, match="'weight' is no argument of the metric or of fit"):
+        search.score(X, y, weight=np.ones(60))
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -434,6 +461,13 @@ def test_errors_of_metrics_name_the_fold(n_jobs):
     for fit in (TreeSizeCV(tree, n_jobs=n_jobs).fit, partial(evaluate, tree)):
         with pytest.raises(ValueError, match=r"^fold \d of 5: no pair is comparable"):
             fit(X, rare)
+
+
+def test_a_metric_returns_a_number():
+    X, y = sample(60)
+    search = TreeSizeCV(OptimalSurvivalTree(max_depth=1), scoring=lambda *_: np.ones(3))
+    with pytest.raises(TypeError, match="scoring: a metric must return a number; got an ndarray"):
+        search.fit(X, y)
 
 
 def test_a_metric_that_is_nan_for_every_tree_is_named():

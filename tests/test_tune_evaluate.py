@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer, max_error
 from sklearn.model_selection import (
     RepeatedStratifiedKFold,
 )
@@ -144,6 +145,16 @@ def test_sizes_of_infinite_score_are_not_chosen():
     assert np.isnan(found.cv_results_["se_test_score"][-1])
     table = evaluate({"one": tree, "other": tree}, X, y, cv=3, against="one")
     assert (table["mean"] == -np.inf).all() and table["difference"].isna().all()
+
+
+@pytest.mark.parametrize("scoring", ["neg_max_error", make_scorer(max_error)])
+def test_metrics_that_take_no_weights_get_none(scoring):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    weight = np.full(60, 2.0)
+    tree = OptimalTreeRegressor(max_depth=1)
+    TreeSizeCV(tree, cv=3, scoring=scoring).fit(X, y, sample_weight=weight)
+    evaluate(tree, X, y, sample_weight=weight, scoring=scoring)
 
 
 @pytest.mark.parametrize("scoring", ["roc_auc", "r2", "accuracy"])

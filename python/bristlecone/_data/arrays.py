@@ -18,17 +18,23 @@ _BLOCK = 256
 
 
 def check_in_memory(values: Any, label: str) -> None:
-    """Raise TypeError for a Dask collection or another lazy frame; ``label`` names it."""
+    """Raise TypeError for a lazy frame, a Dask collection or a batch of Arrow.
+
+    ``label`` is their name in the message.
+    """
     if nw.dependencies.is_into_dataframe(values):
         return
+    kind = f"{type(values).__module__.partition('.')[0]} {type(values).__name__}"
+    if hasattr(values, "column_names"):  # As an array, a batch would lose its names.
+        raise TypeError(f"{label} is a {kind}; pass pyarrow.Table.from_batches([{label}])")
     if hasattr(values, "npartitions"):
         call = "compute"
     elif isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame):
         call = "collect"
     else:
         return
-    kind = f"{type(values).__module__.partition('.')[0]} {type(values).__name__}"
-    raise TypeError(f"{label} is a {kind}, which is lazy; call {call}() first")
+    advice = f"call {call}()" if hasattr(values, call) else "turn it into a data frame"
+    raise TypeError(f"{label} is a {kind}, which is lazy; {advice} first")
 
 
 def as_array(values: Any, label: str) -> NDArray[Any]:

@@ -173,6 +173,7 @@ def _indices(values: Any) -> list[Any]:
         return []
     if isinstance(values, (tuple, list)):
         return [index for part in values[:2] for index in _indices(part)]
+    values = nw.to_native(values, pass_through=True)
     pandas = nw.dependencies.is_pandas_dataframe(values) or nw.dependencies.is_pandas_series(values)
     return [values.index] if pandas else []
 

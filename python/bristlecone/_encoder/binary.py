@@ -107,8 +107,8 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         column, and a missing boolean by the more frequent value, both from the training rows;
         imputed values place no threshold. "branch": a column with missing values in training
         gets a feature "column is missing", and its other features are false for them; in other
-        columns missing values are imputed. A categorical column with missing values always gets
-        the feature "is missing", and a missing category matches no level.
+        columns missing values are imputed. With both, a categorical column with missing values
+        gets the feature "is missing", and a missing category matches no level.
     min_support : float, default=0.01
         Features that are true for less than this share of the rows (less than 0.5), including
         imputed values, or for more than one minus it, are dropped. Boolean and 0/1 columns are
@@ -212,8 +212,9 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
             Columns of numbers, booleans, strings or categories; NaN and None are missing values.
         y : structured array, DataFrame, or array-like of shape (n_samples,) or (n_samples, k)
             Outcomes, used only with ``thresholds="ensemble"`` and to order levels by risk: survival
-            outcomes in the forms that trees take; labels (text, booleans, whole numbers of integer
-            type with at most 20 values); other numbers, one or several per row.
+            outcomes in the forms that trees take (an event of any cause counts as one); labels
+            (text, booleans, whole numbers of integer type with at most 20 values); other numbers,
+            one or several per row.
         sample_weight : array-like of shape (n_samples,), optional
             Row weights, finite and not negative.
 

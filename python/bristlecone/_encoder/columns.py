@@ -60,7 +60,7 @@ class NumericColumn:
         integers = None
         if shown.max() > _MOST_EXACT or shown.min() < -_MOST_EXACT:
             with np.errstate(invalid="ignore"):  # the largest are rounded beyond the integers
-                if (numbers.astype(values.dtype) != values).any():
+                if (shown.astype(np.float64).astype(values.dtype) != shown).any():
                     integers = values
         if missing is not None:
             numbers[missing] = np.nan

@@ -69,7 +69,10 @@ def level_risks(
     total = np.zeros((n_levels, sums.shape[1]))
     occurs = np.append(start[1:], len(code)) > start
     total[occurs] = np.add.reduceat(sums, start[occurs])
-    mean = total[:, :-2].sum(axis=0) / total[:, -2].sum()
+    expected = total[:, -2].sum()
+    if not expected > 0.0:
+        return None  # No row had an event.
+    mean = total[:, :-2].sum(axis=0) / expected
     # Amounts beyond the mean, scaled such that the largest is 1.
     excess = total[:, :-2] - total[:, -2:-1] * mean
     amount = amount - size[:, None] * mean

@@ -162,18 +162,17 @@ def _conform_column(column: Column, schema: ColumnSchema, handle_unknown: str) -
 def _conform_levels(column: Column, schema: ColumnSchema, handle_unknown: str) -> CategoricalColumn:
     if isinstance(column, NumericColumn):
         column = column.as_categorical()
-        if column.levels and all(isinstance(level, str) for level in schema.levels):
-            raise TypeError(
-                f"column {schema.name!r} held text in training, but it holds numbers now"
-            )
-    else:
-        numbers = schema.levels and not any(isinstance(level, str) for level in schema.levels)
-        if numbers and column.levels and all(isinstance(level, str) for level in column.levels):
-            row, level = column.first_text()
-            raise TypeError(
-                f"column {schema.name!r} held categories that are numbers in training, but it "
-                f"holds the text {level!r} in row {row}"
-            )
+    were_text, are_text = (
+        {isinstance(level, str) for level in levels} for levels in (schema.levels, column.levels)
+    )
+    if were_text == {True} and are_text == {False}:
+        raise TypeError(f"column {schema.name!r} held text in training, but it holds numbers now")
+    if were_text == {False} and are_text == {True}:
+        row, level = column.first_text()
+        raise TypeError(
+            f"column {schema.name!r} held categories that are numbers in training, but it "
+            f"holds the text {level!r} in row {row}"
+        )
     if handle_unknown == "error":
         known = frozenset(schema.levels)
         unknown = np.array([*(level not in known for level in column.levels), False])

@@ -10,7 +10,7 @@ import numpy as np
 
 from bristlecone._data.arrays import as_array, unmasked
 from bristlecone._data.groups import codes_of
-from bristlecone._data.outcomes import Survival, check_survival, is_outcome
+from bristlecone._data.outcomes import Survival, either_outcome, is_outcome
 from bristlecone._data.rows import check_length
 from bristlecone._data.targets import check_amounts, check_numbers
 from bristlecone._types import Floats
@@ -98,9 +98,10 @@ def _unframed(y: Any) -> Any:
 
 
 def _survival(y: Any, n_rows: int) -> Survival:
-    survival = check_survival(y)
+    """Survival outcomes, with an event if there was one of any cause."""
+    survival = either_outcome(y)
     check_length(survival.time, "y", n_rows)
-    return survival
+    return survival._replace(event=survival.event > 0)
 
 
 def _hazard(survival: Survival, weight: Floats | None) -> Floats:

@@ -116,6 +116,7 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"{reader} does not accept masked arrays; pass X.filled(numpy.nan)")
     if not isinstance(X, np.ndarray):  # the checks below would take longer than reading an array
+        X = nw.to_native(X, pass_through=True)
         if is_into_dataframe(X):
             names, named = _frame_names(X)
             numbers = _numpy_columns(X)
@@ -196,8 +197,8 @@ def _numpy_columns(X: Any) -> dict[int, Any]:
 
 def _from_series(name: str, series: nw.Series[Any]) -> Column:
     dtype = series.dtype
-    if dtype in (nw.Int128, nw.UInt128):  # which NumPy does not have
-        dtype, series = nw.Float64(), series.cast(nw.Float64)
+    if dtype in (nw.Int128, nw.UInt128):  # NumPy does not have these types.
+        return _from_objects(name, series.to_list())
     if dtype == nw.Boolean or dtype.is_integer():
         whole = series.to_numpy()
         if whole.dtype.kind in "biu":  # nothing is missing

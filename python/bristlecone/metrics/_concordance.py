@@ -320,13 +320,18 @@ def _weighted(event: Bools, time: Floats, entry: Any, sample_weight: Any) -> tup
     return _Rows(event[kept], time[kept], late, own[kept], own[kept]), kept
 
 
+def check_tau(tau: float | None) -> None:
+    """Raise InvalidParameterError unless ``tau`` is None or a number greater than zero."""
+    if tau is not None and not (isinstance(tau, Real) and tau > 0):
+        raise InvalidParameterError(f"tau must be a number greater than 0 or None; got {tau!r}")
+
+
 def _with_censoring(
     scored: ScoredRows, is_weighted: bool, survival_train: Outcome, tau: float | None, ties: str
 ) -> _Rows:
     """Rows whose events before tau are weighted by 1/G(t_i)², the others by 0."""
     event, time, own, _ = scored
-    if tau is not None and not (isinstance(tau, Real) and tau > 0):
-        raise InvalidParameterError(f"tau must be a number greater than 0 or None; got {tau!r}")
+    check_tau(tau)
     counted = event if tau is None else event & (time < tau)
     censoring = censoring_survival(check_survival(survival_train, "survival_train"), ties=ties)
     weight = np.zeros(time.size)

@@ -32,7 +32,11 @@ from bristlecone.curves import censoring_survival, kaplan_meier
 from bristlecone.metrics._auc import cumulative_dynamic_auc
 from bristlecone.metrics._brier import integrated_brier_score
 from bristlecone.metrics._causes import brier_score_of_tree
-from bristlecone.metrics._concordance import concordance_index_censored, concordance_index_ipcw
+from bristlecone.metrics._concordance import (
+    check_tau,
+    concordance_index_censored,
+    concordance_index_ipcw,
+)
 from bristlecone.metrics._foreign_likelihood import log_likelihood
 from bristlecone.metrics._inputs import ScoredRows, check_test_rows, end_of_weights, times_followed
 from bristlecone.metrics._scored_models import (
@@ -74,6 +78,7 @@ class Scorer:
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any
     ) -> float:
         """Score of the rows; greater is better."""
+        check_row_labels(X, y=y, sample_weight=sample_weight)
         return self.function(estimator, X, y, sample_weight, **options)
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> Scorer:
@@ -224,6 +229,7 @@ def uno_scorer(
     model, X, train = trained(estimator, X, "uno_scorer", survival_train)
     check_test_rows(y, sample_weight, name="y", instead=_INSTEAD)
     end = end_of_weights(censoring_survival(train))
+    check_tau(tau)
     end = end if tau is None else min(tau, end)
     risk = predicted_risk(model, X, train, "uno_scorer")
     return concordance_index_ipcw(train, y, risk, end, sample_weight=sample_weight).cindex
@@ -444,7 +450,6 @@ def likelihood_scorer(
     """
     model, own = final_of(estimator, X)
     check_cause(model, cause, "likelihood_scorer")
-    check_row_labels(own, y=y, sample_weight=sample_weight)
     if has_causes(model):
         found = model.log_likelihood(own, y, cause)
     elif is_survival_tree(model):
@@ -452,7 +457,9 @@ def likelihood_scorer(
     else:
         model, X, train = trained(estimator, X, "likelihood_scorer", survival_train)
         hazard = hazard_of(model, X, event_times(train), "likelihood_scorer")
-        found = log_likelihood(train, check_survival(y), hazard, type(model).__name__)
+        test = check_survival(y)
+        check_length(test.time, "y", len(hazard.y))
+        found = log_likelihood(train, test, hazard, type(model).__name__)
     return float(np.average(found, weights=check_sample_weight(sample_weight, len(found))))
 
 
@@ -516,7 +523,6 @@ def calibration_scorer(
     -0.238
     """
     model, X, train = trained(estimator, X, "calibration_scorer", survival_train)
-    check_row_labels(X, y=y, sample_weight=sample_weight)
     test = check_survival(y)
     if time is None:
         at = np.array([min(test.time.max(), train.time.max()) / 2])

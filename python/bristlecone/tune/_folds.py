@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from warnings import catch_warnings, filterwarnings
@@ -34,6 +34,8 @@ def folds_of(
     check_integer("n_repeats", n_repeats, 1)
     check_seed("random_state", random_state)
     strata = _strata(rows, estimator)
+    if "groups" in rows.whole:
+        raise InvalidParameterError(f"groups must have one entry per row of X ({rows.n_rows})")
     groups = rows.by_row.get("groups")
     if hasattr(cv, "split") or not isinstance(cv, (int, np.integer)) or isinstance(cv, bool):
         if n_repeats > 1:
@@ -46,19 +48,22 @@ def folds_of(
             "cv must be a number of folds, a splitter, or pairs of training and test rows; got "
             f"{cv!r}"
         )
-        if isinstance(cv, str):
+        if isinstance(cv, (str, type)) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
             raise wrong
-        folds = cv.split(rows.X, y, groups) if hasattr(cv, "split") else cv
-        try:
-            found = [(np.asarray(train), np.asarray(test)) for train, test in folds]
-        except TypeError:
-            raise wrong from None
-        if not found:
+        pairs = list(cv.split(rows.X, y, groups) if hasattr(cv, "split") else cv)
+        if not pairs:
             raise InvalidParameterError(f"cv={cv!r} yields no folds")
-        for place, (train, test) in enumerate(found, start=1):
-            _check_part(train, f"training rows of fold {place}", rows.n_rows)
-            _check_part(test, f"test rows of fold {place}", rows.n_rows)
-        return found
+        try:
+            found = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
+        except (TypeError, ValueError):
+            raise wrong from None
+        return [
+            (
+                _positions(train, f"training rows of fold {place}", rows.n_rows),
+                _positions(test, f"test rows of fold {place}", rows.n_rows),
+            )
+            for place, (train, test) in enumerate(found, start=1)
+        ]
     check_integer("cv", cv, 2)
     if groups is not None:
         raise InvalidParameterError("groups need a splitter as cv, such as GroupKFold()")
@@ -73,17 +78,26 @@ def folds_of(
             raise InvalidParameterError(f"cv={cv} yields no folds: {error}") from None
 
 
-def _check_part(part: NDArray[Any], name: str, n_rows: int) -> None:
-    """Raise InvalidParameterError unless a part of a fold has positions of rows, or is a mask."""
+def _positions(part: NDArray[Any], name: str, n_rows: int) -> NDArray[np.intp]:
+    """Positions of the rows of a part of a fold, which may be a mask.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it has no rows, or is no such part.
+    """
+    if part.dtype == np.bool_ and part.shape == (n_rows,):
+        part = np.flatnonzero(part)
     if part.size == 0:
         raise InvalidParameterError(f"cv: there are no {name}")
-    if part.ndim != 1 or part.dtype.kind not in "biu":
-        raise InvalidParameterError(f"cv: the {name} must be positions of rows")
+    if part.ndim != 1 or part.dtype.kind not in "iu":
+        raise InvalidParameterError(f"cv: the {name} must be positions of rows or a mask of X")
     wrong = (part < -n_rows) | (part >= n_rows)
     if wrong.any():
         raise InvalidParameterError(
             f"cv: the {name} include row {part[wrong][0]}, but X has {n_rows} rows"
         )
+    return part
 
 
 @contextmanager

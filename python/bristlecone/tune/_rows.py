@@ -103,7 +103,7 @@ def _length(values: Any) -> int | None:
     shape = getattr(values, "shape", None)
     if shape is not None:
         return int(shape[0]) if shape else None
-    return len(values) if isinstance(values, (list, tuple)) else None
+    return len(values) if isinstance(values, (list, tuple, range)) else None
 
 
 def _taken(values: Any, index: NDArray[np.intp]) -> Any:
@@ -111,6 +111,6 @@ def _taken(values: Any, index: NDArray[np.intp]) -> Any:
         return None
     if nw.dependencies.is_into_dataframe(values) or nw.dependencies.is_into_series(values):
         return nw.from_native(values, eager_only=True, allow_series=True)[index].to_native()
-    if isinstance(values, (list, tuple)):
+    if isinstance(values, (list, tuple, range)):
         return [values[row] for row in index]
     return values[index]

@@ -43,18 +43,23 @@ def metrics_of(scoring: Any) -> Metrics:
     Raises
     ------
     InvalidParameterError
-        For any other value, and for unknown names.
+        For any other value, for unknown names, and if two metrics have the same name.
     """
     if scoring is None:
         return {DEFAULT: None}
     if isinstance(scoring, str) or callable(scoring):
         return {_name(scoring): _metric(scoring)}
+    named: list[tuple[str, Any]] = []
     if isinstance(scoring, Mapping):
-        found: Metrics = {str(name): _metric(one) for name, one in scoring.items()}
+        named = [(str(name), one) for name, one in scoring.items()]
     elif isinstance(scoring, (list, tuple)):
-        found = {_name(one): _metric(one) for one in scoring}
-    else:
-        found = {}
+        named = [(_name(one), one) for one in scoring]
+    found: Metrics = {name: _metric(one) for name, one in named}
+    if len(found) < len(named):
+        names = [name for name, _ in named]
+        raise InvalidParameterError(
+            f"scoring has several metrics of the same name: {names}; pass a mapping from names"
+        )
     if not found:
         raise InvalidParameterError(
             "scoring must be None, the name of a metric, a callable, a list of these, or a mapping "
@@ -112,8 +117,17 @@ def score_of(
         # The own score of such a model takes the outcomes as columns.
         metric = SCORERS["concordance"]
     if metric is not None:
+        # A scorer of scikit-learn takes weights even if the function that it calls does not.
+        function = getattr(getattr(metric, "scorer", metric), "_score_func", metric)
         more = accepted(metric, {**rows.more, "survival_train": survival_train})
-        return float(metric(estimator, rows.X, rows.y, **more))
+        more = accepted(function, more)
+        score = metric(estimator, rows.X, rows.y, **more)
+        try:
+            return float(score)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"scoring: a metric must return a number; got {type_name(score)}"
+            ) from None
     # A search has its own metric.
     model = getattr(estimator, "best_estimator_", estimator)
     return float(model.score(rows.X, rows.y, **accepted(model.score, rows.more)))

@@ -24,7 +24,7 @@ from bristlecone._log import log
 from bristlecone._types import Floats
 from bristlecone.exceptions import ColumnWarning, InfeasibleError, InvalidParameterError
 from bristlecone.tune._folds import Folds, folds_of, naming, standard_error
-from bristlecone.tune._rows import GivenRows, of_all_causes
+from bristlecone.tune._rows import GivenRows, accepted, of_all_causes
 from bristlecone.tune._scoring import DEFAULT, Metrics, check_scored, metrics_of, score_of
 
 _RULES = ("best", "one-standard-error")
@@ -78,7 +78,8 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         is fixed before training. It is not changed.
     cv : int, splitter or iterable, default=5
         Number of folds, which are shuffled and stratified by event, class or treatment; a splitter
-        of scikit-learn, which receives the strata instead of y; or pairs of training and test rows.
+        of scikit-learn, which receives the strata instead of y; or pairs of training and test rows,
+        as positions or masks.
     scoring : None, str, callable, list or mapping, default=None
         One metric, or several as a list or a mapping from names; greater is better. A metric is
         "concordance", "uno", "ibs", "auc", "likelihood" or "calibration" (see
@@ -356,11 +357,21 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         -------
         float
             Greater is better.
+
+        Raises
+        ------
+        TypeError
+            If neither the metric nor ``fit`` of the tree takes an argument.
         """
         check_is_fitted(self)
         metrics, chooser = self._checked()
+        metric, tree = metrics[chooser], self.best_estimator_
+        known = accepted(metric or tree.score, params) | accepted(tree.fit, params)
+        for name in params:
+            if name not in known:
+                raise TypeError(f"{name!r} is no argument of the metric or of fit")
         rows = GivenRows.of(X, y, {**params, "sample_weight": sample_weight})
-        return score_of(metrics[chooser], self.best_estimator_, rows)
+        return score_of(metric, tree, rows)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata that ``fit`` and ``score`` pass on, to the estimator and to ``cv``."""
