@@ -192,7 +192,7 @@ def level_texts(program: Program, what: str) -> dict[str, dict[Category, str]]:
     return found
 
 
-def exact(number: float, what: str) -> float:
+def exact(number: Value, what: str) -> Value:
     """The number, if no other whole number has its float64; ``what`` names the export in messages.
 
     Raises
