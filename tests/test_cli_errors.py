@@ -3,11 +3,13 @@
 import re
 import shlex
 from datetime import date
+from pathlib import Path
 
 import pytest
 from command_line import FIT, ROWS, refused, run, study_folder
 
 from bristlecone import _core
+from bristlecone._model.files import write_files
 
 
 @pytest.fixture
@@ -79,8 +81,8 @@ def test_forecasts_suggest_options(capsys, folder):
         (("fit", "gbsg2", "--leaf-penalty", "nan"), "--leaf-penalty must be"),
         (("fit", "gbsg2", "--time-limit", "-1"), "--time-limit must be"),
         (("fit", "gbsg2", "--n-jobs", "0"), "--n-jobs must be"),
-        (("fit", "gbsg2", "--objective", "luck"), "objective must be"),
-        (("fit", "gbsg2", "--thresholds", "any"), "thresholds must be"),
+        (("fit", "gbsg2", "--objective", "luck"), "--objective must be"),
+        (("fit", "gbsg2", "--thresholds", "any"), "--thresholds must be"),
         (("fit", "gbsg2", "--n-thresholds", "0"), "--n-thresholds must be"),
         (("fit", "gbsg2", "--drop", "agee"), "no column 'agee'; did you mean 'age'?"),
         (("fit", "gbsg2", "--drop", "time"), "--drop: 'time' is the column of --time"),
@@ -101,10 +103,29 @@ def test_forecasts_suggest_options(capsys, folder):
         (("show", "study.csv"), "study.csv: "),
         (("predict", "none.json", "gbsg2"), "none.json: No such file"),
         (("datasets", "gbsg"), "did you mean 'gbsg2'?"),
+        (("fit", "study.csv", *FIT, "--tune", "--folds", "99"), "--folds 99 yields no folds"),
+        (
+            ("fit", "rossi", "--sensitive", "prio", "--fairness-limit", "1"),
+            "--sensitive has ",
+        ),
     ],
 )
 def test_bad_arguments_get_one_line_that_names_them(capsys, folder, arguments, message):
     assert message in refused(capsys, folder, *arguments)
+
+
+def test_a_closed_standard_input_is_refused(capsys, folder, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    assert "standard input is closed" in refused(capsys, folder, "fit", "-", *FIT)
+
+
+def test_a_file_that_cannot_be_written_is_named_as_the_user_does(tmp_path):
+    place = Path("/proc/self/tree.json")
+    if not place.parent.is_dir():
+        pytest.skip("needs a folder in which nothing can be written")
+    with pytest.raises(OSError, match=r"'/proc/self/tree\.json'"):
+        write_files({tmp_path / "one.json": "{}", str(place): "{}"})
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -351,10 +351,24 @@ def test_columns_of_parquet_have_the_kinds_asked_for(parquet):
         parquet({"a": []})
 
 
+def test_large_whole_numbers_of_parquet_beside_missing_ones_keep_their_digits(parquet):
+    import pyarrow as pa
+
+    codes = pa.array([2**53 + 1, None, 2**64 - 1], pa.uint64())
+    frame = parquet({"code": codes}, kinds={"code": TEXT})
+    assert listed(frame["code"]) == [str(2**53 + 1), None, str(2**64 - 1)]
+
+
 def test_what_is_no_parquet_file_is_refused():
-    pytest.importorskip("pyarrow")
-    with pytest.raises(ValueError, match=r"data\.parquet: "):
-        ParquetFile("data.parquet", lambda: io.BytesIO(b"a,b\n1,2\n")).read()
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    file = io.BytesIO()
+    parquet.write_table(pa.table({"a": np.arange(100.0)}), file)
+    damaged = file.getvalue()[:4] + b"\xff" * 100 + file.getvalue()[104:]
+    for content in (b"a,b\n1,2\n", damaged):
+        with pytest.raises(ValueError, match=r"data\.parquet: "):
+            ParquetFile("data.parquet", lambda content=content: io.BytesIO(content)).read()
 
 
 def test_missing_pyarrow_is_explained(monkeypatch):

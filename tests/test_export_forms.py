@@ -295,6 +295,25 @@ def test_whole_numbers_are_compared_as_float64(connection):
         assert module["predict"]({"x": x})["value"] == expected
 
 
+def test_categories_and_labels_that_float64_would_merge_are_refused_or_exact():
+    big, code = 2**53 + 1, pd.Categorical([2**53, 2**53 + 1] * 4)
+    by_code = OptimalTreeRegressor(max_depth=1).fit(pd.DataFrame({"x": code}), [0.0, 1.0] * 4)
+    X = pd.DataFrame({"x": [0.0, 1.0] * 4})
+    labelled = OptimalTreeClassifier(max_depth=1).fit(X, [5, big] * 4)
+    for export, model in ((export_onnx, by_code), (export_r, by_code), (export_r, labelled)):
+        with pytest.raises(ValueError, match=r"label 900719925474099\d has the same float64"):
+            export(model)
+    labels = np.array([5, 2**63 + 1] * 4, dtype=np.uint64)
+    unsigned = OptimalTreeClassifier(max_depth=1).fit(X, labels)
+    module = {}
+    exec(export_python(unsigned), module)
+    assert [module["predict"](row)["label"] for row in X.to_dict("records")] == labels.tolist()
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(export_onnx(unsigned))
+    (found,) = session.run(["label"], {"x": X["x"].to_numpy()})
+    assert found.tolist() == labels.tolist()
+
+
 # Errors
 
 

@@ -27,6 +27,14 @@ __all__ = ["main"]
 
 _ERROR, _INTERRUPTED = 2, 130
 
+# Parameters whose options have shorter names.
+_SHORTER = {
+    "cv": "folds",
+    "n_repeats": "repeats",
+    "sample_weight": "weight",
+    "sensitive_features": "sensitive",
+}
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
@@ -87,8 +95,10 @@ def _with_options(message: str, options: Collection[str]) -> str:
 
     def option(found: re.Match[str]) -> str:
         name, value = found[1], found[2]
-        flag = f"--{'weight' if name == 'sample_weight' else name.replace('_', '-')}"
-        if flag not in options or (value is None and "_" not in name):
+        flag = f"--{_SHORTER.get(name, name).replace('_', '-')}"
+        # A single word is a parameter only as the subject of the message.
+        is_subject = found.start() == 0 and re.match(" (must|has|is) ", message[found.end() :])
+        if flag not in options or (value is None and "_" not in name and not is_subject):
             return found[0]
         if value is None:
             return flag

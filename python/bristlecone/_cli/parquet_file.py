@@ -76,9 +76,9 @@ class ParquetFile:
         )
         if not table.num_rows:
             raise ValueError(f"{self.name}: no rows")
-        plain = _plain(table, self.name)
-        frame = plain.to_pandas(ignore_metadata=True, use_threads=False)[wanted]
         kinds = kinds or {}
+        plain = _plain(table, self.name, kinds)
+        frame = plain.to_pandas(ignore_metadata=True, use_threads=False)[wanted]
         try:
             found = {name: _of_kind(frame[name], kinds.get(name), missing) for name in wanted}
         except CellError as error:
@@ -96,12 +96,16 @@ class ParquetFile:
         with self._open() as file:
             try:
                 return question(parquet, file)
-            except pyarrow.ArrowInvalid as error:
+            except (pyarrow.ArrowInvalid, OSError) as error:  # OSError for a damaged page
                 raise ValueError(f"{self.name}: {' '.join(str(error).split())}") from None
 
 
-def _plain(table: Any, name: str) -> Any:
-    """The table with categories as text and decimals as floats; ValueError for nested columns."""
+def _plain(table: Any, name: str, kinds: Mapping[str, str]) -> Any:
+    """The table with categories as text and decimals as floats; ValueError for nested columns.
+
+    Whole numbers that must be text become text here, because pandas would read those of a column
+    with missing values as floats.
+    """
     import pyarrow
     from pyarrow import types
 
@@ -113,7 +117,11 @@ def _plain(table: Any, name: str) -> Any:
                 "numbers, booleans or text"
             )
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-        fields.append(field.with_type(pyarrow.float64() if types.is_decimal(kind) else kind))
+        if types.is_decimal(kind):
+            kind = pyarrow.float64()
+        elif types.is_integer(kind) and kinds.get(field.name) == TEXT:
+            kind = pyarrow.string()
+        fields.append(field.with_type(kind))
     return table.cast(pyarrow.schema(fields))
 
 

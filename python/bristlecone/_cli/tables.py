@@ -50,6 +50,8 @@ def open_table(data: str) -> DataFile:
         return CsvFile(data, lambda: file.open("rb"))  # type: ignore[arg-type, return-value]
     path = Path(data)
     if data == _STANDARD_INPUT:
+        if sys.stdin is None:
+            raise ValueError("standard input is closed")
         return _from_bytes("standard input", sys.stdin.buffer.read())
     if not path.exists():
         close = get_close_matches(data, datasets.list_datasets(), n=1)

@@ -88,7 +88,7 @@ class LabelLeaves(Leaves):
         return tuple(str(name).lower() if isinstance(name, bool) else str(name) for name in names)
 
     def _given(self) -> NDArray[Any]:
-        return np.array(plain_labels(self.labels))[self.label]
+        return as_plain(self.labels)[self.label]
 
     def outputs(self, times: Mapping[str, float]) -> list[Output]:
         return [("treatment", self._given(), ()), ("outcome", self.values, self._keys)]

@@ -43,8 +43,12 @@ def write_files(documents: Mapping[str | os.PathLike[str], str | bytes]) -> None
             # Short, even if the target has a long name.
             part = target.with_name(f".{secrets.token_hex(8)}.part")
             cleanup.callback(part.unlink, missing_ok=True)
-            with open(part, "xb", opener=_like(target)) as file:
-                file.write(content if isinstance(content, bytes) else content.encode("utf-8"))
+            try:
+                with open(part, "xb", opener=_like(target)) as file:
+                    file.write(content if isinstance(content, bytes) else content.encode("utf-8"))
+            except OSError as error:
+                # The user knows the name of the target, not that of the part.
+                raise OSError(error.errno, error.strerror, os.fspath(path)) from error
             parts.append((part, target))
         for part, target in parts:
             part.replace(target)

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._core import __version__
 from bristlecone._encoder.decisions import Decision
-from bristlecone.export._program import Program, level_texts, program_of, unlike
+from bristlecone.export._program import Program, exact, level_texts, program_of, unlike
 
 # Versions of 2022, which current runtimes support.
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
 _IR_VERSION = 8
 _ROWS = "rows"
 _ABSENT = ""
-_KINDS: dict[str, type] = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.bool_}
+_KINDS: dict[str, type] = {"f": np.float64, "i": np.int64, "u": np.uint64, "b": np.bool_}
 
 
 def export_onnx(tree: Any, *, times: ArrayLike | None = None) -> bytes:
@@ -55,7 +55,8 @@ def export_onnx(tree: Any, *, times: ArrayLike | None = None) -> bytes:
         If there is no tree.
     ValueError
         If ``times`` are negative, not finite or repeated, or the tree does not predict survival; if
-        the empty text is a category of a column; if a number and a text in a column read alike.
+        the empty text is a category of a column; if a number and a text in a column read alike; if
+        a category is a whole number of 2**53 or more.
 
     See Also
     --------
@@ -183,7 +184,9 @@ class _Graph:
         elif decision.kind == "flag":
             answer = self._add("Greater", [column, self._constant(np.float64(0.5))])
         for level in decision.levels:
-            this = self._add("Equal", [column, self._constant(np.float64(level))])
+            this = self._add(
+                "Equal", [column, self._constant(np.float64(exact(level, "export_onnx")))]
+            )
             answer = self._add("Or", [answer, this]) if answer else this
         if not decision.missing:
             return answer

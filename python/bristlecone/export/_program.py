@@ -17,6 +17,9 @@ from bristlecone._view.fitted import check_tree
 
 Value = str | bool | int | float
 
+# The first whole number that float64 does not distinguish from the next one.
+_FIRST_SHARED = 2**53
+
 
 @dataclass(frozen=True, eq=False)
 class Output:
@@ -187,6 +190,22 @@ def level_texts(program: Program, what: str) -> dict[str, dict[Category, str]]:
             )
         found[column] = texts
     return found
+
+
+def exact(number: Value, what: str) -> Value:
+    """The number, if no other whole number has its float64; ``what`` names the export in messages.
+
+    Raises
+    ------
+    ValueError
+        For a whole number of 2**53 or more.
+    """
+    if isinstance(number, int) and abs(number) >= _FIRST_SHARED:
+        raise ValueError(
+            f"{what}: the category or label {number} has the same float64 as other whole numbers; "
+            "use text instead"
+        )
+    return number
 
 
 def _text(level: Category) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from bristlecone._encoder.columns import Category
 from bristlecone.export._conditions import Condition, leaf_conditions
 from bristlecone.export._decimals import decimal, is_short
-from bristlecone.export._program import Value, level_texts, program_of, unlike
+from bristlecone.export._program import Value, exact, level_texts, program_of, unlike
 
 _PLAIN = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -46,7 +46,8 @@ def export_r(tree: Any, *, times: ArrayLike | None = None) -> str:
         If there is no tree.
     ValueError
         If ``times`` are negative, not finite or repeated, or the tree does not predict survival; if
-        a name or category has a NUL character; if a number and a text in a column read alike.
+        a name or category has a NUL character; if a number and a text in a column read alike; if a
+        category or label is a whole number of 2**53 or more.
 
     See Also
     --------
@@ -122,7 +123,7 @@ def _literal(value: Value | None) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int):
-        return f"{value}L" if abs(value) < 2**31 else _literal(float(value))
+        return f"{value}L" if abs(value) < 2**31 else _literal(float(exact(value, "export_r")))
     if value is None:
         return "NA"
     if not math.isfinite(value):
