@@ -154,7 +154,8 @@ def test_trees_close_to_the_optimum_split_at_any_threshold(subject):
         X, y, trees = over_all_and_midpoints(
             make, outcome, seed, 40, max_depth=2, min_samples_leaf=8
         )
-        epsilon = 0.2 * abs(trees[0].objective_value_)
+        # Few trees are much worse than the best one for several causes.
+        epsilon = (0.01 if subject == "causes" else 0.05) * abs(trees[0].objective_value_)
         near = [near_optimal_trees(tree, X, y, epsilon=epsilon, limit=10_000) for tree in trees]
         every, features = (
             sorted((np.asarray(tree.apply(X)).tolist(), tree.objective_value_) for tree in found)

@@ -213,10 +213,10 @@ def test_boosting_reads_many_levels_as_one_category() -> None:
 @pytest.mark.parametrize("estimator", [OptimalTreeRegressor, OptimalTreeClassifier])
 def test_teacher_learns_from_many_levels(estimator: type) -> None:
     random = np.random.default_rng(4)
-    level = random.integers(0, 60, 3000)
+    level = random.integers(0, 60, 1200)
     y = random.permutation(60)[level] % 2
     sites = [f"site {one}" for one in level]
-    frame = pd.DataFrame({"site": sites, "size": random.normal(size=3000)})
+    frame = pd.DataFrame({"site": sites, "size": random.normal(size=1200)})
     tree = estimator(max_depth=1, teacher="auto").fit(frame, y)
     assert tree.certificate_.teacher.score > 0.5
 
