@@ -443,6 +443,9 @@ def test_rows_that_do_not_fit_together_are_refused():
             fit(X, y, sample_weight=np.ones(50))
         with pytest.raises(ValueError, match=r"groups must have one entry per row of X \(60\)"):
             fit(X, y, groups=np.ones(50))
+        # As many as a fold has training rows, which could be taken for these.
+        with pytest.raises(ValueError, match="sensitive_features must have one entry per row"):
+            fit(X, y, sensitive_features=["a", "b"] * 24)
 
 
 def test_unknown_arguments_of_score_are_refused():

@@ -34,8 +34,6 @@ def folds_of(
     check_integer("n_repeats", n_repeats, 1)
     check_seed("random_state", random_state)
     strata = _strata(rows, estimator)
-    if "groups" in rows.whole:
-        raise InvalidParameterError(f"groups must have one entry per row of X ({rows.n_rows})")
     groups = rows.by_row.get("groups")
     if hasattr(cv, "split") or not isinstance(cv, (int, np.integer)) or isinstance(cv, bool):
         if n_repeats > 1:

@@ -18,6 +18,20 @@ from bristlecone._data.rows import (
     is_only_array_like,
     row_count,
 )
+from bristlecone.exceptions import InvalidParameterError
+
+# Arguments of splitters and of the estimators of this package that have one entry per row. Other
+# packages may take arrays that have not.
+_BY_ROW = {
+    "costs",
+    "exposure",
+    "groups",
+    "predicted_outcomes",
+    "propensity",
+    "reference_loss",
+    "sensitive_features",
+    "treatment",
+}
 
 
 class GivenRows(NamedTuple):
@@ -38,8 +52,8 @@ class GivenRows(NamedTuple):
         Raises
         ------
         ValueError
-            If ``X`` and ``y`` differ in their number or order of rows, and as in
-            ``check_sample_weight``.
+            If ``X``, ``y`` and arguments by row differ in their number or order of rows, and as
+            in ``check_sample_weight``.
         """
         n_rows = row_count(X)
         X, y = (np.asarray(given) if is_only_array_like(given) else given for given in (X, y))
@@ -55,6 +69,10 @@ class GivenRows(NamedTuple):
         by_row = {name: values for name, values in more.items() if _length(values) == n_rows}
         if y is not None and _length(y) != n_rows:
             raise ValueError(f"X has {n_rows} rows but y has {_length(y) or 'none'}")
+        for name in sorted(_BY_ROW & more.keys() - by_row.keys()):
+            # A propensity may be one number or a mapping.
+            if name != "propensity" or _length(more[name]) is not None:
+                raise InvalidParameterError(f"{name} must have one entry per row of X ({n_rows})")
         check_row_labels(X, y=y, **by_row)
         return cls(X, y, by_row, {name: x for name, x in more.items() if name not in by_row})
 
