@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
@@ -84,17 +82,6 @@ def _check_part(part: NDArray[Any], name: str, n_rows: int) -> None:
         raise InvalidParameterError(
             f"cv: the {name} include row {part[wrong][0]}, but X has {n_rows} rows"
         )
-
-
-@contextmanager
-def naming(fold: str) -> Iterator[None]:
-    """Errors of fits and metrics begin with the name of the fold."""
-    try:
-        yield
-    except ValueError as error:
-        if len(error.args) == 1:
-            error.args = (f"{fold}: {error}",)
-        raise
 
 
 def _strata(rows: GivenRows, estimator: Any) -> NDArray[Any] | None:
