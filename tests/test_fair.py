@@ -412,6 +412,11 @@ def test_reestimated_leaves_have_their_own_table():
         ),
         (
             DemographicParity(0.05),
+            {"sensitive_features": ["a", pd.NA] * 30},
+            "sensitive_features is missing in row 1",
+        ),
+        (
+            DemographicParity(0.05),
             {"sensitive_features": np.arange(60) % 7},
             r"has 7 values, \[0, 1, 2, 3, 4, \.\.\.\]; .* 2 to 6 groups; merge the smallest ones",
         ),

@@ -293,6 +293,7 @@ def test_capacities_that_no_tree_keeps_are_infeasible():
         ({}, {"propensity": {0: 0.5, 1: 0.25, 2: 0.5}}, "sum to 1.25"),
         ({}, {"propensity": np.full(60, 1.5)}, "propensity is 1.5 in row 0"),
         ({}, {"propensity": np.full(60, np.nan)}, "propensity is nan in row 0"),
+        ({}, {"propensity": ["half"] * 60}, "propensity holds something else than numbers"),
         ({}, {"propensity": np.ones((60, 4))}, r"propensity has shape \(60, 4\)"),
         ({}, {"propensity": np.ones(59)}, r"propensity has shape \(59,\) for 60 rows"),
         (
@@ -316,6 +317,19 @@ def test_bad_input_is_named(parameters, changed, message):
     X, y, known = trial()
     with pytest.raises(ValueError, match=message):
         PolicyTree(**parameters).fit(X, y, **{**known, **changed})
+
+
+def test_rows_are_counted_with_those_of_weight_zero():
+    X, y, known = trial()
+    weight, predicted = np.ones(60), known["predicted_outcomes"]
+    weight[:2], predicted[:2] = 0.0, np.nan
+    assert PolicyTree().fit(X, y, weight, **known).status_ == "optimal"
+    predicted[5, 1] = np.nan
+    with pytest.raises(ValueError, match=r"predicted_outcomes\[5, 1\] is nan"):
+        PolicyTree().fit(X, y, weight, **known)
+    predicted[5, 1], y[5] = 0.0, 1.7e308
+    with pytest.raises(ValueError, match="reward of row 5 is beyond the largest number"):
+        PolicyTree(reward="inverse-propensity").fit(X, y, weight, **known)
 
 
 def test_propensity_scores_of_a_trial_need_no_array():

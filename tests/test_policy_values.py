@@ -254,6 +254,9 @@ def test_what_lacks_is_named(fitted):
         tree.policy_table(confidence=2)
     with pytest.raises(ValueError, match="treatment holds 'c'"):
         tree.policy_table(X, y, treatment=np.where(arm == "a", "c", "b"), propensity=SHARE)
+    once = {"treatment": np.where(np.arange(len(X)) == 0, "a", "b"), "propensity": SHARE}
+    with pytest.raises(ValueError, match=r"fold 1 of 5 of cross_fit: treatment has one value, 'b'"):
+        tree.policy_table(X, y, **once, predicted_outcomes=np.zeros((len(X), 2)), cross_fit=True)
     with pytest.warns(UserWarning, match="no tree satisfies"):
         none = PolicyTree(capacities={"a": 0.1, "b": 0.1}, max_depth=1)
         none.fit(X, y, treatment=arm, propensity=SHARE)

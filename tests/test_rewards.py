@@ -141,6 +141,13 @@ def test_rewards_do_not_depend_on_the_order_or_the_container_of_the_rows(horizon
     np.testing.assert_allclose(tree.estimate_rewards(lazy, y, treatment=treatment).rewards, found)
 
 
+@pytest.mark.parametrize("unit", [1.0, 2.0**-300, 2.0**300, 2.0**1000])
+def test_outcomes_in_any_unit_are_predicted_equally_well(unit):
+    X, y, arm, mean, _ = study(500)
+    found = PolicyTree(reward="direct").estimate_rewards(X, y * unit, treatment=arm)
+    assert np.abs(found.rewards / unit - mean).mean() < 0.32
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("horizon", [None, 4.0])
 def test_rows_of_weight_zero_are_as_if_they_were_not_there(horizon):

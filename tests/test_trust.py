@@ -241,7 +241,9 @@ def test_other_rows_and_other_trees_are_refused():
         cost_matrix=[[0, 1], [1, 0]], feature_costs={"b0": 0.1}, max_depth=1
     ).fit(X, y)
     for refused, more in ((fair, {"sensitive_features": X["b4"]}), (priced, {})):
-        with pytest.raises(TypeError, match="sum over leaves, without feature costs"):
+        with pytest.raises(
+            TypeError, match="sum over leaves, without constraints or feature costs"
+        ):
             alternatives(refused, X, y, **more)
 
 

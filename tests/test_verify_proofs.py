@@ -109,6 +109,15 @@ def test_a_file_with_a_flipped_label_fails_beside_a_large_reward():
     assert "labels" in failed(verify(loads(edited), X, np.zeros(5), **data))
 
 
+def test_a_file_that_requires_more_rows_of_a_treatment_than_a_leaf_has_fails():
+    data = {"treatment": np.array(list("ababa")), "predicted_outcomes": np.eye(5)[:, :2]}
+    tree = PolicyTree(reward="direct", max_depth=1).fit(X, np.zeros(5), **data)
+    assert tree.n_leaves_ == 2
+    edited = changed(dumps(tree), {("parameters", "min_samples_treatment"): 3})
+    wrong = failed(verify(loads(edited), X, np.zeros(5), **data))
+    assert {"rows of a treatment in a leaf", "objective value", "lower bound"} <= set(wrong)
+
+
 def test_the_objective_of_a_policy_with_capacities_comes_from_its_rows():
     rng = np.random.default_rng(0)
     rewards = rng.random((40, 2))

@@ -40,7 +40,9 @@ def is_small(problem):
 def refused(model, problem):
     """Searches that cannot list them raise an error."""
     for ask, more in ((alternatives, {}), (near_optimal_trees, {"epsilon": 0.1})):
-        with pytest.raises(TypeError, match=r"sum over leaves, without feature costs|custom tasks"):
+        with pytest.raises(
+            TypeError, match=r"sum over leaves, without constraints or feature costs|custom tasks"
+        ):
             ask(model, problem.X, **problem.fit, **more)
 
 

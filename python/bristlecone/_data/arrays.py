@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -82,6 +83,16 @@ def check_none_missing(missing: Bools, label: str) -> None:
     """Raise ValueError, with the row, if a value is marked as missing."""
     if missing.any():
         raise ValueError(f"{label} is missing in row {int(np.argmax(missing))}")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or NA or NaT of pandas.
+
+    The latter are found by name, because pandas may not be installed.
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (Real, Decimal)) and value != value
 
 
 def check_not_negative(values: Floats, label: str, kind: str) -> None:

@@ -357,11 +357,7 @@ def check_amounts(
         For another shape (``why`` says what it should be) or a number that is none, infinite or
         too small; its place is named.
     """
-    values = unmasked(values, name)
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidParameterError(f"{name} holds something else than numbers") from None
+    array = as_numbers(name, unmasked(values, name))
     if shape is not None and array.shape != shape:
         raise InvalidParameterError(
             f"{name} has shape {array.shape}; expected {shape}{f', {why}' if why else ''}"
@@ -376,6 +372,14 @@ def check_amounts(
             + (f", {least}" if np.isfinite(minimum) else "")
         )
     return array
+
+
+def as_numbers(name: str, values: Any) -> Floats:
+    """Array of numbers; InvalidParameterError if there is something else."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameterError(f"{name} holds something else than numbers") from None
 
 
 def check_some(n_samples: int) -> None:

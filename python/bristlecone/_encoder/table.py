@@ -15,7 +15,13 @@ from narwhals.dependencies import is_into_dataframe, is_pandas_dataframe
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from bristlecone._data.arrays import check_in_memory, check_names, transposed, type_name
+from bristlecone._data.arrays import (
+    check_in_memory,
+    check_names,
+    is_missing,
+    transposed,
+    type_name,
+)
 from bristlecone._encoder.columns import (
     FEW_ROWS,
     CategoricalColumn,
@@ -323,7 +329,7 @@ def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> 
         raise _unsupported_value(name, row, values[row]) from None
     codes = np.fromiter(map(first.__getitem__, values), np.int64, len(values))
     found = [value.item() if isinstance(value, np.generic) else value for value in first]
-    absent = np.array([_is_missing(value) for value in found], dtype=bool)
+    absent = np.array([is_missing(value) for value in found], dtype=bool)
     codes = np.where(absent, -1, np.cumsum(~absent) - 1)[codes]
     levels = [value for value, is_absent in zip(found, absent, strict=True) if not is_absent]
     for index, value in enumerate(levels):
@@ -384,13 +390,6 @@ def _is_hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _is_missing(value: Any) -> bool:
-    """None, NaN, and NA and NaT of pandas (found by name: pandas may not be installed)."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, (Real, Decimal)) and value != value
 
 
 def _is_finite(value: Any) -> bool:

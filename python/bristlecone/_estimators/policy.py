@@ -229,7 +229,7 @@ class PolicyTree(PolicyValues, LabelPredictions, Reestimation, SearchedTree):
             integer weight k has the effect of k copies, except for minimum numbers of rows, rewards
             that models estimate, and standard errors.
         treatment : array-like, shape (n,)
-            Treatment that every row had: numbers, texts or booleans; at most 32 treatments.
+            Treatment that every row had: whole numbers, texts or booleans; at most 32 treatments.
         propensity : float, mapping or array-like, shape (n,) or (n, n_treatments), optional
             Propensity score: the probability, in (0, 1), of the treatment each row had given its
             features, or of every treatment: a DataFrame with a column per treatment, or an array

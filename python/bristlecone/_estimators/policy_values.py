@@ -21,7 +21,7 @@ from bristlecone._data.targets import LabelledData, check_labelled_data, known_c
 from bristlecone._estimators.base import BaseTree
 from bristlecone._leaves.policies import comparison, covariance_of_mean
 from bristlecone._rewards.estimate import NO_LATE_ROWS, EstimatedRewards, Estimation, prepare
-from bristlecone._teacher.folds import folds_of
+from bristlecone._teacher.folds import folds_of, naming
 from bristlecone._teacher.lesson import parameters_of_fit, seed_of
 from bristlecone._teacher.members import design_of
 from bristlecone._types import Bools, Integers
@@ -252,11 +252,13 @@ class PolicyValues(BaseTree):
         del by_row["X"]
         if self.certificate_.parameters["horizon"] is not None:
             by_row["y"] = as_structured(check_survival(given.y, without_entry=NO_LATE_ROWS))
-        for k in range(int(fold.max()) + 1):
+        n_folds = int(fold.max()) + 1
+        for k in range(n_folds):
             held, others = fold == k, (fold >= 0) & (fold != k)
             of_others = {name: _taken(values, others) for name, values in by_row.items()}
             tree = type(self)(**parameters_of_fit(self))
-            with warnings.catch_warnings():
+            named = naming(f"fold {k + 1} of {n_folds} of cross_fit")
+            with named, warnings.catch_warnings():
                 warnings.simplefilter("ignore", BristleconeWarning)
                 tree.fit(take_rows(X, others), **of_others)
             if tree.certificate_.is_treeless:

@@ -209,6 +209,7 @@ def prepare(
             propensity=own,
             predicted_outcomes=found,
         )
+    check_rewards(rewards, rows.kept)
     estimates = EstimatedRewards(
         treatments=rows.classes,
         treatment=rows.labels,
@@ -245,13 +246,13 @@ def _of_lives(
         rows, lives, how.estimand, how.outcome_model, how.min_propensity, how.reward
     )
     if how.reward == "direct":
-        return check_rewards(scores.predicted), scores.predicted, None
+        return scores.predicted, scores.predicted, None
     assert own is not None
     predicted = None if how.reward == "inverse-propensity" else scores.predicted
     observed = scores.weighted if predicted is None else scores.correction
     rewards = np.zeros_like(scores.predicted) if predicted is None else predicted.copy()
     rewards[np.arange(len(own)), rows.treatment] += observed / own
-    return check_rewards(rewards), predicted, scores.uncensored
+    return rewards, predicted, scores.uncensored
 
 
 def _outcome(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bristlecone._data.arrays import unmasked
 from bristlecone._data.frame import columns_by_name
-from bristlecone._data.targets import check_amounts
+from bristlecone._data.targets import as_numbers, check_amounts
 from bristlecone._types import Bools, Floats, Integers
 
 REWARD_ESTIMATES = ("direct", "inverse-propensity", "doubly-robust")
@@ -44,11 +44,6 @@ def policy_rewards(
 
     The mean over the rows of the entry of the prescribed treatment estimates the value of a policy.
     Propensity scores are those of the treatment that each row had, shape (n,).
-
-    Raises
-    ------
-    ValueError
-        If a reward is too large or all are too small; the row is named.
     """
     rows = np.arange(len(treatment))
     rewards = np.zeros((len(treatment), n_treatments))
@@ -59,16 +54,19 @@ def policy_rewards(
         assert propensity is not None
         with np.errstate(over="ignore", invalid="ignore"):
             rewards[rows, treatment] += (y - rewards[rows, treatment]) / propensity
-    return check_rewards(rewards)
+    return rewards
 
 
-def check_rewards(rewards: Floats) -> Floats:
-    """The rewards; ValueError if a mean of them would overflow or lose its digits."""
+def check_rewards(rewards: Floats, kept: Bools) -> None:
+    """Raise ValueError if a mean of the rewards would overflow or lose its digits.
+
+    The message names the row among the given ones, of which these are the ``kept`` ones.
+    """
     beyond = ~np.isfinite(rewards).all(axis=1)
     if beyond.any():
+        row = np.flatnonzero(kept)[beyond.argmax()]
         raise ValueError(
-            f"the reward of row {int(beyond.argmax())} is beyond the largest number; change "
-            "the unit of the outcomes"
+            f"the reward of row {row} is beyond the largest number; change the unit of the outcomes"
         )
     most = np.abs(rewards).max(initial=0.0)
     if 0.0 < most < _LEAST:
@@ -76,7 +74,6 @@ def check_rewards(rewards: Floats) -> Floats:
             f"no reward of a row is larger than {most:.3g}, less than {_LEAST:g}; change the unit "
             "of the outcomes"
         )
-    return rewards
 
 
 def propensity_of_own(propensity: Floats, treatment: Integers) -> Floats:
@@ -114,7 +111,7 @@ def given_propensity(
     if share.ndim == 2 and share.shape[1] != len(names):
         why = "or one value per row; one column per treatment that was observed"
         check_amounts("propensity", share, (len(treatment), len(names)), why=why)
-    share = share.astype(np.float64)
+    share = as_numbers("propensity", share)
     whole = share if share.ndim == 2 else share[:, None]
     # With a single treatment the score is 1.
     wrong = ~((whole > 0) & ((whole < 1) | (len(names) == 1)))
@@ -170,6 +167,9 @@ def given_predictions(value: Any, treatments: NDArray[Any], kept: Bools) -> Floa
     values = np.asarray(columns_by_name(value, treatments.tolist(), "predicted_outcomes"))
     if values.ndim not in (1, 2) or len(values) != len(kept):
         raise ValueError(f"predicted_outcomes has shape {values.shape} for {len(kept)} rows of X")
-    shape = (int(kept.sum()), len(treatments))
+    # What is given for rows without weight does not matter.
+    values = values.copy()
+    values[~kept] = 0
+    shape = (len(kept), len(treatments))
     why = "one column per observed treatment; others cannot be evaluated"
-    return check_amounts("predicted_outcomes", values[kept], shape, minimum=-np.inf, why=why)
+    return check_amounts("predicted_outcomes", values, shape, minimum=-np.inf, why=why)[kept]

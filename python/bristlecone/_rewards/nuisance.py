@@ -152,12 +152,16 @@ def outcome_predictions(rows: Rows, y: Floats, model: Any) -> Floats:
     There is a separate model for every treatment.
     """
     rows.check_treatments("outcome", "predicted_outcomes")
-    outcomes = _Outcomes(rows.weight, y)
+    # Boosting computes in 32 bits, so the models of "auto" predict outcomes of size 1. A power of
+    # two rounds nothing.
+    exponent = int(np.frexp(np.abs(y).max())[1]) if isinstance(model, str) else 0
+    outcomes = _Outcomes(rows.weight, np.ldexp(y, -exponent))
     found = np.full((len(y), len(rows.treatments)), np.nan)
     for held, others in rows.folds():
         for k in range(len(rows.treatments)):
             own = others[rows.treatment[others] == k]
             found[held, k] = _predicted(rows, outcomes, model, own, held)
+    found = np.ldexp(found, exponent)
     outcomes.refuse(~np.isfinite(found), found, model, "predicted numbers that are not finite")
     # A model may predict the rounding error of the largest outcome instead of zero.
     found[np.abs(found) <= np.finfo(np.float64).eps * np.abs(y).max()] = 0.0

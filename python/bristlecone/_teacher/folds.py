@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from bristlecone._types import Floats, Integers
@@ -40,3 +43,14 @@ def folds_of(
     fold = np.empty(len(value), dtype=np.int64)
     fold[order] = different % MOST_FOLDS
     return fold, order
+
+
+@contextmanager
+def naming(fold: str) -> Iterator[None]:
+    """Errors of fits and metrics begin with the name of the fold."""
+    try:
+        yield
+    except ValueError as error:
+        if len(error.args) == 1:
+            error.args = (f"{fold}: {error}",)
+        raise

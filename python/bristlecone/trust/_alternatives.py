@@ -158,7 +158,9 @@ def search_again(
 
 
 def refusal(
-    tree: Any, what: str, needed: str = "that is a sum over leaves, without feature costs"
+    tree: Any,
+    what: str,
+    needed: str = "that is a sum over leaves, without constraints or feature costs",
 ) -> str:
     """Message for a tree whose objective is not supported; ``needed`` is what it lacks."""
     if "task" in tree.certificate_.parameters:

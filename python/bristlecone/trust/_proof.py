@@ -118,10 +118,12 @@ def slack_of(tree: Any, X: Any, y: Any, problem: Any = None, **given: Any) -> fl
 
 def check_objective(tree: Any, own: Value, checks: Checks) -> None:
     """The objective value."""
-    found = tree.certificate_
-    off = abs(Fraction(found.objective_value) - Fraction(own.objective))
-    # Below the normal range of float64 there are no more digits than this.
-    same = off <= tolerance(own.terms) + own.doubt + 16 * math.ulp(0.0)
+    found, same = tree.certificate_, False
+    # A leaf that is not allowed makes the objective infinite.
+    if math.isfinite(own.objective):
+        off = abs(Fraction(found.objective_value) - Fraction(own.objective))
+        # Below the normal range of float64 there are no more digits than this.
+        same = off <= tolerance(own.terms) + own.doubt + 16 * math.ulp(0.0)
     checks.holds("objective value", same, float(own.objective), found.objective_value)
 
 

@@ -15,8 +15,9 @@ from bristlecone._data.frame import frame_backend, native_frame
 from bristlecone._data.outcomes import as_structured, check_survival, either_outcome, is_outcome
 from bristlecone._data.rows import check_sample_weight
 from bristlecone._foreign import fitted_to_columns, frame_of, takes_columns
+from bristlecone._teacher.folds import naming
 from bristlecone.exceptions import InvalidParameterError
-from bristlecone.tune._folds import corrected_error, folds_of, naming, standard_error
+from bristlecone.tune._folds import corrected_error, folds_of, standard_error
 from bristlecone.tune._rows import GivenRows, accepted, of_all_causes
 from bristlecone.tune._scoring import check_scored, metrics_of, score_of
 

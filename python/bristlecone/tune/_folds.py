@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
@@ -96,17 +95,6 @@ def _positions(part: NDArray[Any], name: str, n_rows: int) -> NDArray[np.intp]:
             f"cv: the {name} include row {part[wrong][0]}, but X has {n_rows} rows"
         )
     return part
-
-
-@contextmanager
-def naming(fold: str) -> Iterator[None]:
-    """Errors of fits and metrics begin with the name of the fold."""
-    try:
-        yield
-    except ValueError as error:
-        if len(error.args) == 1:
-            error.args = (f"{fold}: {error}",)
-        raise
 
 
 def _strata(rows: GivenRows, estimator: Any) -> NDArray[Any] | None:

@@ -21,9 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from bristlecone._data.checks import check_choice, thread_count
 from bristlecone._data.texts import counted
 from bristlecone._log import log
+from bristlecone._teacher.folds import naming
 from bristlecone._types import Floats
 from bristlecone.exceptions import ColumnWarning, InfeasibleError, InvalidParameterError
-from bristlecone.tune._folds import Folds, folds_of, naming, standard_error
+from bristlecone.tune._folds import Folds, folds_of, standard_error
 from bristlecone.tune._rows import GivenRows, accepted, of_all_causes
 from bristlecone.tune._scoring import DEFAULT, Metrics, check_scored, metrics_of, score_of
 
