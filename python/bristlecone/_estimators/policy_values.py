@@ -18,7 +18,7 @@ from bristlecone._data.frame import native_frame
 from bristlecone._data.outcomes import as_structured, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
 from bristlecone._data.targets import LabelledData, check_labelled_data, known_codes
-from bristlecone._estimators.base import BaseTree
+from bristlecone._estimators.base import BaseTree, unfitted
 from bristlecone._leaves.policies import comparison, covariance_of_mean
 from bristlecone._rewards.estimate import NO_LATE_ROWS, EstimatedRewards, Estimation, prepare
 from bristlecone._teacher.folds import folds_of
@@ -255,7 +255,7 @@ class PolicyValues(BaseTree):
         for k in range(int(fold.max()) + 1):
             held, others = fold == k, (fold >= 0) & (fold != k)
             of_others = {name: _taken(values, others) for name, values in by_row.items()}
-            tree = type(self)(**parameters_of_fit(self))
+            tree = unfitted(self)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", BristleconeWarning)
                 tree.fit(take_rows(X, others), **of_others)
