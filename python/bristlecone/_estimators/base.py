@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy, deepcopy
+from fractions import Fraction
 from functools import cache
 from inspect import signature
 from typing import Any, TypeVar, cast
@@ -513,6 +514,8 @@ def smoothed_again(
 def _copied(value: Any) -> Any:
     if isinstance(value, (list, dict, np.ndarray, np.random.RandomState)):
         return deepcopy(value)
+    if isinstance(value, Fraction):
+        return float(value)  # texts and files have no fractions
     if hasattr(value, "get_params") and not isinstance(value, type):
         return copy(value)
     return value

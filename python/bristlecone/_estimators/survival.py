@@ -364,7 +364,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         loss = self._loss()
         if self.fairness is None:
             return loss
-        return FairSurvival(inner=loss, limit=self.fairness.limit, tau=self.fairness.tau)
+        tau = None if self.fairness.tau is None else float(self.fairness.tau)
+        return FairSurvival(inner=loss, limit=float(self.fairness.limit), tau=tau)
 
     def _check_parameters(self) -> None:
         check_parameters(
