@@ -127,9 +127,14 @@ class BaseTree(BaseEstimator):
             if missing:
                 rows = rows_for(encoder, X, asked, type(self).__name__)
                 tree = tree.with_missing_counts(tree.missing_counts(rows, missing))
-        self.tree_, self.leaves_ = tree, leaves
-        self.encoder_, self.certificate_ = encoder, certificate
-        self._frame = frame_backend(X)
+        # All at once, so that Ctrl-C cannot leave parts of two fits.
+        self.__dict__.update(
+            tree_=tree,
+            leaves_=leaves,
+            encoder_=encoder,
+            certificate_=certificate,
+            _frame=frame_backend(X),
+        )
 
     @property
     def _frame_kind(self) -> str:
