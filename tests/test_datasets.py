@@ -134,3 +134,8 @@ def test_published_losses_come_out_of_these_files(name, n_rows, single_leaf, one
     split_losses = [leaf_loss(column) + leaf_loss(~column) for column in features.T]
     assert leaf_loss(np.ones(n_rows, dtype=bool)) / n_rows == pytest.approx(single_leaf, abs=1e-12)
     assert min(split_losses) / n_rows == pytest.approx(one_split, abs=1e-12)
+
+
+def test_descriptions_may_be_changed():
+    datasets.describe("lung").columns.clear()
+    assert datasets.describe("lung").columns

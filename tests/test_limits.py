@@ -20,6 +20,7 @@ from survival_rows import assert_same_predictions, sample
 from bristlecone import OptimalTreeClassifier
 from bristlecone import _cli as cli
 from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone._estimators.base import BaseTree
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone._fit.search import Search
 from bristlecone._search.progress import SearchProgress
@@ -310,3 +311,32 @@ def test_no_size_of_a_stopped_path_has_a_worse_tree_than_a_smaller_size(monkeypa
     assert fifth.certificate_.lower_bound <= fifth.objective_value_ == fifth.trace_[-1].objective
     assert np.mean(fifth.predict(X) != y) == fifth.objective_value_
     assert verify(fifth, X, y).ok
+
+
+def test_an_interrupt_while_a_fit_is_stored_leaves_one_whole_fit():
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 3 > 0
+    model = OptimalTreeClassifier(max_depth=1).fit(X, y)
+    left = 0
+
+    def interrupt(frame, event, _):
+        nonlocal left
+        if frame.f_code is not BaseTree._set_fitted.__code__:
+            return None
+        left -= event == "line"
+        if left < 0:
+            raise KeyboardInterrupt
+        return interrupt
+
+    earlier = sys.gettrace()
+    for lines in itertools.count():
+        left, before = lines, dict(vars(model))
+        try:
+            sys.settrace(interrupt)
+            model.fit(X, y)
+            break
+        except KeyboardInterrupt:
+            kept = {vars(model)[name] is before[name] for name in before if name.endswith("_")}
+            assert len(kept) == 1
+        finally:
+            sys.settrace(earlier)
+    assert lines > 1

@@ -4,6 +4,7 @@ import inspect
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -35,6 +36,7 @@ SURVIVAL = np.arange(32) % 5 > 0, TIME
 LABELS = (X["a"] + X["b"] > 2).to_numpy()
 GROUPS = np.tile(["x", "x", "y", "y"], 8)
 GROUPED = {"sensitive_features": GROUPS}
+HALF = Fraction(1, 2)
 
 
 # Every class, with parameters that give it all fitted attributes, its target, and data for ``fit``.
@@ -210,6 +212,28 @@ def test_shared_defaults_are_those_of_the_signatures(cls):
             assert parameters[name] == 5
         else:
             assert parameters[name] == PARAMETERS[name].default, name
+
+
+@pytest.mark.parametrize(
+    ("cls", "parameters"),
+    [
+        (OptimalSurvivalTree, {"leaf_penalty": HALF, "min_samples_leaf": HALF / 2}),
+        (OptimalSurvivalTree, {"fairness": RmstParity(HALF, tau=5 * HALF)}),
+        (OptimalTreeClassifier, {"class_weight": {False: HALF, True: 1}}),
+        (CostSensitiveTreeClassifier, {"cost_matrix": [[0, HALF], [1, 0]]}),
+        (FairTreeClassifier, {"fairness": DemographicParity(HALF)}),
+        (PolicyTree, {"min_propensity": HALF / 10}),
+    ],
+)
+def test_fractions_are_numbers(cls, parameters):
+    tree = fitted(cls, **parameters)
+    assert cls.from_json(tree.to_json()).describe() == tree.describe()
+
+
+def test_the_horizon_of_a_policy_may_be_a_fraction():
+    tree = PolicyTree(reward="inverse-propensity", horizon=5 * HALF)
+    tree.fit(X, SURVIVAL, treatment=GROUPS, propensity=0.5)
+    assert "up to 2.5" in tree.describe()
 
 
 @pytest.mark.slow

@@ -300,6 +300,8 @@ def test_what_has_no_json_form_is_refused_by_name(rows):
     for other, name in ((5, "an int"), (BinaryEncoder().fit(X), "a BinaryEncoder")):
         with pytest.raises(TypeError, match=f"^{name} cannot be saved; only"):
             dumps(other)
+    with pytest.raises(TypeError, match="the class OptimalSurvivalTree cannot be saved"):
+        dumps(OptimalSurvivalTree)
     with pytest.raises(TypeError, match="Own cannot be saved"):
         dumps(Own(max_depth=1).fit(X, y))
 

@@ -410,6 +410,8 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
         ({"cv": True}, "cv must be a number of folds"),
         ({"cv": 2.5}, "cv must be a number of folds"),
         ({"cv": "x"}, "cv must be a number of folds.*got 'x'"),
+        ({"cv": b"x"}, "cv must be a number of folds"),
+        ({"cv": np.array(3)}, "cv must be a number of folds"),
         ({"cv": KFold}, "cv must be a number of folds"),
         ({"cv": [([0], [1], [2])]}, "cv must be .* pairs of training and test rows"),
         ({"cv": []}, "yields no folds"),
@@ -423,6 +425,7 @@ def test_metadata_is_routed_by_the_request_of_the_tree():
         ({"cv": 61}, "cv=61 yields no folds: .*n_samples=60"),
         ({"cv": KFold(3), "n_repeats": 2}, "n_repeats needs a number of folds"),
         ({"n_repeats": 0}, "n_repeats must be an integer"),
+        ({"verbose": "loud"}, "verbose must be an integer"),
         ({"random_state": "a"}, "random_state must be an integer, a RandomState or None"),
     ],
 )

@@ -269,9 +269,10 @@ def test_class_weights_and_prices_of_a_wrong_kind_are_named():
     with pytest.raises(ValueError, match="class_weight must be a dict, 'balanced' or None"):
         targets.check_labelled_data(np.zeros((4, 1)), EVENT, None, np.ones(4))
     X = pd.DataFrame({"a": EVENT})
-    model = CostSensitiveTreeClassifier(max_depth=1, feature_costs=3)
-    with pytest.raises(ValueError, match=r"feature_costs must be a mapping .*; got 3"):
-        model.fit(X, EVENT)
+    for costs in (3, np.array(3)):
+        model = CostSensitiveTreeClassifier(max_depth=1, feature_costs=costs)
+        with pytest.raises(ValueError, match=r"feature_costs must be a mapping .*; got .*3"):
+            model.fit(X, EVENT)
 
 
 def test_all_events_need_no_second_value_where_the_event_is_named():

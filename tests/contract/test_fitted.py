@@ -372,3 +372,15 @@ def test_the_leaf_table_is_of_the_users_kind(subject, container):
     np.testing.assert_allclose(columns["weight"], expected, rtol=1e-12)
     with pytest.raises(NotFittedError):
         subject.make().leaf_table()
+
+
+def test_fitted_arrays_cannot_be_changed(subject):
+    model, _ = subject.fitted()
+    for name in dir(model):
+        if name.endswith("_") and not name.startswith("_"):
+            value = getattr(model, name)
+            if isinstance(value, np.ndarray) and value.size:
+                before = value.copy()
+                if value.flags.writeable:  # a copy
+                    value[...] = value.flat[-1]
+                np.testing.assert_array_equal(getattr(model, name), before, err_msg=name)

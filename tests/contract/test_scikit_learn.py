@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from bristlecone._encoder.binary import BinaryEncoder
+from bristlecone.trust import verify
 from contract.subjects import EVERY, SUBJECTS, same
 
 FOLDS = KFold(3, shuffle=True, random_state=0)
@@ -277,3 +278,24 @@ def test_what_is_not_asked_for_is_not_routed(name):
         pipeline = make_pipeline(FunctionTransformer(doubled), subject.make(**parameters))
         with pytest.raises(UnsetMetadataPassedError, match=row):
             pipeline.fit(study.X, study.y, **{row: values})
+
+
+def test_a_subclass_may_have_fewer_parameters(subject):
+    class Own(subject.cls):
+        def __init__(self):
+            super().__init__(**subject.small)
+
+    Own.__name__ = subject.cls.__name__
+    study = subject.study()
+    model, usual = study.fit(clone(Own())), study.fit(subject.make())
+    same(subject.predicted(model, study.X), subject.predicted(usual, study.X))
+    assert model.describe() == usual.describe()
+    given = study.X, study.y, None
+    if hasattr(model, "reestimate"):
+        again = model.reestimate(*given, **study.rows)
+        same(subject.predicted(again, study.X), subject.predicted(model, study.X))
+    if hasattr(model, "size_path"):
+        sizes = [tree.n_leaves_ for tree in model.size_path(*given, **study.rows)]
+        assert sizes == [tree.n_leaves_ for tree in usual.size_path(*given, **study.rows)]
+    if subject.searched:
+        assert verify(model, study.X, study.y, **study.rows).failed == ()

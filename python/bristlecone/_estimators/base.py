@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy, deepcopy
+from fractions import Fraction
 from functools import cache
 from inspect import signature
 from typing import Any, TypeVar, cast
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn import get_config
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,7 +30,7 @@ from bristlecone._estimators.parameters import check_parameters
 from bristlecone._leaves.base import Columns, Leaves, view
 from bristlecone._model import registry
 from bristlecone._search.certificate import Certificate
-from bristlecone._teacher.lesson import teach_again
+from bristlecone._teacher.lesson import parameters_of_fit, teach_again
 from bristlecone._tree import Tree
 from bristlecone._types import Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
@@ -98,9 +99,13 @@ class BaseTree(BaseEstimator):
         check_parameters(self)
 
     def _parameters(self) -> dict[str, Any]:
-        """Current constructor parameters; mutable ones are copied."""
-        kind: Any = type(self)
-        return {name: _copied(getattr(self, name)) for name in registry.parameter_names(kind)}
+        """Current parameters; mutable ones are copied.
+
+        They include those that the constructor of a subclass does not take.
+        """
+        kinds: list[Any] = [kind for kind in type(self).__mro__ if issubclass(kind, BaseTree)]
+        names = sorted({name for kind in kinds for name in registry.parameter_names(kind)})
+        return {name: _copied(getattr(self, name)) for name in names}
 
     def _set_fitted(
         self,
@@ -122,9 +127,14 @@ class BaseTree(BaseEstimator):
             if missing:
                 rows = rows_for(encoder, X, asked, type(self).__name__)
                 tree = tree.with_missing_counts(tree.missing_counts(rows, missing))
-        self.tree_, self.leaves_ = tree, leaves
-        self.encoder_, self.certificate_ = encoder, certificate
-        self._frame = frame_backend(X)
+        # All at once, so that Ctrl-C cannot leave parts of two fits.
+        self.__dict__.update(
+            tree_=tree,
+            leaves_=leaves,
+            encoder_=encoder,
+            certificate_=certificate,
+            _frame=frame_backend(X),
+        )
 
     @property
     def _frame_kind(self) -> str:
@@ -482,6 +492,14 @@ def in_order_of_fit(tree: Any, X: Any) -> Any:
     return in_order(X, getattr(tree, "feature_names_in_", ()))
 
 
+def unfitted(tree: Estimator, **changed: Any) -> Estimator:
+    """Copy of a fitted tree that is not fitted, with the parameters of its fit, or changed ones."""
+    copy: Estimator = clone(tree)
+    # The constructor of a subclass may not take all of them.
+    copy.__dict__.update(parameters_of_fit(tree), **changed)
+    return copy
+
+
 def smoothed_again(
     tree: Any, teacher: Any, X: Any, y: Any, sample_weight: Any = None, **data: Any
 ) -> Floats:
@@ -492,7 +510,7 @@ def smoothed_again(
     ValueError, TypeError
         As in ``fit``, and if the outcomes are not those of the fit.
     """
-    copy = type(tree)(**{**tree.certificate_.parameters, "teacher": teacher})
+    copy = unfitted(tree, teacher=teacher)
     rows = training_rows(copy, in_order_of_fit(tree, X), y, sample_weight, data)
     smoothed: Floats = teach_again(tree, copy._objective(), rows)[0].smoothed
     return smoothed
@@ -501,6 +519,8 @@ def smoothed_again(
 def _copied(value: Any) -> Any:
     if isinstance(value, (list, dict, np.ndarray, np.random.RandomState)):
         return deepcopy(value)
+    if isinstance(value, Fraction):
+        return float(value)  # texts and files have no fractions
     if hasattr(value, "get_params") and not isinstance(value, type):
         return copy(value)
     return value

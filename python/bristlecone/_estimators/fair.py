@@ -265,13 +265,13 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     def groups_(self) -> NDArray[Any]:
         """The groups in sorted order; empty when infeasible."""
         groups = self.certificate_.groups
-        return np.array([]) if groups is None else groups.groups
+        return np.array([]) if groups is None else groups.groups.copy()
 
     @property
     def group_rates_(self) -> Floats:
         """Share of the compared rows of each group that is predicted to be positive."""
         groups = self.certificate_.groups
-        return np.array([]) if groups is None else groups.values
+        return np.array([]) if groups is None else groups.values.copy()
 
     @property
     def group_difference_(self) -> float:
@@ -285,7 +285,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
         groups = self.certificate_.groups
         if groups is None or groups.confusion is None:
             return np.empty((0, 2, 2))
-        return groups.confusion
+        return groups.confusion.copy()
 
     def pareto_front(
         self,

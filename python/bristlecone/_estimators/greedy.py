@@ -361,7 +361,8 @@ class GreedySurvivalTree(StepPredictions, Reestimation, Taught):
         problem = self._asked(X, y, sample_weight, start)
         path: list[GreedySurvivalTree] = []
         for leaves in range(1, Limits.of(self).most_leaves(problem.features) + 1):
-            tree = clone(self).set_params(max_leaf_nodes=leaves)
+            tree = clone(self)
+            tree.max_leaf_nodes = leaves
             tree._grow(problem, start)
             if tree.n_leaves_ < leaves:
                 break

@@ -309,7 +309,7 @@ class OptimalTree(SearchedTree):
         value = self.leaves_.value
         if value is None:
             raise AttributeError("leaf_values_ needs a task with leaf_value")
-        return value
+        return value.copy()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -18,7 +18,7 @@ from bristlecone._data.frame import native_frame
 from bristlecone._data.outcomes import as_structured, check_survival
 from bristlecone._data.rows import check_row_labels, check_sample_weight, row_count, take_rows
 from bristlecone._data.targets import LabelledData, check_labelled_data, known_codes
-from bristlecone._estimators.base import BaseTree
+from bristlecone._estimators.base import BaseTree, unfitted
 from bristlecone._leaves.policies import comparison, covariance_of_mean
 from bristlecone._rewards.estimate import NO_LATE_ROWS, EstimatedRewards, Estimation, prepare
 from bristlecone._teacher.folds import folds_of, naming
@@ -256,7 +256,7 @@ class PolicyValues(BaseTree):
         for k in range(n_folds):
             held, others = fold == k, (fold >= 0) & (fold != k)
             of_others = {name: _taken(values, others) for name, values in by_row.items()}
-            tree = type(self)(**parameters_of_fit(self))
+            tree = unfitted(self)
             named = naming(f"fold {k + 1} of {n_folds} of cross_fit")
             with named, warnings.catch_warnings():
                 warnings.simplefilter("ignore", BristleconeWarning)
@@ -271,9 +271,9 @@ class PolicyValues(BaseTree):
         """How rewards are estimated, by these parameters or the current ones."""
         given = vars(self) if parameters is None else parameters
         names = [name for name in Estimation._fields if name != "seed"]
-        return Estimation(
-            **{name: given[name] for name in names}, seed=seed_of(deepcopy(given["random_state"]))
-        )
+        how = {name: given[name] for name in names}
+        numbers = {name: float(x) for name, x in how.items() if isinstance(x, Real)}
+        return Estimation(**how | numbers, seed=seed_of(deepcopy(given["random_state"])))
 
     def _checked(self, given: Treated, known: NDArray[Any] | None = None) -> LabelledData:
         """Checked rows, whose labels are treatments: those ``known`` to the fit, or their own."""

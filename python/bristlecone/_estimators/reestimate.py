@@ -10,11 +10,10 @@ import numpy as np
 
 from bristlecone._encoder.rules import leaf_rules, rule_text
 from bristlecone._encoder.use import packed
-from bristlecone._estimators.base import BaseTree, training_rows
+from bristlecone._estimators.base import BaseTree, training_rows, unfitted
 from bristlecone._fit.assemble import with_leaves
 from bristlecone._search.certificate import ERRORS, fingerprint
 from bristlecone._search.engine import Problem
-from bristlecone._teacher.lesson import parameters_of_fit
 from bristlecone._tree import Tree
 
 Estimator = TypeVar("Estimator", bound="Reestimation")
@@ -79,7 +78,7 @@ class Reestimation(BaseTree):
         """
         self._check_fitted()
         start = time.perf_counter()
-        copy = type(self)(**parameters_of_fit(self))
+        copy = unfitted(self)
         copy._check_parameters()
         rows = training_rows(copy, X, y, sample_weight, data)
         self._check_labels(rows)

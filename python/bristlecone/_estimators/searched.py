@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from bristlecone._data.rows import CheckedRows
 from bristlecone._encoder.ranked import RankedFeatures
-from bristlecone._estimators.base import BaseTree, in_order_of_fit, training_rows
+from bristlecone._estimators.base import BaseTree, in_order_of_fit, training_rows, unfitted
 from bristlecone._fit.assemble import Fitted, announce, assemble, settle, unmet
 from bristlecone._fit.encode import encode, encode_again, warn_of_shares
 from bristlecone._fit.forecast import estimate
@@ -24,7 +24,7 @@ from bristlecone._objectives.base import Objective
 from bristlecone._search.certificate import TracePoint
 from bristlecone._search.engine import Problem
 from bristlecone._search.progress import SearchCost
-from bristlecone._teacher.lesson import parameters_of_fit, teach, teach_again, teacher_of
+from bristlecone._teacher.lesson import teach, teach_again, teacher_of
 from bristlecone.exceptions import InfeasibleError
 
 Estimator = TypeVar("Estimator", bound="SearchedTree")
@@ -246,7 +246,7 @@ class Again(NamedTuple):
 
     def tree(self, solution: Any, problem: Problem, start: float) -> Any:
         """The fitted tree of a solution, whose search began at ``start``."""
-        tree = clone(self.copy)
+        tree = deepcopy(self.copy)
         tree._keep(self.search, problem, solution, start)
         return tree
 
@@ -262,7 +262,7 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
         If there is no tree.
     """
     tree._check_fitted()
-    copy = clone(tree).set_params(**parameters_of_fit(tree))
+    copy = unfitted(tree)
     if tree.certificate_.teacher is not None:
         copy.set_params(teacher=teacher_of(tree))
     copy._check_parameters()

@@ -328,13 +328,13 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
     def groups_(self) -> NDArray[Any] | None:
         """The two groups that ``fairness`` compares; None without ``fairness``."""
         groups = self.certificate_.groups
-        return None if groups is None else groups.groups
+        return None if groups is None else groups.groups.copy()
 
     @property
     def group_rmst_(self) -> Floats | None:
         """Predicted restricted mean survival time (RMST), averaged over the rows of each group."""
         groups = self.certificate_.groups
-        return None if groups is None else groups.values
+        return None if groups is None else groups.values.copy()
 
     def _training_data(
         self, X: Any, y: Any, sample_weight: Any, *, sensitive_features: Any = None
@@ -364,7 +364,8 @@ class OptimalSurvivalTree(StepPredictions, Reestimation, Taught, SearchedTree):
         loss = self._loss()
         if self.fairness is None:
             return loss
-        return FairSurvival(inner=loss, limit=self.fairness.limit, tau=self.fairness.tau)
+        tau = None if self.fairness.tau is None else float(self.fairness.tau)
+        return FairSurvival(inner=loss, limit=float(self.fairness.limit), tau=tau)
 
     def _check_parameters(self) -> None:
         check_parameters(

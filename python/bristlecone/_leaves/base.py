@@ -35,7 +35,12 @@ def view(of: str, name: str, text: str, kind: type[_T]) -> _T:
     def get(tree: Any) -> Any:
         if not hasattr(tree, of):
             tree._check_fitted()
-        return getattr(getattr(tree, of), name)
+        value = getattr(getattr(tree, of), name)
+        if isinstance(value, np.ndarray):
+            # Predictions read the same array, so the user must not write to it.
+            value = value.view()
+            value.setflags(write=False)
+        return value
 
     return cast(_T, property(get, doc=text))
 

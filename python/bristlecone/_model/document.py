@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from hashlib import sha256
+from numbers import Real
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -428,6 +429,8 @@ def _number(name: str, value: Any) -> Any:
         return {str(key): _number(name, plain(item)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_number(name, plain(item)) for item in value]
+    if isinstance(value, Real) and not isinstance(value, (bool, int)):
+        value = float(value)  # also a fraction
     if isinstance(value, float) and not math.isfinite(value):
         raise TypeError(f"parameter {name} is {value}, which cannot be saved as JSON")
     if not isinstance(value, (bool, int, float, str, type(None))):

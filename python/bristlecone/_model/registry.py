@@ -146,6 +146,8 @@ def dumps(estimator: Any, curve_points: int | None = None) -> str:
     """JSON text of a fitted estimator; see :func:`save_model`."""
     check_integer("curve_points", curve_points, 1, optional=True)
     name = type(estimator).__name__
+    if isinstance(estimator, type):
+        raise TypeError(f"the class {estimator.__name__} cannot be saved; only a fitted tree can")
     if hasattr(estimator, "_check_fitted"):
         estimator._check_fitted()
     if name == "OptimalTree":

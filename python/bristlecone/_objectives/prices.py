@@ -144,7 +144,7 @@ def _by_column(costs: Any, names: list[str]) -> list[Any]:
                 )
             entries[place] = entry
         return entries
-    if isinstance(costs, str) or not isinstance(costs, Iterable):
+    if isinstance(costs, str) or not isinstance(costs, Iterable) or not getattr(costs, "ndim", 1):
         raise InvalidParameterError(
             "feature_costs must be a mapping from columns or a sequence with one entry per column; "
             f"got {costs!r}"

@@ -159,7 +159,7 @@ class Rewards(TaskObjective[PolicyData, PolicyLeaves]):
         if self.horizon is not None:
             means = self.estimand == "restricted-mean"
             what = "restricted mean survival time" if means else "survival"
-            what += f" {'up to' if means else 'at'} {self.horizon:g}"
+            what += f" {'up to' if means else 'at'} {float(self.horizon):g}"
             source += "; Westling, Luedtke, Gilbert and Carone, JASA 2024"
         return (
             f"the greatest {what} of the treatments it prescribes, estimated by the "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -152,7 +153,7 @@ def describe(name: str) -> DatasetInfo:
         raise ValueError(
             f"no data set named {name!r}; {hint}the bundled ones are {', '.join(sorted(registry))}"
         )
-    return registry[name]
+    return deepcopy(registry[name])  # its columns are a dictionary, which the user may change
 
 
 def load(name: str) -> Dataset:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bristlecone._estimators.base import in_order_of_fit, smoothed_again
-from bristlecone._teacher.lesson import moments, parameters_of_fit, teacher_of
+from bristlecone._estimators.base import in_order_of_fit, smoothed_again, unfitted
+from bristlecone._teacher.lesson import moments, teacher_of
 from bristlecone._types import Floats
 from bristlecone.exceptions import OverlapWarning
 from bristlecone.trust._compare import Checks
@@ -61,9 +61,8 @@ def check_teacher(
 
 def estimated_again(tree: Any, X: Any, y: Any, weight: Any, more: Mapping[str, Any]) -> Any:
     """The rewards of the fit by models that are fitted again."""
-    parameters = parameters_of_fit(tree)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OverlapWarning)
         given = {name: value for name, value in more.items() if name != "sample_weight"}
         X = in_order_of_fit(tree, X)
-        return type(tree)(**parameters).estimate_rewards(X, y, weight, **given)
+        return unfitted(tree).estimate_rewards(X, y, weight, **given)

@@ -45,7 +45,9 @@ def folds_of(
             "cv must be a number of folds, a splitter, or pairs of training and test rows; got "
             f"{cv!r}"
         )
-        if isinstance(cv, (str, type)) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+        if isinstance(cv, (str, bytes, type)) or not getattr(cv, "ndim", 1):
+            raise wrong
+        if not (hasattr(cv, "split") or isinstance(cv, Iterable)):
             raise wrong
         pairs = list(cv.split(rows.X, y, groups) if hasattr(cv, "split") else cv)
         if not pairs:

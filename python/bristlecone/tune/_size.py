@@ -18,8 +18,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from bristlecone._data.checks import check_choice, thread_count
+from bristlecone._data.checks import check_choice
 from bristlecone._data.texts import counted
+from bristlecone._estimators.parameters import check_parameters
 from bristlecone._log import log
 from bristlecone._teacher.folds import naming
 from bristlecone._types import Floats
@@ -210,7 +211,7 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
             On Ctrl-C; an earlier fit is kept.
         """
         metrics, chooser = self._checked()
-        thread_count(self.n_jobs)  # raises an error for a number that is none
+        check_parameters(self)
         rows = GivenRows.of(X, y, {**params, "sample_weight": sample_weight})
         folds = folds_of(
             self.cv,
