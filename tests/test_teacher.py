@@ -210,7 +210,9 @@ def test_boosting_reads_many_levels_as_one_category() -> None:
     assert set(size) == set(range(255)) and all(set(arm) == {0, 1} for arm in arms)
 
 
-@pytest.mark.parametrize("estimator", [OptimalTreeRegressor, OptimalTreeClassifier])
+@pytest.mark.parametrize(
+    "estimator", slow_but({OptimalTreeRegressor}, [OptimalTreeRegressor, OptimalTreeClassifier])
+)
 def test_teacher_learns_from_many_levels(estimator: type) -> None:
     random = np.random.default_rng(4)
     level = random.integers(0, 60, 1200)
