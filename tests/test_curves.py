@@ -9,6 +9,7 @@ import pytest
 
 from bristlecone import curves
 from bristlecone.curves import (
+    KaplanMeier,
     StepFunction,
     censoring_survival,
     kaplan_meier,
@@ -78,6 +79,11 @@ def test_step_function_refuses_times_outside_its_domain(bad):
 def test_step_function_refuses_bad_steps(x, y, domain, message):
     with pytest.raises(ValueError, match=message):
         StepFunction(x, y, domain=domain, before=1.0)
+
+
+def test_kaplan_meier_refuses_values_of_other_lengths():
+    with pytest.raises(ValueError, match=r"at_risk has shape \(1,\), but x has \(2,\)"):
+        KaplanMeier([1.0, 2.0], [0.75, 0.5], hazard=[0.25, 0.3], at_risk=[4])
 
 
 def test_estimators_of_a_hand_worked_sample():

@@ -357,7 +357,10 @@ def test_integers_that_floats_do_not_tell_apart_give_a_warning():
     X.loc[[2, 3], "id"] = None, 5
     with pytest.warns(ColumnWarning, match=r"column 'id' contains integers beyond 2\*\*53"):
         BinaryEncoder().fit(X)
-    BinaryEncoder().fit(X.assign(id=2**60 + 2**10 * np.arange(8)))
+    encoder = BinaryEncoder().fit(X.assign(id=2**60 + 2**10 * np.arange(8)))
+    with pytest.raises(ColumnWarning):  # as all warnings in these tests are errors
+        encoder.fit(X[["id"]])
+    assert encoder.n_features_in_ == 2
 
 
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.ColumnWarning")

@@ -195,6 +195,9 @@ class KaplanMeier(StepFunction):
         super().__init__(x, y, before=1.0)
         self.hazard = _read_only(hazard)
         self.at_risk = _read_only(at_risk)
+        for name, values in (("hazard", self.hazard), ("at_risk", self.at_risk)):
+            if values.shape != self.x.shape:
+                raise ValueError(f"{name} has shape {values.shape}, but x has {self.x.shape}")
         left = (self.y > 0) & (self.hazard < 1)
         steps = np.full(self.y.shape, np.inf)
         np.divide(self.hazard, (1 - self.hazard) * self.at_risk, out=steps, where=left)

@@ -356,10 +356,10 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         return lambda: encoded(self.features_)
 
     def _take(self, chosen: Chosen, *, named: bool) -> None:
-        """Remember what was chosen, and warn of columns."""
-        self._remember(chosen.columns, chosen.features, chosen.constant, named=named)
+        """Warn of columns, and remember what was chosen unless a warning is an error."""
         for doubt in chosen.doubts:
             warn(doubt, ColumnWarning)
+        self._remember(chosen.columns, chosen.features, chosen.constant, named=named)
 
     def transform(self, X: Any) -> Bools:
         """Compute the binary features.
