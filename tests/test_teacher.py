@@ -210,6 +210,13 @@ def test_boosting_reads_many_levels_as_one_category() -> None:
     assert set(size) == set(range(255)) and all(set(arm) == {0, 1} for arm in arms)
 
 
+@pytest.mark.parametrize("unit", [2.0**-160, 2.0**160])
+def test_teacher_learns_from_numbers_beyond_the_range_of_32_bits(unit: float) -> None:
+    y = unit * (4.0 * (X[:, 0] > 0) + np.arange(N) % 2)
+    found = OptimalTreeRegressor(max_depth=1, teacher="auto").fit(X, y).certificate_.teacher
+    assert found.score > 0.8 and found.members == ("ridge", "forest", "boosting")
+
+
 @pytest.mark.parametrize(
     "estimator", slow_but({OptimalTreeRegressor}, [OptimalTreeRegressor, OptimalTreeClassifier])
 )

@@ -152,10 +152,10 @@ def outcome_predictions(rows: Rows, y: Floats, model: Any) -> Floats:
     There is a separate model for every treatment.
     """
     rows.check_treatments("outcome", "predicted_outcomes")
-    # Boosting computes in 32 bits, so the models of "auto" predict outcomes of size 1. A power of
-    # two rounds nothing.
-    exponent = int(np.frexp(np.abs(y).max())[1]) if isinstance(model, str) else 0
-    outcomes = _Outcomes(rows.weight, np.ldexp(y, -exponent))
+    outcomes: Numbers = _Outcomes(rows.weight, y)
+    exponent = 0
+    if isinstance(model, str):  # Boosting computes in 32 bits. A power of two rounds nothing.
+        outcomes, exponent = outcomes.scaled()
     found = np.full((len(y), len(rows.treatments)), np.nan)
     for held, others in rows.folds():
         for k in range(len(rows.treatments)):

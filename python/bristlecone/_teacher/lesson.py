@@ -198,7 +198,10 @@ def _taught(
     _check_folds(outcomes, fold, warns=known is None)
     until = np.inf if time_limit is None else start + _SHARE_OF_TIME * time_limit
     models: dict[str, Any] = {"teacher": teacher}
+    exponent = 0
     if automatic:
+        # Boosting computes in 32 bits. A power of two rounds nothing.
+        outcomes, exponent = outcomes.scaled()
         models = members_of(outcomes, design, seed)
         if known is not None and known.members:
             models = {name: model for name, model in models.items() if name in known.members}
@@ -226,7 +229,7 @@ def _taught(
         predicted = next(iter(predictions.values()))
         if automatic and len(predictions) > 1:
             predicted = outcomes.combined(list(predictions.values()))
-    smoothed = np.ascontiguousarray(outcomes.mixed(predicted, share))
+    smoothed = np.ascontiguousarray(np.ldexp(outcomes.mixed(predicted, share), exponent))
     record = Teaching(
         name="auto" if automatic else " ".join(repr(teacher).split()),
         weight=float(share),

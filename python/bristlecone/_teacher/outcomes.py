@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -90,6 +90,10 @@ class Outcomes(ABC):
     def importance(self) -> Floats | None:
         """Weights of the rows where models of scikit-learn are fitted."""
         return self.weight
+
+    def scaled(self) -> tuple[Outcomes, int]:
+        """The outcomes over a power of two, and its exponent, so that the largest is about 1."""
+        return self, 0
 
     def check_teacher(self, teacher: Any) -> None:
         """Raise InvalidParameterError for an estimator that cannot be a teacher."""
@@ -429,6 +433,10 @@ class Numbers(Outcomes):
     @property
     def target(self) -> Floats:
         return self.values
+
+    def scaled(self) -> tuple[Numbers, int]:
+        exponent = int(np.frexp(np.abs(self.values).max())[1])
+        return replace(self, values=np.ldexp(self.values, -exponent)), exponent
 
     def deviance(self, predicted: Floats) -> float:
         square = (self.values - predicted) ** 2
