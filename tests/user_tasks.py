@@ -1,10 +1,13 @@
 """Custom tasks, and small problems for them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from bristlecone import Task
 
 
+@dataclass
 class SquaredError(Task):
     """Squared error, from number of rows, sum and sum of squares."""
 

@@ -15,6 +15,7 @@ import pandas as pd
 from papers import PAPERS
 from scipy.sparse import issparse
 from sklearn.linear_model import Ridge
+from user_tasks import SquaredError
 
 from bristlecone import (
     BinaryEncoder,
@@ -138,21 +139,6 @@ def closeness(model, X, y):
 def promised(policy, X, y):
     """Mean outcome that a policy predicts: a scorer without arguments by row."""
     return policy.predict_outcomes(X).max(axis=1).mean()
-
-
-@dataclass(frozen=True)
-class SquaredError(Task):
-    """The task of ``OptimalTree``."""
-
-    def statistics(self, X, y):
-        return np.column_stack([np.ones(len(y)), y, y**2])
-
-    def leaf_cost(self, sums):
-        n, total, squares = sums.T
-        return squares - total**2 / n
-
-    def leaf_value(self, sums):
-        return sums[:, 1] / sums[:, 0]
 
 
 class AbsoluteSum(Task):

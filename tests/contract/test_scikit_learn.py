@@ -4,6 +4,7 @@ from dataclasses import replace
 from inspect import signature
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -15,8 +16,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
+from bristlecone import (
+    DemographicParity,
+    FairTreeClassifier,
+    OptimalTreeClassifier,
+    OptimalTreeRegressor,
+)
 from bristlecone._encoder.binary import BinaryEncoder
-from bristlecone.trust import verify
+from bristlecone.trust import alternatives, verify
 from contract.subjects import EVERY, SUBJECTS, same
 
 FOLDS = KFold(3, shuffle=True, random_state=0)
@@ -299,3 +306,28 @@ def test_a_subclass_may_have_fewer_parameters(subject):
         assert sizes == [tree.n_leaves_ for tree in usual.size_path(*given, **study.rows)]
     if subject.searched:
         assert verify(model, study.X, study.y, **study.rows).failed == ()
+
+
+def test_fronts_and_alternatives_do_not_need_the_parameters_that_they_change():
+    class Fair(FairTreeClassifier):
+        def __init__(self):
+            super().__init__(fairness=DemographicParity(1.0), min_samples_leaf=1, max_depth=1)
+
+    class Impure(OptimalTreeClassifier):
+        def __init__(self):
+            super().__init__(objective="gini", max_depth=1)
+
+    class Taught(OptimalTreeRegressor):
+        def __init__(self):
+            super().__init__(teacher="auto", max_depth=1)
+
+    X = np.arange(80.0)[:, None] % 9
+    y, groups = X[:, 0] > np.arange(80) % 5, np.arange(80) % 2
+    fair = FairTreeClassifier(**Fair().__dict__).pareto_front(X, y, sensitive_features=groups)
+    found = Fair().pareto_front(X, y, sensitive_features=groups)
+    assert [point.costs for point in found] == [point.costs for point in fair]
+    plain = OptimalTreeClassifier(max_depth=1).pareto_front(X, y)
+    assert [point.costs for point in Impure().pareto_front(X, y)] == [one.costs for one in plain]
+    usual = OptimalTreeRegressor(teacher="auto", max_depth=1).fit(X, y * 1.0)
+    own = Taught().fit(X, y * 1.0)
+    pd.testing.assert_frame_equal(alternatives(own, X, y * 1.0), alternatives(usual, X, y * 1.0))

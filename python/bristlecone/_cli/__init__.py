@@ -22,18 +22,14 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from bristlecone._cli.arguments import parse
+from bristlecone._cli.kinds import OF_TUNING, SENSITIVE, WEIGHT
 
 __all__ = ["main"]
 
 _ERROR, _INTERRUPTED = 2, 130
 
-# Parameters whose options have shorter names.
-_SHORTER = {
-    "cv": "folds",
-    "n_repeats": "repeats",
-    "sample_weight": "weight",
-    "sensitive_features": "sensitive",
-}
+# Parameters whose options may have other names.
+_OPTIONS = OF_TUNING | {role.argument: role.name for role in (SENSITIVE, WEIGHT)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,7 +91,7 @@ def _with_options(message: str, options: Collection[str]) -> str:
 
     def option(found: re.Match[str]) -> str:
         name, value = found[1], found[2]
-        flag = f"--{_SHORTER.get(name, name).replace('_', '-')}"
+        flag = f"--{_OPTIONS.get(name, name).replace('_', '-')}"
         # A single word is a parameter only as the subject of the message.
         is_subject = found.start() == 0 and re.match(" (must|has|is) ", message[found.end() :])
         if flag not in options or (value is None and "_" not in name and not is_subject):

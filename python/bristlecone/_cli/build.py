@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import bristlecone
-from bristlecone._cli.kinds import Kind, flag
+from bristlecone._cli.kinds import OF_TUNING, Kind, flag
 from bristlecone._cli.options import BY_NAME, MAPPING, Group
 from bristlecone._cli.roles import Columns, Rows
 from bristlecone._cli.tables import absent, check_column, spells
@@ -15,7 +15,7 @@ from bristlecone._estimators.parameters import Parameter
 _NEEDS = {
     "title": "report",
     "time_label": "report",
-    **dict.fromkeys(("folds", "repeats", "rule", "scoring"), "tune"),
+    **dict.fromkeys(OF_TUNING.values(), "tune"),
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from bristlecone import datasets
 from bristlecone._cli.build import build, check_names, name_values
 from bristlecone._cli.columns import are_dates
-from bristlecone._cli.kinds import KINDS, Kind
+from bristlecone._cli.kinds import KINDS, OF_TUNING, Kind
 from bristlecone._cli.parts import PartFiles, names_parts
 from bristlecone._cli.progress import progress_line, searches_line
 from bristlecone._cli.roles import Columns, Rows, assigned, read_rows
@@ -96,8 +96,7 @@ def _tuned(estimator: Any, rows: Rows, arguments: argparse.Namespace) -> Any:
     # Imports much of scikit-learn, which other fits do not need.
     from bristlecone.tune import TreeSizeCV
 
-    given = {"cv": "folds", "n_repeats": "repeats", "rule": "rule", "scoring": "scoring"}
-    options = {name: getattr(arguments, option) for name, option in given.items()}
+    options = {name: getattr(arguments, option) for name, option in OF_TUNING.items()}
     search = TreeSizeCV(
         estimator, **{name: value for name, value in options.items() if value is not None}
     )

@@ -136,6 +136,9 @@ EXPOSURE = Role("exposure", "exposures", "column of the exposure of each count, 
 WEIGHT = Role("weight", "weights", "column of row weights", "sample_weight",
               reads="number")  # fmt: skip
 
+OF_TUNING = {"cv": "folds", "n_repeats": "repeats", "rule": "rule", "scoring": "scoring"}
+"""Parameters of ``TreeSizeCV`` and the options that set them."""
+
 _TIMES = (TIME, EVENT, ENTRY)
 _STUDY = "study.csv --time days --event status"
 

@@ -25,17 +25,17 @@ def check_in_memory(values: Any, label: str) -> None:
     """
     if nw.dependencies.is_into_dataframe(values):
         return
-    kind = f"{type(values).__module__.partition('.')[0]} {type(values).__name__}"
     if hasattr(values, "column_names"):  # As an array, a batch would lose its names.
-        raise TypeError(f"{label} is a {kind}; pass pyarrow.Table.from_batches([{label}])")
-    if hasattr(values, "npartitions"):
-        call = "compute"
+        advice = f"; pass pyarrow.Table.from_batches([{label}])"
+    elif hasattr(values, "npartitions"):
+        advice = ", which is lazy; call compute() first"
     elif isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame):
-        call = "collect"
+        call = "call collect()" if hasattr(values, "collect") else "turn it into a data frame"
+        advice = f", which is lazy; {call} first"
     else:
         return
-    advice = f"call {call}()" if hasattr(values, call) else "turn it into a data frame"
-    raise TypeError(f"{label} is a {kind}, which is lazy; {advice} first")
+    kind = f"{type(values).__module__.partition('.')[0]} {type(values).__name__}"
+    raise TypeError(f"{label} is a {kind}{advice}")
 
 
 def as_array(values: Any, label: str) -> NDArray[Any]:

@@ -288,7 +288,7 @@ class OptimalTreeClassifier(ClassPredictions, Reestimation, Taught, SearchedTree
             raise InvalidParameterError("pareto_front counts real outcomes: it needs teacher=None")
         start, tree = time.perf_counter(), clone(self)
         if self.objective in _IMPURITIES:
-            tree.set_params(objective="accuracy")
+            tree.objective = "accuracy"
         search, problem = tree._asked(X, y, sample_weight)
         data = problem.data
         _check_both(data.classes, "a front")

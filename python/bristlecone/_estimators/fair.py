@@ -358,7 +358,7 @@ class FairTreeClassifier(ClassPredictions, Reestimation, SearchedTree):
     def _limit(self, limit: float) -> Search:
         """Set the limit of the constraint, and return the search under it."""
         assert self.fairness is not None
-        self.set_params(fairness=clone(self.fairness).set_params(limit=limit))
+        self.fairness = clone(self.fairness).set_params(limit=limit)
         return self._search()
 
     def __sklearn_tags__(self) -> Tags:

@@ -95,7 +95,7 @@ def checked_outcomes(
     """
     copy = clone(estimator)
     if isinstance(getattr(estimator, "class_weight", None), str):
-        copy.set_params(class_weight=_balanced(y, weight, count))
+        copy.class_weight = _balanced(y, weight, count)
     if isinstance(estimator, PolicyTree):
         more["count"] = count
     X: Floats = np.broadcast_to(np.zeros(1), (len(count), 1))

@@ -269,11 +269,11 @@ class PolicyValues(BaseTree):
 
     def _estimation(self, parameters: Mapping[str, Any] | None = None) -> Estimation:
         """How rewards are estimated, by these parameters or the current ones."""
-        given = vars(self) if parameters is None else parameters
+        given = self._parameters() if parameters is None else parameters
         names = [name for name in Estimation._fields if name != "seed"]
-        how = {name: given[name] for name in names}
-        numbers = {name: float(x) for name, x in how.items() if isinstance(x, Real)}
-        return Estimation(**how | numbers, seed=seed_of(deepcopy(given["random_state"])))
+        return Estimation(
+            **{name: given[name] for name in names}, seed=seed_of(deepcopy(given["random_state"]))
+        )
 
     def _checked(self, given: Treated, known: NDArray[Any] | None = None) -> LabelledData:
         """Checked rows, whose labels are treatments: those ``known`` to the fit, or their own."""

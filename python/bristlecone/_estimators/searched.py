@@ -262,9 +262,8 @@ def again(tree: SearchedTree, X: Any, y: Any, sample_weight: Any = None, **data:
         If there is no tree.
     """
     tree._check_fitted()
-    copy = unfitted(tree)
-    if tree.certificate_.teacher is not None:
-        copy.set_params(teacher=teacher_of(tree))
+    taught = tree.certificate_.teacher is not None
+    copy = unfitted(tree, **({"teacher": teacher_of(tree)} if taught else {}))
     copy._check_parameters()
     start = time.perf_counter()
     X = in_order_of_fit(tree, X)

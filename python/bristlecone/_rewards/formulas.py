@@ -60,7 +60,7 @@ def policy_rewards(
 def check_rewards(rewards: Floats, kept: Bools) -> None:
     """Raise ValueError if a mean of the rewards would overflow or lose its digits.
 
-    The message names the row among the given ones, of which these are the ``kept`` ones.
+    ``kept`` marks the rows of these rewards among all rows, and the message counts all rows.
     """
     beyond = ~np.isfinite(rewards).all(axis=1)
     if beyond.any():

@@ -20,8 +20,8 @@ from bristlecone._data.rows import (
 )
 from bristlecone.exceptions import InvalidParameterError
 
-# Arguments of splitters and of the estimators of this package that have one entry per row. Other
-# packages may take arrays that have not.
+# Arguments of splitters and of the estimators of this package that have one entry per row. Arrays
+# for models of other packages may have any length.
 _BY_ROW = {
     "costs",
     "exposure",
