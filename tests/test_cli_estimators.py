@@ -41,6 +41,8 @@ TABLE = pd.DataFrame(
         "v1": AGE / 30.0,
         "v2": AGE / 20.0,
         "w": 1 + K % 3,
+        "never": 0,
+        "below": -1,
     }
 )
 FEATURES = ["age", "drug", "smokes"]
@@ -396,6 +398,20 @@ def test_what_does_not_fit_together_is_refused_before_the_rows_are_read(
     # The rows are not read first.
     with open("t.csv", "a") as file:
         file.write("1,2\n")
+    assert message in refused(capsys, folder, "fit", "t.csv", "--estimator", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("classifier", "--target", "stage", "--objective", "f1"),
+         "--objective f1 needs two classes; --target has 3"),
+        (("regressor", "--target", "below", "--objective", "poisson"),
+         "t.csv, line 2: --target has the negative count -1"),
+        (("competing-risks", "--time", "days", "--event", "never"), "--event has no event: every"),
+    ],
+)  # fmt: skip
+def test_outcomes_are_named_by_their_option(capsys, folder, arguments, message):
     assert message in refused(capsys, folder, "fit", "t.csv", "--estimator", *arguments)
 
 

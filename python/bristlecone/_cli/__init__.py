@@ -91,9 +91,12 @@ def _with_options(message: str, options: Collection[str]) -> str:
 
     def option(found: re.Match[str]) -> str:
         name, value = found[1], found[2]
+        if name == "y":
+            name = "event" if "event" in message else "target"
         flag = f"--{_OPTIONS.get(name, name).replace('_', '-')}"
-        # A single word is a parameter only as the subject of the message.
-        is_subject = found.start() == 0 and re.match(" (must|has|is) ", message[found.end() :])
+        # A single word is a parameter only as the subject of the message, perhaps after a place.
+        before, after = message[: found.start()], message[found.end() :]
+        is_subject = re.search("(^|[:;] )$", before) and re.match(" (must|has|is|holds) ", after)
         if flag not in options or (value is None and "_" not in name and not is_subject):
             return found[0]
         if value is None:
