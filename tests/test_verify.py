@@ -25,6 +25,7 @@ from bristlecone import (
     OptimalTreeClassifier,
     OptimalTreeRegressor,
     PolicyTree,
+    SoftSurvivalTree,
     Task,
 )
 from bristlecone._model.registry import dumps, loads
@@ -385,6 +386,25 @@ def test_wrong_arguments_are_named(study, tree):
         verify(policy, X, y[1:], **given)
 
 
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (["heavy"] * 686, "sample_weight has dtype <U5; expected numbers"),
+        (np.full(686, np.nan), "sample_weight is nan in row 0"),
+        (-np.ones(686), "sample_weight is -1.0 in row 0"),
+        (np.ones(686) + 1j, "sample_weight has dtype complex128; expected numbers"),
+        (np.zeros(686), "sample_weight is zero in every row"),
+        (np.ones(3), r"sample_weight has shape \(3,\); expected \(686,\)"),
+    ],
+)
+def test_wrong_weights_are_named_as_in_fit(study, tree, weight, message):
+    X, y = study
+    soft = SoftSurvivalTree(depth=1, n_restarts=1).fit(X, y)
+    for model in (tree, soft):
+        with pytest.raises(ValueError, match=message):
+            verify(model, X, y, sample_weight=weight)
+
+
 def test_nothing_is_shared_with_the_fit():
     folder = Path(bristlecone.__file__).parent / "trust"
     # Readers of the user's input, texts of features, and types.
@@ -393,6 +413,7 @@ def test_nothing_is_shared_with_the_fit():
         "bristlecone._data.days": {"as_times"},
         "bristlecone._data.frame": {"by_cause", "by_label", "columns_by_name", "costs_by_class"},
         "bristlecone._data.outcomes": {"check_survival", "read_causes"},
+        "bristlecone._data.rows": {"check_sample_weight"},
         "bristlecone._encoder.binary": {"BinaryEncoder"},
         "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},
         "bristlecone._encoder.design": {"DesignEncoder"},

@@ -101,8 +101,8 @@ def verify(
     NotFittedError, InfeasibleError
         If there is no tree.
     ValueError
-        If rows or columns do not match, a column is missing, or ``most_work`` is not a number of
-        at least 0.
+        If rows or columns do not match, a column is missing, a weight is invalid, or ``most_work``
+        is not a number of at least 0.
 
     See Also
     --------
