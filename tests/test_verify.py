@@ -405,6 +405,45 @@ def test_wrong_weights_are_named_as_in_fit(study, tree, weight, message):
             verify(model, X, y, sample_weight=weight)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("FairTreeClassifier", {"sensitive_features": ["p"] * 79}, "but sensitive_features has 79"),
+        (
+            "FairTreeClassifier",
+            {"sensitive_features": [None] + ["p"] * 79},
+            "sensitive_features is missing in row 0",
+        ),
+        ("PolicyTree", {"treatment": [None] + ["p"] * 79}, "treatment is missing in row 0"),
+        ("CostSensitiveTreeClassifier", {"costs": np.ones((79, 2))}, "80 rows but costs has 79"),
+        ("OptimalTreeRegressor", {"exposure": np.ones(79)}, "80 rows but exposure has 79"),
+    ],
+)
+def test_other_arguments_that_do_not_fit_are_named(name, arguments, message):
+    model, study = EVERY[name].fitted()
+    with pytest.raises(ValueError, match=message):
+        verify(model, study.X, study.y, **{**study.rows, **arguments})
+
+
+def test_a_column_of_groups_that_is_absent_is_named():
+    X = pd.DataFrame({"x": np.arange(80.0), "site": np.tile(["p", "q"], 40)})
+    y = np.arange(80) > 40
+    fairness = DemographicParity(0.5, sensitive_feature="site")
+    model = FairTreeClassifier(fairness=fairness, max_depth=1).fit(X, y)
+    assert verify(model, X, y).ok
+    with pytest.raises(ValueError, match="sensitive_feature='site' is not a column of X"):
+        verify(model, X[["x"]], y)
+
+
+@pytest.mark.parametrize("name", ["SoftSurvivalTree", "CompetingRisksTree"])
+def test_outcomes_without_an_event_fail_without_an_error(name):
+    model, study = EVERY[name].fitted()
+    for column in study.y.dtype.names:  # no event, and no time above 0
+        y = study.y.copy()
+        y[column] = 0
+        assert "rows" in failed(verify(model, study.X, y, **study.rows))
+
+
 def test_nothing_is_shared_with_the_fit():
     folder = Path(bristlecone.__file__).parent / "trust"
     # Readers of the user's input, texts of features, and types.
@@ -413,7 +452,8 @@ def test_nothing_is_shared_with_the_fit():
         "bristlecone._data.days": {"as_times"},
         "bristlecone._data.frame": {"by_cause", "by_label", "columns_by_name", "costs_by_class"},
         "bristlecone._data.outcomes": {"check_survival", "read_causes"},
-        "bristlecone._data.rows": {"check_sample_weight"},
+        "bristlecone._data.groups": {"codes_of", "column_of"},
+        "bristlecone._data.rows": {"check_length", "check_sample_weight"},
         "bristlecone._encoder.binary": {"BinaryEncoder"},
         "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},
         "bristlecone._encoder.design": {"DesignEncoder"},

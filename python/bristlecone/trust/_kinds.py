@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from bristlecone._data.arrays import type_name
-from bristlecone._data.rows import check_sample_weight
+from bristlecone._data.rows import check_length, check_sample_weight
 from bristlecone._types import Bools
 from bristlecone.trust import (
     _causes,
@@ -110,6 +111,9 @@ def read_rows(tree: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Rows:
             raise TypeError(f"verify of {type_name(tree)} takes no argument {name!r}")
     table = Table(tree.encoder_, X)
     weight = check_sample_weight(more.get("sample_weight"), table.n_rows)
+    for name, value in more.items():
+        if not isinstance(value, (Real, Mapping)):
+            check_length(value, name, table.n_rows)
     return kind.read_rows(tree, table, y, weight, more)
 
 
