@@ -35,7 +35,7 @@ settings.load_profile("ordinary")
 
 def pytest_configure(config):
     if config.getoption("markexpr") == "not slow":
-        os.environ.setdefault("BRISTLECONE_CASES", "5")
+        os.environ.setdefault("BRISTLECONE_CASES", "3")
         if not config.getoption("--hypothesis-profile"):
             settings.load_profile("quick")
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from pace import slow_but
 from papers import PAPERS
 from survival_rows import assert_same_predictions, sample
 
@@ -62,7 +63,7 @@ def direct_loss(groups, y, weight):
     return loss / weight.sum()
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", slow_but({True}, [False, True]))
 def test_optimum_is_the_best_of_all_trees_evaluated_directly(weighted):
     X, y = late_sample()
     B = np.hstack([X.to_numpy() > 0, X.to_numpy()[:, :2] > 0.7])

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from pace import slow_but
 from sklearn.model_selection import GridSearchCV
 
 from bristlecone import (
@@ -146,7 +147,7 @@ def over_all_and_midpoints(make, outcome, seed, n, **limits):
     return X, y, [make(encoder=encoder, **limits).fit(X, y) for encoder in encoders]
 
 
-@pytest.mark.parametrize("subject", SUBJECTS)
+@pytest.mark.parametrize("subject", slow_but({"gini", "numbers"}, SUBJECTS))
 def test_trees_close_to_the_optimum_split_at_any_threshold(subject):
     make, outcome = SUBJECTS[subject]
     n_trees = 0
@@ -168,7 +169,7 @@ def test_trees_close_to_the_optimum_split_at_any_threshold(subject):
     assert n_trees > 30
 
 
-@pytest.mark.parametrize("subject", SUBJECTS)
+@pytest.mark.parametrize("subject", slow_but({"classes", "counts"}, SUBJECTS))
 def test_alternatives_are_at_any_threshold(subject):
     make, outcome = SUBJECTS[subject]
     compared = 0

@@ -379,6 +379,7 @@ def test_the_source_needs_nothing_but_python(odd):
     assert [node.module for node in imported] == ["math"]
 
 
+@pytest.mark.slow
 def test_deep_trees_are_exported(connection):
     # Every split separates one row, so the tree is deeper than the blocks that Python can nest.
     X = pd.DataFrame(np.eye(160), columns=[f"x{k}" for k in range(160)])

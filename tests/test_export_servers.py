@@ -96,6 +96,7 @@ def test_servers_predict_odd_columns(database, name):
     agree(database, model, X, **times_of(model))
 
 
+@pytest.mark.slow
 def test_flags_are_boolean_columns_or_integers(database):
     model = OptimalTreeRegressor(max_depth=2, encoder=BinaryEncoder(missing="branch"))
     model.fit(FLAGS, [1.0, 2.0, 7.0] * 8)

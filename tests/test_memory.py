@@ -98,7 +98,9 @@ def test_no_limit_of_the_address_space_ends_the_process(call):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux alone")
-@pytest.mark.parametrize("call", ["encode", "take", "words", "alike", "array", "table"])
+@pytest.mark.parametrize(
+    "call", slow_but({"encode", "array"}, ["encode", "take", "words", "alike", "array", "table"])
+)
 def test_arrays_that_do_not_fit_raise_memory_error(call):
     command = [sys.executable, "-c", SWEEP, call, "20", "2000"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)

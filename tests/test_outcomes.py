@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from command_line import refused, run
+from pace import slow_but
 from pyarrow import parquet
 from sklearn.model_selection import KFold, cross_val_score
 
@@ -160,21 +161,20 @@ def test_losses_of_a_reference_take_every_form(form):
     np.testing.assert_array_equal(found, expected)
 
 
+TREES = {
+    "likelihood": OptimalSurvivalTree(max_depth=2),
+    "brier": OptimalSurvivalTree(max_depth=1, objective="brier"),
+    "greedy": GreedySurvivalTree(max_depth=2),
+    "soft": SoftSurvivalTree(depth=1, random_state=0, n_restarts=1, solver_options={"max_iter": 5}),
+}
+
+
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    "tree",
-    [
-        OptimalSurvivalTree(max_depth=2),
-        OptimalSurvivalTree(max_depth=1, objective="brier"),
-        GreedySurvivalTree(max_depth=2),
-        SoftSurvivalTree(depth=1, random_state=0, n_restarts=1, solver_options={"max_iter": 5}),
-    ],
-    ids=["likelihood", "brier", "greedy", "soft"],
-)
+@pytest.mark.parametrize("name", slow_but({"likelihood", "soft"}, TREES))
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.FitConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::bristlecone.exceptions.EmptyLeafWarning")
-def test_fit_and_score_take_every_form(tree, form):
-    y = FORMS[form]
+def test_fit_and_score_take_every_form(name, form):
+    tree, y = TREES[name], FORMS[form]
     rows = X.set_axis(range(N, 2 * N)) if form == "pandas, other index" else X
     risk = tree.fit(rows, Y).predict(rows)
     expected = tree.score(rows, Y)

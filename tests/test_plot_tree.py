@@ -394,7 +394,7 @@ def test_equal_numbers_and_names_with_line_breaks_can_be_drawn():
             assert_tidy(plot_tree(tree, width=width))
 
 
-@pytest.mark.parametrize("direction", ["down", "across"])
+@pytest.mark.parametrize("direction", slow_but({"down"}, ["down", "across"]))
 def test_labels_treatments_and_soft_columns_with_line_breaks_can_be_drawn(direction):
     # A line break that is measured gives a warning about a missing glyph, which is an error here.
     X = pd.DataFrame({"two\nlines": np.arange(60.0), "a\ttab": np.arange(60.0)[::-1] ** 2})

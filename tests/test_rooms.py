@@ -106,6 +106,8 @@ def private(tree):
             yield node.attr
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             yield node.target.id  # a field of a dataclass
+        elif isinstance(node, ast.Assign):
+            yield from (one.id for one in node.targets if isinstance(one, ast.Name))
 
 
 def test_no_room_uses_private_names_of_objects_of_another():

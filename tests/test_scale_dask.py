@@ -271,6 +271,7 @@ def test_a_client_of_another_type_is_named(table):
         tree.fit(frame[PLAIN], frame[["event", "time"]])
 
 
+@pytest.mark.slow
 def test_joblib_on_the_cluster(client, table):
     X, y = table[["age", "flag"]], outcome(table["event"], table["time"])
     alone = TreeSizeCV(OptimalSurvivalTree(max_depth=2), cv=3).fit(X, y)

@@ -156,6 +156,8 @@ def test_missing_files(tmp_path):
     (tmp_path / "a.parquet").write_text("no")
     with pytest.raises(ValueError, match=r"a\.parquet"):
         fitted(tmp_path)
+    with pytest.raises(InvalidParameterError, match=r"names .*a\.parquet 2 times"):
+        fitted([tmp_path / "a.parquet", tmp_path / "*.parquet"])
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,8 @@ def test_bad_input_and_constant_columns_are_reported_as_by_fit():
     "model",
     [
         OptimalTreeClassifier(encoder=BinaryEncoder(thresholds="all")),
-        OptimalTreeClassifier(objective="f1"),
-        FairTreeClassifier(fairness=DemographicParity(0.05)),
+        pytest.param(OptimalTreeClassifier(objective="f1"), marks=pytest.mark.slow),
+        pytest.param(FairTreeClassifier(fairness=DemographicParity(0.05)), marks=pytest.mark.slow),
     ],
     ids=["all", "f1", "fair"],
 )

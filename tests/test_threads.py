@@ -33,6 +33,7 @@ assert objective() == known
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_process_starts_threads_of_its_own():
     done = subprocess.run(

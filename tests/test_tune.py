@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from pace import slow_but
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -458,7 +459,7 @@ def test_unknown_arguments_of_score_are_refused():
         search.score(X, y, weight=np.ones(60))
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", slow_but({None}, [None, 2]))
 def test_errors_of_metrics_name_the_fold(n_jobs):
     X, y = sample(60)
     rare = y.copy()

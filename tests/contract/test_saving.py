@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from pace import slow_but
 from sklearn.base import BaseEstimator
 
 from bristlecone import (
@@ -127,7 +128,7 @@ def test_scalars_and_arrays_of_numpy_and_pandas_are_saved_as_plain_values(subjec
     assert saved["parameters"] == json.loads(subject.study().fit(plain).to_json())["parameters"]
 
 
-@pytest.mark.parametrize("teacher", [None, "auto"])
+@pytest.mark.parametrize("teacher", slow_but({None}, [None, "auto"]))
 def test_a_random_generator_is_saved_as_the_seed_that_it_has_drawn(teacher):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 2)), rng.normal(size=80)

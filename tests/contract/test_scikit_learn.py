@@ -308,6 +308,7 @@ def test_a_subclass_may_have_fewer_parameters(subject):
         assert verify(model, study.X, study.y, **study.rows).failed == ()
 
 
+@pytest.mark.slow
 def test_fronts_and_alternatives_do_not_need_the_parameters_that_they_change():
     class Fair(FairTreeClassifier):
         def __init__(self):

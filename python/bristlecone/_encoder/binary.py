@@ -345,10 +345,6 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
 
         chosen = choose(choices, divided, self.max_features)
         self._take(chosen._replace(doubts=rounded + chosen.doubts), named=table.named)
-        self._awaits_search = self.thresholds == "all" and any(
-            schema.kind == "number" and schema.name not in self.constant_features_in_
-            for schema in self.columns_
-        )
         if present is not None:
             return None
         if known is not None and known.features.shape[1] == len(self.features_):
@@ -359,7 +355,17 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         """Warn of columns, and remember what was chosen unless a warning is an error."""
         for doubt in chosen.doubts:
             warn(doubt, ColumnWarning)
-        self._remember(chosen.columns, chosen.features, chosen.constant, named=named)
+        awaits_search = self.thresholds == "all" and any(
+            schema.kind == "number" and schema.name not in chosen.constant
+            for schema in chosen.columns
+        )
+        self._remember(
+            chosen.columns,
+            chosen.features,
+            chosen.constant,
+            named=named,
+            awaits_search=awaits_search,
+        )
 
     def transform(self, X: Any) -> Bools:
         """Compute the binary features.
@@ -558,28 +564,38 @@ class BinaryEncoder(TransformerMixin, BaseEstimator):
         constant: list[str],
         *,
         named: bool,
+        awaits_search: bool = False,
     ) -> None:
-        self.columns_ = columns
-        self.features_ = features
-        self.constant_features_in_ = constant
-        self.n_features_in_ = len(columns)
-        self.n_features_out_ = len(features)
-        self.n_missing_ = np.array([schema.n_missing for schema in columns], dtype=np.int64)
-        self.n_imputed_ = np.array([schema.n_imputed for schema in columns], dtype=np.int64)
         gaps = {schema.name for schema in columns if schema.n_missing}
-        self.missing_goes_ = [f.missing if f.column in gaps else None for f in features]
+        fitted = {
+            "columns_": columns,
+            "features_": features,
+            "constant_features_in_": constant,
+            "n_features_in_": len(columns),
+            "n_features_out_": len(features),
+            "n_missing_": np.array([schema.n_missing for schema in columns], dtype=np.int64),
+            "n_imputed_": np.array([schema.n_imputed for schema in columns], dtype=np.int64),
+            "missing_goes_": [f.missing if f.column in gaps else None for f in features],
+            "_awaits_search": awaits_search,
+        }
         if named:
-            self.feature_names_in_ = np.array([schema.name for schema in columns], dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+            names = [schema.name for schema in columns]
+            fitted["feature_names_in_"] = np.array(names, dtype=object)
+        else:
+            self.__dict__.pop("feature_names_in_", None)
+        # All at once, so that Ctrl-C cannot leave parts of two fits.
+        self.__dict__.update(fitted)
 
-    def _replace_features(self, features: Sequence[Feature]) -> None:
+    def _replace_features(
+        self, features: Sequence[Feature], *, awaits_search: bool = False
+    ) -> None:
         """Have these features of the same columns instead."""
         self._remember(
             self.columns_,
             with_distinct_names(features),
             self.constant_features_in_,
             named=hasattr(self, "feature_names_in_"),
+            awaits_search=awaits_search,
         )
 
     def _columns_of(

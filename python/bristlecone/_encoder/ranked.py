@@ -92,8 +92,7 @@ class RankedFeatures:
             columns.append(RankedColumn.of(column) if schema.kind == "number" else column)
         ranked = RankedColumns.of(columns, schemas, features, n_rows)
         unsettled = copy(encoder)
-        unsettled._replace_features(features)
-        unsettled._awaits_search = True
+        unsettled._replace_features(features, awaits_search=True)
         return unsettled, cls(ranked, weight, min_support)
 
     def _number(self) -> None:
@@ -177,7 +176,6 @@ class RankedFeatures:
                 features.append(feature)
         chosen = copy(encoder)
         chosen._replace_features(features)
-        chosen._awaits_search = False
         feature_of = question.copy()
         for node, (column, cut) in asked.items():
             if cut is None:

@@ -361,7 +361,7 @@ def _costs_of_errors(matrix: Any, true: NDArray[Any], predicted: NDArray[Any]) -
     if matrix is None:
         return 1 - np.eye(n)
     if not isinstance(matrix, Mapping):
-        why = f"a row and a column for each of {n} classes"
+        why = f"a row and a column per class of {predicted.tolist()}"
         return check_amounts("cost_matrix", matrix, (n, n), why=why)
     shape, place = (len(matrix), len(matrix)), {name: at for at, name in enumerate(matrix)}
     table = check_amounts("cost_matrix", list(matrix.values()), shape, why="a cost per class")

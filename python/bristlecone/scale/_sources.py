@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -175,6 +176,9 @@ def _dataset(paths: Sequence[Any]) -> Any:
             if not found:
                 raise FileNotFoundError(2, "no such file, and no file matches", path)
             files += found
+    for file, number in Counter(map(os.path.abspath, files)).items():
+        if number > 1:
+            raise InvalidParameterError(f"partitions names {file} {number} times, not once")
     return dataset.dataset(files, schema=_schema(files), format="parquet")
 
 

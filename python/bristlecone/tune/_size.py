@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 from warnings import catch_warnings, simplefilter
@@ -311,18 +311,21 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
         if self.rule == "one-standard-error":
             least = mean[best] - (0.0 if np.isnan(error[best]) else error[best])
             best = candidates[np.argmax(mean[candidates] >= least)]
-        self.cv_results_ = results
-        self.size_path_ = path
-        self.n_splits_ = len(folds)
-        self.best_index_ = int(best)
-        self.best_n_leaves_ = int(best) + 1
-        self.best_score_ = float(mean[best])
-        self.best_estimator_ = path[self.best_index_]
-        certificate = self.best_estimator_.certificate_
-        choice = self._sentence(chooser, n_rows, error[self.best_index_])
-        self.best_estimator_.certificate_ = replace(
+        fitted = copy(self)
+        fitted.cv_results_ = results
+        fitted.size_path_ = path
+        fitted.n_splits_ = len(folds)
+        fitted.best_index_ = int(best)
+        fitted.best_n_leaves_ = int(best) + 1
+        fitted.best_score_ = float(mean[best])
+        fitted.best_estimator_ = path[best]
+        certificate = path[best].certificate_
+        choice = fitted._sentence(chooser, n_rows, error[best])
+        path[best].certificate_ = replace(
             certificate, remarks=(*certificate.remarks, ("size", choice))
         )
+        # All at once, so that Ctrl-C cannot leave parts of two fits.
+        self.__dict__.update(fitted.__dict__)
 
     def _sentence(self, chooser: str, n_rows: int, error: float) -> str:
         """The cross-validation in words, for the certificate of the chosen tree."""
