@@ -454,6 +454,7 @@ def test_nothing_is_shared_with_the_fit():
         "bristlecone._data.outcomes": {"check_survival", "read_causes"},
         "bristlecone._data.groups": {"codes_of", "column_of"},
         "bristlecone._data.rows": {"check_length", "check_sample_weight"},
+        "bristlecone._objectives.own_checks": {"check_statistics"},
         "bristlecone._encoder.binary": {"BinaryEncoder"},
         "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},
         "bristlecone._encoder.design": {"DesignEncoder"},
@@ -527,6 +528,23 @@ def test_a_task_of_ones_own_whose_costs_cancel_verifies():
     tree = OptimalTree(task=Balance(10.0), max_depth=1, leaf_penalty=1e-12).fit(X, y)
     assert tree.certificate_.objective_value != 1e-12
     assert verify(tree, X, y).ok
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1.0, np.nan, 0.5], "task.statistics returned nan in row 1, column 1"),
+        ([1.0, 2.0], r"task.statistics returned an array of shape \(2, 2\)"),
+        (["a", "b", "c"], "task.statistics returned dtype"),
+    ],
+)
+def test_wrong_statistics_are_named_as_in_fit(y, message):
+    X = np.array([[1], [0], [0]], dtype=bool)
+    tree = OptimalTree(task=Balance(10.0), max_depth=1).fit(X, [1.0, 2.0, 0.5])
+    with pytest.raises((TypeError, ValueError), match=message):
+        tree.fit(X, y)
+    with pytest.raises((TypeError, ValueError), match=message):
+        verify(tree, X, y)
 
 
 def test_a_false_objective_is_found_out_where_all_rows_may_be_no_leaf():
