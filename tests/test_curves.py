@@ -74,6 +74,7 @@ def test_step_function_refuses_times_outside_its_domain(bad):
         ([1, np.nan], [1, 1], (0, None), "finite"),
         ([1, 2], [1, np.inf], (0, None), "finite"),
         ([1, 2], [1, 1], (3, 2), "domain"),
+        ([1, 2], ["a", 1], (0, None), "y must be numeric: .*'a'"),
     ],
 )
 def test_step_function_refuses_bad_steps(x, y, domain, message):
@@ -140,6 +141,12 @@ def test_the_error_of_a_mean_has_any_unit_of_time(unit):
     mean, error = kaplan_meier(([True] * 3, time)).restricted_mean(4.0)
     found = kaplan_meier(([True] * 3, time * unit)).restricted_mean(4.0 * unit)
     np.testing.assert_allclose(found, [mean * unit, error * unit], rtol=1e-14)
+
+
+@pytest.mark.parametrize("tau", [5.0, 1e150, 1e300])
+def test_the_error_of_a_mean_does_not_depend_on_an_end_after_all_events(tau):
+    curve = kaplan_meier(([True, False, True, True], [1.0, 2.0, 3.0, 4.0]))
+    assert curve.restricted_mean(tau) == curve.restricted_mean(4.0)
 
 
 @pytest.mark.parametrize(
@@ -238,6 +245,7 @@ def test_rmst_without_censoring_is_the_mean_of_the_truncated_times():
                 (([1, 3], [0.5, np.nan]), "survival must lie between 0 and 1, without missing"),
                 (([1, 3], [[0.5, 0.2], [2.0, 0.2]]), "survival must lie between 0 and 1"),
                 (([1, 3], [0.25, 0.5]), "survival must not rise with time"),
+                (([1, 3], ["a", 0.5]), "survival must be numeric: .*'a'"),
             ]
         ],
     ],

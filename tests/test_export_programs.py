@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
+from enum import Enum
 
 import numpy as np
 import pandas as pd
@@ -166,6 +167,18 @@ def test_python_predicts_as_the_tree(subject):
 def test_python_of_odd_columns(odd):
     model, X = odd
     agree(model, X, by_python(model, X, **times_of(model)))
+
+
+def test_texts_of_numpy_and_of_enumerations_are_plain_texts():
+    class Site(str, Enum):
+        NORTH = "it's"
+        SOUTH = "south"
+
+    for texts in ([np.str_("u"), np.str_("v")], ["u", np.str_("v")], list(Site)):
+        values = np.array(texts * 20, dtype=object)
+        X = pd.DataFrame({"site": pd.Series(values, dtype=object)})
+        classifier = OptimalTreeClassifier(max_depth=1).fit(X, values)
+        agree(classifier, X, by_python(classifier, X))
 
 
 # SQL

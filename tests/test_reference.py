@@ -85,6 +85,7 @@ def test_what_gives_no_losses_says_why():
         ("in another order", lambda: brier_reference_loss(tree, X, pd.DataFrame(Y)[::-1])),
         ("y has delayed entry, which", lambda: brier_losses(late, values[:2], TIMES)),
         ("no time after 0", lambda: brier_losses(([True], [0.0]), values[:1], TIMES)),
+        ("must return one value per time", lambda: brier_losses(Y, [lambda times: 0.5] * 150)),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             call()

@@ -271,6 +271,15 @@ def test_stability_with_several_causes():
     assert np.isnan(stability(tree, X, late, n_resamples=3, random_state=0).score)
 
 
+def test_rows_count_by_class_weight_in_the_score_of_stability():
+    X, label, _ = binary(n=60)
+    tree = OptimalTreeClassifier(max_depth=1, class_weight={0: 1.0, 1: 3.0}).fit(X, label)
+    found = stability(tree, X, label, n_resamples=1, random_state=0)
+    weight = np.where(label == 1, 3.0, 1.0)
+    assert found.score == pytest.approx(tree.score(X, label, weight))
+    assert found.score != pytest.approx(tree.score(X, label))
+
+
 def test_resamples_without_a_pair_to_compare_are_left_out_of_the_optimism():
     # The event of the last row alone comes after all other times.
     X, y = [[0.0], [0.0], [1.0], [1.0]], ([True, False, False, True], [1.0, 2.0, 3.0, 4.0])

@@ -25,6 +25,7 @@ from bristlecone import (
     OptimalTreeClassifier,
     OptimalTreeRegressor,
     PolicyTree,
+    SoftSurvivalTree,
     Task,
 )
 from bristlecone._model.registry import dumps, loads
@@ -385,6 +386,64 @@ def test_wrong_arguments_are_named(study, tree):
         verify(policy, X, y[1:], **given)
 
 
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (["heavy"] * 686, "sample_weight has dtype <U5; expected numbers"),
+        (np.full(686, np.nan), "sample_weight is nan in row 0"),
+        (-np.ones(686), "sample_weight is -1.0 in row 0"),
+        (np.ones(686) + 1j, "sample_weight has dtype complex128; expected numbers"),
+        (np.zeros(686), "sample_weight is zero in every row"),
+        (np.ones(3), r"sample_weight has shape \(3,\); expected \(686,\)"),
+    ],
+)
+def test_wrong_weights_are_named_as_in_fit(study, tree, weight, message):
+    X, y = study
+    soft = SoftSurvivalTree(depth=1, n_restarts=1).fit(X, y)
+    for model in (tree, soft):
+        with pytest.raises(ValueError, match=message):
+            verify(model, X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("FairTreeClassifier", {"sensitive_features": ["p"] * 79}, "but sensitive_features has 79"),
+        (
+            "FairTreeClassifier",
+            {"sensitive_features": [None] + ["p"] * 79},
+            "sensitive_features is missing in row 0",
+        ),
+        ("PolicyTree", {"treatment": [None] + ["p"] * 79}, "treatment is missing in row 0"),
+        ("CostSensitiveTreeClassifier", {"costs": np.ones((79, 2))}, "80 rows but costs has 79"),
+        ("OptimalTreeRegressor", {"exposure": np.ones(79)}, "80 rows but exposure has 79"),
+    ],
+)
+def test_other_arguments_that_do_not_fit_are_named(name, arguments, message):
+    model, study = EVERY[name].fitted()
+    with pytest.raises(ValueError, match=message):
+        verify(model, study.X, study.y, **{**study.rows, **arguments})
+
+
+def test_a_column_of_groups_that_is_absent_is_named():
+    X = pd.DataFrame({"x": np.arange(80.0), "site": np.tile(["p", "q"], 40)})
+    y = np.arange(80) > 40
+    fairness = DemographicParity(0.5, sensitive_feature="site")
+    model = FairTreeClassifier(fairness=fairness, max_depth=1).fit(X, y)
+    assert verify(model, X, y).ok
+    with pytest.raises(ValueError, match="sensitive_feature='site' is not a column of X"):
+        verify(model, X[["x"]], y)
+
+
+@pytest.mark.parametrize("name", ["SoftSurvivalTree", "CompetingRisksTree"])
+def test_outcomes_without_an_event_fail_without_an_error(name):
+    model, study = EVERY[name].fitted()
+    for column in study.y.dtype.names:  # no event, and no time above 0
+        y = study.y.copy()
+        y[column] = 0
+        assert "rows" in failed(verify(model, study.X, y, **study.rows))
+
+
 def test_nothing_is_shared_with_the_fit():
     folder = Path(bristlecone.__file__).parent / "trust"
     # Readers of the user's input, texts of features, and types.
@@ -393,6 +452,9 @@ def test_nothing_is_shared_with_the_fit():
         "bristlecone._data.days": {"as_times"},
         "bristlecone._data.frame": {"by_cause", "by_label", "columns_by_name", "costs_by_class"},
         "bristlecone._data.outcomes": {"check_survival", "read_causes"},
+        "bristlecone._data.groups": {"codes_of", "column_of"},
+        "bristlecone._data.rows": {"check_length", "check_sample_weight"},
+        "bristlecone._objectives.own_checks": {"check_statistics"},
         "bristlecone._encoder.binary": {"BinaryEncoder"},
         "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},
         "bristlecone._encoder.design": {"DesignEncoder"},
@@ -466,6 +528,23 @@ def test_a_task_of_ones_own_whose_costs_cancel_verifies():
     tree = OptimalTree(task=Balance(10.0), max_depth=1, leaf_penalty=1e-12).fit(X, y)
     assert tree.certificate_.objective_value != 1e-12
     assert verify(tree, X, y).ok
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1.0, np.nan, 0.5], "task.statistics returned nan in row 1, column 1"),
+        ([1.0, 2.0], r"task.statistics returned an array of shape \(2, 2\)"),
+        (["a", "b", "c"], "task.statistics returned dtype"),
+    ],
+)
+def test_wrong_statistics_are_named_as_in_fit(y, message):
+    X = np.array([[1], [0], [0]], dtype=bool)
+    tree = OptimalTree(task=Balance(10.0), max_depth=1).fit(X, [1.0, 2.0, 0.5])
+    with pytest.raises((TypeError, ValueError), match=message):
+        tree.fit(X, y)
+    with pytest.raises((TypeError, ValueError), match=message):
+        verify(tree, X, y)
 
 
 def test_a_false_objective_is_found_out_where_all_rows_may_be_no_leaf():

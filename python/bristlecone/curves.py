@@ -87,8 +87,8 @@ class StepFunction:
         domain: tuple[float, float | None] = (0.0, None),
         before: float,
     ) -> None:
-        self.x = _read_only(x)
-        self.y = _read_only(y)
+        self.x = _read_only(x, "x")
+        self.y = _read_only(y, "y")
         if self.x.ndim != 1 or self.x.shape != self.y.shape:
             raise ValueError(
                 "x and y must be one-dimensional and of equal length, "
@@ -193,15 +193,15 @@ class KaplanMeier(StepFunction):
         self, x: ArrayLike, y: ArrayLike, *, hazard: ArrayLike, at_risk: ArrayLike
     ) -> None:
         super().__init__(x, y, before=1.0)
-        self.hazard = _read_only(hazard)
-        self.at_risk = _read_only(at_risk)
+        self.hazard = _read_only(hazard, "hazard")
+        self.at_risk = _read_only(at_risk, "at_risk")
         for name, values in (("hazard", self.hazard), ("at_risk", self.at_risk)):
             if values.shape != self.x.shape:
                 raise ValueError(f"{name} has shape {values.shape}, but x has {self.x.shape}")
         left = (self.y > 0) & (self.hazard < 1)
         steps = np.full(self.y.shape, np.inf)
         np.divide(self.hazard, (1 - self.hazard) * self.at_risk, out=steps, where=left)
-        self.log_variance = _read_only(np.cumsum(steps))
+        self.log_variance = _read_only(np.cumsum(steps), "log_variance")
 
     @property
     def variance(self) -> Floats:
@@ -303,8 +303,8 @@ class KaplanMeier(StepFunction):
         # still enter and have events later.
         known = np.where(beyond > 0, self.log_variance[seen], 0.0)
         steps = np.where(beyond > 0, np.diff(known, prepend=0.0), 0.0)
-        # As a share of the whole, whose square cannot overflow.
-        unit = tau or 1.0
+        # As a share of the largest, whose square neither overflows nor vanishes.
+        unit = float(beyond.max(initial=0.0)) or 1.0
         return mean, unit * float(np.sqrt((beyond / unit) ** 2 @ steps))
 
 
@@ -574,7 +574,7 @@ def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | Floats:
 def _curves(times: ArrayLike, survival: ArrayLike) -> tuple[Floats, Floats]:
     """Times and survival curves as arrays, checked."""
     times = check_times(times)
-    survival = np.asarray(survival, dtype=np.float64)
+    survival = _as_floats(survival, "survival")
     if not (np.diff(times) > 0).all():
         raise ValueError("times must be strictly ascending")
     if survival.ndim not in (1, 2) or survival.shape[-1] != times.size:
@@ -590,8 +590,15 @@ def _curves(times: ArrayLike, survival: ArrayLike) -> tuple[Floats, Floats]:
     return times, survival
 
 
-def _read_only(values: ArrayLike) -> Floats:
-    view = np.asarray(values, dtype=np.float64).view()
+def _as_floats(values: ArrayLike, name: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numeric: {error}") from None
+
+
+def _read_only(values: ArrayLike, name: str) -> Floats:
+    view = _as_floats(values, name).view()
     view.flags.writeable = False
     return view
 

@@ -61,7 +61,8 @@ def codes_of(
     elif array.dtype == object:
         missing = [is_missing(value) for value in array.tolist()]
         check_none_missing(np.array(missing, dtype=bool), name)
-        kinds = {type(value) for value in array.tolist()}
+        # Texts of NumPy are texts.
+        kinds = {str if isinstance(value, str) else type(value) for value in array.tolist()}
         if len(kinds) > 1:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise ValueError(f"{name} mixes labels of several types: {names}")

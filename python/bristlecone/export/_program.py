@@ -78,7 +78,7 @@ class Program:
     def columns(self) -> list[tuple[str, list[Value]]]:
         """Names and plain values by leaf of all outputs."""
         return [
-            (name, column.tolist())
+            (name, list(map(plain, column.tolist())))
             for output in self.outputs
             for name, column in output.columns().items()
         ]
@@ -137,6 +137,11 @@ def program_of(tree: Any, what: str, times: ArrayLike | None = None) -> Program:
             isinstance(level, str) for schema in columns[:1] for level in schema.levels
         ),
     )
+
+
+def plain(value: Any) -> Any:
+    """The value; a text of a subclass, such as NumPy's or an enumeration, as plain text."""
+    return str.__str__(value) if isinstance(value, str) else value
 
 
 def unlike(

@@ -211,7 +211,13 @@ def _evaluate(
         x = x if x.size else np.zeros(1)  # all curves are constant
     else:
         x = np.unique(smooth_at)
-    return x, index, as_float([curve(x) for curve in distinct], name)
+    y = as_float([curve(x) for curve in distinct], name)
+    if y.shape != (len(distinct), x.size):
+        raise ValueError(
+            f"a function in {name} must return one value per time; for {x.size} times its result "
+            f"has shape {y.shape[1:]}"
+        )
+    return x, index, y
 
 
 def as_float(values: ArrayLike, name: str) -> Floats:

@@ -47,7 +47,7 @@ def objective(tree: Any, rows: Rows) -> Statement:
     found = set(rows.facts["cause"].tolist())
     # A cause without an event adds nothing to the loss.
     counted = {k: float(x) for k, x in enumerate(weights, start=1) if k in found}
-    return _CompetingRisks(rows, prior_of(parameters["prior"]), counted)
+    return _CompetingRisks(rows, prior_of(parameters["prior"]), counted or {1: 1.0})
 
 
 class _CompetingRisks(Statement):

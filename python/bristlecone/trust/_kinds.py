@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
-import numpy as np
-
-from bristlecone._data.arrays import as_array, type_name
+from bristlecone._data.arrays import type_name
+from bristlecone._data.rows import check_length, check_sample_weight
 from bristlecone._types import Bools
 from bristlecone.trust import (
     _causes,
@@ -102,19 +102,18 @@ def read_rows(tree: Any, X: Any, y: Any, given: Mapping[str, Any]) -> Rows:
     TypeError
         For an argument that the ``fit`` of this class does not take.
     ValueError
-        If rows or columns do not fit together.
+        If rows or columns do not fit together, or a weight is invalid.
     """
     kind = kind_of(tree)
     more = {name: value for name, value in given.items() if value is not None}
     for name in more:
         if name not in (*kind.arguments, "sample_weight"):
             raise TypeError(f"verify of {type_name(tree)} takes no argument {name!r}")
-    weight = None
-    if "sample_weight" in more:
-        weight = as_array(more["sample_weight"], "sample_weight").astype(np.float64)
     table = Table(tree.encoder_, X)
-    if weight is not None and weight.shape != (table.n_rows,):
-        raise ValueError(f"sample_weight has shape {weight.shape} for {table.n_rows} rows of X")
+    weight = check_sample_weight(more.get("sample_weight"), table.n_rows)
+    for name, value in more.items():
+        if not isinstance(value, (Real, Mapping)):
+            check_length(value, name, table.n_rows)
     return kind.read_rows(tree, table, y, weight, more)
 
 

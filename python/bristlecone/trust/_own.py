@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bristlecone._objectives.own_checks import check_statistics
 from bristlecone._types import Bools, Floats
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
@@ -19,11 +20,8 @@ from bristlecone.trust._statement import Statement
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Statistics by the task."""
     task = tree.certificate_.parameters["task"]
-    statistics = np.array(task.statistics(table.X, y), dtype=np.float64)
-    if len(statistics) != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows, the statistics have {len(statistics)}")
-    kept = kept_rows(table, weight, len(statistics))
-    statistics, own = statistics[kept], None
+    kept, own = kept_rows(table, weight, table.n_rows), None
+    statistics = check_statistics(task.statistics(table.X, y), table.n_rows, kept)
     if weight is not None:
         own = weight[kept]
         statistics = statistics * own[:, None]

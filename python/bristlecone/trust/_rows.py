@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.arrays import as_array
+from bristlecone._data.groups import codes_of, column_of
 from bristlecone._tree import Tree
 from bristlecone._types import Bools, Floats, Integers
 from bristlecone.trust._columns import Table, Values, answers_of
@@ -195,26 +195,30 @@ def groups_of(
     table: Table, more: Mapping[str, Any], column: Any, kept: Bools
 ) -> tuple[NDArray[Any], Integers]:
     """The groups of kept rows in sorted order, and the position of every kept row's group."""
-    values = more.get("sensitive_features")
+    values, name = more.get("sensitive_features"), "sensitive_features"
     if values is None and column is None:
         raise ValueError("verify needs the groups: pass sensitive_features")
-    values = as_array(table.column(column) if values is None else values, "groups").ravel()
-    distinct, group = np.unique(values[kept], return_inverse=True)
-    return distinct, group.astype(np.int64)
+    if values is None:
+        values = column_of(table.X, column, "fairness.sensitive_feature")
+        name = f"fairness.sensitive_feature {column!r}"
+    return _labels(values, name, table, kept)
 
 
 def labelled(
     values: Any, weight: Floats | None, table: Table, name: str = "y"
 ) -> tuple[NDArray[Any], Integers, Bools]:
     """Classes among the rows of positive weight, codes of all rows, and which are kept."""
-    array = np.ravel(as_array(values, name))
-    if array.dtype.kind == "T":
-        array = np.array(array.tolist())
-    kept = kept_rows(table, weight, len(array), name)
-    classes = np.unique(array[kept])
-    codes = np.zeros(len(array), dtype=np.int64)
-    codes[kept] = np.searchsorted(classes, array[kept])
+    kept = kept_rows(table, weight, table.n_rows)
+    codes = np.zeros(table.n_rows, dtype=np.int64)
+    classes, codes[kept] = _labels(values, name, table, kept)
     return classes, codes, kept
+
+
+def _labels(values: Any, name: str, table: Table, kept: Bools) -> tuple[NDArray[Any], Integers]:
+    """Distinct labels of the kept rows, and the position of every kept row's label."""
+    every, codes = codes_of(values, table.n_rows, name)
+    present, codes = np.unique(codes[kept], return_inverse=True)
+    return every[present], codes.astype(np.int64)
 
 
 def check_groups(

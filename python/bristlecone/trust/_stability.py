@@ -54,11 +54,12 @@ class Stability:
         ``predicted`` is the prediction of the tree: for survival trees the restricted mean of the
         curve, for competing risks the incidence of cause 1 at the end of the common follow-up, for
         classifiers the share of the leaf's label. ``expected`` is the mean prediction
-        for the rows of the leaf by the trees of resamples that do not contain the row.
+        for the rows of the leaf by the trees of resamples that do not contain the row. Both are NaN
+        for an ``OptimalTree``.
     score, optimism, corrected : float
-        ``score`` is ``tree.score`` on the training rows, ``optimism`` is how much better trees of
-        resamples score on their own rows than on all rows, and ``corrected`` is ``score -
-        optimism``, an estimate for new rows.
+        ``score`` is ``tree.score`` on the training rows (see the notes of ``stability``),
+        ``optimism`` is how much better trees of resamples score on their own rows than on all rows,
+        and ``corrected`` is ``score - optimism``, an estimate for new rows.
     together : array of float, shape (m, m)
         Share of the resamples in which two rows share a leaf, for each pair of ``rows``.
     rows : array of int, shape (m,)
@@ -153,8 +154,9 @@ def stability(
     The optimism is that of Harrell, Lee and Mark, "Multivariable prognostic models", Statistics in
     Medicine 15 (1996). Each resample's tree is scored on the resample and on all rows; the optimism
     is the mean difference; resamples whose scores are not finite are left out. The score is
-    ``tree.score``, but NaN for a ``PolicyTree``, an ``OptimalTree``, and a ``CompetingRisksTree``
-    of rows with delayed entry.
+    ``tree.score`` (with ``class_weight``, the accuracy in which rows count as in the fit), but NaN
+    for a ``PolicyTree``, an ``OptimalTree``, and a ``CompetingRisksTree`` of rows with delayed
+    entry.
 
     Examples
     --------

@@ -66,7 +66,7 @@ def read_soft_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[s
     rows = read_lifetimes(tree, table, y, weight, {})
     time = rows.facts["time"]
     # A time of 0 has no logarithm and is replaced by half the smallest positive time.
-    rows.facts["time"] = np.where(time > 0, time, time[time > 0].min() / 2)
+    rows.facts["time"] = np.where(time > 0, time, time[time > 0].min(initial=np.inf) / 2)
     return rows
 
 

@@ -101,8 +101,8 @@ def verify(
     NotFittedError, InfeasibleError
         If there is no tree.
     ValueError
-        If rows or columns do not match, a column is missing, or ``most_work`` is not a number of
-        at least 0.
+        If rows or columns do not match, a column is missing, a weight is invalid, or ``most_work``
+        is not a number of at least 0.
 
     See Also
     --------
@@ -169,7 +169,7 @@ def _check_all(
     kind_of(tree).check_leaves(tree, rows, reached, checks)
     if soft:
         asked, events = found.parameters["l2"], int(rows.facts["event"].sum())
-        l2 = max(0.1, 30.0 / events) if asked == "auto" else asked
+        l2 = max(0.1, 30.0 / max(events, 1)) if asked == "auto" else asked
         checks.same("penalty", f"l2 {l2:.6g}", [("l2", l2, found.settings["l2"])])
         value = f"{found.objective_value:.10g}"
         checks.skip("objective value", value, "trained by optimisation from random starts")
