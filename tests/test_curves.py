@@ -232,6 +232,7 @@ def test_rmst_without_censoring_is_the_mean_of_the_truncated_times():
         (lambda: rmst([1.0], [0.5], np.inf), "tau must be a finite number of at least 0"),
         (lambda: rmst([1.0], [0.5], -1.0), "tau must be a finite number of at least 0"),
         (lambda: rmst([1.0], [0.5], [1, 2]), "tau must be a finite number of at least 0"),
+        (lambda: rmst([1.0], [0.5], np.timedelta64(2, "D")), "tau must be a finite number"),
         (lambda: quantile([1.0], [0.5], [0.1, 0.2]), "q must lie strictly between 0 and 1"),
         (lambda: median([1.0, 2.0], [[0.5]]), "survival must have shape"),
         *[

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from contract.subjects import BRIER, F1, SUBJECTS, THRESHOLDS
+from contract.subjects import BRIER, COUNTS, F1, SUBJECTS, THRESHOLDS
 from pace import slow_but
 from sklearn.linear_model import LinearRegression
 from tampering import changed, claiming, loaded, numbers
@@ -417,12 +417,35 @@ def test_wrong_weights_are_named_as_in_fit(study, tree, weight, message):
         ("PolicyTree", {"treatment": [None] + ["p"] * 79}, "treatment is missing in row 0"),
         ("CostSensitiveTreeClassifier", {"costs": np.ones((79, 2))}, "80 rows but costs has 79"),
         ("OptimalTreeRegressor", {"exposure": np.ones(79)}, "80 rows but exposure has 79"),
+        ("CostSensitiveTreeClassifier", {"costs": [["a", "b"]] * 80}, "costs holds something else"),
+        ("CostSensitiveTreeClassifier", {"costs": np.ones(80)}, r"costs has shape \(80,\)"),
+        ("PolicyTree", {"propensity": ["a"] * 80}, "propensity holds something else"),
+        ("PolicyTree", {"propensity": {"none": 0.5}}, "no entry for the treatment 'drug'"),
+        ("PolicyTree", {"predicted_outcomes": np.ones(80)}, "predicted_outcomes has shape"),
+        ("brier", {"reference_loss": ["a"] * 80}, "reference_loss has dtype"),
+        ("brier", {"reference_loss": np.ones((80, 2))}, r"reference_loss has shape \(80, 2\)"),
+        ("counts", {"exposure": ["a"] * 80}, "exposure has dtype"),
     ],
 )
 def test_other_arguments_that_do_not_fit_are_named(name, arguments, message):
-    model, study = EVERY[name].fitted()
+    model, study = {**EVERY, "counts": COUNTS}[name].fitted()
     with pytest.raises(ValueError, match=message):
         verify(model, study.X, study.y, **{**study.rows, **arguments})
+
+
+@pytest.mark.parametrize("name", ["OptimalTreeRegressor", "counts", "PolicyTree"])
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a"] * 80, "y has dtype"),
+        (np.r_[np.nan, np.ones(79)], "Input y contains NaN or infinity: nan in row 0"),
+        (np.ones((80, 2)), "y should be a 1d array"),
+    ],
+)
+def test_outcomes_that_are_no_numbers_are_named(name, y, message):
+    model, study = {**EVERY, "counts": COUNTS}[name].fitted()
+    with pytest.raises(ValueError, match=message):
+        verify(model, study.X, y, **study.rows)
 
 
 def test_a_column_of_groups_that_is_absent_is_named():
@@ -448,13 +471,15 @@ def test_nothing_is_shared_with_the_fit():
     folder = Path(bristlecone.__file__).parent / "trust"
     # Readers of the user's input, texts of features, and types.
     allowed = {
-        "bristlecone._data.arrays": {"as_array", "type_name", "with_article"},
+        "bristlecone._data.arrays": {"type_name", "with_article"},
         "bristlecone._data.days": {"as_times"},
         "bristlecone._data.frame": {"by_cause", "by_label", "columns_by_name", "costs_by_class"},
         "bristlecone._data.outcomes": {"check_survival", "read_causes"},
         "bristlecone._data.groups": {"codes_of", "column_of"},
-        "bristlecone._data.rows": {"check_length", "check_sample_weight"},
+        "bristlecone._data.rows": {"check_length", "check_sample_weight", "row_numbers"},
+        "bristlecone._data.targets": {"check_amounts", "check_numbers"},
         "bristlecone._objectives.own_checks": {"check_statistics"},
+        "bristlecone._rewards.formulas": {"given_predictions", "given_propensity"},
         "bristlecone._encoder.binary": {"BinaryEncoder"},
         "bristlecone._encoder.decisions": {"Decision", "feature_decisions"},
         "bristlecone._encoder.design": {"DesignEncoder"},

@@ -36,7 +36,7 @@ def check_real(name: str, value: Any, minimum: float, *, optional: bool = False)
         return
     try:
         number = float(value) if isinstance(value, Real) else math.nan
-    except OverflowError:
+    except (OverflowError, TypeError):  # NumPy's durations are called real, too
         number = math.inf
     if isinstance(value, bool) or not math.isfinite(number) or number < minimum:
         raise InvalidParameterError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bristlecone._data.frame import by_label, columns_by_name, costs_by_class
+from bristlecone._data.targets import check_amounts
 from bristlecone._types import Bools, Floats
 from bristlecone.trust import _labels
 from bristlecone.trust._columns import Table
@@ -25,7 +26,7 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     codes, matrix = codes[kept], costs_by_class(tree.certificate_.parameters["cost_matrix"])
     if "costs" in more:
         costs = columns_by_name(more["costs"], classes.tolist(), "costs")
-        costs = np.array(costs, dtype=np.float64)[kept]
+        costs = check_amounts("costs", costs, (table.n_rows, len(tree.classes_)))[kept]
     elif matrix is None:
         costs = (np.arange(len(classes)) != codes[:, None]).astype(np.float64)
     elif isinstance(matrix, Mapping):

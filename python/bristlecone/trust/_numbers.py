@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bristlecone._data.arrays import as_array
+from bristlecone._data.targets import check_numbers
 from bristlecone._leaves.means import LEVELS
 from bristlecone._types import Bools, Floats
 from bristlecone.trust._columns import Table
@@ -20,15 +20,14 @@ from bristlecone.trust._survival import Counted
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Numbers, or counts with their exposures."""
-    target = np.ravel(as_array(y, "y")).astype(np.float64)
-    kept = kept_rows(table, weight, len(target))
+    target, kept = check_numbers("y", y, table.n_rows), kept_rows(table, weight, table.n_rows)
     own, target = None if weight is None else weight[kept], target[kept]
     outcomes: tuple[Any, ...] = target, own, kept
     facts = {"target": target}
     if tree.certificate_.parameters["objective"] == "poisson":
         exposure = np.ones(len(target))
         if more.get("exposure") is not None:
-            exposure = as_array(more["exposure"], "exposure").astype(np.float64)[kept]
+            exposure = check_numbers("exposure", more["exposure"], table.n_rows)[kept]
             outcomes = *outcomes, exposure
         facts = {"counts": target, "exposure": exposure, "target": target / exposure}
     return rows_of(tree, table, weight, kept, outcomes, facts)

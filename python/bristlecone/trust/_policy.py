@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bristlecone._data.arrays import as_array
-from bristlecone._data.frame import columns_by_name
 from bristlecone._data.outcomes import check_survival
-from bristlecone._types import Bools, Floats, Integers
+from bristlecone._data.targets import check_numbers
+from bristlecone._rewards.formulas import given_predictions, given_propensity
+from bristlecone._types import Bools, Floats
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
 from bristlecone.trust._exact import Column, exact_means, weighted
@@ -35,7 +33,7 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     taken = np.arange(len(codes)), codes
     event: Any = None
     if horizon is None:
-        outcome = np.ravel(as_array(y, "y")).astype(np.float64)
+        outcome = check_numbers("y", y, table.n_rows)
     else:
         event, outcome, _ = check_survival(y)
     kept = kept_rows(table, weight, len(outcome))
@@ -45,12 +43,10 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     share = known = None
     found: Any = None
     if weighs and "propensity" in more:
-        share = _propensity(more["propensity"], codes, treatments, kept)
+        share = given_propensity(more["propensity"], codes, treatments, kept)
+        share = share if share.ndim == 1 else share[taken]
     if predicts and "predicted_outcomes" in more:
-        given = columns_by_name(
-            more["predicted_outcomes"], treatments.tolist(), "predicted_outcomes"
-        )
-        known = np.array(given, dtype=np.float64)[kept]
+        known = given_predictions(more["predicted_outcomes"], treatments, kept)
     lacks_a_model = (weighs and share is None) or (predicts and known is None)
     if horizon is not None or lacks_a_model:
         found = estimated_again(tree, table.X, y, weight, more)
@@ -71,18 +67,6 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
     if event is not None:
         facts["by then"] = event & (outcome <= horizon)
     return rows_of(tree, table, weight, kept, outcomes, facts)
-
-
-def _propensity(given: Any, codes: Integers, treatments: NDArray[Any], kept: Bools) -> Floats:
-    """Probability of the treatment that each row had."""
-    if isinstance(given, Real):
-        return np.full(len(codes), float(given))
-    if isinstance(given, Mapping):
-        by_treatment = [given[name] for name in treatments.tolist()]
-        return np.array(by_treatment, dtype=np.float64)[codes]
-    given = columns_by_name(given, treatments.tolist(), "propensity")
-    share = np.array(given, dtype=np.float64)[kept]
-    return share if share.ndim == 1 else share[np.arange(len(codes)), codes]
 
 
 class Rewards(Statement):

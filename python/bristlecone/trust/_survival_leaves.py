@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bristlecone._data.arrays import as_array
 from bristlecone._data.days import as_times
 from bristlecone._data.outcomes import check_survival
+from bristlecone._data.rows import row_numbers
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._model.survival import CURVE_ERROR
 from bristlecone._types import Bools, Floats
@@ -51,7 +51,8 @@ def read_lifetimes(
         time = grid[np.minimum(next_one, grid.size - 1)]
     facts: dict[str, Any] = {"event": event, "time": time, "entry": entry}
     if "reference_loss" in more:
-        facts["reference_loss"] = as_array(more["reference_loss"], "reference_loss")[kept]
+        losses = row_numbers(more["reference_loss"], "reference_loss", table.n_rows)
+        facts["reference_loss"] = losses[kept]
     groups = codes = None
     if fairness is not None:
         groups, codes = groups_of(table, more, fairness.sensitive_feature, kept)
