@@ -7,9 +7,15 @@ import pytest
 from metrics_plainly import SEEDS, TIES, naive_brier, sample, step_value, survival_matrix
 from pace import slow_but
 
-from bristlecone import outcome
+from bristlecone import CompetingRisksTree, OptimalSurvivalTree, outcome
 from bristlecone.curves import kaplan_meier
-from bristlecone.metrics import brier_score, brier_score_cause, ibs_ratio, integrated_brier_score
+from bristlecone.metrics import (
+    brier_score,
+    brier_score_cause,
+    ibs_ratio,
+    ibs_scorer,
+    integrated_brier_score,
+)
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -77,6 +83,18 @@ def test_the_exact_integral_does_not_depend_on_the_unit_of_time(unit):
         for scale in (1.0, unit)
     ]
     assert scores[0] == pytest.approx(scores[1], rel=1e-12)
+
+
+def test_rows_that_all_leave_at_time_zero_give_no_integral():
+    y = (np.array([True, False, True]), np.array([1.0, 2.0, 3.0]))
+    at_once, X = (y[0], np.zeros(3)), np.arange(3.0)[:, np.newaxis]
+    curves, refused = [kaplan_meier(y)] * 3, pytest.raises(ValueError, match="leaves at time 0")
+    for metric in (integrated_brier_score, ibs_ratio):
+        with refused:
+            metric(y, at_once, curves, method="step")
+    for tree in (OptimalSurvivalTree(max_depth=0), CompetingRisksTree(max_depth=0)):
+        with refused:
+            ibs_scorer(tree.fit(X, outcome(*y)), X, outcome(*at_once))
 
 
 @pytest.mark.parametrize("method", ["trapezoid", "step"])

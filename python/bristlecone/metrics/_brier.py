@@ -17,6 +17,7 @@ from bristlecone.metrics._inputs import (
     Curves,
     ScoredRows,
     as_curves,
+    check_end,
     check_test_rows,
     have_steps,
     inverse_censoring_at,
@@ -238,6 +239,8 @@ def _prepared(
     rows = check_test_rows(survival_test, sample_weight, estimate=estimate)
     _check_method(method, limits)
     within = limits or (0.0, float(rows.time.max()))
+    if method == "step":
+        check_end(within[1])
     edges = np.linspace(*within, _PIECES + 1)
     step = method == "step"
     smooth_at = (edges[1:] + edges[:-1]) / 2 if step else rows.time

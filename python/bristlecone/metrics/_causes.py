@@ -18,6 +18,7 @@ from bristlecone.metrics._concordance import count_pairs
 from bristlecone.metrics._inputs import (
     Curves,
     censoring_at,
+    check_end,
     check_positive_censoring,
     positive_censoring_at,
     row_values,
@@ -225,8 +226,7 @@ def brier_score_of_tree(
         found = scores(at)
         return float((found[1:] + found[:-1]) / 2 @ np.diff(at) / (at[-1] - at[0]))
     end = min(end, train.time.max())
-    if not end > 0:
-        raise ValueError("the Brier score cannot be integrated: every row leaves at time 0")
+    check_end(end)
     at = np.unique(np.concatenate([[0.0], leaves.unique_times, test.time, train.time]))
     at = at[at < end]
     return float(scores(at) @ np.diff(at, append=end) / end)

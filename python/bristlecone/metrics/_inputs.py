@@ -261,6 +261,12 @@ def positive_censoring_at(censoring: StepFunction, times: Floats, what: str) -> 
     return values
 
 
+def check_end(end: float) -> None:
+    """Raise if there is no time from 0 to ``end`` over which to integrate the Brier score."""
+    if not end > 0:
+        raise ValueError("the Brier score cannot be integrated: every row leaves at time 0")
+
+
 def check_positive_censoring(values: Floats, times: Floats, what: str) -> None:
     """Raise a ValueError if G is zero at one of these times."""
     if not (values > 0).all():

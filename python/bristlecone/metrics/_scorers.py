@@ -38,7 +38,13 @@ from bristlecone.metrics._concordance import (
     concordance_index_ipcw,
 )
 from bristlecone.metrics._foreign_likelihood import log_likelihood
-from bristlecone.metrics._inputs import ScoredRows, check_test_rows, end_of_weights, times_followed
+from bristlecone.metrics._inputs import (
+    ScoredRows,
+    check_end,
+    check_test_rows,
+    end_of_weights,
+    times_followed,
+)
 from bristlecone.metrics._scored_models import (
     check_cause,
     event_times,
@@ -312,6 +318,7 @@ def ibs_scorer(
         survival = predicted_survival(model, X, train, "ibs_scorer", at)
         return -integrated_brier_score(train, y, survival, at, **more)
     end = float(min(rows.time.max(), train.time.max()))
+    check_end(end)
     more |= {"method": "step", "limits": (0.0, end)}
     if not is_survival_tree(model):
         steps = survival_of(model, X, event_times(train), "ibs_scorer")
