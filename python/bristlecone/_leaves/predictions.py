@@ -32,10 +32,10 @@ class SurvivalPredictions:
     def predict(self, X: Any) -> Floats:
         """Predict a risk score for every row.
 
-        For a tree with proportional curves it is θ, the hazard of the leaf relative to the
-        baseline. For other trees it is the cumulative hazard of the row, summed over
-        ``event_times_`` as in scikit-survival (for a soft tree over at most 200 of them, evenly
-        spread by rank).
+        It is θ, the hazard of the leaf relative to the baseline, whatever the ``leaf_curve``. For a
+        tree with ``objective="brier"`` and a soft tree, it is the cumulative hazard of the row,
+        summed over ``event_times_`` as in scikit-survival (for a soft tree over at most 200 of
+        them, evenly spread by rank).
 
         Parameters
         ----------
