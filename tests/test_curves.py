@@ -74,6 +74,7 @@ def test_step_function_refuses_times_outside_its_domain(bad):
         ([1, np.nan], [1, 1], (0, None), "finite"),
         ([1, 2], [1, np.inf], (0, None), "finite"),
         ([1, 2], [1, 1], (3, 2), "domain"),
+        ([1, 2], ["1", "0"], (0, None), "y must be numeric; got dtype <U1"),
         ([1, 2], ["a", 1], (0, None), "y must be numeric: .*'a'"),
     ],
 )

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from bristlecone._core import RiskTable
+from bristlecone._data.arrays import as_floats
 from bristlecone._data.checks import check_choice, check_confidence, check_real, check_times
 from bristlecone._data.days import as_times
 from bristlecone._data.outcomes import Outcome, check_survival
@@ -574,7 +575,7 @@ def rmst(times: ArrayLike, survival: ArrayLike, tau: float) -> float | Floats:
 def _curves(times: ArrayLike, survival: ArrayLike) -> tuple[Floats, Floats]:
     """Times and survival curves as arrays, checked."""
     times = check_times(times)
-    survival = _as_floats(survival, "survival")
+    survival = as_floats(survival, "survival")
     if not (np.diff(times) > 0).all():
         raise ValueError("times must be strictly ascending")
     if survival.ndim not in (1, 2) or survival.shape[-1] != times.size:
@@ -590,15 +591,8 @@ def _curves(times: ArrayLike, survival: ArrayLike) -> tuple[Floats, Floats]:
     return times, survival
 
 
-def _as_floats(values: ArrayLike, name: str) -> Floats:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numeric: {error}") from None
-
-
 def _read_only(values: ArrayLike, name: str) -> Floats:
-    view = _as_floats(values, name).view()
+    view = as_floats(values, name).view()
     view.flags.writeable = False
     return view
 

@@ -62,6 +62,23 @@ def as_array(values: Any, label: str) -> NDArray[Any]:
     return array
 
 
+def as_floats(values: Any, label: str) -> Floats:
+    """Numbers as floats; a view of an array of them.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers, and as ``as_array``.
+    """
+    array = as_array(values, label)
+    if array.dtype.kind not in "biufO":
+        raise ValueError(f"{label} must be numeric; got dtype {array.dtype}")
+    try:
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{label} must be numeric: {error}") from None
+
+
 def _from_series(series: nw.Series[Any], label: str) -> NDArray[Any]:
     check_none_missing(series.is_null().to_numpy(), label)
     dtype = series.dtype

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias,
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bristlecone._data.arrays import as_array, type_name
+from bristlecone._data.arrays import as_floats, type_name
 from bristlecone._data.checks import check_times
 from bristlecone._data.frame import columns_by_name
 from bristlecone._data.outcomes import Outcome, check_columns, check_survival, is_outcome
@@ -222,11 +222,7 @@ def _evaluate(
 
 def as_float(values: ArrayLike, name: str) -> Floats:
     """Finite float array."""
-    given = as_array(values, name)
-    try:
-        array = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numeric: {error}") from error
+    array = as_floats(values, name)
     if array.ndim == 0:
         raise ValueError(f"{name} must have one value per row, got {type_name(values)}")
     if not np.isfinite(array).all():
