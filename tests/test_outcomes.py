@@ -468,3 +468,11 @@ def test_dates_are_no_times_of_predictions():
         tree.predict_survival_function(X, times=np.array([1, 2], dtype="m8[M]"))
     with pytest.raises(ValueError, match=r"^t holds dates; expected"):
         curves.kaplan_meier(Y)(LAST[0])
+
+
+@pytest.mark.parametrize(
+    "event", [[True, None, False], pd.array([True, None, False], dtype="boolean")]
+)
+def test_a_missing_event_is_named_by_its_row(event):
+    with pytest.raises(ValueError, match="event is missing in row 1"):
+        outcome(event, [1.0, 2.0, 3.0])

@@ -17,6 +17,7 @@ from bristlecone._data.arrays import (
     check_names,
     check_none_missing,
     check_not_negative,
+    is_missing,
     listed,
     refuse,
     type_name,
@@ -379,6 +380,8 @@ def as_cause(values: NDArray[Any], label: str, most: int = 2**31 - 1) -> NDArray
 def _check_codes(values: NDArray[Any], label: str, expected: str) -> None:
     """Raise ValueError unless there is one number per row; ``expected`` says which numbers."""
     _check_one_dimensional(values, label)
+    if values.dtype == object:
+        check_none_missing(np.array([is_missing(value) for value in values], dtype=bool), label)
     if values.dtype.kind not in "biuf":
         shown = list(dict.fromkeys(values.tolist()))
         raise ValueError(
