@@ -112,6 +112,11 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, (Real, Decimal)) and value != value
 
 
+def missing_objects(values: Iterable[Any]) -> Bools:
+    """Whether each value is missing (see ``is_missing``)."""
+    return np.array([is_missing(value) for value in values], dtype=bool)
+
+
 def check_not_negative(values: Floats, label: str, kind: str) -> None:
     """Raise ValueError, with the row, unless all values are finite and not negative."""
     wrong = ~(np.isfinite(values) & (values >= 0))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from bristlecone._data.arrays import as_array, check_none_missing, is_missing, listed, unmasked
+from bristlecone._data.arrays import as_array, check_none_missing, listed, missing_objects, unmasked
 from bristlecone._data.rows import check_column, check_finite, check_row_labels, row_count
 from bristlecone._types import Bools, Floats, Integers
 from bristlecone.exceptions import InvalidParameterError
@@ -59,8 +59,7 @@ def codes_of(
     elif array.dtype.kind == "f":
         check_finite(array, name)
     elif array.dtype == object:
-        missing = [is_missing(value) for value in array.tolist()]
-        check_none_missing(np.array(missing, dtype=bool), name)
+        check_none_missing(missing_objects(array.tolist()), name)
         # Texts of NumPy are texts.
         kinds = {str if isinstance(value, str) else type(value) for value in array.tolist()}
         if len(kinds) > 1:

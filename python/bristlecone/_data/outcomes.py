@@ -17,8 +17,8 @@ from bristlecone._data.arrays import (
     check_names,
     check_none_missing,
     check_not_negative,
-    is_missing,
     listed,
+    missing_objects,
     refuse,
     type_name,
     unmasked,
@@ -381,7 +381,7 @@ def _check_codes(values: NDArray[Any], label: str, expected: str) -> None:
     """Raise ValueError unless there is one number per row; ``expected`` says which numbers."""
     _check_one_dimensional(values, label)
     if values.dtype == object:
-        check_none_missing(np.array([is_missing(value) for value in values], dtype=bool), label)
+        check_none_missing(missing_objects(values), label)
     if values.dtype.kind not in "biuf":
         shown = list(dict.fromkeys(values.tolist()))
         raise ValueError(

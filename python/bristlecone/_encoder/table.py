@@ -18,7 +18,7 @@ from scipy.sparse import issparse
 from bristlecone._data.arrays import (
     check_in_memory,
     check_names,
-    is_missing,
+    missing_objects,
     transposed,
     type_name,
 )
@@ -329,7 +329,7 @@ def _from_objects(name: str, values: Sequence[Any], as_levels: bool = False) -> 
         raise _unsupported_value(name, row, values[row]) from None
     codes = np.fromiter(map(first.__getitem__, values), np.int64, len(values))
     found = [value.item() if isinstance(value, np.generic) else value for value in first]
-    absent = np.array([is_missing(value) for value in found], dtype=bool)
+    absent = missing_objects(found)
     codes = np.where(absent, -1, np.cumsum(~absent) - 1)[codes]
     levels = [value for value, is_absent in zip(found, absent, strict=True) if not is_absent]
     for index, value in enumerate(levels):

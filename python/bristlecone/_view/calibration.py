@@ -23,7 +23,7 @@ from bristlecone._view.palette import label_colour, leaf_colours
 from bristlecone.curves import kaplan_meier
 from bristlecone.exceptions import InvalidParameterError
 from bristlecone.metrics._calibration import prediction_groups
-from bristlecone.metrics._inputs import as_float
+from bristlecone.metrics._inputs import finite_floats
 
 # Observed value and its confidence limits; NaN if they are unknown.
 Observed = tuple[float, float, float]
@@ -204,7 +204,7 @@ def _shares(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float
 
 
 def _means(tree: Any, X: Any, y: Any, times: Sequence[float], confidence: float) -> _Kind:
-    values = as_float(y, "y")
+    values = finite_floats(y, "y")
     predicted = tree.predict(X)[:, np.newaxis]
     _check_length(len(predicted), len(values))
 

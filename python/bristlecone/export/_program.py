@@ -78,7 +78,7 @@ class Program:
     def columns(self) -> list[tuple[str, list[Value]]]:
         """Names and plain values by leaf of all outputs."""
         return [
-            (name, list(map(plain, column.tolist())))
+            (name, list(map(plain_text, column.tolist())))
             for output in self.outputs
             for name, column in output.columns().items()
         ]
@@ -139,8 +139,8 @@ def program_of(tree: Any, what: str, times: ArrayLike | None = None) -> Program:
     )
 
 
-def plain(value: Any) -> Any:
-    """The value; a text of a subclass, such as NumPy's or an enumeration, as plain text."""
+def plain_text(value: Any) -> Any:
+    """A text of a subclass, such as NumPy's or an enumeration, as plain text; others unchanged."""
     return str.__str__(value) if isinstance(value, str) else value
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bristlecone._core import __version__
 from bristlecone._encoder.decisions import Decision
-from bristlecone.export._program import plain, program_of
+from bristlecone.export._program import plain_text, program_of
 
 _HEAD = '''"""A fitted tree, written by bristlecone {version}; it needs no package.
 
@@ -116,7 +116,7 @@ def _call(decision: Decision) -> str:
     if decision.kind == "flag":
         return f"is_true({value}, missing={missing})"
     if decision.kind == "level":
-        levels = tuple(map(plain, decision.levels))
+        levels = tuple(map(plain_text, decision.levels))
         return f"one_of({value}, {levels!r}, missing={missing})"
     return f"at_most({value}, {decision.bound!r}, missing={missing})"
 

@@ -10,7 +10,7 @@ from bristlecone._data.frame import columns_by_name
 from bristlecone._data.outcomes import Outcome, check_survival
 from bristlecone._types import Floats
 from bristlecone.curves import censoring_survival, kaplan_meier
-from bristlecone.metrics._inputs import as_float, check_test_rows, positive_censoring_at
+from bristlecone.metrics._inputs import check_test_rows, finite_floats, positive_censoring_at
 
 
 def cumulative_dynamic_auc(
@@ -85,7 +85,7 @@ def cumulative_dynamic_auc(
     """
     event, time, own, kept = check_test_rows(survival_test, sample_weight, estimate=estimate)
     times = check_times(np.atleast_1d(times), ascending=True)
-    estimate = as_float(columns_by_name(estimate, times.tolist(), "estimate"), "estimate")
+    estimate = finite_floats(columns_by_name(estimate, times.tolist(), "estimate"), "estimate")
     if estimate.shape not in ((kept.size,), (kept.size, times.size)):
         raise ValueError(
             f"estimate must have shape ({kept.size},) or ({kept.size}, {times.size}), "

@@ -179,7 +179,7 @@ def as_curves(
         if times is None:
             raise ValueError(f"times is needed when {name} is an array")
         x = check_times(np.atleast_1d(times), ascending=True)
-        y = as_float(columns_by_name(survival, x.tolist(), name), name)
+        y = finite_floats(columns_by_name(survival, x.tolist(), name), name)
         if x.size == 1 and y.ndim == 1:
             y = y[:, np.newaxis]
         if y.shape != (n, x.size):
@@ -211,7 +211,7 @@ def _evaluate(
         x = x if x.size else np.zeros(1)  # all curves are constant
     else:
         x = np.unique(smooth_at)
-    y = as_float([curve(x) for curve in distinct], name)
+    y = finite_floats([curve(x) for curve in distinct], name)
     if y.shape != (len(distinct), x.size):
         raise ValueError(
             f"a function in {name} must return one value per time; for {x.size} times its result "
@@ -220,7 +220,7 @@ def _evaluate(
     return x, index, y
 
 
-def as_float(values: ArrayLike, name: str) -> Floats:
+def finite_floats(values: ArrayLike, name: str) -> Floats:
     """Finite float array."""
     array = as_floats(values, name)
     if array.ndim == 0:
@@ -233,7 +233,7 @@ def as_float(values: ArrayLike, name: str) -> Floats:
 
 def row_values(values: ArrayLike, name: str, n: int) -> Floats:
     """Finite float array of one value per row."""
-    array = as_float(values, name)
+    array = finite_floats(values, name)
     if array.shape != (n,):
         raise ValueError(f"{name} has shape {array.shape}; expected ({n},), one per row")
     return array

@@ -20,7 +20,7 @@ from bristlecone.trust._survival import Counted
 
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Numbers, or counts with their exposures."""
-    target, kept = check_numbers("y", y, table.n_rows), kept_rows(table, weight, table.n_rows)
+    target, kept = check_numbers("y", y, table.n_rows), kept_rows(table, weight)
     own, target = None if weight is None else weight[kept], target[kept]
     outcomes: tuple[Any, ...] = target, own, kept
     facts = {"target": target}

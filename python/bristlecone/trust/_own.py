@@ -20,7 +20,7 @@ from bristlecone.trust._statement import Statement
 def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, Any]) -> Rows:
     """Statistics by the task."""
     task = tree.certificate_.parameters["task"]
-    kept, own = kept_rows(table, weight, table.n_rows), None
+    kept, own = kept_rows(table, weight), None
     statistics = check_statistics(task.statistics(table.X, y), table.n_rows, kept)
     if weight is not None:
         own = weight[kept]

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from bristlecone._data.outcomes import check_survival
+from bristlecone._data.rows import check_length
 from bristlecone._data.targets import check_numbers
 from bristlecone._rewards.formulas import given_predictions, given_propensity
 from bristlecone._types import Bools, Floats
 from bristlecone.trust._columns import Table
 from bristlecone.trust._compare import Checks, Pairs
 from bristlecone.trust._exact import Column, exact_means, weighted
-from bristlecone.trust._rows import Rows, kept_rows, labelled, rows_of
+from bristlecone.trust._rows import Rows, labelled, rows_of
 from bristlecone.trust._statement import ROUNDING, Statement, like, sums_of, within
 from bristlecone.trust._teacher import estimated_again
 
@@ -36,7 +37,7 @@ def read_rows(tree: Any, table: Table, y: Any, weight: Any, more: Mapping[str, A
         outcome = check_numbers("y", y, table.n_rows)
     else:
         event, outcome, _ = check_survival(y)
-    kept = kept_rows(table, weight, len(outcome))
+        check_length(outcome, "y", table.n_rows)
     outcome, event = outcome[kept], None if event is None else event[kept]
     weighs = parameters["reward"] != "direct"
     predicts = parameters["reward"] != "inverse-propensity"

@@ -184,11 +184,9 @@ def rows_of(
     return Rows(np.ascontiguousarray(answers[kept]), own, columns, outcomes, facts)
 
 
-def kept_rows(table: Table, weight: Floats | None, n: int, name: str = "y") -> Bools:
-    """Whether each row has a positive weight; ValueError unless there are ``n`` of them."""
-    if n != table.n_rows:
-        raise ValueError(f"X has {table.n_rows} rows but {name} has {n}")
-    return np.ones(n, dtype=bool) if weight is None else weight > 0
+def kept_rows(table: Table, weight: Floats | None) -> Bools:
+    """Whether each row has a positive weight."""
+    return np.ones(table.n_rows, dtype=bool) if weight is None else weight > 0
 
 
 def groups_of(
@@ -208,7 +206,7 @@ def labelled(
     values: Any, weight: Floats | None, table: Table, name: str = "y"
 ) -> tuple[NDArray[Any], Integers, Bools]:
     """Classes among the rows of positive weight, codes of all rows, and which are kept."""
-    kept = kept_rows(table, weight, table.n_rows)
+    kept = kept_rows(table, weight)
     codes = np.zeros(table.n_rows, dtype=np.int64)
     classes, codes[kept] = _labels(values, name, table, kept)
     return classes, codes, kept

@@ -10,7 +10,7 @@ import numpy as np
 
 from bristlecone._data.days import as_times
 from bristlecone._data.outcomes import check_survival
-from bristlecone._data.rows import row_numbers
+from bristlecone._data.rows import check_length, row_numbers
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._model.survival import CURVE_ERROR
 from bristlecone._types import Bools, Floats
@@ -39,7 +39,8 @@ def read_lifetimes(
     """Event, time and entry of each row, and its group if a limit on groups is given."""
     event, time, entry = check_survival(y)
     parameters = tree.certificate_.parameters
-    kept = kept_rows(table, weight, len(time))
+    check_length(time, "y", table.n_rows)
+    kept = kept_rows(table, weight)
     some = None if kept.all() else kept
     event, time = event[kept], time[kept]
     entry = None if entry is None or not entry[kept].any() else entry[kept]
