@@ -242,6 +242,17 @@ def test_unlimited_trees_stop_where_nothing_is_gained(criterion):
                 assert GAIN[criterion](rows, column <= cut, y, weight) < 1e-9
 
 
+@pytest.mark.parametrize("scale", [1e-99, 1e-14])
+def test_log_rank_trees_do_not_depend_on_the_scale_of_the_weights(scale):
+    X, y, weight = sample()
+    # Weights are at most one: for others the factor for ties depends on their scale.
+    model = GreedySurvivalTree(criterion="logrank", encoder=None, max_depth=4)
+    expected = clone(model).fit(X, y, sample_weight=weight * 1e-3)
+    found = model.fit(X, y, sample_weight=weight * scale)
+    assert expected.n_leaves_ > 8
+    np.testing.assert_array_equal(found.apply(X), expected.apply(X))
+
+
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_leaves_have_the_fewest_rows_asked_for(criterion):
     X, y, weight = sample()

@@ -18,8 +18,8 @@ use super::{Choice, Criterion, Group, Interrupted, Scores, choose_in_order};
 use crate::data::size;
 use crate::survival::Observations;
 
-/// A statistic this small is rounding, and so is a variance this small relative to the terms of its
-/// difference.
+/// A statistic this small relative to the mean weight is rounding (it scales with the weights), and
+/// so is a variance this small relative to the terms of its difference.
 const ROUNDING: f64 = 1e-12;
 
 /// Up to about this many summands per row, summing over the event times for every threshold is
@@ -57,8 +57,9 @@ pub(super) struct LogRank {
     event: Vec<bool>,
     weight: Vec<f64>,
     entry: Option<Vec<f64>>,
-    // The rows of the current node.
+    // The rows of the current node, and their mean weight.
     rows: Vec<Row>,
+    mean_weight: f64,
     times: Vec<f64>,
     steps: Vec<Step>,
     // A buffer with one entry per event time.
@@ -76,6 +77,7 @@ impl LogRank {
             weight: order.iter().map(|&i| obs.weight(i as usize)).collect(),
             entry: obs.entry.map(pick),
             rows: vec![Row::default(); order.len()],
+            mean_weight: 0.0,
             times: Vec::new(),
             steps: Vec::new(),
             left: Vec::new(),
@@ -135,7 +137,7 @@ impl LogRank {
                 left += change;
                 v += step.spread * left * (step.at_risk - left);
             }
-            *gain = statistic(u, v, pull);
+            *gain = self.statistic(u, v, pull);
         }
     }
 
@@ -176,7 +178,7 @@ impl LogRank {
                 }
             }
             added = cut;
-            *gain = statistic(u, pull - square, pull);
+            *gain = self.statistic(u, pull - square, pull);
         }
     }
 
@@ -201,6 +203,13 @@ impl LogRank {
             at += at & at.wrapping_neg();
         }
     }
+
+    /// U²/V, or 0 if it is rounding; `pull` is the part of V that adds up over rows.
+    fn statistic(&self, u: f64, v: f64, pull: f64) -> f64 {
+        let chi_square = u * u / v;
+        let positive = v > ROUNDING * pull && chi_square > ROUNDING * self.mean_weight;
+        if positive { chi_square } else { 0.0 }
+    }
 }
 
 impl Criterion for LogRank {
@@ -222,13 +231,16 @@ impl Criterion for LogRank {
             cumulative_spread += step.spread;
             (step.hazard, step.pull, step.cumulative_spread) = (hazard, pull, cumulative_spread);
         }
+        let mut total = 0.0;
         for &i in rows {
             let row = &mut self.rows[i as usize];
+            total += row.weight;
             let (exit, entry) = (self.steps[row.exit as usize], self.steps[row.entry as usize]);
             let event = f64::from(self.event[i as usize]);
             row.residual = row.weight * (event - (exit.hazard - entry.hazard));
             row.pull = row.weight * (exit.pull - entry.pull);
         }
+        self.mean_weight = total / rows.len() as f64;
         cumulative_spread > 0.0
     }
 
@@ -261,12 +273,6 @@ impl Scores for LogRank {
         }
         Ok(())
     }
-}
-
-/// U²/V, or 0 if it is rounding; `pull` is the part of V that adds up over rows.
-fn statistic(u: f64, v: f64, pull: f64) -> f64 {
-    let chi_square = u * u / v;
-    if v > ROUNDING * pull && chi_square > ROUNDING { chi_square } else { 0.0 }
 }
 
 #[cfg(test)]
