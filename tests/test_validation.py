@@ -461,6 +461,7 @@ def test_missing_cells_of_a_frame_name_the_row():
         ([1, 2, 3, 1.5e100], r"is 1.5e\+100 in row 3; weights must be zero or lie between"),
         ([0, 0, 0, 0], "zero in every row"),
         (list("abcd"), "expected numbers"),
+        ([1, 2, None, 4], "holds None in row 2; expected numbers"),
     ],
 )
 def test_weights_that_do_not_fit_name_the_row(weight, message):

@@ -144,7 +144,7 @@ def test_another_order_fails_the_check_of_rows_alone(study, tree):
     order = np.random.default_rng(0).permutation(len(y))
     found = verify(tree, X.iloc[order], y[order])
     assert failed(found) == ["rows"]
-    assert "not in their order" in found["rows"].reason
+    assert "in another order" in found["rows"].reason
 
 
 def test_rows_that_leave_a_leaf_empty_end_the_checks(study, tree):

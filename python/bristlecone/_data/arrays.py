@@ -117,6 +117,13 @@ def missing_objects(values: Iterable[Any]) -> Bools:
     return np.array([is_missing(value) for value in values], dtype=bool)
 
 
+def check_no_objects(values: NDArray[Any], label: str) -> None:
+    """Raise ValueError, with the row, if an array of objects holds one that is not a number."""
+    if values.dtype == object:
+        row = next((row for row, x in enumerate(values) if not isinstance(x, Real)), 0)
+        raise ValueError(f"{label} holds {values[row]!r} in row {row}; expected numbers")
+
+
 def check_not_negative(values: Floats, label: str, kind: str) -> None:
     """Raise ValueError, with the row, unless all values are finite and not negative."""
     wrong = ~(np.isfinite(values) & (values >= 0))

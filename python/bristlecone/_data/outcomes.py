@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import narwhals as nw
@@ -15,6 +14,7 @@ from bristlecone._data.arrays import (
     as_array,
     check_in_memory,
     check_names,
+    check_no_objects,
     check_none_missing,
     check_not_negative,
     listed,
@@ -420,9 +420,7 @@ def _days_between(start: NDArray[Any], start_label: str, stop: NDArray[Any], lab
 def _as_time(values: NDArray[Any], label: str) -> Floats:
     _check_one_dimensional(values, label)
     values = in_days(values, label, _ENTRY_DATE)
-    if values.dtype == object:
-        row = next((row for row, x in enumerate(values) if not isinstance(x, Real)), 0)
-        raise ValueError(f"{label} holds {values[row]!r} in row {row}; expected numbers")
+    check_no_objects(values, label)
     if values.dtype.kind not in "iuf":
         shown = f", such as {values[0]!r};" if values.dtype.kind in "US" and len(values) else ";"
         raise ValueError(f"{label} has dtype {values.dtype}{shown} expected numbers")

@@ -13,6 +13,7 @@ from bristlecone._data.arrays import (
     as_array,
     check_in_memory,
     check_names,
+    check_no_objects,
     check_not_negative,
     refuse,
     type_name,
@@ -117,6 +118,7 @@ def row_numbers(values: Any, name: str, n_samples: int) -> Floats:
     array = as_array(values, name)
     if array.shape != (n_samples,):
         raise ValueError(f"{name} has shape {array.shape}; expected ({n_samples},), one per row")
+    check_no_objects(array, name)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {array.dtype}; expected numbers")
     return np.ascontiguousarray(array, dtype=np.float64)

@@ -211,7 +211,8 @@ def _check_rows(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
     found, nodes = tree.certificate_, tree.tree_
     ordered = not found.fingerprint.startswith("rows-")
     digest = fingerprint(rows) if ordered else unordered_fingerprint(rows)
-    why = "not the rows of the fit" + (", or not in their order" if ordered else "")
+    why = "rows, outcomes or weights are not those of the fit"
+    why += ", or in another order" if ordered else ""
     had_weights = not np.isclose(nodes.weighted_n_node_samples[0], nodes.n_node_samples[0])
     if had_weights and rows.total == len(rows.weight):
         why += "; the fit had row weights: pass its sample_weight"
