@@ -1,14 +1,18 @@
 """Partitions on a Dask cluster with two worker processes; one is killed."""
 
 import os
+import pickle
 import signal
 import threading
 import time
+from copy import deepcopy
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
+from sklearn.base import clone
 from test_scale import FEATURES, random_table
 
 from bristlecone import (
@@ -269,6 +273,17 @@ def test_a_client_of_another_type_is_named(table):
     with pytest.raises(InvalidParameterError, match="client must be a distributed"):
         tree = DaskOptimalSurvivalTree(client="scheduler:8786")
         tree.fit(frame[PLAIN], frame[["event", "time"]])
+
+
+@pytest.mark.parametrize("kind", [DaskOptimalSurvivalTree, DaskOptimalTreeClassifier])
+def test_clones_keep_the_client_and_pickles_leave_it_out(kind):
+    tree = kind(max_depth=2, client=threading.Lock())  # as little to be copied as a client
+    with config_context(enable_metadata_routing=True):
+        cloned = clone(tree.set_fit_request(sample_weight=True))
+        assert cloned.get_metadata_routing().fit.requests["sample_weight"]
+    assert cloned.client is tree.client and cloned.max_depth == 2
+    for other in (pickle.loads(pickle.dumps(tree)), deepcopy(tree)):
+        assert other.client is None and other.max_depth == 2
 
 
 @pytest.mark.slow

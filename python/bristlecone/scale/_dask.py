@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from bristlecone._data.arrays import type_name
 from bristlecone._data.outcome_names import role_of
@@ -24,8 +25,22 @@ from bristlecone.scale._sources import delayed_parts
 _FITTED = ("tree_", "leaves_", "encoder_", "certificate_", "_frame")
 
 
+class _OnCluster(BaseEstimator):
+    """An estimator with a client, which can be neither copied nor pickled."""
+
+    client: Any
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "client": None}
+
+    def __sklearn_clone__(self) -> Any:
+        cloned: Any = super(_OnCluster, copy(self)).__sklearn_clone__()
+        cloned.client = self.client
+        return cloned
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class DaskOptimalSurvivalTree(OptimalSurvivalTree):
+class DaskOptimalSurvivalTree(_OnCluster, OptimalSurvivalTree):
     """Optimal survival tree for Dask DataFrames.
 
     ``fit`` gives the tree that :class:`bristlecone.OptimalSurvivalTree` finds for all rows in one
@@ -36,7 +51,7 @@ class DaskOptimalSurvivalTree(OptimalSurvivalTree):
     ----------
     client : distributed.Client, optional
         Dask cluster to use; by default the current one. Without any, the partitions are computed in
-        this process.
+        this process. ``sklearn.base.clone`` keeps it. A pickled or copied tree has none.
     **parameters
         All parameters of :class:`bristlecone.OptimalSurvivalTree`. The restrictions of
         :func:`fit_partitions` apply.
@@ -111,7 +126,7 @@ class DaskOptimalSurvivalTree(OptimalSurvivalTree):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DaskOptimalTreeClassifier(OptimalTreeClassifier):
+class DaskOptimalTreeClassifier(_OnCluster, OptimalTreeClassifier):
     """Optimal classification tree for Dask DataFrames.
 
     ``fit`` gives the tree that :class:`bristlecone.OptimalTreeClassifier` finds for all rows in one
@@ -122,7 +137,7 @@ class DaskOptimalTreeClassifier(OptimalTreeClassifier):
     ----------
     client : distributed.Client, optional
         Dask cluster to use; by default the current one. Without any, the partitions are computed in
-        this process.
+        this process. ``sklearn.base.clone`` keeps it. A pickled or copied tree has none.
     **parameters
         All parameters of :class:`bristlecone.OptimalTreeClassifier`. The restrictions of
         :func:`fit_partitions` apply.
