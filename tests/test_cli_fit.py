@@ -132,6 +132,12 @@ def test_event_value_says_which_value_is_the_event(capsys, folder, cells, value)
         assert "6 rows, 3 events" in out
 
 
+def test_several_causes_of_events_lead_to_their_estimator(capsys, folder):
+    (folder / "causes.csv").write_text(ROWS.replace(",1\n", ",2\n", 1))
+    message = refused(capsys, folder, "fit", "causes.csv", *FIT)
+    assert "--event-value; for several causes, pass --estimator competing-risks" in message
+
+
 def test_a_warning_is_one_line_on_standard_error(capsys, folder):
     (folder / "flat.csv").write_text(
         ROWS.replace("age,", "age,flat,").replace(",a,", ",7,a,").replace(",b,", ",7,b,")

@@ -264,7 +264,8 @@ def test_duplicate_names_are_refused_where_rows_have_no_weight():
         (pd.DataFrame({"a": []}), ValueError, "0 sample\\(s\\) \\(shape=\\(0, 1\\)\\)"),
         (np.zeros((3, 0)), ValueError, "0 feature\\(s\\) \\(shape=\\(3, 0\\)\\)"),
         (np.zeros(3), ValueError, "Expected 2D array, got 1D"),
-        (pd.Series([1.0, 2.0]), ValueError, "Expected 2D array, got 1D"),
+        (pd.Series([1.0]), ValueError, "2D array, got a Series; for one row pass a DataFrame"),
+        ({"age": 50}, ValueError, "Expected 2D array, got a dict; for one row"),
         (np.zeros((2, 2, 2)), ValueError, "Expected 2D array, got 3D"),
         (
             pd.DataFrame([[1, 2]], columns=["age", "age"]),

@@ -12,7 +12,7 @@ from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._estimators.survival import OptimalSurvivalTree
 from bristlecone.curves import kaplan_meier
 from bristlecone.datasets import load
-from bristlecone.export import export_dict, export_text
+from bristlecone.export import export_dict, export_dot, export_text
 
 # Event times of rows with and without the gene; without it, they depend on age.
 X = pd.DataFrame(
@@ -54,6 +54,9 @@ def test_weighted_fits_show_weights_beside_counts():
         )
     )
     assert export_dict(model)["yes"]["event_weight"] == 2.5
+    model.fit(X, (EVENT, TIME), sample_weight=1e6 * weight)
+    for text in (export_text(model), export_dot(model)):
+        assert "n=4 (weight 10000000), events=1 (weight 2500000)" in text.replace("\\n", ", ")
     assert "weight" not in export_text(model.fit(X, (EVENT, TIME)))
 
 

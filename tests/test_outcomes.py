@@ -1,7 +1,7 @@
 """Outcomes have one reader: metrics, curves and reference models accept the same y as ``fit``."""
 
 import inspect
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -273,7 +273,11 @@ def test_several_causes_are_for_trees_of_competing_risks():
         (([0, 1], [1, 2], [0, 2]), "^entry is 2.0 in row 1, but the time is 2.0"),
         (([0, 1], [1, 2, 3]), "^event has 2 rows but time has 3"),
         (([0, 1], [1, 2], [0]), "^time has 2 rows but entry has 1"),
-        (([0, 1], [date(2020, 1, 1)] * 2), "^time holds dates"),
+        (([0, 1], [date(2020, 1, 1)] * 2), r"^time holds dates.*outcome\(event, exit, entry\)"),
+        (
+            ([1], [datetime(2020, 1, 1)], [datetime(2020, 2, 1, 12)]),
+            "^time is 2020-01-01 in row 0, before entry, 2020-02-01T12:00",
+        ),
         (([0, 1], [1, 2], [date(2020, 1, 1)] * 2), "^entry and time must both be dates"),
         ((["yes", "no"], [1, 2]), "^event has dtype .*'yes', 'no'; expected True/False or 0/1"),
         (([0, 1], ["1", "x"]), "^time has dtype .* expected numbers"),

@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from bristlecone import PolicyTree, load_model, save_model
 from bristlecone.exceptions import InfeasibleError
+from bristlecone.export import export_text
 from bristlecone.report import html_report
 from bristlecone.trust import alternatives, verify
 
@@ -195,8 +196,6 @@ def test_text_page_and_file_tell_of_rows_and_gains(fitted, tmp_path):
     row = tree.leaf_table().iloc[0]
     said = f"gain {row['gain']:.3g} ± {row['gain_error']:.2g} over {row['rival']}"
     page, text = html_report(tree), tree.describe()
-    from bristlecone.export import export_text
-
     assert said in export_text(tree)
     assert f"rows a: {row['rows_a']}, b: {row['rows_b']}" in export_text(tree)
     assert "gain over it" in page and "rows of a" in page
@@ -205,6 +204,19 @@ def test_text_page_and_file_tell_of_rows_and_gains(fitted, tmp_path):
     again = load_model(tmp_path / "m.json")
     pd.testing.assert_frame_equal(again.policy_table(), tree.policy_table())
     pd.testing.assert_frame_equal(again.leaf_table(), tree.leaf_table())
+
+
+def test_texts_write_large_outcomes_without_exponents():
+    X, treatment = np.arange(8.0)[:, None], list("abababab")
+    outcome = np.array([52_000, 40_000, 48_000, 41_000, 53_000, 30_000, 47_000, 49_000.0])
+    tree = PolicyTree(max_depth=0, reward="inverse-propensity")
+    tree.fit(X, outcome, treatment=treatment, propensity=0.5)
+    row = tree.leaf_table().iloc[0]
+    text = export_text(tree)
+    assert "a (a: 50000, b: 40000); gain 10000 ± " in text
+    assert f" ± {row['gain_error']:.0f} over b" in text
+    assert "the policy is 50,000 (standard error " in " ".join(tree.describe().split())
+    assert "e+0" not in text + tree.describe()
 
 
 def test_models_that_a_file_does_not_contain_can_be_set_again():

@@ -177,6 +177,7 @@ def test_repeats_are_those_of_scikit_learn_and_other_seeds_other_folds():
         assert other.n_splits_ == repeated.n_splits_ == 6
         for name, values in repeated.cv_results_.items():
             np.testing.assert_array_equal(values, other.cv_results_[name])
+    assert "120 rows with 2 repeats of 3 folds; metric" in " ".join(repeated.describe().split())
     again, other = (TreeSizeCV(tree, cv=3, random_state=seed).fit(X, y) for seed in (0, 1))
     default = TreeSizeCV(tree, cv=3).fit(X, y)
     assert default.best_score_ == again.best_score_

@@ -46,8 +46,8 @@ _FORMS = (
 _ENTRY = "entry"
 
 _ENTRY_DATE = (
-    ". A date also needs the date at which the time starts: pass a DataFrame with columns 'event', "
-    "'entry' and 'exit'"
+    ". A date also needs the date at which the time starts: pass outcome(event, exit, entry), or a "
+    "DataFrame with columns 'event', 'entry' and 'exit'"
 )
 
 # An event column with at most this many codes is assumed to contain competing risks.
@@ -413,8 +413,15 @@ def _days_between(start: NDArray[Any], start_label: str, stop: NDArray[Any], lab
     days = (stop - start) / DAY
     if (days < 0).any():
         row = int(np.argmax(days < 0))
-        raise ValueError(f"{label} is {stop[row]} in row {row}, before {start_label}, {start[row]}")
+        left, entered = (_date_text(dates[row]) for dates in (stop, start))
+        raise ValueError(f"{label} is {left} in row {row}, before {start_label}, {entered}")
     return np.ascontiguousarray(days, dtype=np.float64)
+
+
+def _date_text(date: np.datetime64) -> str:
+    """A date, without the time of day if this is midnight."""
+    day = date.astype("M8[D]")
+    return str(day if day == date else date)
 
 
 def _as_time(values: NDArray[Any], label: str) -> Floats:

@@ -16,6 +16,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:,.{digits}g}"
 
 
+def plain_number(value: float, digits: int = 4) -> str:
+    """As ``number``, without separators of thousands: for lists, whose items commas separate."""
+    return number(value, digits).replace(",", "")
+
+
 def one_line(text: str) -> str:
     """A user's text for a picture: line breaks and tabs, which fonts do not have, are spaces."""
     return " ".join(text.split())

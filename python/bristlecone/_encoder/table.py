@@ -147,6 +147,11 @@ def read_table(X: Any, reader: str, *, empty: bool = False) -> Table:
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
         # numpy turns the numbers of a mixed list into text
         array = np.asarray(X, dtype=object)
+    if array.ndim < 2 and not isinstance(X, (np.ndarray, list, tuple)):
+        raise ValueError(
+            f"Expected 2D array, got {type_name(X)}; for one row pass a DataFrame, as "
+            "frame.iloc[[0]] or pandas.DataFrame([values]) gives"
+        )
     _check_shape(array.shape, reader, empty)
     return _table_of(array, [f"x{j}" for j in range(array.shape[1])], False)
 

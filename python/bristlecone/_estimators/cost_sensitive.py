@@ -367,5 +367,5 @@ def _costs_of_errors(matrix: Any, true: NDArray[Any], predicted: NDArray[Any]) -
     table = check_amounts("cost_matrix", list(matrix.values()), shape, why="a cost per class")
     for name in true.tolist():
         if name not in place:
-            raise InvalidParameterError(f"cost_matrix has no class {name!r}; y has")
+            raise InvalidParameterError(f"cost_matrix lacks {name!r}, which is a class of y")
     return table[np.ix_(*([place[name] for name in of.tolist()] for of in (true, predicted)))]

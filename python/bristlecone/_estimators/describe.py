@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from bristlecone._data.arrays import with_article
-from bristlecone._data.texts import counted
+from bristlecone._data.texts import counted, number
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.features import OneOf
 from bristlecone._encoder.missing import missing_by_leaf
@@ -188,7 +188,7 @@ def _data(estimator: Any) -> str:
     tree = estimator.tree_
     rows = counted(int(tree.n_node_samples[0]), "row")
     if tree.is_weighted:
-        rows += f" of total weight {tree.weighted_n_node_samples[0]:.6g}"
+        rows += f" of total weight {number(tree.weighted_n_node_samples[0], 6)}"
     facts = estimator.leaves_.facts()
     if "n_events" in facts[0]:
         rows += f", {counted(sum(fact['n_events'] for fact in facts), 'event')}"

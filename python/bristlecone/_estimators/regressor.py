@@ -48,8 +48,8 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
     shrinkage : float, default=0.0
         Strength λ >= 0 of the hierarchical shrinkage of predictions [Agarwal2022]_: from the root
         down, each node adds λ pseudo-rows with the value of its parent. The tree, its objective and
-        bound do not change. With "poisson" λ is a number of counts: a node adds the exposure in
-        which all rows together have λ counts, at the rate of its parent.
+        bound do not change. With "poisson" λ is a number of counts: each node adds the
+        exposure λ / overall rate, at the rate of its parent.
     teacher : "auto", estimator or None, default=None
         Model that smooths the outcomes before the search: its cross-fitted predictions are mixed
         into them, so the tree fits less noise. Statistics and predictions of the leaves use the
@@ -259,7 +259,8 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
         sample_weight : array-like of float, shape (n,), optional
             Row weights, finite and not negative.
         exposure : array-like of float, shape (n,), optional
-            Exposure of each row, for "poisson".
+            Exposure of each row, for "poisson". If the fit had exposures, pass them here, too:
+            without them, counts are compared with rates.
 
         Returns
         -------

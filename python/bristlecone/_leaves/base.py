@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from bristlecone._data.outcomes import Survival
-from bristlecone._data.texts import number, percent
+from bristlecone._data.texts import number, percent, plain_number
 from bristlecone._leaves.follow_up import FollowUp, logrank_p_values
 from bristlecone._leaves.shown import Curve, Fact, LeafShown, Shown, interval
 from bristlecone._leaves.statistics import Baseline, LeafStatistics
@@ -356,11 +356,13 @@ def _hazard_ratio(leaf: LeafStatistics, confidence: float) -> tuple[float, float
 
 def time_text(time: float | None) -> str:
     """A time of ``facts``, which may not be reached."""
-    return "not reached" if time is None else f"{time:g}"
+    return "not reached" if time is None else plain_number(time, 6)
 
 
 def median_text(facts: Mapping[str, Any]) -> str:
     """Kaplan–Meier median with its interval, unless it has no limit: "1036 (679 to 1388)"."""
     median = time_text(facts["median"])
-    limits = ["-" if limit is None else f"{limit:g}" for limit in facts["median_interval"]]
+    limits = [
+        "-" if limit is None else plain_number(limit, 6) for limit in facts["median_interval"]
+    ]
     return median if limits == ["-", "-"] else f"{median} ({limits[0]} to {limits[1]})"

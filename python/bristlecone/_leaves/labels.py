@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.texts import number, one_line
+from bristlecone._data.texts import number, one_line, plain_number
 from bristlecone._leaves.base import Columns, Leaves, Output
 from bristlecone._leaves.shown import Bar, Bars, Fact, LeafShown, Shown
 from bristlecone._leaves.shrinkage import shrunk_means
@@ -113,7 +113,9 @@ class LabelLeaves(Leaves):
         ]
 
     def text(self, facts: Mapping[str, Any]) -> str:
-        values = ", ".join(f"{name}: {value:.4g}" for name, value in facts["values"].items())
+        values = ", ".join(
+            f"{name}: {plain_number(value)}" for name, value in facts["values"].items()
+        )
         return f"{facts['label']} ({values})"
 
     def table(self, times: Sequence[float], confidence: float) -> Columns:
@@ -207,7 +209,7 @@ class ClassLeaves(LabelLeaves):
         if "shrunk_shares" in facts:
             shares = (f"{name}: {share:.3g}" for name, share in facts["shrunk_shares"].items())
             text += f", shrunk shares {', '.join(shares)}"
-        return text + (f", price {facts['price']:.6g}" if "price" in facts else "")
+        return text + (f", price {plain_number(facts['price'], 6)}" if "price" in facts else "")
 
     def table(self, times: Sequence[float], confidence: float) -> Columns:
         columns = super().table(times, confidence)

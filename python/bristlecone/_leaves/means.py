@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bristlecone._data.texts import number
+from bristlecone._data.texts import number, plain_number
 from bristlecone._leaves.base import Columns, Leaves, Output
 from bristlecone._leaves.shown import Box, Fact, LeafShown, Shown
 from bristlecone._leaves.shrinkage import shrunk_means
@@ -106,8 +106,10 @@ class MeanLeaves(Leaves):
         return facts
 
     def text(self, facts: Mapping[str, Any]) -> str:
-        text = f"{facts['value']:.6g} (variance {facts['variance']:.4g})"
-        return text + (f", shrunk {facts['shrunk_value']:.6g}" if "shrunk_value" in facts else "")
+        text = f"{plain_number(facts['value'], 6)} (variance {facts['variance']:.4g})"
+        if "shrunk_value" in facts:
+            text += f", shrunk {plain_number(facts['shrunk_value'], 6)}"
+        return text
 
     def table(self, times: Sequence[float], confidence: float) -> Columns:
         columns = [("mean", self.mean), ("variance", self.variance)]

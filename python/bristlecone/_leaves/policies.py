@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from bristlecone._data.texts import number, one_line, percent
+from bristlecone._data.texts import number, one_line, percent, plain_number
 from bristlecone._leaves.base import Columns
 from bristlecone._leaves.labels import LabelLeaves, plain_labels
 from bristlecone._leaves.shown import Fact, Shown, interval
@@ -119,8 +119,9 @@ class PolicyLeaves(LabelLeaves):
     def text(self, facts: Mapping[str, Any]) -> str:
         text = super().text(facts)
         if "gain" in facts:
-            error = "" if facts["gain_error"] is None else f" ± {facts['gain_error']:.2g}"
-            text += f"; gain {facts['gain']:.3g}{error} over {facts['rival']}"
+            error = facts["gain_error"]
+            spread = "" if error is None else f" ± {plain_number(error, 2)}"
+            text += f"; gain {plain_number(facts['gain'], 3)}{spread} over {facts['rival']}"
         text += f"; rows {_counted(facts['rows'])}"
         if "events" in facts:
             text += f"; events {_counted(facts['events'])}"
@@ -258,4 +259,4 @@ def _with_limits(name: str, values: Floats, errors: Floats, confidence: float) -
 def _with_error(table: Mapping[str, Any], name: str, place: int) -> str:
     """A value of a policy with its standard error."""
     value, error = table[name][place], table[f"{name}_error"][place]
-    return f"{value:.4g}" + (f" (standard error {error:.2g})" if np.isfinite(error) else "")
+    return number(value) + (f" (standard error {number(error, 2)})" if np.isfinite(error) else "")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bristlecone import curves
 from bristlecone._data.outcomes import Survival
+from bristlecone._data.texts import plain_number
 from bristlecone._leaves.base import Columns, SurvivalLeaves, median_text, time_text
 from bristlecone._leaves.shrinkage import LeafCurves, shrunk_curves, shrunk_means, step_functions
 from bristlecone._leaves.statistics import (
@@ -178,7 +179,7 @@ class StepLeaves(SurvivalLeaves):
     def text(self, facts: Mapping[str, Any]) -> str:
         events = f"events={facts['n_events']}"
         if self._is_weighted:
-            events += f" (weight {facts['event_weight']:.6g})"
+            events += f" (weight {plain_number(facts['event_weight'], 6)})"
         theta = f"theta={facts['theta']:.4g}"
         if "shrunk_theta" in facts:
             theta += f" (shrunk {facts['shrunk_theta']:.4g})"

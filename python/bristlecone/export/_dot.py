@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from bristlecone._data.texts import plain_number
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, PAPER, RULE, leaf_colours
 
@@ -69,7 +70,7 @@ def _statements(tree: Any) -> Iterator[str]:
             edges.append(f'  {node} -> {right} [label=" no "]\n')
             continue
         weight = structure.weighted_n_node_samples[node]
-        weighed = f" (weight {weight:.6g})" if structure.is_weighted else ""
+        weighed = f" (weight {plain_number(weight, 6)})" if structure.is_weighted else ""
         head = f"leaf {node}, n={structure.n_node_samples[node]}{weighed}"
         label = _quoted(head, tree.leaves_.text(facts[node]))
         fill = f'style="rounded,filled", color="{colours[node]}", fillcolor="{colours[node]}"'

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from bristlecone._data.texts import plain_number
 from bristlecone._soft.tree import SoftTree
 from bristlecone._view.fitted import check_tree
 from bristlecone.export._document import export_dict
@@ -57,7 +58,8 @@ def export_text(tree: Any) -> str:
     fitted = check_tree(tree, "export_text")
 
     def leaf_text(node: dict[str, Any]) -> str:
-        weight = f" (weight {node['weight']:.6g})" if fitted.tree_.is_weighted else ""
+        of_rows = plain_number(node["weight"], 6)
+        weight = f" (weight {of_rows})" if fitted.tree_.is_weighted else ""
         return f"[{node['node']}] n={node['n_samples']}{weight}, {fitted.leaves_.text(node)}"
 
     lines = [*_lines(export_dict(tree), leaf_text, "", "")]

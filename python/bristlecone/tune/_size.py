@@ -340,12 +340,15 @@ class TreeSizeCV(MetaEstimatorMixin, BaseEstimator):
             if self.rule == "one-standard-error"
             else "the size with the best mean score"
         )
+        folds = f"{self.n_splits_ // self.n_repeats} folds"
+        if self.n_repeats > 1:
+            folds = f"{self.n_repeats} repeats of {folds}"
         spread = "" if np.isnan(error) else f" (standard error {error:.4g})"
         return (
             f"at most {counted(self.best_n_leaves_, 'leaf')}, chosen among 1 to "
             f"{len(self.size_path_)} by cross-validation over {n_rows} rows with "
-            f"{self.n_splits_} folds; metric: {metric}; rule: {rule}; mean score of the chosen "
-            f"size: {self.best_score_:.4g}{spread}"
+            f"{folds}; metric: {metric}; rule: {rule}; mean score of the chosen size: "
+            f"{self.best_score_:.4g}{spread}"
         )
 
     def score(
