@@ -11,6 +11,7 @@ from bristlecone._encoder.use import split_columns
 from bristlecone._leaves.labels import ClassLeaves
 from bristlecone._leaves.means import MeanLeaves
 from bristlecone._leaves.policies import PolicyLeaves
+from bristlecone._leaves.rates import RateLeaves
 from bristlecone._leaves.smooth import SmoothLeaves
 from bristlecone._leaves.statistics import SurvivalRows
 from bristlecone._leaves.survival import StepLeaves
@@ -224,6 +225,20 @@ def means(shrinkage=3.0):
     return _by_label(make)
 
 
+def rates(shrinkage=3.0):
+    def make(tree):
+        mean, count, exposure = np.array([[1.0, 0.5, 0.0], [8.0, 3.5, 0.0], [8.0, 7.0, 2.5]])
+        size = None if shrinkage == 0 else exposure * 0.7
+        predicted = MeanLeaves.shrunk(tree, mean, shrinkage, size)
+        quantiles = np.sort(np.random.default_rng(3).random(size=(3, 7)), axis=1)
+        known = mean, np.array([0.0, 0.5, 2.0]), quantiles, shrinkage, predicted
+        leaves = RateLeaves(*known, count, exposure, size)
+        parameters = {"objective": "poisson", "shrinkage": shrinkage, "encoder": "auto"}
+        return "OptimalTreeRegressor", leaves, parameters
+
+    return _by_label(make)
+
+
 KINDS = {
     "proportional": step,
     "entry": lambda: step(entry=True, prior=10.0),
@@ -243,6 +258,8 @@ KINDS = {
     "labels": policy,
     "labels at a horizon": lambda: policy(20.0),
     "means": means,
+    "rates": rates,
+    "rates unshrunk": lambda: rates(0.0),
 }
 
 

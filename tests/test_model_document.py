@@ -275,7 +275,17 @@ def test_tampered_fields_are_named(path, value, message):
         ("priced", "leaves.price", [1.0], r"^leaves\.price has 1 numbers"),
         ("means", "leaves.variance.0", -1.0, r"^leaves\.variance\[0\] is not float >= 0"),
         ("means", "leaves.mean", [1.0], r"^leaves\.mean has 1 numbers; expected 3"),
-        ("means", "leaves.size", [1.0], r"^leaves\.size has 1 numbers; expected 3"),
+        (
+            "means",
+            "leaves.rates",
+            {"count": [], "exposure": [], "size": None},
+            "rates do not match",
+        ),
+        ("rates", "leaves.rates", None, r"^leaves\.rates do not match the objective"),
+        ("rates", "leaves.rates.count", [1.0], r"^leaves\.count has 1 numbers; expected 3"),
+        ("rates", "leaves.rates.exposure.1", 0.0, r"^leaves\.exposure of a leaf is zero"),
+        ("rates", "leaves.rates.size", [1.0], r"^leaves\.size has 1 numbers; expected 3"),
+        ("rates", "leaves.rates.size", None, r"^leaves\.size does not match the shrinkage"),
         ("means", "leaves.quantiles.0.3", -9.0, r"^leaves\.quantiles of a leaf fall"),
         ("means", "leaves.quantiles.1", [1.0], r"^leaves\.quantiles\[1\] has 1 numbers"),
         (

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import shrunk_plainly
+from scipy.stats import poisson
 from sklearn.metrics import d2_tweedie_score
 from sklearn.tree import DecisionTreeRegressor
 
@@ -206,6 +207,29 @@ def test_parameters_that_do_not_go_together_are_refused():
         OptimalTreeRegressor().fit(X, y).score(X, y, exposure=exposure)
     with pytest.raises(InvalidParameterError, match="objective must be"):
         OptimalTreeRegressor(objective="gamma").fit(X, y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leaves_report_their_counts_exposures_and_limits_of_the_rates(weighted):
+    X, y, weight, exposure = study()
+    y[X[:, 0] & X[:, 1]] = 0.0  # a leaf without counts
+    model = tree(max_depth=2).fit(X, y, weight if weighted else None, exposure=exposure)
+    table, leaf = model.leaf_table(confidence=0.9).set_index("leaf"), model.apply(X)
+    assert (table["mean"] == 0).any()
+    for node, row in table.iterrows():
+        d, m = y[leaf == node].sum(), exposure[leaf == node].sum()
+        assert (row["count"], row["exposure"]) == pytest.approx((d, m), rel=1e-12)
+        unit = row["mean"] / d if d else 1 / m
+        assert weighted or unit == pytest.approx(1 / m, rel=1e-12)
+        upper = row["mean_upper"] / unit
+        assert poisson.cdf(d, upper) == pytest.approx(0.05, rel=1e-9)
+        lower = row["mean_lower"] / unit
+        assert lower == 0 if d == 0 else poisson.sf(d - 1, lower) == pytest.approx(0.05, rel=1e-9)
+    total = f"total count {y.sum():g}, total exposure {exposure.sum():.6g}"
+    assert total in " ".join(model.describe().split())
+    assert f"(count 0, exposure {table.loc[table['mean'] == 0, 'exposure'].iloc[0]:.6g})" in (
+        export_text(model)
+    )
 
 
 def test_the_command_line_takes_counts_and_exposure(tmp_path, monkeypatch, capsys):

@@ -171,6 +171,9 @@ VARIANTS = {
         **TINY, encoder=bc.BinaryEncoder(max_categories=2)
     ).fit(X, AMOUNT + 5 * (X["stage"] == "II")),
     "OptimalTreeRegressor-means": lambda: bc.OptimalTreeRegressor(**TINY).fit(X, AMOUNT),
+    "OptimalTreeRegressor-rates": lambda: bc.OptimalTreeRegressor(
+        objective="poisson", shrinkage=2.0, **TINY
+    ).fit(X, np.arange(N) % 4, exposure=1.0 + np.arange(N) % 3),
     "OptimalTreeRegressor-shrunk": lambda: bc.OptimalTreeRegressor(shrinkage=4.0, **TINY).fit(
         X, AMOUNT
     ),

@@ -331,7 +331,8 @@ class BaseTree(BaseEstimator):
             soft trees), ``n_samples``, ``weight``, ``n_missing`` (rows without a value in the
             column of at least one split on their way; only if there are any), and the statistics of
             the leaves: for classifiers the weight and share of every class, for policies the value
-            of every treatment, for regressors mean, variance and quantiles.
+            of every treatment, for regressors mean, variance and quantiles. Trees of counts also
+            have ``count``, ``exposure``, and Garwood's limits of the rate for Poisson counts.
 
             For survival trees, these columns come from the rows of the leaf. Confidence limits have
             the suffixes ``_lower`` and ``_upper``:

@@ -192,6 +192,9 @@ def _data(estimator: Any) -> str:
     facts = estimator.leaves_.facts()
     if "n_events" in facts[0]:
         rows += f", {counted(sum(fact['n_events'] for fact in facts), 'event')}"
+    if "exposure" in facts[0]:
+        for name in ("count", "exposure"):
+            rows += f", total {name} {number(sum(fact[name] for fact in facts), 6)}"
     return f"Training data: {rows}, {counted(estimator.n_features_in_, 'column')}."
 
 

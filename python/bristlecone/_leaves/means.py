@@ -35,9 +35,6 @@ class MeanLeaves(Leaves):
         λ of the predictions.
     predicted : array of float, shape (n_leaves,)
         The means, shrunk along the path.
-    size : array of float, shape (n_leaves,), or None
-        Number that λ is compared with: for rates, the count that the rate of all rows predicts.
-        None is the weight of the rows.
     """
 
     mean: Floats
@@ -45,7 +42,6 @@ class MeanLeaves(Leaves):
     quantiles: Floats
     shrinkage: float
     predicted: Floats
-    size: Floats | None = None
 
     tree_kind, score_name, compared = "Regression tree", "R²", "means"
 
@@ -83,7 +79,7 @@ class MeanLeaves(Leaves):
 
     @staticmethod
     def shrunk(tree: Tree, mean: Floats, shrinkage: float, size: Floats | None = None) -> Floats:
-        """Predictions that replace the means."""
+        """Predictions that replace the means; λ is compared with ``size``, or with weights."""
         if shrinkage == 0 or not mean.any():
             return mean
         if size is None:
@@ -107,9 +103,14 @@ class MeanLeaves(Leaves):
 
     def text(self, facts: Mapping[str, Any]) -> str:
         text = f"{plain_number(facts['value'], 6)} (variance {facts['variance']:.4g})"
-        if "shrunk_value" in facts:
-            text += f", shrunk {plain_number(facts['shrunk_value'], 6)}"
-        return text
+        return text + self.shrunk_text(facts)
+
+    @staticmethod
+    def shrunk_text(facts: Mapping[str, Any]) -> str:
+        """The end of ``text``: the prediction, if it differs from the mean."""
+        if "shrunk_value" not in facts:
+            return ""
+        return f", shrunk {plain_number(facts['shrunk_value'], 6)}"
 
     def table(self, times: Sequence[float], confidence: float) -> Columns:
         columns = [("mean", self.mean), ("variance", self.variance)]

@@ -29,6 +29,7 @@ from bristlecone._leaves.labels import (
 )
 from bristlecone._leaves.means import LEVELS, MeanLeaves
 from bristlecone._leaves.policies import PolicyLeaves
+from bristlecone._leaves.rates import RateLeaves
 from bristlecone._search.certificate import Certificate
 from bristlecone._tree import Tree
 from bristlecone._types import Floats, Integers
@@ -169,6 +170,14 @@ class ClassLeavesRecord(LabelLeavesRecord, frozen=True, tag="classes"):
         return ClassLeaves(labels, label, values, self.shrinkage, shares, price)
 
 
+class RatesRecord(Record, frozen=True):
+    """Counts and exposures of the leaves, and the size with which λ is compared."""
+
+    count: list[NotNegative]
+    exposure: list[NotNegative]
+    size: list[NotNegative] | None
+
+
 class MeanLeavesRecord(Record, frozen=True, tag="means", omit_defaults=True):
     """Leaves that predict the mean of their rows."""
 
@@ -176,12 +185,13 @@ class MeanLeavesRecord(Record, frozen=True, tag="means", omit_defaults=True):
     variance: list[NotNegative]
     quantiles: list[list[float]]
     shrinkage: NotNegative
-    size: list[NotNegative] | None = None
+    rates: RatesRecord | None = None
 
     @classmethod
     def of(cls, leaves: MeanLeaves, tree: Tree) -> MeanLeavesRecord:  # type: ignore[override]
         """The record of leaves."""
-        return super().of(leaves)
+        rates = RatesRecord.of(leaves) if isinstance(leaves, RateLeaves) else None
+        return super().of(leaves, rates=rates)
 
     def value(self, tree: Tree, certificate: Certificate) -> MeanLeaves:
         """The leaves, checked."""
@@ -192,6 +202,20 @@ class MeanLeavesRecord(Record, frozen=True, tag="means", omit_defaults=True):
         quantiles = matrix(self.quantiles, "quantiles", (tree.n_leaves, len(LEVELS)))
         if (np.diff(quantiles, axis=1) < 0).any():
             raise ModelFormatError("quantiles of a leaf fall")
-        size = None if self.size is None else floats(self.size, "size", tree.n_leaves)
-        predicted = MeanLeaves.shrunk(tree, mean, self.shrinkage, size)
-        return MeanLeaves(mean, variance, quantiles, self.shrinkage, predicted, size)
+        if (self.rates is None) == (certificate.parameters.get("objective") == "poisson"):
+            raise ModelFormatError("rates do not match the objective")
+        if self.rates is None:
+            predicted = MeanLeaves.shrunk(tree, mean, self.shrinkage)
+            return MeanLeaves(mean, variance, quantiles, self.shrinkage, predicted)
+        count = floats(self.rates.count, "count", tree.n_leaves)
+        exposure = floats(self.rates.exposure, "exposure", tree.n_leaves)
+        if not (exposure > 0).all():
+            raise ModelFormatError("exposure of a leaf is zero")
+        size = self.rates.size
+        if (size is None) != (self.shrinkage == 0):
+            raise ModelFormatError("size does not match the shrinkage")
+        known = None if size is None else floats(size, "size", tree.n_leaves)
+        predicted = MeanLeaves.shrunk(tree, mean, self.shrinkage, known)
+        return RateLeaves(
+            mean, variance, quantiles, self.shrinkage, predicted, count, exposure, known
+        )

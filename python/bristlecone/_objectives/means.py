@@ -48,13 +48,8 @@ class SquaredError(TaskObjective[NumericData, MeanLeaves]):
         means = np.array([groups.mean(leaf) for leaf in leaves])
         variance = np.array([groups.variance(leaf, leaf) for leaf in leaves])
         quantiles = [weighted_quantiles(*groups.rows(leaf, leaf)) for leaf in leaves]
-        size = self.sizes(tree, problem)
-        predicted = MeanLeaves.shrunk(tree, means, self.shrinkage, size)
-        return MeanLeaves(means, variance, np.array(quantiles), self.shrinkage, predicted, size)
-
-    def sizes(self, tree: Tree, problem: Problem[NumericData]) -> Floats | None:
-        """Numbers that λ is compared with in the leaves; None for the weight of their rows."""
-        return None
+        predicted = MeanLeaves.shrunk(tree, means, self.shrinkage)
+        return MeanLeaves(means, variance, np.array(quantiles), self.shrinkage, predicted)
 
     def losses(self, tree: Tree, problem: Problem[NumericData], leaves: MeanLeaves) -> Floats:
         """Squared error of every node about its own mean."""

@@ -11,11 +11,12 @@ from scipy.special import xlogy
 
 from bristlecone._data.targets import NumericData
 from bristlecone._leaves.means import MeanLeaves
+from bristlecone._leaves.rates import RateLeaves
 from bristlecone._objectives.means import SquaredError
 from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Rates
 from bristlecone._tree import Tree
-from bristlecone._types import Floats
+from bristlecone._types import Floats, Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,25 +32,29 @@ class PoissonDeviance(SquaredError):
         return rates
 
     def outcomes(self, data: NumericData) -> Rates:
-        exposure = np.ones(len(data.target)) if data.exposure is None else data.exposure
-        return Rates(data.weight, data.target, exposure)
+        return Rates(data.weight, data.target, _exposure(data.exposure, len(data.target)))
 
     def task(self, data: NumericData) -> Task:
         counts = {"target": data.sought.target, "exposure": data.exposure}
         return Task("poisson", {**counts, "weight": data.weight})
 
-    def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> MeanLeaves:
-        data = problem.data
+    def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> RateLeaves:
+        data, leaf = problem.data, problem.leaf_index(tree)
         rates = data._replace(target=data.rates, weight=data.rate_weight)
-        return super().leaves(tree, replace(problem, data=rates), solution)
-
-    def sizes(self, tree: Tree, problem: Problem[NumericData]) -> Floats | None:
-        """Counts that the rate of all rows predicts, whatever the unit of exposure."""
-        if self.shrinkage == 0:
-            return None
-        rates, exposure = problem.data.target, problem.data.weight
-        of_leaves = np.bincount(problem.leaf_index(tree), exposure, tree.n_leaves)
-        return of_leaves * np.average(rates, weights=exposure)
+        of_rates = super().leaves(tree, replace(problem, data=rates), solution)
+        size, predicted = None, of_rates.mean
+        if self.shrinkage > 0:
+            # The counts that the rate of all rows predicts do not depend on the unit of exposure.
+            overall = np.average(rates.target, weights=rates.weight)
+            size = _summed(_exposure(data.rate_weight, len(leaf)), leaf, tree) * overall
+            predicted = MeanLeaves.shrunk(tree, of_rates.mean, self.shrinkage, size)
+        rows = np.ones(len(leaf)) if problem.count is None else problem.count
+        return RateLeaves(
+            **{**vars(of_rates), "predicted": predicted},
+            count=_summed(rows * data.target, leaf, tree),
+            exposure=_summed(rows * _exposure(data.exposure, len(leaf)), leaf, tree),
+            size=size,
+        )
 
     def losses(self, tree: Tree, problem: Problem[NumericData], leaves: MeanLeaves) -> Floats:
         """−Y ln(Y/M) of every node; Σ y ln(y/m) is the same sum over rows in any tree."""
@@ -70,12 +75,19 @@ class PoissonDeviance(SquaredError):
         """Counts and exposure of every leaf, and y ln(y/m) of every row, all weighted."""
         data, leaf = problem.data.sought, problem.leaf_index(tree)
         counts = data.target if data.weight is None else data.weight * data.target
-        exposure = np.ones(len(leaf)) if data.rate_weight is None else data.rate_weight
-        of_leaves: list[Floats] = [
-            np.bincount(leaf, values, tree.n_leaves).astype(np.float64)
-            for values in (counts, exposure)
-        ]
-        return of_leaves[0], of_leaves[1], xlogy(counts, data.rates)
+        exposure = _exposure(data.rate_weight, len(leaf))
+        of_leaves = (_summed(values, leaf, tree) for values in (counts, exposure))
+        return *of_leaves, xlogy(counts, data.rates)
 
     def aim(self, problem: Problem[NumericData], leaves: MeanLeaves) -> str:
         return "half the least mean Poisson deviance, with one rate per leaf"
+
+
+def _exposure(values: Floats | None, n_rows: int) -> Floats:
+    """Exposures of the rows: 1 each if none are given."""
+    return np.ones(n_rows) if values is None else values
+
+
+def _summed(values: Floats, leaf: Integers, tree: Tree) -> Floats:
+    """Sum over the rows of every leaf."""
+    return np.bincount(leaf, values, tree.n_leaves).astype(np.float64)

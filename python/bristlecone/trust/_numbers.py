@@ -96,8 +96,12 @@ def check_leaves(tree: Any, rows: Rows, reached: Bools, checks: Checks) -> None:
         ("prediction of leaf", predicted, leaves.predicted, scale),
         ("quantile of [leaf, level]", np.array(quantiles)[nodes.leaves], leaves.quantiles),
     ]
-    if leaves.size is not None:
-        pairs.append(("size of leaf", size[nodes.leaves], leaves.size))
+    if "exposure" in rows.facts:
+        inside = reached[:, nodes.leaves]
+        for name, own in (("count", rows.facts["counts"]), ("exposure", rows.facts["exposure"])):
+            pairs.append((f"{name} of leaf", own @ inside, getattr(leaves, name)))
+        if leaves.size is not None:
+            pairs.append(("size of leaf", size[nodes.leaves], leaves.size))
     checks.same("means", f"of {nodes.n_leaves} leaves", pairs)
     pairs = [("of leaf", variance, leaves.variance)]
     checks.same("variances", f"of {nodes.n_leaves} leaves", pairs)
