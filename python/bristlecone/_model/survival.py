@@ -90,6 +90,7 @@ class LeafRecord(Record, frozen=True):
         baseline: Baseline,
         curve: str,
         prior: float,
+        thinned: bool,
     ) -> LeafStatistics:
         """The statistics, checked."""
         arrays = {
@@ -101,6 +102,9 @@ class LeafRecord(Record, frozen=True):
         }
         leaf = LeafStatistics(**asdict(self) | arrays, follow_up=follow_up)
         risks, shape = leaf.at_risk, leaf.event_times.shape
+        # With delayed entry, all events of a cause may follow the time at which survival falls to
+        # 0; a thinned curve has no steps then.
+        may_be_flat = thinned or leaf.n_events == 0
         expected = {
             "node": leaf.node == node,
             "n_samples": leaf.n_samples == tree.n_node_samples[node],
@@ -109,7 +113,7 @@ class LeafRecord(Record, frozen=True):
             "events": leaf.events <= leaf.weight and (leaf.events > 0) == (leaf.n_events > 0),
             "hazard": (leaf.hazard > 0) == (leaf.n_samples > 0 and baseline.event_times.size > 0),
             "event_times": bool(np.isin(leaf.event_times, baseline.event_times).all())
-            and (leaf.event_times.size > 0) == (leaf.n_events > 0),
+            and (leaf.n_events > 0 if leaf.event_times.size else may_be_flat),
             "kaplan_meier": leaf.kaplan_meier.shape == shape,
             "nelson_aalen": leaf.nelson_aalen.shape == shape,
             "at_risk": risks.shape == shape
@@ -249,14 +253,13 @@ class EstimatesRecord(Record, frozen=True):
         with within("baseline"):
             baseline = self.baseline.value(rows[0], needs_event)
         _check_number(self.leaves, "leaves", tree)
-        statistics = []
+        statistics, thinned = [], CURVE_ERROR in certificate.facts
         for k, (node, follow_up) in enumerate(zip(tree.leaves.tolist(), rows[1], strict=True)):
             with within(f"leaves[{k}]"):
-                leaf = self.leaves[k].value(follow_up, node, tree, baseline, curve, prior)
+                leaf = self.leaves[k].value(follow_up, node, tree, baseline, curve, prior, thinned)
                 statistics.append(leaf)
         happened = np.unique(np.concatenate([leaf.event_times for leaf in statistics]))
         # Thinned curves keep different times; those of a leaf are among the baseline's anyway.
-        thinned = CURVE_ERROR in certificate.facts
         if not thinned and not np.array_equal(happened, baseline.event_times):
             raise ModelFormatError("baseline.event_times are not the event times of the leaves")
         return baseline, tuple(statistics)
