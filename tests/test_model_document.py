@@ -308,6 +308,7 @@ def test_tampered_fields_are_named(path, value, message):
         ("entry", "leaves.estimates", None, r"^leaves\.estimates are missing: rows have entry"),
         ("entry", "leaves.rows.leaves.0.entry_times", [1.0], r"entry_times has 1 numbers"),
         ("entry", "leaves.rows.leaves.0.entry_times.0", 99.0, r"entry_times do not ascend"),
+        ("brier-optimal", "leaves.estimates", None, r"^leaves\.estimates are missing: rows have w"),
         ("kaplan-meier rows", "leaves.shrunk", {"times": [], "hazard": []}, "shrunk needs estim"),
         ("means", "leaves.shrinkage", 1.0, r"^leaves\.shrinkage is not the parameter"),
         ("greedy", "certificate.lower_bound", 0.1, "lower_bound is of a tree that was not"),

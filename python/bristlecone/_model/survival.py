@@ -297,12 +297,17 @@ class StepLeavesRecord(Record, frozen=True, tag="step survival"):
 
     def leaves(self, tree: Tree, certificate: Certificate, needs_event: bool = True) -> StepLeaves:
         """The leaves, checked, of any shrinkage."""
+        prior = certificate.parameters.get("prior", "auto")
+        if prior != "auto" and float(prior) != self.prior:
+            raise ModelFormatError("prior is not the parameter")
         with within("rows"):
             rows = self.rows.value(tree)
         if self.estimates is None:
             if self.shrunk is not None:
                 raise ModelFormatError("shrunk needs estimates")
             _check_followed(rows[1], needs_event)
+            if not np.allclose(tree.weighted_n_node_samples, tree.n_node_samples, atol=0.0):
+                raise ModelFormatError("estimates are missing: rows have weights")
             return self._follows(tree, rows[1])
         with within("estimates"):
             baseline, statistics = self.estimates.value(
@@ -365,12 +370,22 @@ class IncidenceLeavesRecord(Record, frozen=True, tag="incidences"):
             if (record.curve, record.shrinkage, record.by_theta) != ("kaplan-meier", 0, True):
                 raise ModelFormatError("curve is not 'kaplan-meier', without shrinkage")
             whole = self.any_cause.leaves(tree, certificate)
+        n_causes = certificate.parameters.get("n_causes")
+        weights = certificate.parameters.get("cause_weights")
+        for name, count in (("n_causes", n_causes), ("cause_weights", weights and len(weights))):
+            if count not in (None, len(self.of_cause)):
+                raise ModelFormatError(
+                    f"of_cause has {len(self.of_cause)} entries, which is not the parameter {name}"
+                )
         # If the number of causes was given, some may have no event.
-        of_cause, needs_event = [], certificate.parameters.get("n_causes") is None
+        of_cause, needs_event = [], n_causes is None
         for k, record in enumerate(self.of_cause):
             with within(f"of_cause[{k}]"):
                 if record.curve != "proportional" or not record.by_theta:
                     raise ModelFormatError("curve is not 'proportional', with a risk by theta")
+                for name in ("prior", "shrinkage"):
+                    if getattr(record, name) != getattr(self.of_cause[0], name):
+                        raise ModelFormatError(f"{name} is not that of the other causes")
                 of_cause.append(record.value(tree, certificate, needs_event))
         for place, follow_up in enumerate(whole.follow_up):
             each = [one.follow_up[place] for one in of_cause]
@@ -381,7 +396,13 @@ class IncidenceLeavesRecord(Record, frozen=True, tag="incidences"):
             )
             if not same or not np.array_equal(sum(one.events for one in each), follow_up.events):
                 raise ModelFormatError("the rows of the causes are not those of any cause")
-        return IncidenceLeaves(whole, tuple(of_cause), self.curve)
+        found = IncidenceLeaves(whole, tuple(of_cause), self.curve)
+        survival, incidence = found.curves
+        if not np.allclose(survival + incidence.sum(axis=0), 1.0, rtol=0.0, atol=1e-9):
+            raise ModelFormatError(
+                "any_cause does not go with of_cause: survival and incidences do not sum to 1"
+            )
+        return found
 
 
 class SmoothLeavesRecord(Record, frozen=True, tag="smooth survival"):
