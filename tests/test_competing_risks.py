@@ -415,6 +415,18 @@ def test_causes_of_a_file_agree_with_each_other_and_the_parameters(parameters, c
         CompetingRisksTree.from_json(json.dumps(given))
 
 
+@pytest.mark.parametrize("changed", ["any_cause", "of_cause"])
+@pytest.mark.parametrize("change", [lambda entry: None, lambda entry: [0.0] * len(entry)])
+def test_rows_in_a_file_enter_at_the_same_times_for_every_cause(change, changed):
+    X, y = study(entry=True)
+    given = json.loads(CompetingRisksTree(max_depth=1).fit(X, y).to_json())
+    part = given["leaves"][changed]
+    leaf = (part[1] if changed == "of_cause" else part)["rows"]["leaves"][0]
+    leaf["entry_times"] = change(leaf["entry_times"])
+    with pytest.raises(ModelFormatError, match=r"of_cause\[[01]\]\.rows\.leaves: entry_times"):
+        CompetingRisksTree.from_json(json.dumps(given))
+
+
 def test_survival_in_a_file_goes_with_the_incidences():
     X, y = study(entry=True)
     given = json.loads(CompetingRisksTree(max_depth=1).fit(X, y).to_json())

@@ -386,6 +386,8 @@ class IncidenceLeavesRecord(Record, frozen=True, tag="incidences"):
                 for name in ("prior", "shrinkage"):
                     if getattr(record, name) != getattr(self.of_cause[0], name):
                         raise ModelFormatError(f"{name} is not that of the other causes")
+                if _entries(record) != _entries(self.any_cause):
+                    raise ModelFormatError("rows.leaves: entry_times are not those of any cause")
                 of_cause.append(record.value(tree, certificate, needs_event))
         for place, follow_up in enumerate(whole.follow_up):
             each = [one.follow_up[place] for one in of_cause]
@@ -460,6 +462,11 @@ class SmoothLeavesRecord(Record, frozen=True, tag="smooth survival"):
             typical_linear=floats(self.typical_linear, "typical_linear", count),
             share=leaf_shares(tree),
         )
+
+
+def _entries(record: StepLeavesRecord) -> list[list[float] | None]:
+    """Entry times of the rows of every leaf."""
+    return [leaf.entry_times for leaf in record.rows.leaves]
 
 
 def _follows(follow_up: Sequence[FollowUp]) -> bool:
