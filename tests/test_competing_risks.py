@@ -371,6 +371,80 @@ def test_contradictions_in_a_file_are_found():
         CompetingRisksTree.from_json(json.dumps(given))
 
 
+@pytest.mark.parametrize(
+    ("parameters", "change", "message"),
+    [
+        (
+            {"n_causes": 3},
+            lambda leaves: leaves["of_cause"].append(leaves["of_cause"][2]),
+            "of_cause has 4 entries, which is not the parameter n_causes",
+        ),
+        (
+            {"n_causes": 3, "cause_weights": [1, 1, 2]},
+            lambda leaves: leaves["of_cause"].pop(),
+            "of_cause has 2 entries, which is not the parameter n_causes",
+        ),
+        (
+            {"cause_weights": [1, 2]},
+            lambda leaves: leaves["of_cause"].append(leaves["of_cause"][1]),
+            "of_cause has 3 entries, which is not the parameter cause_weights",
+        ),
+        (
+            {},
+            lambda leaves: leaves["of_cause"][1].update(prior=3.0),
+            r"of_cause\[1\]\.prior is not that of the other causes",
+        ),
+        (
+            {"leaf_curve": "proportional"},
+            lambda leaves: leaves["of_cause"][1].update(shrinkage=3.0),
+            r"of_cause\[1\]\.shrinkage is not that of the other causes",
+        ),
+        (
+            {"prior": 2},
+            lambda leaves: [one.update(prior=3.0) for one in leaves["of_cause"]],
+            r"of_cause\[0\]\.prior is not the parameter",
+        ),
+    ],
+)
+def test_causes_of_a_file_agree_with_each_other_and_the_parameters(parameters, change, message):
+    X, y = study()
+    given = json.loads(CompetingRisksTree(max_depth=1, **parameters).fit(X, y).to_json())
+    CompetingRisksTree.from_json(json.dumps(given))
+    change(given["leaves"])
+    with pytest.raises(ModelFormatError, match=rf"^leaves\.{message}"):
+        CompetingRisksTree.from_json(json.dumps(given))
+
+
+@pytest.mark.parametrize("changed", ["any_cause", "of_cause"])
+@pytest.mark.parametrize("change", [lambda entry: None, lambda entry: [0.0] * len(entry)])
+def test_rows_in_a_file_enter_at_the_same_times_for_every_cause(change, changed):
+    X, y = study(entry=True)
+    given = json.loads(CompetingRisksTree(max_depth=1).fit(X, y).to_json())
+    part = given["leaves"][changed]
+    leaf = (part[1] if changed == "of_cause" else part)["rows"]["leaves"][0]
+    leaf["entry_times"] = change(leaf["entry_times"])
+    with pytest.raises(ModelFormatError, match=r"of_cause\[[01]\]\.rows\.leaves: entry_times"):
+        CompetingRisksTree.from_json(json.dumps(given))
+
+
+def test_survival_in_a_file_goes_with_the_incidences():
+    X, y = study(entry=True)
+    given = json.loads(CompetingRisksTree(max_depth=1).fit(X, y).to_json())
+    curves = given["leaves"]["any_cause"]["estimates"]["leaves"][0]
+    # A step that moves to another time at which an event of the leaves happened.
+    own, every = curves["event_times"], given["leaves"]["any_cause"]["estimates"]["baseline"]
+    between = [
+        (k, t)
+        for t in every["event_times"]
+        for k in range(1, len(own) - 1)
+        if own[k - 1] < t < own[k]
+    ]
+    place, time = between[0]
+    own[place] = time
+    with pytest.raises(ModelFormatError, match="survival and incidences do not sum to 1"):
+        CompetingRisksTree.from_json(json.dumps(given))
+
+
 @pytest.mark.parametrize("curve", ["aalen-johansen", "proportional"])
 def test_verify_recomputes_the_tree_and_finds_changes(curve):
     X, y = study(entry=True)

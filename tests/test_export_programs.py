@@ -361,6 +361,17 @@ def test_names_that_postgresql_would_cut_to_the_same_are_refused():
     assert export_sql(model)
 
 
+def test_names_that_mysql_does_not_have_are_refused():
+    model = OptimalTreeClassifier(max_depth=1).fit(EIGHT, np.repeat(["\N{OWL}", "b"], 4))
+    with pytest.raises(ValueError, match="beyond U\\+FFFF; got 'probability_\N{OWL}'"):
+        export_sql(model, dialect="mysql")
+    columns = EIGHT.rename(columns={"x": "\N{OWL}"})
+    model = OptimalTreeRegressor(max_depth=1).fit(columns, EIGHT["x"])
+    with pytest.raises(ValueError, match="got '\N{OWL}'"):
+        export_sql(model, dialect="mysql")
+    assert "\N{OWL}" in export_sql(model)
+
+
 @pytest.mark.parametrize("kind", ["BOOLEAN", "INTEGER"])
 def test_flags_are_boolean_columns_or_integers(kind):
     duckdb = pytest.importorskip("duckdb")

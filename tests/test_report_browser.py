@@ -11,6 +11,7 @@ from pace import slow_but
 
 from bristlecone import (
     BinaryEncoder,
+    CompetingRisksTree,
     GreedySurvivalTree,
     OptimalSurvivalTree,
     OptimalTreeClassifier,
@@ -324,3 +325,12 @@ def test_no_page_scrolls_sideways(width, tmp_path):
         """
         reported = framed(page, width, script, tmp_path)
         assert reported["scrollWidth"] <= reported["clientWidth"]
+
+
+def test_a_long_name_does_not_push_the_numbers_out_of_the_table(tmp_path):
+    X = pd.DataFrame({"a" * 300: np.arange(60.0), "b": np.arange(60) % 7})
+    y = {"event": np.arange(60) % 3, "time": np.arange(60.0) % 11 + 1}
+    tree = CompetingRisksTree(max_depth=1, min_events_leaf=1).fit(X, pd.DataFrame(y))
+    script = "const result = document.querySelector('td.rule').getBoundingClientRect().width;"
+    assert "a" * 300 in html_report(tree)
+    assert run(html_report(tree), script, tmp_path) < 300

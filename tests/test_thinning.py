@@ -3,14 +3,17 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from model_values import model_of, soft, step
 
+from bristlecone import CompetingRisksTree
 from bristlecone._data.survival import TrainingData
 from bristlecone._leaves.statistics import SurvivalRows
 from bristlecone._leaves.survival import StepLeaves
 from bristlecone._leaves.thinning import thinned
 from bristlecone._model import document
+from bristlecone._model.registry import dumps, loads
 
 MANY = 400
 KINDS = [
@@ -183,3 +186,20 @@ def test_a_large_model_is_small():
     assert error < 0.004
     proof.facts["curve_error"] = error
     assert len(document.write(model_of(estimator, tree, thinner, encoder, proof))) < 300_000
+
+
+@pytest.mark.parametrize("points", [1, 2, 3])
+@pytest.mark.parametrize("curve", ["aalen-johansen", "proportional"])
+def test_a_cause_whose_events_all_follow_the_fall_of_survival_to_zero_is_read(curve, points):
+    # With delayed entry nobody is at risk after time 2, and cause 2 first happens at time 5.
+    y = {"event": [1, 1, 1, 2, 2, 0], "time": [1.0, 2, 4, 5, 6, 7], "entry": [0.0, 0, 3, 3, 3, 3]}
+    tree = CompetingRisksTree(max_depth=0, min_events_leaf=1, leaf_curve=curve)
+    tree.fit(np.arange(6.0)[:, None], pd.DataFrame(y))
+    loaded = loads(dumps(tree, points))
+    error = loaded.certificate_.facts["curve_error"]
+    times = tree.unique_times_
+    for cause in (1, 2):
+        expected = tree.predict_cumulative_incidence([[0.0]], cause)
+        found = loaded.predict_cumulative_incidence([[0.0]], cause, times=times)
+        assert np.abs(found - expected).max() <= error + 1e-12
+    assert loads(dumps(loaded)).leaves_.n_causes == 2

@@ -236,7 +236,7 @@ LEAF = ("leaves", "estimates", "leaves", 1)
         ({("certificate", "fingerprint"): "0" * 64}, "rows"),
         ({("certificate", "settings", "min_events_leaf"): 4}, "events of a leaf"),
         ({("parameters", "max_depth"): 1}, "depth"),
-        ({("parameters", "prior"): 5.0}, "predictions"),
+        ({("leaves", "prior"): 5.0}, "predictions"),
         ({("parameters", "leaf_penalty"): 0.001}, "objective value"),
         ({("parameters", "max_leaf_nodes"): 3}, "number of leaves"),
         ({("parameters", "min_samples_leaf"): 300}, "rows of a leaf"),

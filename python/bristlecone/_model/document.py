@@ -20,6 +20,7 @@ from bristlecone._data.records import (
     Count,
     NotNegative,
     Record,
+    convert,
     floats,
     integers,
     matrix,
@@ -297,6 +298,10 @@ class CertificateRecord(Record, frozen=True):
         with within("teacher"):
             teacher = None if self.teacher is None else self.teacher.value()
         _check_teacher(teacher, parameters)
+        with within("settings"):
+            convert(_Settings, self.settings)
+        with within("facts"):
+            convert(_Facts, self.facts)
         found = Certificate(
             **asdict(self)
             | {
@@ -339,10 +344,34 @@ class CertificateRecord(Record, frozen=True):
         return found
 
 
+class _Settings(msgspec.Struct):
+    """Settings that are read as numbers."""
+
+    min_samples_leaf: Count = 0
+    min_events_leaf: Count = 0
+
+
+class _Facts(msgspec.Struct):
+    """Facts that are read as numbers."""
+
+    curve_error: NotNegative = 0.0
+    errors: tuple[float, float] = (0.0, 0.0)
+    thresholds: Count = 0
+    rows_per_side: Count = 0
+    restart_objectives: list[float] = []
+    converged: bool = True
+    distance: float = 0.0
+    gini: float = 0.0
+    gini_weighted: float = 0.0
+
+
 def _check_trained(found: Certificate) -> None:
     """Raise ModelFormatError for the certificate of a soft tree that contradicts itself."""
     if (np.diff(np.array(found.trace), axis=0) > 0).any():
         raise ModelFormatError("trace rises")
+    for name in ("restart_objectives", "converged"):
+        if name not in found.facts:
+            raise ModelFormatError(f"facts.{name} is missing")
     l2, asked = found.settings.get("l2"), found.parameters["l2"]
     if isinstance(l2, bool) or not isinstance(l2, int | float) or not 0 <= l2 < math.inf:
         raise ModelFormatError("settings.l2 is not a number of at least 0")

@@ -90,6 +90,7 @@ class LeafRecord(Record, frozen=True):
         baseline: Baseline,
         curve: str,
         prior: float,
+        thinned: bool,
     ) -> LeafStatistics:
         """The statistics, checked."""
         arrays = {
@@ -101,6 +102,9 @@ class LeafRecord(Record, frozen=True):
         }
         leaf = LeafStatistics(**asdict(self) | arrays, follow_up=follow_up)
         risks, shape = leaf.at_risk, leaf.event_times.shape
+        # With delayed entry, all events of a cause may follow the time at which survival falls to
+        # 0; a thinned curve has no steps then.
+        may_be_flat = thinned or leaf.n_events == 0
         expected = {
             "node": leaf.node == node,
             "n_samples": leaf.n_samples == tree.n_node_samples[node],
@@ -109,7 +113,7 @@ class LeafRecord(Record, frozen=True):
             "events": leaf.events <= leaf.weight and (leaf.events > 0) == (leaf.n_events > 0),
             "hazard": (leaf.hazard > 0) == (leaf.n_samples > 0 and baseline.event_times.size > 0),
             "event_times": bool(np.isin(leaf.event_times, baseline.event_times).all())
-            and (leaf.event_times.size > 0) == (leaf.n_events > 0),
+            and (leaf.n_events > 0 if leaf.event_times.size else may_be_flat),
             "kaplan_meier": leaf.kaplan_meier.shape == shape,
             "nelson_aalen": leaf.nelson_aalen.shape == shape,
             "at_risk": risks.shape == shape
@@ -249,14 +253,13 @@ class EstimatesRecord(Record, frozen=True):
         with within("baseline"):
             baseline = self.baseline.value(rows[0], needs_event)
         _check_number(self.leaves, "leaves", tree)
-        statistics = []
+        statistics, thinned = [], CURVE_ERROR in certificate.facts
         for k, (node, follow_up) in enumerate(zip(tree.leaves.tolist(), rows[1], strict=True)):
             with within(f"leaves[{k}]"):
-                leaf = self.leaves[k].value(follow_up, node, tree, baseline, curve, prior)
+                leaf = self.leaves[k].value(follow_up, node, tree, baseline, curve, prior, thinned)
                 statistics.append(leaf)
         happened = np.unique(np.concatenate([leaf.event_times for leaf in statistics]))
         # Thinned curves keep different times; those of a leaf are among the baseline's anyway.
-        thinned = CURVE_ERROR in certificate.facts
         if not thinned and not np.array_equal(happened, baseline.event_times):
             raise ModelFormatError("baseline.event_times are not the event times of the leaves")
         return baseline, tuple(statistics)
@@ -294,12 +297,17 @@ class StepLeavesRecord(Record, frozen=True, tag="step survival"):
 
     def leaves(self, tree: Tree, certificate: Certificate, needs_event: bool = True) -> StepLeaves:
         """The leaves, checked, of any shrinkage."""
+        prior = certificate.parameters.get("prior", "auto")
+        if prior != "auto" and float(prior) != self.prior:
+            raise ModelFormatError("prior is not the parameter")
         with within("rows"):
             rows = self.rows.value(tree)
         if self.estimates is None:
             if self.shrunk is not None:
                 raise ModelFormatError("shrunk needs estimates")
             _check_followed(rows[1], needs_event)
+            if not np.allclose(tree.weighted_n_node_samples, tree.n_node_samples, atol=0.0):
+                raise ModelFormatError("estimates are missing: rows have weights")
             return self._follows(tree, rows[1])
         with within("estimates"):
             baseline, statistics = self.estimates.value(
@@ -362,12 +370,24 @@ class IncidenceLeavesRecord(Record, frozen=True, tag="incidences"):
             if (record.curve, record.shrinkage, record.by_theta) != ("kaplan-meier", 0, True):
                 raise ModelFormatError("curve is not 'kaplan-meier', without shrinkage")
             whole = self.any_cause.leaves(tree, certificate)
+        n_causes = certificate.parameters.get("n_causes")
+        weights = certificate.parameters.get("cause_weights")
+        for name, count in (("n_causes", n_causes), ("cause_weights", weights and len(weights))):
+            if count not in (None, len(self.of_cause)):
+                raise ModelFormatError(
+                    f"of_cause has {len(self.of_cause)} entries, which is not the parameter {name}"
+                )
         # If the number of causes was given, some may have no event.
-        of_cause, needs_event = [], certificate.parameters.get("n_causes") is None
+        of_cause, needs_event = [], n_causes is None
         for k, record in enumerate(self.of_cause):
             with within(f"of_cause[{k}]"):
                 if record.curve != "proportional" or not record.by_theta:
                     raise ModelFormatError("curve is not 'proportional', with a risk by theta")
+                for name in ("prior", "shrinkage"):
+                    if getattr(record, name) != getattr(self.of_cause[0], name):
+                        raise ModelFormatError(f"{name} is not that of the other causes")
+                if _entries(record) != _entries(self.any_cause):
+                    raise ModelFormatError("rows.leaves: entry_times are not those of any cause")
                 of_cause.append(record.value(tree, certificate, needs_event))
         for place, follow_up in enumerate(whole.follow_up):
             each = [one.follow_up[place] for one in of_cause]
@@ -378,7 +398,13 @@ class IncidenceLeavesRecord(Record, frozen=True, tag="incidences"):
             )
             if not same or not np.array_equal(sum(one.events for one in each), follow_up.events):
                 raise ModelFormatError("the rows of the causes are not those of any cause")
-        return IncidenceLeaves(whole, tuple(of_cause), self.curve)
+        found = IncidenceLeaves(whole, tuple(of_cause), self.curve)
+        survival, incidence = found.curves
+        if not np.allclose(survival + incidence.sum(axis=0), 1.0, rtol=0.0, atol=1e-9):
+            raise ModelFormatError(
+                "any_cause does not go with of_cause: survival and incidences do not sum to 1"
+            )
+        return found
 
 
 class SmoothLeavesRecord(Record, frozen=True, tag="smooth survival"):
@@ -436,6 +462,11 @@ class SmoothLeavesRecord(Record, frozen=True, tag="smooth survival"):
             typical_linear=floats(self.typical_linear, "typical_linear", count),
             share=leaf_shares(tree),
         )
+
+
+def _entries(record: StepLeavesRecord) -> list[list[float] | None]:
+    """Entry times of the rows of every leaf."""
+    return [leaf.entry_times for leaf in record.rows.leaves]
 
 
 def _follows(follow_up: Sequence[FollowUp]) -> bool:

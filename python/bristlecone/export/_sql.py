@@ -74,8 +74,9 @@ def export_sql(
     ValueError
         If the dialect is unknown or the name of the table empty; if ``times`` are negative, not
         finite or repeated, or the tree does not predict survival; if a name or category has a NUL
-        character; if a number and a text in a column read alike; if PostgreSQL would truncate the
-        names of two predictions to the same 63 bytes.
+        character, or for MySQL a name has a character beyond U+FFFF; if a number and a text in a
+        column read alike; if PostgreSQL would truncate the names of two predictions to the same 63
+        bytes.
 
     See Also
     --------
@@ -263,6 +264,10 @@ def _literal(value: Value | None, dialect: str = "ansi") -> str:
 
 def _name(name: str, dialect: str = "ansi") -> str:
     # SQLite treats a name in double quotes that is not a column as a text; in backquotes it fails.
+    if dialect == "mysql" and any(sign > "\uffff" for sign in name):
+        raise ValueError(
+            f"export_sql: names in MySQL and MariaDB have no character beyond U+FFFF; got {name!r}"
+        )
     quote = "`" if dialect in ("mysql", "sqlite") else '"'
     return quote + _without_nul(name).replace(quote, quote * 2) + quote
 
