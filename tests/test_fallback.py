@@ -111,6 +111,17 @@ def test_every_search_is_forecast_and_grows_with_its_depth(name):
     assert 0 < seconds[0] < seconds[1] < seconds[2]
 
 
+@pytest.mark.parametrize("name", ["f1", "mcc"])
+def test_a_leaf_penalty_does_not_make_the_search_for_a_measure_shorter(name):
+    # In units of errors, a penalty above their share of one in twenty would rule out every split.
+    model, y = clone(CASES[name].model).set_params(max_depth=3), np.arange(len(X)) % 20 == 0
+    free, priced = (
+        model.set_params(leaf_penalty=penalty).estimate_cost(X, y) for penalty in (0.0, 0.06)
+    )
+    assert priced.row_seconds > free.row_seconds
+    assert priced.memory > 0.1 * free.memory
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_suggested_is_forecast_within_the_limit(name):
     model, y, more = CASES[name]
