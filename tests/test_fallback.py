@@ -122,6 +122,15 @@ def test_a_leaf_penalty_does_not_make_the_search_for_a_measure_shorter(name):
     assert priced.memory > 0.1 * free.memory
 
 
+@pytest.mark.parametrize("name", ["fair labels", "capacities"])
+def test_a_limit_is_forecast_to_cost_some_searches_without_it(name):
+    model, y, more = CASES[name]
+    limited = clone(model).set_params(max_depth=5, time_limit=1e9).estimate_cost(X, y, **more)
+    free = clone(CASES["accuracy"].model).set_params(max_depth=5, time_limit=1e9)
+    free = free.estimate_cost(X, CASES["accuracy"].y)
+    assert free.seconds < limited.seconds < 60 * free.seconds
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_suggested_is_forecast_within_the_limit(name):
     model, y, more = CASES[name]
