@@ -122,6 +122,27 @@ def test_a_leaf_penalty_does_not_make_the_search_for_a_measure_shorter(name):
     assert priced.memory > 0.1 * free.memory
 
 
+def test_optimal_curves_are_forecast_to_take_longer_the_more_times_there_are():
+    model, (event, time), _ = CASES["brier"]
+    model = clone(model).set_params(max_depth=4, time_limit=1e9)
+    seconds = [
+        model.set_params(leaf_curve=curve).estimate_cost(X, (event, rounded)).seconds
+        for curve, rounded in (
+            ("kaplan-meier", time),
+            ("brier-optimal", np.ceil(time)),
+            ("brier-optimal", time),
+        )
+    ]
+    assert 2 * seconds[0] < seconds[1] < 0.6 * seconds[2]
+
+
+def test_leaves_of_a_small_search_over_curves_take_time_for_every_row():
+    rng = np.random.default_rng(0)
+    y = np.ones(20_000, dtype=bool), rng.random(20_000)
+    model = OptimalSurvivalTree(objective="brier", max_depth=1)
+    assert model.estimate_cost(rng.random((20_000, 2)) < 0.5, y).seconds > 0.05
+
+
 @pytest.mark.parametrize("name", ["fair labels", "capacities"])
 def test_a_limit_is_forecast_to_cost_some_searches_without_it(name):
     model, y, more = CASES[name]

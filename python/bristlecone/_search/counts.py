@@ -22,6 +22,13 @@ from bristlecone._types import Floats, Integers
 # hold for a row, or of cells, in a search under limits.
 _CURVE, _PAIR, _CELL = 1e-9, 4e-9, 2e-8
 
+# Seconds per row of the curves and losses of the leaves, after a search over curves.
+_LEAVES = 3e-6
+
+# How much longer a search takes if the curves of the leaves are optimal: so many times, and once
+# more for every so many distinct event times, of which so many count at most.
+_OPTIMAL, _TIMES, _MOST_TIMES = 3, 50, 2000
+
 # Weighted searches that a measure takes, and a search under limits; and how much longer a measure
 # takes with a leaf penalty, because the sizes of trees are searched one after the other (measured:
 # one to five times as long).
@@ -43,7 +50,9 @@ _SERIAL = 0.2
 _MOST_OF_LIMIT = 50
 
 
-def curve_forecast(features: BinaryMatrix, **settings: Any) -> dict[str, float]:
+def curve_forecast(
+    data: dict[str, Any], features: BinaryMatrix, **settings: Any
+) -> dict[str, float]:
     """Forecast of a search whose leaves need their rows in the order of time.
 
     A set of d - 1 questions is met once, and then all single splits of its rows are looked at;
@@ -55,6 +64,10 @@ def curve_forecast(features: BinaryMatrix, **settings: Any) -> dict[str, float]:
     questions = depth * _log(n_features) - math.lgamma(max(depth, 1))
     threads = max(1, min(settings["n_threads"], n_features))
     seconds = _exp(math.log(_CURVE * n_rows / threads) + questions)
+    if data["leaf_curve"] == "brier-optimal":
+        n_times = len(np.unique(data["time"][data["event"]]))
+        seconds *= _OPTIMAL + min(n_times, _MOST_TIMES) / _TIMES
+    seconds += _LEAVES * n_rows
     return {**counts, **_by_rows(seconds), "bytes": n_rows * (n_features / 4 + 64)}
 
 
