@@ -111,6 +111,47 @@ def test_every_search_is_forecast_and_grows_with_its_depth(name):
     assert 0 < seconds[0] < seconds[1] < seconds[2]
 
 
+@pytest.mark.parametrize("name", ["f1", "mcc"])
+def test_a_leaf_penalty_does_not_make_the_search_for_a_measure_shorter(name):
+    # In units of errors, a penalty above their share of one in twenty would rule out every split.
+    model, y = clone(CASES[name].model).set_params(max_depth=3), np.arange(len(X)) % 20 == 0
+    free, priced = (
+        model.set_params(leaf_penalty=penalty).estimate_cost(X, y) for penalty in (0.0, 0.06)
+    )
+    assert priced.row_seconds > free.row_seconds
+    assert priced.memory > 0.1 * free.memory
+
+
+def test_optimal_curves_are_forecast_to_take_longer_the_more_times_there_are():
+    model, (event, time), _ = CASES["brier"]
+    model = clone(model).set_params(max_depth=4, time_limit=1e9)
+    seconds = [
+        model.set_params(leaf_curve=curve).estimate_cost(X, (event, rounded)).seconds
+        for curve, rounded in (
+            ("kaplan-meier", time),
+            ("brier-optimal", np.ceil(time)),
+            ("brier-optimal", time),
+        )
+    ]
+    assert 2 * seconds[0] < seconds[1] < 0.6 * seconds[2]
+
+
+def test_leaves_of_a_small_search_over_curves_take_time_for_every_row():
+    rng = np.random.default_rng(0)
+    y = np.ones(20_000, dtype=bool), rng.random(20_000)
+    model = OptimalSurvivalTree(objective="brier", max_depth=1)
+    assert model.estimate_cost(rng.random((20_000, 2)) < 0.5, y).seconds > 0.05
+
+
+@pytest.mark.parametrize("name", ["fair labels", "capacities"])
+def test_a_limit_is_forecast_to_cost_some_searches_without_it(name):
+    model, y, more = CASES[name]
+    limited = clone(model).set_params(max_depth=5, time_limit=1e9).estimate_cost(X, y, **more)
+    free = clone(CASES["accuracy"].model).set_params(max_depth=5, time_limit=1e9)
+    free = free.estimate_cost(X, CASES["accuracy"].y)
+    assert free.seconds < limited.seconds < 60 * free.seconds
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_suggested_is_forecast_within_the_limit(name):
     model, y, more = CASES[name]

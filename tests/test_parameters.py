@@ -170,6 +170,13 @@ def test_shared_parameters_of_a_wrong_type_are_refused_by_name(cls, name):
             fitted(cls, **{name: wrong})
 
 
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_durations_of_numpy_are_no_numbers(name):
+    for wrong in (np.timedelta64(2, "s"), np.timedelta64("NaT")):
+        with pytest.raises(InvalidParameterError, match=f"^{name} "):
+            PARAMETERS[name].check(name, wrong)
+
+
 @each_class
 def test_own_parameters_of_a_wrong_type_are_refused_by_name(cls):
     for name in signature(cls).keys() - PARAMETERS.keys():

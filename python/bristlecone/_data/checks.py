@@ -17,11 +17,17 @@ from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 
 
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer, and neither a boolean nor a duration."""
+    # NumPy's durations are a subclass of its integers.
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64))
+
+
 def check_integer(name: str, value: Any, minimum: int, *, optional: bool = False) -> None:
     """Raise InvalidParameterError unless ``value`` is an int64 >= minimum (or None)."""
     if optional and value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+    if not is_integer(value) or value < minimum:
         raise InvalidParameterError(
             f"{name} must be an integer of at least {minimum}{' or None' if optional else ''}; "
             f"got {value!r}"
@@ -34,11 +40,12 @@ def check_real(name: str, value: Any, minimum: float, *, optional: bool = False)
     """Raise InvalidParameterError unless ``value`` is a finite number >= minimum (or None)."""
     if optional and value is None:
         return
+    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.timedelta64))
     try:
-        number = float(value) if isinstance(value, Real) else math.nan
-    except (OverflowError, TypeError):  # NumPy's durations are called real, too
+        number = float(value) if is_number else math.nan
+    except OverflowError:
         number = math.inf
-    if isinstance(value, bool) or not math.isfinite(number) or number < minimum:
+    if not math.isfinite(number) or number < minimum:
         raise InvalidParameterError(
             f"{name} must be a finite number of at least {minimum:g}"
             f"{' or None' if optional else ''}; got {value!r}"
@@ -92,7 +99,7 @@ def check_seed(name: str, value: Any) -> None:
     """Raise InvalidParameterError unless scikit-learn accepts ``value`` as a random state."""
     try:
         check_random_state(value)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InvalidParameterError(
             f"{name} must be an integer, a RandomState or None: {error}"
         ) from None
@@ -108,7 +115,7 @@ def thread_count(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+    if not is_integer(n_jobs) or n_jobs == 0:
         raise InvalidParameterError(
             f"n_jobs must be an integer other than 0 or None; got {n_jobs!r}"
         )

@@ -177,17 +177,20 @@ def _check_most(name: str, value: Any, most: float) -> None:
 
 
 def _check_count_or_share(name: str, value: Any, more: str = "") -> None:
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    is_count = _checks().is_integer(value)
+    if is_count:
         is_right = int(value) >= 1
     else:
-        is_right = isinstance(value, Real) and 0.0 < float(value) < 1.0
+        # Other integers are booleans and durations.
+        is_share = isinstance(value, Real) and not isinstance(value, Integral)
+        is_right = is_share and 0.0 < float(value) < 1.0
     if not is_right:
         comma = "," if more else " or"
         raise _invalid(
             f"{name} must be an integer of at least 1{comma} a share between 0 and 1 "
             f"(exclusive){more}; got {value!r}"
         )
-    if isinstance(value, Integral):
+    if is_count:
         _checks().check_integer(name, value, 1)
 
 

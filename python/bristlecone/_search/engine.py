@@ -269,10 +269,11 @@ def _forecast(task: Task, features: BinaryMatrix) -> Callable[..., dict[str, flo
     if "forecast" in _FUNCTIONS[task.name]:
         return partial(_core.forecast, *task, features)
     if "solve" in _FUNCTIONS[task.name]:
-        return partial(curve_forecast, features)
+        return partial(curve_forecast, task.data, features)
     if task.name in ("f-measure", "matthews"):
         return partial(measure_forecast, task.data["labels"], task.data["weight"], features)
-    return partial(limited_forecast, features, n_limits=_limits_of(task))
+    is_linear = task.name not in ("fair-likelihood", "fair-brier")
+    return partial(limited_forecast, features, n_limits=_limits_of(task), is_linear=is_linear)
 
 
 def _limits_of(task: Task) -> int:

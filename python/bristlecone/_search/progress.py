@@ -75,10 +75,11 @@ class SearchCost:
     Parameters
     ----------
     seconds : float
-        Time on this machine, including reading and encoding the rows. It is accurate to a factor of
-        about two if nothing can be pruned.
+        Time on this machine, including reading and encoding the rows. It is usually accurate to a
+        factor of three if little can be pruned.
     memory : int
-        Memory of the tables of the search, in bytes.
+        Memory that the tables of the search need, in bytes. The search also remembers results in
+        the rest of ``memory_limit``.
     n_features : int
         Number of binary features, without those that equal another one or its complement.
     n_distinct_rows : int
