@@ -46,7 +46,7 @@ _QUICK = 3
 _SERIAL = 0.2
 
 # Searches without limits that one under a limit takes at most, if the weighted costs of labels are
-# linear in the sums: their bounds leave few of the questions above (measured: for 19 of 20 fits).
+# linear in the sums: their bounds leave few of the questions above.
 _MOST_OF_LIMIT = 50
 
 
