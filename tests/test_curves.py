@@ -19,6 +19,7 @@ from bristlecone.curves import (
     quantile,
     rmst,
 )
+from bristlecone.datasets import load
 
 EVENT = np.array([True, True, False, True, True])
 TIME = np.array([2.0, 1.0, 2.0, 3.0, 2.0])
@@ -342,6 +343,28 @@ def test_plain_limits_lie_around_the_estimate_and_within_0_and_1():
     assert upper[0] == 1.0  # 0.857 plus twice 0.0764 exceeds 1
 
 
+def test_log_limits_are_those_of_survfit():
+    """Printed by survfit(Surv(time, status) ~ 1, lung) of R with its default, conf.type = "log"."""
+    lung = load("lung")
+    curve = kaplan_meier(lung.y)
+    lower, upper = curve.confidence_interval(method="log")
+    at = np.searchsorted(curve.x, [100.0, 365.0, 700.0], side="right") - 1
+    np.testing.assert_allclose(lower[at], [0.820584892, 0.344721582, 0.093779281], rtol=1e-8)
+    np.testing.assert_allclose(upper[at], [0.90964675, 0.48583760, 0.216202777], rtol=1e-8)
+    assert curve.median_interval(method="log") == (285.0, 363.0)
+    assert curve.quantile_interval(0.25, method="log") == (145.0, 197.0)
+
+
+def test_log_limits_are_clipped_at_1_and_at_the_ends_as_others():
+    lower, upper = kaplan_meier((RELAPSED, REMISSION)).confidence_interval(method="log")
+    assert upper[0] == 1.0 and (lower <= upper).all()
+    lower, upper = kaplan_meier(([False, True, True], [1.0, 2.0, 3.0])).confidence_interval(
+        method="log"
+    )
+    assert (lower[0], upper[0]) == (1.0, 1.0)  # no event yet
+    assert (lower[2], upper[2]) == (0.0, upper[1])  # no row left
+
+
 def test_limits_at_the_ends_of_the_curve():
     curve = kaplan_meier(([False, True, True], [1.0, 2.0, 3.0]))
     lower, upper = curve.confidence_interval()
@@ -390,7 +413,7 @@ def test_numbers_at_risk_count_rows_at_any_time():
     ("options", "message"),
     [
         *[({"confidence": wrong}, "confidence must lie") for wrong in (1.0, None, "a", [0.9])],
-        ({"method": "log"}, "method must be"),
+        ({"method": "arcsin"}, "method must be"),
     ],
 )
 def test_bad_arguments_of_intervals_are_named(options, message):

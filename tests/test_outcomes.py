@@ -292,6 +292,23 @@ def test_outcome_names_what_is_wrong(arguments, message):
         outcome(*arguments)
 
 
+def test_texts_as_events_are_refused_with_advice_that_helps():
+    """Factors of R become texts."""
+    factor = pd.Series(["censored", "relapse", "death", "relapse"] * 3, dtype="category")
+    advice = r"pandas.Categorical\(event, \['censored', ...\]\).codes$"
+    with pytest.raises(ValueError, match=advice):
+        outcome(factor, TIME[:12])
+    cause = pd.Categorical(factor, ["censored", "relapse", "death"]).codes
+    assert outcome(cause, TIME[:12])["event"].tolist() == [0, 1, 2, 1] * 3
+    status = np.where(EVENT, "dead", "alive")
+    for y in ((status, TIME), pd.DataFrame({"status": status, "time": TIME})):
+        with pytest.raises(ValueError, match=r"text of an event, as in event == 'dead'$"):
+            OptimalSurvivalTree().fit(X, y)
+    np.testing.assert_array_equal(outcome(status == "dead", TIME), Y)
+    with pytest.raises(ValueError, match=r"holds 'dead'; expected True/False or 0/1$"):
+        outcome(["dead"] * 2, [1.0, 2.0])
+
+
 def test_the_error_about_a_triple_names_outcome():
     with pytest.raises(ValueError, match=r"y is a tuple of three.*bristlecone.outcome\(event, "):
         OptimalSurvivalTree().fit(X, (EVENT, TIME, TIME / 2))

@@ -219,8 +219,9 @@ class KaplanMeier(StepFunction):
         ----------
         confidence : float, default=0.95
             Level, strictly between 0 and 1.
-        method : {"log-log", "plain"}, default="log-log"
-            Scale on which the limits are symmetric: log(−log S), or S itself, clipped to [0, 1].
+        method : {"log-log", "log", "plain"}, default="log-log"
+            Scale on which the limits are symmetric: log(−log S), log S (the default of R's
+            ``survfit``), or S itself. The last two are clipped to [0, 1].
 
         Returns
         -------
@@ -229,12 +230,15 @@ class KaplanMeier(StepFunction):
             the lower limit is 0, and the upper one keeps its last value.
         """
         check_confidence(confidence)
-        check_choice("method", method, ("log-log", "plain"))
+        check_choice("method", method, ("log-log", "log", "plain"))
         positive = self.y > 0
         survival = self.y[positive]
         error = ndtri((1 + confidence) / 2) * np.sqrt(self.log_variance[positive])
         if method == "plain":
             limits = [np.clip(survival * (1 + side * error), 0.0, 1.0) for side in (-1, 1)]
+        elif method == "log":
+            with np.errstate(over="ignore"):
+                limits = [np.minimum(survival * np.exp(side * error), 1.0) for side in (-1, 1)]
         else:
             # Before the first event S is 1, for any exponent.
             width = np.zeros_like(error)

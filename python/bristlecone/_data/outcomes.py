@@ -73,7 +73,8 @@ def outcome(event: ArrayLike, time: ArrayLike, entry: ArrayLike | None = None) -
     ----------
     event : array-like of shape (n,)
         Whether the event was observed: booleans or 0/1, in a list, array or series. For competing
-        risks the number of the cause: 0 if censored, 1, 2, ...
+        risks the number of the cause: 0 if censored, 1, 2, ... If the codes are 1 (censored) and 2
+        (event), as often in R, pass ``status == 2``: as they are, they mean two causes.
     time : array-like of shape (n,)
         Time of event or censoring: numbers in any unit, durations (timedelta), which are converted
         to days, or dates if ``entry`` has dates.
@@ -386,8 +387,21 @@ def _check_codes(values: NDArray[Any], label: str, expected: str) -> None:
         shown = list(dict.fromkeys(values.tolist()))
         raise ValueError(
             f"{label} has dtype {values.dtype} and holds {listed(shown)}; expected {expected}"
+            + _about_texts(shown)
         )
     check_none_missing(np.isnan(values), label)
+
+
+def _about_texts(shown: list[Any]) -> str:
+    """Advice if a column has texts, such as the levels of a factor of R; otherwise empty."""
+    if not 2 <= len(shown) <= _MOST_CODES or not all(isinstance(text, str) for text in shown):
+        return ""
+    if len(shown) == 2:
+        return ". Compare the column with the text of an event, as in event == 'dead'"
+    return (
+        ". To number the causes, list the texts with that of censored rows first: "
+        "pandas.Categorical(event, ['censored', ...]).codes"
+    )
 
 
 def _about_codes(columns: Mapping[Any, NDArray[Any]]) -> str:
