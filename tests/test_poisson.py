@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from bristlecone import BinaryEncoder, OptimalTreeRegressor, load_model, save_model
 from bristlecone._cli import main
-from bristlecone.exceptions import InvalidParameterError
+from bristlecone.exceptions import BristleconeWarning, InvalidParameterError
 from bristlecone.export import export_text
 from bristlecone.plot import plot_calibration
 from bristlecone.trust import verify
@@ -207,6 +207,15 @@ def test_parameters_that_do_not_go_together_are_refused():
         OptimalTreeRegressor().fit(X, y).score(X, y, exposure=exposure)
     with pytest.raises(InvalidParameterError, match="objective must be"):
         OptimalTreeRegressor(objective="gamma").fit(X, y)
+
+
+def test_a_score_without_the_exposures_of_the_fit_warns():
+    X, y, weight, exposure = study(60)
+    model = tree(max_depth=1)
+    model.fit(X, y, weight).score(X, y)
+    model.fit(X, y, weight, exposure=exposure).score(X, y, exposure=exposure)
+    with pytest.warns(BristleconeWarning, match="the fit had exposures: without them, score"):
+        model.score(X, y)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -17,10 +17,11 @@ from bristlecone._estimators.parameters import check_parameters, choice
 from bristlecone._estimators.reestimate import Reestimation
 from bristlecone._estimators.searched import Callback, SearchedTree
 from bristlecone._leaves.base import view
+from bristlecone._log import warn
 from bristlecone._objectives.means import SquaredError
 from bristlecone._objectives.rates import PoissonDeviance
 from bristlecone._types import Floats
-from bristlecone.exceptions import InvalidParameterError
+from bristlecone.exceptions import BristleconeWarning, InvalidParameterError
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -272,6 +273,11 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
         ValueError
             For negative counts, an exposure without "poisson" or that is not positive, and values
             that ``fit`` rejects.
+
+        Warns
+        -----
+        BristleconeWarning
+            If the fit had exposures and ``exposure`` is None.
         """
         predicted = self.predict(X)
         if self.certificate_.parameters["objective"] != "poisson":
@@ -280,6 +286,10 @@ class OptimalTreeRegressor(RegressorMixin, Reestimation, Taught, SearchedTree):
             rows = check_numeric_data(X, y, sample_weight)
             return float(r2_score(rows.target, predicted[rows.kept], sample_weight=rows.weight))
         data = check_counts(X, y, sample_weight, exposure)
+        leaves: Any = self.leaves_
+        if exposure is None and leaves.exposure.sum() != self.tree_.n_node_samples[0]:
+            text = "the fit had exposures: without them, score compares counts with rates"
+            warn(text, BristleconeWarning)
         return explained_deviance(data, predicted[data.kept])
 
     def _check_parameters(self) -> None:
