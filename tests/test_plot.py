@@ -321,6 +321,7 @@ def test_pictures_can_be_read_on_dark_figures():
             texts = [text for text in ax.findobj(Text) if text.get_text()]
             lines = [line for line in ax.lines if line is not mine]
             assert all(lightness(drawn.get_color()) >= 0.5 for drawn in (*texts, *lines))
+            assert to_rgb(ax.get_facecolor()) == to_rgb(pyplot.rcParams["axes.facecolor"])
         assert mine.get_color() == "#101010"
         boxes = [box for box in plot_tree(tree).patches if isinstance(box, FancyBboxPatch)]
         assert boxes and all(lightness(box.get_facecolor()) < 0.1 for box in boxes)

@@ -72,7 +72,8 @@ def _invert(ax: Axes, kept: set[Any]) -> None:
     from matplotlib.colors import to_rgb, to_rgba_array
 
     for axes in ax.findobj(AnyAxes):
-        kept.update([axes.patch, *axes.xaxis.findobj(), *axes.yaxis.findobj()])
+        # Axes have the colour of their patch, too.
+        kept.update([axes, axes.patch, *axes.xaxis.findobj(), *axes.yaxis.findobj()])
     style = to_rgb(rcParams["text.color"])
     for artist in set(ax.findobj()) - kept:
         parts = [part for part in _COLOURS if hasattr(artist, f"get_{part}")]
