@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import numpy as np
 
 from bristlecone._data.arrays import type_name
-from bristlecone._data.texts import number
+from bristlecone._data.texts import number, printable
 from bristlecone._leaves.shown import Curve
 from bristlecone._types import Floats
 from bristlecone._view.fitted import FittedTree, check_tree
@@ -129,7 +129,7 @@ def check_survival_tree(tree: Any, what: str) -> FittedTree:
 
 def plain(text: object) -> str:
     """Text that matplotlib shows literally: a dollar does not start a formula."""
-    return str(text).replace("$", r"\$")
+    return printable(str(text)).replace("$", r"\$")
 
 
 def dressed(ax: Axes, x: str, y: str) -> Axes:
