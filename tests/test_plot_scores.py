@@ -25,6 +25,7 @@ from bristlecone.plot import (
     plot_calibration,
     plot_front,
     plot_size_path,
+    plot_survival,
     plot_thresholds,
     plot_trace,
 )
@@ -404,3 +405,29 @@ def test_all_draw_on_the_axes_they_are_given(fitted):
         assert pyplot.get_fignums() == [figure.number]
         figure.canvas.draw()
         pyplot.close(figure)
+
+
+def test_long_names_and_lists_stay_on_the_paper(fitted):
+    from matplotlib.text import Text
+
+    tree, X, y = fitted
+    long = "W" * 300
+    values = pd.DataFrame({long: np.arange(200.0)})
+    greedy = GreedySurvivalTree(max_depth=4, min_events_leaf=None).fit(
+        values, (np.ones(200, dtype=bool), 1 + (values[long] * 7919) % 200)
+    )
+    label = np.array([long, "b" * 200, "c"])[np.arange(200) // 10 % 3]
+    classes = OptimalTreeClassifier(max_depth=1).fit(values, label)
+    for ax in (
+        plot_auc({long: tree}, y, X, y),
+        plot_brier({f"{k}{long}": tree for k in range(3)}, y, X, y, time_label="days\n(log)"),
+        plot_calibration(classes, values, label),
+        plot_thresholds(greedy, values),
+        plot_survival(greedy, values),
+    ):
+        ax.figure.canvas.draw()  # without room for the axes there is a warning, an error here
+        paper = ax.figure.bbox
+        shown = [ax.xaxis.label, ax.title, *ax.get_legend().findobj(Text)]
+        for extent in (text.get_window_extent() for text in shown if text.get_text()):
+            assert extent.x0 >= 0 and extent.x1 <= paper.x1 and extent.y1 <= paper.y1
+        assert not ax.xaxis.label.get_window_extent().overlaps(ax.get_legend().get_window_extent())

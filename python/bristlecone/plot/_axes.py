@@ -16,6 +16,7 @@ from bristlecone._types import Floats
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK
 from bristlecone._view.ruler import Ruler
+from bristlecone.plot._sheet import InchRuler
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,6 +133,14 @@ def plain(text: object) -> str:
     return printable(str(text)).replace("$", r"\$")
 
 
+def in_lines(text: str, inches: float, size: str = "medium", most: int = 2) -> str:
+    """A user's text on a few lines of this width, without the middle of what does not fit."""
+    from matplotlib.font_manager import FontProperties
+
+    points = FontProperties(size=size).get_size_in_points()
+    return "\n".join(InchRuler().wrap(text, inches, points, most=most))
+
+
 def dressed(ax: Axes, x: str, y: str) -> Axes:
     """The axes with labels and without a box."""
     ax.set_xlabel(plain(x))
@@ -175,6 +184,7 @@ def legend(ax: Axes, *, below: bool = False, lines: float = 0.0) -> Any:
     """
     from matplotlib.transforms import ScaledTranslation
 
+    lines += ax.get_xlabel().count("\n")
     shift = ScaledTranslation(0.0, -0.55 - 0.2 * lines if below else 0.0, ax.figure.dpi_scale_trans)
     return ax.legend(
         loc="upper left",

@@ -12,10 +12,13 @@ from bristlecone._data.texts import number
 from bristlecone._view.calibration import Compared, calibrations
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import INK, RULE, label_colour, label_marker
-from bristlecone.plot._axes import dressed, legend, on_any_background, on_axes, plain
+from bristlecone.plot._axes import dressed, in_lines, legend, on_any_background, on_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# Inches for the names of classes.
+_NAME = 1.3
 
 
 @on_any_background
@@ -113,7 +116,8 @@ def plot_calibration(
         quantity = f"incidence by {number(times[0])}"
         names = [f"cause {one.label + 1}" for one in found]
     elif len(found) > 1:
-        quantity, names = "share", list(map(plain, tree.leaves_.labels))
+        quantity = "share"
+        names = [plain(in_lines(str(label), _NAME)) for label in tree.leaves_.labels]
     dressed(ax, f"predicted {quantity}", f"observed {quantity}")
     for one, name in zip(found, names, strict=False):
         marker, colour = label_marker(one.label), label_colour(one.label)

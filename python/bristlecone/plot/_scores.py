@@ -19,6 +19,7 @@ from bristlecone.metrics._inputs import check_test_rows
 from bristlecone.plot._axes import (
     check_survival_tree,
     dressed,
+    in_lines,
     legend,
     on_any_background,
     on_axes,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 
 _N_TIMES = 100
+# Inches for a line of the legend.
+_TEXT_INCHES = 5.3
 # Quantiles of the test times between which scores are drawn by default. Beyond them few rows are
 # left, or few have had an event.
 _FROM, _TO = 0.1, 0.9
@@ -104,7 +107,7 @@ def plot_brier(
     n_rows = len(check_test_rows(y).time)
     curves = [("Kaplan–Meier", np.tile(reference, (n_rows, 1)))]
     curves += [(name, tree.predict_survival_function(X, times=at)) for name, tree in named]
-    ax = on_axes(ax)
+    ax = on_axes(ax, height=_height(len(curves)))
     for k, (name, survival) in enumerate(curves):
         scores = brier_score(y_train, y, survival, at)[1]
         label = name
@@ -182,7 +185,7 @@ def plot_auc(
     named = _named(trees, "plot_auc")
     check_row_labels(X, y=y)
     at = _times(times, y)
-    ax = on_axes(ax)
+    ax = on_axes(ax, height=_height(len(named)))
     ax.axhline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)))
     for k, (name, tree) in enumerate(named):
         event_share = 1 - tree.predict_survival_function(X, times=at)
@@ -203,6 +206,11 @@ def _named(trees: Any, what: str) -> list[tuple[str, Any]]:
     return [(str(name), check_survival_tree(tree, what)) for name, tree in trees.items()]
 
 
+def _height(n_curves: int) -> float:
+    """Height of a figure with room for a legend of this many curves, in inches."""
+    return max(3.8, 2.6 + 0.4 * n_curves)
+
+
 def _times(times: ArrayLike | None, y: Outcome) -> Floats:
     if times is not None:
         return check_times(np.atleast_1d(np.asarray(times)), ascending=True)
@@ -219,5 +227,6 @@ def _line(ax: Axes, at: Floats, values: Floats, label: str, place: int) -> None:
     if place < 0:
         style = {"color": FAINT, "linewidth": 1.4, "linestyle": "--"}
     (line,) = ax.plot(at, values, marker="o" if len(at) == 1 else None, **style)
+    label = in_lines(label, _TEXT_INCHES, "small")
     # matplotlib leaves out labels that start with "_".
     line.set_label(plain(label if not label.startswith("_") else f" {label}"))

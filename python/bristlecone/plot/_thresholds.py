@@ -16,12 +16,21 @@ from bristlecone._tree import Tree
 from bristlecone._types import Floats
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK, LABELS, RULE
-from bristlecone.plot._axes import dressed, legend_above, on_any_background, on_axes, plain
+from bristlecone.plot._axes import (
+    dressed,
+    in_lines,
+    legend_above,
+    on_any_background,
+    on_axes,
+    plain,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_BINS = 40
+# Inches for the name of the column, and for the list of its thresholds.
+_NAME, _LIST = 5.0, 4.6
 # Largest shares of the rows at either end that may be cut off as far away.
 _FAR = 0.02
 
@@ -89,14 +98,15 @@ def plot_thresholds(
     ax = on_axes(ax)
     shown, hidden = _shown(values, [*asked, *offered])
     ax.hist(shown, bins=_edges(shown), color=RULE, edgecolor="white", linewidth=0.4)
+    texts = ", ".join(asked[value] for value in sorted(asked))
+    listed = plain(in_lines(f"used by the tree: {texts}", _LIST, most=3))
     for k, value in enumerate(sorted(asked)):
-        texts = ", ".join(asked[value] for value in sorted(asked))
-        label = plain(f"used by the tree: {texts}") if k == 0 else None
+        label = listed if k == 0 else None
         ax.axvline(value, color=LABELS[1], linewidth=2.2, label=label)
     for k, value in enumerate(offered):
         label = f"offered by the encoder ({len(offered)})" if k == 0 else None
         ax.axvline(value, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)), label=label)
-    dressed(ax, f"{name} ({hidden})" if hidden else name, "rows")
+    dressed(ax, in_lines(f"{name} ({hidden})" if hidden else name, _NAME), "rows")
     if asked or offered:
         legend_above(ax, labelcolor=INK)
     return ax
