@@ -431,3 +431,15 @@ def test_long_names_and_lists_stay_on_the_paper(fitted):
         for extent in (text.get_window_extent() for text in shown if text.get_text()):
             assert extent.x0 >= 0 and extent.x1 <= paper.x1 and extent.y1 <= paper.y1
         assert not ax.xaxis.label.get_window_extent().overlaps(ax.get_legend().get_window_extent())
+
+
+def test_names_of_leaves_that_lie_close_together_do_not_meet():
+    rng = np.random.default_rng(0)
+    X, survival = rng.normal(size=(400, 4)), (rng.random(400) < 0.7, rng.exponential(size=400))
+    tree = GreedySurvivalTree(max_depth=5, max_leaf_nodes=8, min_events_leaf=1).fit(X, survival)
+    ax = plot_calibration(tree, X, survival, time=0.2)
+    ax.figure.canvas.draw()
+    extents = [text.get_window_extent() for text in ax.texts]
+    assert len(extents) == tree.n_leaves_ == 8
+    for k, extent in enumerate(extents):
+        assert not any(extent.overlaps(other) for other in extents[:k])
