@@ -423,7 +423,7 @@ def test_long_names_and_lists_stay_on_the_paper(fitted):
         plot_brier({f"{k}{long}": tree for k in range(3)}, y, X, y, time_label="days\n(log)"),
         plot_calibration(classes, values, label),
         plot_thresholds(greedy, values),
-        plot_survival(greedy, values),
+        plot_survival(greedy, values, time_label=long),
     ):
         ax.figure.canvas.draw()  # without room for the axes there is a warning, an error here
         paper = ax.figure.bbox

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _MARKS = 24
 # Half the most points of a step curve; more could not be distinguished.
 _LEVELS = 250
+# Shortest line of a label of an axis, in inches.
+_SHORTEST = 1.5
 
 # Parts of artists that have a colour.
 _COLOURS = "color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"
@@ -143,8 +145,9 @@ def in_lines(text: str, inches: float, size: str = "medium", most: int = 2) -> s
 
 def dressed(ax: Axes, x: str, y: str) -> Axes:
     """The axes with labels and without a box."""
-    ax.set_xlabel(plain(x))
-    ax.set_ylabel(plain(y))
+    width, height = ax.bbox.size / ax.figure.dpi
+    ax.set_xlabel(plain(_label(x, width)))
+    ax.set_ylabel(plain(_label(y, height)))
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["bottom", "left"]].set_color(FAINT)
     ax.tick_params(color=FAINT)
@@ -153,6 +156,15 @@ def dressed(ax: Axes, x: str, y: str) -> Axes:
             axis.set_major_formatter(lambda value, _: number(value, 10))
     _space_ticks(ax)
     return ax
+
+
+def _label(text: str, inches: float) -> str:
+    """Label of an axis: its own lines, broken where they are longer than the axis."""
+    from matplotlib import rcParams
+
+    inches = max(inches, _SHORTEST)
+    lines = text.split("\n")
+    return "\n".join(in_lines(line, inches, rcParams["axes.labelsize"]) for line in lines)
 
 
 def _space_ticks(axes: Axes) -> None:

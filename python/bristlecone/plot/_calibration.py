@@ -8,7 +8,7 @@ import numpy as np
 
 from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_integer, check_real
-from bristlecone._data.texts import number
+from bristlecone._data.texts import number, one_line
 from bristlecone._view.calibration import Compared, calibrations
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import INK, RULE, label_colour, label_marker
@@ -125,6 +125,7 @@ def plot_calibration(
     elif len(found) > 1:
         quantity = "share"
         names = [plain(in_lines(str(label), _NAME)) for label in tree.leaves_.labels]
+    quantity = one_line(quantity)
     dressed(ax, f"predicted {quantity}", f"observed {quantity}")
     for one, name in zip(found, names, strict=False):
         marker, colour = label_marker(one.label), label_colour(one.label)

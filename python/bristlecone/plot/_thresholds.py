@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bristlecone._data.arrays import type_name
+from bristlecone._data.texts import one_line
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import NumericColumn
 from bristlecone._encoder.features import Threshold
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_BINS = 40
-# Inches for the name of the column, and for the list of its thresholds.
-_NAME, _LIST = 5.0, 4.6
+# Inches for the list of thresholds.
+_LIST = 4.6
 # Largest shares of the rows at either end that may be cut off as far away.
 _FAR = 0.02
 
@@ -106,7 +107,7 @@ def plot_thresholds(
     for k, value in enumerate(offered):
         label = f"offered by the encoder ({len(offered)})" if k == 0 else None
         ax.axvline(value, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)), label=label)
-    dressed(ax, in_lines(f"{name} ({hidden})" if hidden else name, _NAME), "rows")
+    dressed(ax, one_line(f"{name} ({hidden})" if hidden else name), "rows")
     if asked or offered:
         legend_above(ax, labelcolor=INK)
     return ax
