@@ -62,6 +62,15 @@ def as_array(values: Any, label: str) -> NDArray[Any]:
     return array
 
 
+def as_flags(values: Bools) -> Bools:
+    """Booleans with bytes of 0 and 1, contiguous.
+
+    For numpy every other byte is true as well, such as one of ``uint8`` seen as bool, but for the
+    engine no boolean may have it.
+    """
+    return np.ascontiguousarray(values).view(np.uint8) != 0
+
+
 def as_floats(values: Any, label: str) -> Floats:
     """Numbers as floats; a view of an array of them.
 
