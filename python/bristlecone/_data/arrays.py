@@ -84,7 +84,7 @@ def as_floats(values: Any, label: str) -> Floats:
         raise ValueError(f"{label} must be numeric; got dtype {array.dtype}")
     try:
         return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{label} must be numeric: {error}") from None
 
 
