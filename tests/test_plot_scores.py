@@ -443,3 +443,15 @@ def test_names_of_leaves_that_lie_close_together_do_not_meet():
     assert len(extents) == tree.n_leaves_ == 8
     for k, extent in enumerate(extents):
         assert not any(extent.overlaps(other) for other in extents[:k])
+
+
+def test_scores_that_are_not_defined_leave_no_figure_behind(fitted):
+    tree, X, y = fitted
+    before = pyplot.get_fignums()
+    late = {"times": [1e9, 2e9]}
+    for plot in (plot_auc, plot_brier):
+        with pytest.raises(ValueError, match="time"):
+            plot(tree, y, X, y, **late)
+    with pytest.raises(ValueError, match="rows"):
+        plot_size_path([tree], X, y[:-1])
+    assert pyplot.get_fignums() == before

@@ -145,9 +145,9 @@ def in_lines(text: str, inches: float, size: str = "medium", most: int = 2) -> s
 
 def dressed(ax: Axes, x: str, y: str) -> Axes:
     """The axes with labels and without a box."""
-    width, height = ax.bbox.size / ax.figure.dpi
-    ax.set_xlabel(plain(_label(x, width)))
-    ax.set_ylabel(plain(_label(y, height)))
+    dpi = ax.figure.dpi
+    ax.set_xlabel(plain(_label(x, ax.bbox.width / dpi)))
+    ax.set_ylabel(plain(_label(y, ax.bbox.height / dpi)))
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["bottom", "left"]].set_color(FAINT)
     ax.tick_params(color=FAINT)

@@ -107,12 +107,16 @@ def plot_brier(
     n_rows = len(check_test_rows(y).time)
     curves = [("Kaplan–Meier", np.tile(reference, (n_rows, 1)))]
     curves += [(name, tree.predict_survival_function(X, times=at)) for name, tree in named]
-    ax = on_axes(ax, height=_height(len(curves)))
-    for k, (name, survival) in enumerate(curves):
+    lines = []
+    for name, survival in curves:
         scores = brier_score(y_train, y, survival, at)[1]
         label = name
         if len(at) > 1:
             label += f" (integrated {integrated_brier_score(y_train, y, survival, at):.3f})"
+        lines.append((scores, label))
+    # Scores that are not defined must not leave an empty figure behind.
+    ax = on_axes(ax, height=_height(len(lines)))
+    for k, (scores, label) in enumerate(lines):
         _line(ax, at, scores, label, k - 1)
     dressed(ax, time_label, "Brier score")
     ax.set_ylim(bottom=0.0)
@@ -185,12 +189,16 @@ def plot_auc(
     named = _named(trees, "plot_auc")
     check_row_labels(X, y=y)
     at = _times(times, y)
-    ax = on_axes(ax, height=_height(len(named)))
-    ax.axhline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)))
-    for k, (name, tree) in enumerate(named):
+    lines = []
+    for name, tree in named:
         event_share = 1 - tree.predict_survival_function(X, times=at)
         auc, mean = cumulative_dynamic_auc(y_train, y, event_share, at)
-        _line(ax, at, auc, f"{name} (mean {mean:.3f})", k)
+        lines.append((auc, f"{name} (mean {mean:.3f})"))
+    # Scores that are not defined must not leave an empty figure behind.
+    ax = on_axes(ax, height=_height(len(lines)))
+    ax.axhline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)))
+    for k, (auc, label) in enumerate(lines):
+        _line(ax, at, auc, label, k)
     dressed(ax, time_label, "AUC")
     ax.set_ylim(top=1.0)
     legend(ax, below=True)
