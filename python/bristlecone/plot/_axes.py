@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 _MARKS = 24
 # Half the most points of a step curve; more could not be distinguished.
 _LEVELS = 250
-# Shortest line of a label of an axis, in inches.
-_SHORTEST = 1.5
+# Shortest line of a label of an axis, in inches, and how much longer than the axis it may be: there
+# are margins at both ends.
+_SHORTEST, _BEYOND = 1.5, 1.2
 
 # Parts of artists that have a colour.
 _COLOURS = "color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"
@@ -159,10 +160,10 @@ def dressed(ax: Axes, x: str, y: str) -> Axes:
 
 
 def _label(text: str, inches: float) -> str:
-    """Label of an axis: its own lines, broken where they are longer than the axis."""
+    """Label of an axis: its own lines, broken where they are too long for the axis."""
     from matplotlib import rcParams
 
-    inches = max(inches, _SHORTEST)
+    inches = max(_BEYOND * inches, _SHORTEST)
     lines = text.split("\n")
     return "\n".join(in_lines(line, inches, rcParams["axes.labelsize"]) for line in lines)
 
