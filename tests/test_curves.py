@@ -419,3 +419,21 @@ def test_numbers_at_risk_count_rows_at_any_time():
 def test_bad_arguments_of_intervals_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         kaplan_meier((EVENT, TIME)).confidence_interval(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *[{"before": wrong} for wrong in (None, "x", np.nan, [1.0], 10**400)],
+        *[{"domain": wrong} for wrong in (None, 5, (1.0,), ("a", None), (None, 1.0), (2.0, 1.0))],
+    ],
+)
+def test_bad_arguments_of_step_functions_are_named(options):
+    with pytest.raises(ValueError, match=f"{min(options)} must be"):
+        StepFunction([1.0], [0.5], **{"before": 1.0} | options)
+
+
+@pytest.mark.parametrize("wrong", [{"hazard": [np.nan]}, {"at_risk": [0]}, {"at_risk": [-1]}])
+def test_bad_hazards_and_numbers_at_risk_are_refused(wrong):
+    with pytest.raises(ValueError, match="hazard must not be NaN, and at_risk must be positive"):
+        KaplanMeier([1.0], [0.5], **{"hazard": [0.5], "at_risk": [2]} | wrong)

@@ -497,3 +497,13 @@ def test_dates_are_no_times_of_predictions():
 def test_a_missing_event_is_named_by_its_row(event):
     with pytest.raises(ValueError, match="event is missing in row 1"):
         outcome(event, [1.0, 2.0, 3.0])
+
+
+def test_events_may_be_bytes_that_only_numpy_takes_for_true():
+    event, time = np.array([1, 2, 0, 255, 1, 0] * 4, dtype=np.uint8), 1 + np.arange(24.0)
+    tree = OptimalSurvivalTree(max_depth=1, min_events_leaf=None)
+    seen, plain = (
+        tree.fit(time[:, None], (given, time)).objective_value_
+        for given in (event.view(bool), event > 0)
+    )
+    assert seen == plain

@@ -4,6 +4,7 @@ import colorsys
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from survival_rows import sample
 
@@ -18,6 +19,7 @@ from bristlecone.plot import (
     plot_size_path,
     plot_stability,
     plot_survival,
+    plot_thresholds,
     plot_trace,
     plot_tree,
 )
@@ -321,8 +323,20 @@ def test_pictures_can_be_read_on_dark_figures():
             texts = [text for text in ax.findobj(Text) if text.get_text()]
             lines = [line for line in ax.lines if line is not mine]
             assert all(lightness(drawn.get_color()) >= 0.5 for drawn in (*texts, *lines))
+            assert to_rgb(ax.get_facecolor()) == to_rgb(pyplot.rcParams["axes.facecolor"])
         assert mine.get_color() == "#101010"
         boxes = [box for box in plot_tree(tree).patches if isinstance(box, FancyBboxPatch)]
         assert boxes and all(lightness(box.get_facecolor()) < 0.1 for box in boxes)
     (line,) = plot_leaf_curves(tree).lines[:1]
     assert line.get_color() in leaf_colours(tree).values()
+
+
+def test_signs_that_no_font_has_or_that_turn_the_text_are_left_out():
+    from matplotlib.text import Text
+
+    X = pd.DataFrame({"bell\x07 turned\u202e": np.arange(40.0)})
+    tree = OptimalSurvivalTree(max_depth=1).fit(X, (np.ones(40, dtype=bool), 1 + np.arange(40.0)))
+    for ax in (plot_tree(tree), plot_leaf_curves(tree), plot_thresholds(tree, X)):
+        ax.figure.canvas.draw()  # a missing glyph is a warning, which is an error here
+        shown = "".join(text.get_text() for text in ax.findobj(Text))
+        assert "bell turned" in shown and "\u202e" not in shown

@@ -25,6 +25,7 @@ from bristlecone.plot import (
     plot_calibration,
     plot_front,
     plot_size_path,
+    plot_survival,
     plot_thresholds,
     plot_trace,
 )
@@ -404,3 +405,53 @@ def test_all_draw_on_the_axes_they_are_given(fitted):
         assert pyplot.get_fignums() == [figure.number]
         figure.canvas.draw()
         pyplot.close(figure)
+
+
+def test_long_names_and_lists_stay_on_the_paper(fitted):
+    from matplotlib.text import Text
+
+    tree, X, y = fitted
+    long = "W" * 300
+    values = pd.DataFrame({long: np.arange(200.0)})
+    greedy = GreedySurvivalTree(max_depth=4, min_events_leaf=None).fit(
+        values, (np.ones(200, dtype=bool), 1 + (values[long] * 7919) % 200)
+    )
+    label = np.array([long, "b" * 200, "c"])[np.arange(200) // 10 % 3]
+    classes = OptimalTreeClassifier(max_depth=1).fit(values, label)
+    for ax in (
+        plot_auc({long: tree}, y, X, y),
+        plot_brier({f"{k}{long}": tree for k in range(3)}, y, X, y, time_label="days\n(log)"),
+        plot_calibration(classes, values, label),
+        plot_thresholds(greedy, values),
+        plot_survival(greedy, values, time_label=long),
+    ):
+        ax.figure.canvas.draw()  # without room for the axes there is a warning, an error here
+        paper = ax.figure.bbox
+        shown = [ax.xaxis.label, ax.title, *ax.get_legend().findobj(Text)]
+        for extent in (text.get_window_extent() for text in shown if text.get_text()):
+            assert extent.x0 >= 0 and extent.x1 <= paper.x1 and extent.y1 <= paper.y1
+        assert not ax.xaxis.label.get_window_extent().overlaps(ax.get_legend().get_window_extent())
+
+
+def test_names_of_leaves_that_lie_close_together_do_not_meet():
+    rng = np.random.default_rng(0)
+    X, survival = rng.normal(size=(400, 4)), (rng.random(400) < 0.7, rng.exponential(size=400))
+    tree = GreedySurvivalTree(max_depth=5, max_leaf_nodes=8, min_events_leaf=1).fit(X, survival)
+    ax = plot_calibration(tree, X, survival, time=0.2)
+    ax.figure.canvas.draw()
+    extents = [text.get_window_extent() for text in ax.texts]
+    assert len(extents) == tree.n_leaves_ == 8
+    for k, extent in enumerate(extents):
+        assert not any(extent.overlaps(other) for other in extents[:k])
+
+
+def test_scores_that_are_not_defined_leave_no_figure_behind(fitted):
+    tree, X, y = fitted
+    before = pyplot.get_fignums()
+    late = {"times": [1e9, 2e9]}
+    for plot in (plot_auc, plot_brier):
+        with pytest.raises(ValueError, match="time"):
+            plot(tree, y, X, y, **late)
+    with pytest.raises(ValueError, match="rows"):
+        plot_size_path([tree], X, y[:-1])
+    assert pyplot.get_fignums() == before

@@ -99,11 +99,17 @@ class StepFunction:
             raise ValueError("x and y must be finite")
         if not (np.diff(self.x) > 0).all():
             raise ValueError("x must be strictly ascending")
-        lower, upper = domain
-        self.domain = (float(lower), np.inf if upper is None else float(upper))
+        try:
+            lower, upper = domain
+            self.domain = (float(lower), np.inf if upper is None else float(upper))
+        except (TypeError, ValueError, OverflowError):
+            self.domain = (np.nan, np.nan)
         if not self.domain[0] <= self.domain[1]:
-            raise ValueError(f"domain must be (lower, upper) with lower <= upper, got {domain}")
-        self.before = float(before)
+            raise ValueError(f"domain must be (lower, upper) with lower <= upper, got {domain!r}")
+        value = as_floats(before, "before")
+        if value.ndim or not np.isfinite(value):
+            raise ValueError(f"before must be a finite number, got {before!r}")
+        self.before = float(value)
 
     def __call__(self, t: ArrayLike) -> float | Floats:
         """Evaluate the function; O(log n_times) per time.
@@ -199,6 +205,8 @@ class KaplanMeier(StepFunction):
         for name, values in (("hazard", self.hazard), ("at_risk", self.at_risk)):
             if values.shape != self.x.shape:
                 raise ValueError(f"{name} has shape {values.shape}, but x has {self.x.shape}")
+        if np.isnan(self.hazard).any() or not (self.at_risk > 0).all():
+            raise ValueError("hazard must not be NaN, and at_risk must be positive")
         left = (self.y > 0) & (self.hazard < 1)
         steps = np.full(self.y.shape, np.inf)
         np.divide(self.hazard, (1 - self.hazard) * self.at_risk, out=steps, where=left)

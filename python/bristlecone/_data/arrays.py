@@ -62,6 +62,15 @@ def as_array(values: Any, label: str) -> NDArray[Any]:
     return array
 
 
+def as_flags(values: Bools) -> Bools:
+    """Booleans with bytes of 0 and 1, contiguous.
+
+    For numpy every other byte is true as well, such as one of ``uint8`` seen as bool, but for the
+    engine no boolean may have it.
+    """
+    return np.ascontiguousarray(values).view(np.uint8) != 0
+
+
 def as_floats(values: Any, label: str) -> Floats:
     """Numbers as floats; a view of an array of them.
 
@@ -75,7 +84,7 @@ def as_floats(values: Any, label: str) -> Floats:
         raise ValueError(f"{label} must be numeric; got dtype {array.dtype}")
     try:
         return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{label} must be numeric: {error}") from None
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bristlecone._data.arrays import (
     as_array,
+    as_flags,
     check_in_memory,
     check_names,
     check_no_objects,
@@ -351,7 +352,7 @@ def _times(
 def _as_event(values: NDArray[Any], label: str) -> Bools:
     _check_codes(values, label, "True/False or 0/1")
     if values.dtype == np.bool_:
-        return np.ascontiguousarray(values)
+        return as_flags(values)
     found = np.unique(values)
     if not np.isin(found, (0, 1)).all():
         raise ValueError(

@@ -21,9 +21,17 @@ def plain_number(value: float, digits: int = 4) -> str:
     return number(value, digits).replace(",", "")
 
 
+def printable(text: str) -> str:
+    """A user's text without signs that fonts do not have, or that change the order of the others.
+
+    Such are the bell and the marks that turn the text after them from right to left.
+    """
+    return "".join(sign for sign in text if sign.isprintable() or sign.isspace())
+
+
 def one_line(text: str) -> str:
     """A user's text for a picture: line breaks and tabs, which fonts do not have, are spaces."""
-    return " ".join(text.split())
+    return " ".join(printable(text).split())
 
 
 def counted(count: int, noun: str) -> str:

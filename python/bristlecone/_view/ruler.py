@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from bristlecone._data.texts import number, round_numbers
+from bristlecone._data.texts import number, printable, round_numbers
 
 # Distance between the bases of two lines, as a share of the font size.
 LEADING = 1.28
@@ -58,7 +58,7 @@ class Ruler:
         joined by no-break spaces stays together, if it can. With ``most`` lines, what does not fit
         is left out in the middle.
         """
-        text = text.strip()
+        text = printable(text).strip()
         # No line holds more characters, however narrow they are.
         kept = most * (2 + int(max(width, 0.0) / self.width("i", size))) if most else len(text)
         lines = self._lines(shortened(text, kept), width, size, bold)
@@ -99,6 +99,7 @@ class Ruler:
 
     def cut(self, text: str, width: float, size: float, *, bold: bool = False) -> str:
         """The text, or as much of it as fits, with an ellipsis."""
+        text = printable(text)
         if len(text) <= _LONGEST and self.width(text, size, bold=bold) <= width:
             return text
         kept = min(len(text), _LONGEST)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import numpy as np
 
 from bristlecone._data.arrays import type_name
-from bristlecone._data.texts import number
+from bristlecone._data.texts import number, printable
 from bristlecone._leaves.shown import Curve
 from bristlecone._types import Floats
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK
 from bristlecone._view.ruler import Ruler
+from bristlecone.plot._sheet import InchRuler
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 _MARKS = 24
 # Half the most points of a step curve; more could not be distinguished.
 _LEVELS = 250
+# Shortest line of a label of an axis, in inches, and how much longer than the axis it may be: there
+# are margins at both ends.
+_SHORTEST, _BEYOND = 1.5, 1.2
 
 # Parts of artists that have a colour.
 _COLOURS = "color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"
@@ -72,7 +76,8 @@ def _invert(ax: Axes, kept: set[Any]) -> None:
     from matplotlib.colors import to_rgb, to_rgba_array
 
     for axes in ax.findobj(AnyAxes):
-        kept.update([axes.patch, *axes.xaxis.findobj(), *axes.yaxis.findobj()])
+        # Axes have the colour of their patch, too.
+        kept.update([axes, axes.patch, *axes.xaxis.findobj(), *axes.yaxis.findobj()])
     style = to_rgb(rcParams["text.color"])
     for artist in set(ax.findobj()) - kept:
         parts = [part for part in _COLOURS if hasattr(artist, f"get_{part}")]
@@ -128,13 +133,22 @@ def check_survival_tree(tree: Any, what: str) -> FittedTree:
 
 def plain(text: object) -> str:
     """Text that matplotlib shows literally: a dollar does not start a formula."""
-    return str(text).replace("$", r"\$")
+    return printable(str(text)).replace("$", r"\$")
+
+
+def in_lines(text: str, inches: float, size: str = "medium", most: int = 2) -> str:
+    """A user's text on a few lines of this width, without the middle of what does not fit."""
+    from matplotlib.font_manager import FontProperties
+
+    points = FontProperties(size=size).get_size_in_points()
+    return "\n".join(InchRuler().wrap(text, inches, points, most=most))
 
 
 def dressed(ax: Axes, x: str, y: str) -> Axes:
     """The axes with labels and without a box."""
-    ax.set_xlabel(plain(x))
-    ax.set_ylabel(plain(y))
+    dpi = ax.figure.dpi
+    ax.set_xlabel(plain(_label(x, ax.bbox.width / dpi)))
+    ax.set_ylabel(plain(_label(y, ax.bbox.height / dpi)))
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["bottom", "left"]].set_color(FAINT)
     ax.tick_params(color=FAINT)
@@ -143,6 +157,15 @@ def dressed(ax: Axes, x: str, y: str) -> Axes:
             axis.set_major_formatter(lambda value, _: number(value, 10))
     _space_ticks(ax)
     return ax
+
+
+def _label(text: str, inches: float) -> str:
+    """Label of an axis: its own lines, broken where they are too long for the axis."""
+    from matplotlib import rcParams
+
+    inches = max(_BEYOND * inches, _SHORTEST)
+    lines = text.split("\n")
+    return "\n".join(in_lines(line, inches, rcParams["axes.labelsize"]) for line in lines)
 
 
 def _space_ticks(axes: Axes) -> None:
@@ -174,6 +197,7 @@ def legend(ax: Axes, *, below: bool = False, lines: float = 0.0) -> Any:
     """
     from matplotlib.transforms import ScaledTranslation
 
+    lines += ax.get_xlabel().count("\n")
     shift = ScaledTranslation(0.0, -0.55 - 0.2 * lines if below else 0.0, ax.figure.dpi_scale_trans)
     return ax.legend(
         loc="upper left",

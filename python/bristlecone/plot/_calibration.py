@@ -8,14 +8,24 @@ import numpy as np
 
 from bristlecone._data.arrays import type_name
 from bristlecone._data.checks import check_integer, check_real
-from bristlecone._data.texts import number
+from bristlecone._data.texts import number, one_line
 from bristlecone._view.calibration import Compared, calibrations
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import INK, RULE, label_colour, label_marker
-from bristlecone.plot._axes import dressed, legend, on_any_background, on_axes, plain
+from bristlecone.plot._axes import dressed, in_lines, legend, on_any_background, on_axes, plain
+from bristlecone.plot._sheet import InchRuler
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# Inches for the names of classes.
+_NAME = 1.3
+# Places of a name beside its point, in points: right below, left above, and farther away.
+_PLACES = [
+    side * np.array(place)
+    for place in ((5, -3), (5, 3), (5, -14), (5, 14), (18, -3), (18, 3), (18, -14), (18, 14))
+    for side in (1, -1)
+]
 
 
 @on_any_background
@@ -113,7 +123,9 @@ def plot_calibration(
         quantity = f"incidence by {number(times[0])}"
         names = [f"cause {one.label + 1}" for one in found]
     elif len(found) > 1:
-        quantity, names = "share", list(map(plain, tree.leaves_.labels))
+        quantity = "share"
+        names = [plain(in_lines(str(label), _NAME)) for label in tree.leaves_.labels]
+    quantity = one_line(quantity)
     dressed(ax, f"predicted {quantity}", f"observed {quantity}")
     for one, name in zip(found, names, strict=False):
         marker, colour = label_marker(one.label), label_colour(one.label)
@@ -129,24 +141,52 @@ def _draw(ax: Axes, shown: list[tuple[Compared, str]], *, named: bool, kind: str
     low, high = (np.nanmin(ends), np.nanmax(ends)) if kind == "means" else (0.0, 1.0)
     pad = 0.04 * ((high - low) or 1.0) if kind == "means" else 0.02
     ax.plot([low, high], [low, high], color=RULE, linewidth=1.2, zorder=1)
-    # The names of neighbours are on opposite sides of the diagonal, so that they do not overlap.
-    rank = np.argsort(np.argsort([point.predicted for point in points]))
-    for (point, marker), below in zip(shown, rank % 2 == 0, strict=True):
+    named = named and all(point.name.startswith("leaf") for point in points)
+    side = 72 * min(ax.bbox.size) / ax.figure.dpi / (high - low + 2 * pad)
+    places = _places(points, side) if named else _PLACES[:1] * len(points)
+    for (point, marker), place in zip(shown, places, strict=True):
         if np.isfinite(point.lower):
             bar = [point.lower, point.upper]
             ax.plot([point.predicted] * 2, bar, color=point.colour, linewidth=1.2, zorder=2)
         ax.plot(point.predicted, point.observed, marker, color=point.colour, markersize=6, zorder=3)
-        if named and point.name.startswith("leaf"):
+        if named:
             ax.annotate(
                 point.name.removeprefix("leaf "),
                 (point.predicted, point.observed),
-                xytext=(5, -3) if below else (-5, 3),
+                xytext=place,
                 textcoords="offset points",
-                ha="left" if below else "right",
-                va="top" if below else "bottom",
+                ha="left" if place[0] > 0 else "right",
+                va="top" if place[1] < 0 else "bottom",
                 fontsize="small",
                 color=INK,
             )
     ax.set_xlim(low - pad, high + pad)
     ax.set_ylim(low - pad, high + pad)
     ax.set_aspect("equal")
+
+
+def _places(points: list[Compared], unit: float) -> list[Any]:
+    """Where names stand beside their points: if there is room, so that none meets another.
+
+    ``unit`` is the length of 1 on either axis, in points of print. The names of neighbours are on
+    opposite sides of the diagonal.
+    """
+    from matplotlib.font_manager import FontProperties
+
+    size, ruler = FontProperties(size="small").get_size_in_points(), InchRuler()
+    rank = np.argsort(np.argsort([point.predicted for point in points]))
+    chosen: list[Any] = []
+    taken: list[tuple[Any, Any]] = []
+    for point, sign in zip(points, np.where(rank % 2, -1, 1), strict=True):
+        half = np.array([72 * ruler.width(point.name.removeprefix("leaf "), size), size]) / 2
+        at = unit * np.array([point.predicted, point.observed])
+        offsets = [sign * place for place in _PLACES]
+        middles = [at + offset + np.sign(offset) * half for offset in offsets]
+        free = [
+            all((abs(middle - other) >= half + wide).any() for other, wide in taken)
+            for middle in middles
+        ]
+        k = int(np.argmax(free))
+        chosen.append(offsets[k])
+        taken.append((middles[k], half))
+    return chosen

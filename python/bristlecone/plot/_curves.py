@@ -23,6 +23,7 @@ from bristlecone.plot._axes import (
     check_survival_tree,
     draw_estimate,
     dressed,
+    in_lines,
     legend,
     on_any_background,
     on_axes,
@@ -39,7 +40,8 @@ _N_TIMES = 200
 _MOST_ROWS = 20
 _MOST_RUNS = 6
 _MOST_LINES = 8
-_TEXT_WIDTH = 84
+# Characters of a line of a legend, and the inches that there are for them.
+_TEXT_WIDTH, _TEXT_INCHES = 84, 5.3
 # Height of a line of a legend or of numbers at risk, in inches.
 _LINE = 0.2
 
@@ -233,6 +235,7 @@ def _draw_at_risk(ax: Axes, view: View, end: float) -> None:
     style: dict[str, Any] = {"fontsize": "small", "va": "top", "parse_math": False}
 
     def write(x: float, line: float, text: str, dx: float = 0.0, **more: Any) -> None:
+        line += ax.get_xlabel().count("\n")
         shift = ScaledTranslation(dx, -0.55 - line * _LINE, ax.figure.dpi_scale_trans)
         ax.text(x, 0.0, text, transform=ax.get_xaxis_transform() + shift, **style, **more)
 
@@ -403,4 +406,4 @@ def _soft_paths(tree: Any, leaf: Integers, branch: Floats) -> list[str]:
 
 def _wrapped(text: str) -> str:
     lines = textwrap.wrap(text, _TEXT_WIDTH, max_lines=_MOST_LINES, placeholder=" …")
-    return plain("\n".join(lines))
+    return plain("\n".join(in_lines(line, _TEXT_INCHES, "small") for line in lines))

@@ -21,7 +21,15 @@ from bristlecone._types import Floats
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import FAINT, INK, RULE, label_colour
 from bristlecone.curves import kaplan_meier
-from bristlecone.plot._axes import draw_estimate, dressed, legend, on_any_background, on_axes, plain
+from bristlecone.plot._axes import (
+    draw_estimate,
+    dressed,
+    in_lines,
+    legend,
+    on_any_background,
+    on_axes,
+    plain,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +40,8 @@ _BINS = 25
 _MOST_ACROSS, _WIDTH, _HEIGHT = 3, 3.0, 2.7
 # Characters of the rule above a leaf, on at most three lines.
 _RULE_WIDTH, _RULE_LINES = 40, 3
+# Inches for the names of treatments beside the axes, and for texts above and within a leaf.
+_NAME, _TITLE, _LABEL = 1.3, 2.5, 1.9
 
 
 @on_any_background
@@ -104,7 +114,7 @@ def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
         for group, share in enumerate(shares):
             heights = base + unit * np.append(share, share[-1])
             style: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.5, "zorder": 3}
-            label = plain(f"rows with {names[group]}") if band == 0 else None
+            label = plain(in_lines(f"rows with {names[group]}", _NAME)) if band == 0 else None
             colour = label_colour(group)
             ax.plot(edges, heights, color=colour, label=label, **style)
             ax.fill_between(
@@ -112,7 +122,8 @@ def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
             )
     ax.axvline(estimates.min_propensity, color=FAINT, linestyle=":", linewidth=1.0)
     dressed(ax, "propensity score", "treatment")
-    ax.set_yticks([len(names) - 1 - band for band in range(len(names))], list(map(plain, names)))
+    places = [len(names) - 1 - band for band in range(len(names))]
+    ax.set_yticks(places, [plain(in_lines(name, _NAME)) for name in names])
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(-0.05, len(names))
     legend(ax)
@@ -226,7 +237,8 @@ def plot_treatment_curves(
             curve = Curve(estimate.x, estimate.y, True, estimate, lower, upper, follow_up)
             line = draw_estimate(inset, curve, label_colour(code), end, _WIDTH)
             line.set_linewidth(2.4 if code == own else 1.2)
-            label = plain(f"{name}: {rows.sum():,} rows, {event[rows].sum():,} events")
+            label = f"{name}: {rows.sum():,} rows, {event[rows].sum():,} events"
+            label = plain(in_lines(label, _LABEL, "x-small"))
             # matplotlib leaves labels that begin with "_" out of legends.
             line.set_label(f" {label}" if label.startswith("_") else label)
         if horizon is not None:
@@ -235,7 +247,8 @@ def plot_treatment_curves(
         inset.set_xlim(0.0, end)
         inset.set_ylim(0.0, 1.02)
         rule = textwrap.wrap(rules[k], _RULE_WIDTH, max_lines=_RULE_LINES, placeholder=" …")
-        title = "\n".join([*rule, f"leaf {node}: {names[own]}"])
+        rule = [in_lines(line, _TITLE, "small", 1) for line in rule]
+        title = "\n".join([*rule, in_lines(f"leaf {node}: {names[own]}", _TITLE, "small", 1)])
         inset.set_title(plain(title), fontsize="small", loc="left", color=INK)
         if inset.lines:
             inset.legend(

@@ -19,6 +19,7 @@ from bristlecone.metrics._inputs import check_test_rows
 from bristlecone.plot._axes import (
     check_survival_tree,
     dressed,
+    in_lines,
     legend,
     on_any_background,
     on_axes,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 
 _N_TIMES = 100
+# Inches for a line of the legend.
+_TEXT_INCHES = 5.3
 # Quantiles of the test times between which scores are drawn by default. Beyond them few rows are
 # left, or few have had an event.
 _FROM, _TO = 0.1, 0.9
@@ -104,12 +107,16 @@ def plot_brier(
     n_rows = len(check_test_rows(y).time)
     curves = [("Kaplan–Meier", np.tile(reference, (n_rows, 1)))]
     curves += [(name, tree.predict_survival_function(X, times=at)) for name, tree in named]
-    ax = on_axes(ax)
-    for k, (name, survival) in enumerate(curves):
+    lines = []
+    for name, survival in curves:
         scores = brier_score(y_train, y, survival, at)[1]
         label = name
         if len(at) > 1:
             label += f" (integrated {integrated_brier_score(y_train, y, survival, at):.3f})"
+        lines.append((scores, label))
+    # Scores that are not defined must not leave an empty figure behind.
+    ax = on_axes(ax, height=_height(len(lines)))
+    for k, (scores, label) in enumerate(lines):
         _line(ax, at, scores, label, k - 1)
     dressed(ax, time_label, "Brier score")
     ax.set_ylim(bottom=0.0)
@@ -182,12 +189,16 @@ def plot_auc(
     named = _named(trees, "plot_auc")
     check_row_labels(X, y=y)
     at = _times(times, y)
-    ax = on_axes(ax)
-    ax.axhline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)))
-    for k, (name, tree) in enumerate(named):
+    lines = []
+    for name, tree in named:
         event_share = 1 - tree.predict_survival_function(X, times=at)
         auc, mean = cumulative_dynamic_auc(y_train, y, event_share, at)
-        _line(ax, at, auc, f"{name} (mean {mean:.3f})", k)
+        lines.append((auc, f"{name} (mean {mean:.3f})"))
+    # Scores that are not defined must not leave an empty figure behind.
+    ax = on_axes(ax, height=_height(len(lines)))
+    ax.axhline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)))
+    for k, (auc, label) in enumerate(lines):
+        _line(ax, at, auc, label, k)
     dressed(ax, time_label, "AUC")
     ax.set_ylim(top=1.0)
     legend(ax, below=True)
@@ -201,6 +212,11 @@ def _named(trees: Any, what: str) -> list[tuple[str, Any]]:
     if not trees:
         raise ValueError(f"{what} got no tree: the mapping is empty")
     return [(str(name), check_survival_tree(tree, what)) for name, tree in trees.items()]
+
+
+def _height(n_curves: int) -> float:
+    """Height of a figure with room for a legend of this many curves, in inches."""
+    return max(3.8, 2.6 + 0.4 * n_curves)
 
 
 def _times(times: ArrayLike | None, y: Outcome) -> Floats:
@@ -219,5 +235,6 @@ def _line(ax: Axes, at: Floats, values: Floats, label: str, place: int) -> None:
     if place < 0:
         style = {"color": FAINT, "linewidth": 1.4, "linestyle": "--"}
     (line,) = ax.plot(at, values, marker="o" if len(at) == 1 else None, **style)
+    label = in_lines(label, _TEXT_INCHES, "small")
     # matplotlib leaves out labels that start with "_".
     line.set_label(plain(label if not label.startswith("_") else f" {label}"))

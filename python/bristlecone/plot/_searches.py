@@ -161,6 +161,7 @@ def plot_size_path(
     certificates = [tree.certificate_ for _, tree in trees]
     objective = np.array([found.objective_value for found in certificates])
     bound = np.array([found.lower_bound for found in certificates])
+    held_out = None if X is None else [float(tree.score(X, y)) for _, tree in trees]
     ax = on_axes(ax)
     line: dict[str, Any] = {"marker": "o", "markersize": 5}
     ax.plot(sizes, objective, color=_OBJECTIVE, label="objective", **line)
@@ -172,8 +173,7 @@ def plot_size_path(
         ax.plot(sizes, bound, "_", color=_BOUND, markersize=9, label="lower bound")
     _dressed(ax, "objective")
     lines = ax.get_lines()
-    if X is not None:
-        held_out = [float(tree.score(X, y)) for _, tree in trees]
+    if held_out is not None:
         right = ax.twinx()
         label = f"{trees[0][1]._score_name} of the given rows"
         right.plot(sizes, held_out, "--", color=_SCORE, label=label, marker="s", markersize=5)

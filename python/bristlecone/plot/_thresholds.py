@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bristlecone._data.arrays import type_name
+from bristlecone._data.texts import one_line
 from bristlecone._encoder.binary import BinaryEncoder
 from bristlecone._encoder.columns import NumericColumn
 from bristlecone._encoder.features import Threshold
@@ -16,12 +17,21 @@ from bristlecone._tree import Tree
 from bristlecone._types import Floats
 from bristlecone._view.fitted import FittedTree, check_tree
 from bristlecone._view.palette import FAINT, INK, LABELS, RULE
-from bristlecone.plot._axes import dressed, legend_above, on_any_background, on_axes, plain
+from bristlecone.plot._axes import (
+    dressed,
+    in_lines,
+    legend_above,
+    on_any_background,
+    on_axes,
+    plain,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_BINS = 40
+# Inches for the list of thresholds.
+_LIST = 4.6
 # Largest shares of the rows at either end that may be cut off as far away.
 _FAR = 0.02
 
@@ -89,14 +99,15 @@ def plot_thresholds(
     ax = on_axes(ax)
     shown, hidden = _shown(values, [*asked, *offered])
     ax.hist(shown, bins=_edges(shown), color=RULE, edgecolor="white", linewidth=0.4)
+    texts = ", ".join(asked[value] for value in sorted(asked))
+    listed = plain(in_lines(f"used by the tree: {texts}", _LIST, most=3))
     for k, value in enumerate(sorted(asked)):
-        texts = ", ".join(asked[value] for value in sorted(asked))
-        label = plain(f"used by the tree: {texts}") if k == 0 else None
+        label = listed if k == 0 else None
         ax.axvline(value, color=LABELS[1], linewidth=2.2, label=label)
     for k, value in enumerate(offered):
         label = f"offered by the encoder ({len(offered)})" if k == 0 else None
         ax.axvline(value, color=FAINT, linewidth=0.8, linestyle=(0, (4, 2)), label=label)
-    dressed(ax, f"{name} ({hidden})" if hidden else name, "rows")
+    dressed(ax, one_line(f"{name} ({hidden})" if hidden else name), "rows")
     if asked or offered:
         legend_above(ax, labelcolor=INK)
     return ax
