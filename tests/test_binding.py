@@ -103,6 +103,15 @@ def test_a_tree_without_leaves_is_refused_before_anything_is_done(name) -> None:
             _core.grow_greedy(features, time, event, criterion="logrank", **limits)
 
 
+@pytest.mark.parametrize("n", [2**40, 2**63, 2**64 - 1])
+def test_more_thresholds_or_groups_than_memory_are_an_error(n) -> None:
+    with pytest.raises(MemoryError):
+        _core.quantile_gaps(np.arange(3.0), np.ones(3), n, 1.0)
+    rows = np.arange(2.0), np.ones(2, dtype=bool)
+    with pytest.raises(MemoryError):
+        _core.RiskTable.by_group(np.zeros(2, dtype=np.uint32), n, *rows)
+
+
 def test_packed_features_answer_as_the_array_they_were_made_of() -> None:
     rng = np.random.default_rng(0)
     for n_rows, n_features in ((0, 3), (5, 0), (7, 64), (300, 130)):

@@ -110,6 +110,7 @@ pub fn quantile_gaps<'py>(
     if distinct.len() != total.len() {
         return Err(PyValueError::new_err("total: not a weight for every value"));
     }
+    ensure(n.saturating_mul(PER_ROW))?;
     Ok(data::quantile_gaps(distinct, total, n, unit).into_pyarray(py))
 }
 

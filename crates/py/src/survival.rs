@@ -81,6 +81,7 @@ impl PyRiskTable {
         if group.len() != obs.len() {
             return Err(PyValueError::new_err("group: not one for every row"));
         }
+        ensure(n_groups.saturating_mul(size_of::<RiskTable>()))?;
         Ok(RiskTable::by_group(&obs, group, n_groups).into_iter().map(PyRiskTable).collect())
     }
 
