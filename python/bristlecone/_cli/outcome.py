@@ -52,10 +52,12 @@ def _event(values: Any, name: str, wanted: str | None) -> Bools:
     found = values.unique().tolist()
     if wanted is None:
         if not all(isinstance(value, (bool, int, float)) and value in (0, 1) for value in found):
-            other = "; for several causes, pass --estimator competing-risks"
+            advice = "name the value of an event with --event-value"
+            if {0, 1, 2} <= set(found):
+                advice += "; for several causes, pass --estimator competing-risks"
             raise ValueError(
                 f"--event: column {name!r} holds {listed(found)}, not 0 and 1 or true and false; "
-                f"name the value of an event with --event-value{other * ({0, 1, 2} <= {*found})}"
+                f"{advice}"
             )
         return np.asarray(values, dtype=bool)
     meant = [value for value in found if spells(wanted, value)]

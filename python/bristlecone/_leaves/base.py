@@ -339,19 +339,24 @@ def hazard_ratios(name: str, leaves: Sequence[LeafStatistics], confidence: float
 
 
 def _hazard_ratio(leaf: LeafStatistics, confidence: float) -> tuple[float, float, float]:
-    """Events divided by those expected at the hazard of all rows, with limits.
-
-    Garwood's limits for a Poisson mean, "Fiducial limits for the Poisson distribution", Biometrika
-    28 (1936), for the number of events.
-    """
+    """Events divided by those expected at the hazard of all rows, with limits."""
     if leaf.hazard == 0:
         return np.nan, np.nan, np.nan
-    ratio, d, tail = leaf.events / leaf.hazard, leaf.n_events, (1 - confidence) / 2
-    lower = chdtri(2 * d, 1 - tail) / 2 if d else 0.0
-    upper = chdtri(2 * d + 2, tail) / 2
+    ratio, d = leaf.events / leaf.hazard, leaf.n_events
+    lower, upper = garwood_limits(d, confidence)
     # With weights, an event counts as the mean weight of the events.
     unit = (leaf.events / d if d else leaf.weight / leaf.n_samples) / leaf.hazard
     return ratio, float(lower * unit), float(upper * unit)
+
+
+def garwood_limits(count: Any, confidence: float) -> tuple[Any, Any]:
+    """Confidence limits of the means of Poisson counts, of the shape of these counts.
+
+    Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28 (1936).
+    """
+    tail = (1 - confidence) / 2
+    lower = np.where(count > 0, chdtri(2 * count, 1 - tail) / 2, 0.0)
+    return lower, chdtri(2 * count + 2, tail) / 2
 
 
 def time_text(time: float | None) -> str:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtri
 
 from bristlecone._data.texts import number, percent, plain_number
-from bristlecone._leaves.base import Columns, limits
+from bristlecone._leaves.base import Columns, garwood_limits, limits
 from bristlecone._leaves.means import MeanLeaves
 from bristlecone._leaves.shown import Box, Fact, LeafShown, Shown, interval
 from bristlecone._types import Floats
@@ -58,16 +57,11 @@ class RateLeaves(MeanLeaves):
         return super().heading(column.replace("mean", "rate"), time_label)
 
     def limits(self, confidence: float) -> Floats:
-        """Confidence limits of the rates for Poisson counts, shape (n_leaves, 2).
-
-        Garwood's, "Fiducial limits for the Poisson distribution", Biometrika 28 (1936).
-        """
-        count, tail = self.count, (1 - confidence) / 2
-        some = count > 0
+        """Confidence limits of the rates for Poisson counts, shape (n_leaves, 2)."""
+        some = self.count > 0
         # With weights, a count of one counts as the mean weight of the counts.
-        unit = np.where(some, self.mean, 1.0) / np.where(some, count, self.exposure)
-        lower = np.where(some, chdtri(2 * count, 1 - tail) / 2, 0.0)
-        return np.column_stack([lower, chdtri(2 * count + 2, tail) / 2]) * unit[:, None]
+        unit = np.where(some, self.mean, 1.0) / np.where(some, self.count, self.exposure)
+        return np.column_stack(garwood_limits(self.count, confidence)) * unit[:, None]
 
     def facts(self) -> list[dict[str, Any]]:
         sums = zip(self.count.tolist(), self.exposure.tolist(), strict=True)
