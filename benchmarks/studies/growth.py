@@ -31,7 +31,8 @@ DIFFERENCES = [
     "are distinct and noise features allow little pruning, so fits to real data of the same size "
     "are usually faster. The objectives are those of the papers, without the defaults' shrinkage.",
     "Seconds are those of `fit` on a boolean matrix, the median of up to three fits in a process "
-    "of its own. Megabytes are the growth of the process during the fit, without the data.",
+    "of its own. Megabytes are the growth of the largest memory of the process during the fit: 0 "
+    "if the data and the forecast took more before.",
     "A fit that reaches its limit of 20 seconds is shown as “> 20”, as is pystreed's process.",
     "The exponent is the slope of log seconds over log size through the last three sizes that take "
     "at least 0.02 seconds; below, the fixed costs of a fit dominate.",
