@@ -339,7 +339,7 @@ def test_large_problems_are_not_proven_again_and_say_so(study, tree):
     assert "(optimal, gap 0)" in check.found
 
 
-@pytest.mark.parametrize("wrong", [float("nan"), -1, "5e8", None, True])
+@pytest.mark.parametrize("wrong", [float("nan"), -1, "5e8", None, True, np.timedelta64(1, "s")])
 def test_the_limit_of_the_work_is_checked(study, tree, wrong):
     with pytest.raises(InvalidParameterError, match="most_work must be a number of at least 0"):
         verify(tree, *study, most_work=wrong)

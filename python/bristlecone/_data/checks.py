@@ -17,10 +17,15 @@ from bristlecone._types import Floats
 from bristlecone.exceptions import InvalidParameterError
 
 
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number, and neither a boolean nor a duration."""
+    # NumPy's durations are a subclass of its integers.
+    return isinstance(value, Real) and not isinstance(value, (bool, np.timedelta64))
+
+
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer, and neither a boolean nor a duration."""
-    # NumPy's durations are a subclass of its integers.
-    return isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64))
+    return isinstance(value, Integral) and is_real(value)
 
 
 def check_integer(name: str, value: Any, minimum: int, *, optional: bool = False) -> None:
@@ -40,9 +45,8 @@ def check_real(name: str, value: Any, minimum: float, *, optional: bool = False)
     """Raise InvalidParameterError unless ``value`` is a finite number >= minimum (or None)."""
     if optional and value is None:
         return
-    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.timedelta64))
     try:
-        number = float(value) if is_number else math.nan
+        number = float(value) if is_real(value) else math.nan
     except OverflowError:
         number = math.inf
     if not math.isfinite(number) or number < minimum:

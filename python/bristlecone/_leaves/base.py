@@ -274,7 +274,7 @@ class SurvivalLeaves(Leaves):
             *self.own_columns(),
             ("risk", self.typical_risk),
             ("median", medians[:, 0]),
-            *limits("median", medians[:, 1:]),
+            *limit_columns("median", medians[:, 1:]),
             ("model_median", self.quantiles(self.typical, np.array([0.5]))[:, 0]),
         ]
         at = np.asarray(times, dtype=np.float64)
@@ -288,7 +288,7 @@ class SurvivalLeaves(Leaves):
             columns += [
                 (f"survival_{time:.15g}", survival),
                 (name, observed[:, 0, k]),
-                *limits(name, observed[:, 1:, k]),
+                *limit_columns(name, observed[:, 1:, k]),
             ]
         tau = self.common_follow_up
         means = np.array([curve.restricted_mean(tau) for curve in curves])
@@ -316,7 +316,7 @@ def _or_none(time: float) -> float | None:
     return time if np.isfinite(time) else None
 
 
-def limits(name: str, intervals: Floats) -> Columns:
+def limit_columns(name: str, intervals: Floats) -> Columns:
     """Columns of intervals, shape (n_leaves, 2)."""
     return [(f"{name}_lower", intervals[:, 0]), (f"{name}_upper", intervals[:, 1])]
 
@@ -335,7 +335,7 @@ def _at_times(curve: KaplanMeier, times: Floats, confidence: float, end: float) 
 def hazard_ratios(name: str, leaves: Sequence[LeafStatistics], confidence: float) -> Columns:
     """Columns of the hazard ratios of leaves to all rows, with limits."""
     ratios = np.array([_hazard_ratio(leaf, confidence) for leaf in leaves])
-    return [(name, ratios[:, 0]), *limits(name, ratios[:, 1:])]
+    return [(name, ratios[:, 0]), *limit_columns(name, ratios[:, 1:])]
 
 
 def _hazard_ratio(leaf: LeafStatistics, confidence: float) -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bristlecone._data.texts import number, percent, plain_number
-from bristlecone._leaves.base import Columns, garwood_limits, limits
+from bristlecone._leaves.base import Columns, garwood_limits, limit_columns
 from bristlecone._leaves.means import MeanLeaves
 from bristlecone._leaves.shown import Box, Fact, LeafShown, Shown, interval
 from bristlecone._types import Floats
@@ -78,4 +78,4 @@ class RateLeaves(MeanLeaves):
     def table(self, times: Sequence[float], confidence: float) -> Columns:
         mean, *columns = super().table(times, confidence)
         of_rows = [("count", self.count), ("exposure", self.exposure)]
-        return [mean, *limits("mean", self.limits(confidence)), *of_rows, *columns]
+        return [mean, *limit_columns("mean", self.limits(confidence)), *of_rows, *columns]

@@ -177,6 +177,17 @@ class RatesRecord(Record, frozen=True):
     exposure: list[NotNegative]
     size: list[NotNegative] | None
 
+    def value(self, n_leaves: int, shrinkage: float) -> dict[str, Floats | None]:
+        """The attributes of ``RateLeaves``, checked."""
+        count = floats(self.count, "count", n_leaves)
+        exposure = floats(self.exposure, "exposure", n_leaves)
+        if not (exposure > 0).all():
+            raise ModelFormatError("exposure of a leaf is zero")
+        if (self.size is None) != (shrinkage == 0):
+            raise ModelFormatError("size does not match the shrinkage")
+        size = None if self.size is None else floats(self.size, "size", n_leaves)
+        return {"count": count, "exposure": exposure, "size": size}
+
 
 class MeanLeavesRecord(Record, frozen=True, tag="means", omit_defaults=True):
     """Leaves that predict the mean of their rows."""
@@ -204,18 +215,10 @@ class MeanLeavesRecord(Record, frozen=True, tag="means", omit_defaults=True):
             raise ModelFormatError("quantiles of a leaf fall")
         if (self.rates is None) == (certificate.parameters.get("objective") == "poisson"):
             raise ModelFormatError("rates do not match the objective")
-        if self.rates is None:
-            predicted = MeanLeaves.shrunk(tree, mean, self.shrinkage)
-            return MeanLeaves(mean, variance, quantiles, self.shrinkage, predicted)
-        count = floats(self.rates.count, "count", tree.n_leaves)
-        exposure = floats(self.rates.exposure, "exposure", tree.n_leaves)
-        if not (exposure > 0).all():
-            raise ModelFormatError("exposure of a leaf is zero")
-        size = self.rates.size
-        if (size is None) != (self.shrinkage == 0):
-            raise ModelFormatError("size does not match the shrinkage")
-        known = None if size is None else floats(size, "size", tree.n_leaves)
-        predicted = MeanLeaves.shrunk(tree, mean, self.shrinkage, known)
-        return RateLeaves(
-            mean, variance, quantiles, self.shrinkage, predicted, count, exposure, known
-        )
+        rates: dict[str, Any] = {}
+        if self.rates is not None:
+            with within("rates"):
+                rates = self.rates.value(tree.n_leaves, self.shrinkage)
+        predicted = MeanLeaves.shrunk(tree, mean, self.shrinkage, rates.get("size"))
+        kind = RateLeaves if rates else MeanLeaves
+        return kind(mean, variance, quantiles, self.shrinkage, predicted, **rates)

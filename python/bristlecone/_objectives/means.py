@@ -43,13 +43,9 @@ class SquaredError(TaskObjective[NumericData, MeanLeaves]):
         return Task("regression", {"target": data.sought.target, "weight": data.weight})
 
     def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> MeanLeaves:
-        groups = _Groups.of(tree, problem)
-        leaves = range(tree.n_leaves)
-        means = np.array([groups.mean(leaf) for leaf in leaves])
-        variance = np.array([groups.variance(leaf, leaf) for leaf in leaves])
-        quantiles = [weighted_quantiles(*groups.rows(leaf, leaf)) for leaf in leaves]
-        predicted = MeanLeaves.shrunk(tree, means, self.shrinkage)
-        return MeanLeaves(means, variance, np.array(quantiles), self.shrinkage, predicted)
+        mean, variance, quantiles = described(tree, problem)
+        predicted = MeanLeaves.shrunk(tree, mean, self.shrinkage)
+        return MeanLeaves(mean, variance, quantiles, self.shrinkage, predicted)
 
     def losses(self, tree: Tree, problem: Problem[NumericData], leaves: MeanLeaves) -> Floats:
         """Squared error of every node about its own mean."""
@@ -70,6 +66,15 @@ class SquaredError(TaskObjective[NumericData, MeanLeaves]):
 
     def aim(self, problem: Problem[NumericData], leaves: MeanLeaves) -> str:
         return "the least mean squared error"
+
+
+def described(tree: Tree, problem: Problem[NumericData]) -> tuple[Floats, Floats, Floats]:
+    """Mean, variance and quantiles of the rows of every leaf, as ``MeanLeaves`` has them."""
+    groups = _Groups.of(tree, problem)
+    leaves = range(tree.n_leaves)
+    mean = np.array([groups.mean(leaf) for leaf in leaves])
+    variance = np.array([groups.variance(leaf, leaf) for leaf in leaves])
+    return mean, variance, np.array([weighted_quantiles(*groups.rows(k, k)) for k in leaves])
 
 
 class _Groups:

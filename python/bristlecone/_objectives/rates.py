@@ -12,7 +12,7 @@ from scipy.special import xlogy
 from bristlecone._data.targets import NumericData
 from bristlecone._leaves.means import MeanLeaves
 from bristlecone._leaves.rates import RateLeaves
-from bristlecone._objectives.means import SquaredError
+from bristlecone._objectives.means import SquaredError, described
 from bristlecone._search.engine import Problem, Task
 from bristlecone._teacher.outcomes import Rates
 from bristlecone._tree import Tree
@@ -41,16 +41,20 @@ class PoissonDeviance(SquaredError):
     def leaves(self, tree: Tree, problem: Problem[NumericData], solution: Any) -> RateLeaves:
         data, leaf = problem.data, problem.leaf_index(tree)
         rates = data._replace(target=data.rates, weight=data.rate_weight)
-        of_rates = super().leaves(tree, replace(problem, data=rates), solution)
-        size, predicted = None, of_rates.mean
+        mean, variance, quantiles = described(tree, replace(problem, data=rates))
+        size, predicted = None, mean
         if self.shrinkage > 0:
             # The counts that the rate of all rows predicts do not depend on the unit of exposure.
             overall = np.average(rates.target, weights=rates.weight)
             size = _summed(_exposure(data.rate_weight, len(leaf)), leaf, tree) * overall
-            predicted = MeanLeaves.shrunk(tree, of_rates.mean, self.shrinkage, size)
+            predicted = MeanLeaves.shrunk(tree, mean, self.shrinkage, size)
         rows = np.ones(len(leaf)) if problem.count is None else problem.count
         return RateLeaves(
-            **{**vars(of_rates), "predicted": predicted},
+            mean,
+            variance,
+            quantiles,
+            self.shrinkage,
+            predicted,
             count=_summed(rows * data.target, leaf, tree),
             exposure=_summed(rows * _exposure(data.exposure, len(leaf)), leaf, tree),
             size=size,

@@ -25,8 +25,8 @@ _CURVE, _PAIR, _CELL = 1e-9, 4e-9, 2e-8
 # Seconds per row of the curves and losses of the leaves, after a search over curves.
 _LEAVES = 3e-6
 
-# How much longer a search takes if the curves of the leaves are optimal: so many times, and once
-# more for every so many distinct event times, of which so many count at most.
+# A search takes _OPTIMAL times as long if the curves of the leaves are optimal, and once more for
+# every _TIMES distinct event times, up to _MOST_TIMES of them.
 _OPTIMAL, _TIMES, _MOST_TIMES = 3, 50, 2000
 
 # Weighted searches that a measure takes, and a search under limits; and how much longer a measure

@@ -266,7 +266,8 @@ def _name(name: str, dialect: str = "ansi") -> str:
     # SQLite treats a name in double quotes that is not a column as a text; in backquotes it fails.
     if dialect == "mysql" and any(sign > "\uffff" for sign in name):
         raise ValueError(
-            f"export_sql: names in MySQL and MariaDB have no character beyond U+FFFF; got {name!r}"
+            "export_sql: names in MySQL and MariaDB cannot have characters beyond U+FFFF; "
+            f"got {name!r}"
         )
     quote = "`" if dialect in ("mysql", "sqlite") else '"'
     return quote + _without_nul(name).replace(quote, quote * 2) + quote

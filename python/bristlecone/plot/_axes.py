@@ -137,18 +137,24 @@ def plain(text: object) -> str:
 
 
 def in_lines(text: str, inches: float, size: str = "medium", most: int = 2) -> str:
-    """A user's text on a few lines of this width, without the middle of what does not fit."""
+    """As ``plain``, on a few lines of this width, without the middle of what does not fit."""
     from matplotlib.font_manager import FontProperties
 
     points = FontProperties(size=size).get_size_in_points()
-    return "\n".join(InchRuler().wrap(text, inches, points, most=most))
+    return plain("\n".join(InchRuler().wrap(text, inches, points, most=most)))
+
+
+def in_legend(text: str, inches: float, size: str = "small") -> str:
+    """As ``in_lines``, for a legend: matplotlib leaves out labels that start with "_"."""
+    label = in_lines(text, inches, size)
+    return f" {label}" if label.startswith("_") else label
 
 
 def dressed(ax: Axes, x: str, y: str) -> Axes:
     """The axes with labels and without a box."""
     dpi = ax.figure.dpi
-    ax.set_xlabel(plain(_label(x, ax.bbox.width / dpi)))
-    ax.set_ylabel(plain(_label(y, ax.bbox.height / dpi)))
+    ax.set_xlabel(_label(x, ax.bbox.width / dpi))
+    ax.set_ylabel(_label(y, ax.bbox.height / dpi))
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["bottom", "left"]].set_color(FAINT)
     ax.tick_params(color=FAINT)

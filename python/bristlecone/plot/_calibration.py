@@ -12,7 +12,7 @@ from bristlecone._data.texts import number, one_line
 from bristlecone._view.calibration import Compared, calibrations
 from bristlecone._view.fitted import check_tree
 from bristlecone._view.palette import INK, RULE, label_colour, label_marker
-from bristlecone.plot._axes import dressed, in_lines, legend, on_any_background, on_axes, plain
+from bristlecone.plot._axes import dressed, in_lines, legend, on_any_background, on_axes
 from bristlecone.plot._sheet import InchRuler
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def plot_calibration(
         names = [f"cause {one.label + 1}" for one in found]
     elif len(found) > 1:
         quantity = "share"
-        names = [plain(in_lines(str(label), _NAME)) for label in tree.leaves_.labels]
+        names = [in_lines(str(label), _NAME) for label in tree.leaves_.labels]
     quantity = one_line(quantity)
     dressed(ax, f"predicted {quantity}", f"observed {quantity}")
     for one, name in zip(found, names, strict=False):

@@ -27,7 +27,6 @@ from bristlecone.plot._axes import (
     legend,
     on_any_background,
     on_axes,
-    plain,
     steps,
 )
 
@@ -406,4 +405,4 @@ def _soft_paths(tree: Any, leaf: Integers, branch: Floats) -> list[str]:
 
 def _wrapped(text: str) -> str:
     lines = textwrap.wrap(text, _TEXT_WIDTH, max_lines=_MOST_LINES, placeholder=" …")
-    return plain("\n".join(in_lines(line, _TEXT_INCHES, "small") for line in lines))
+    return "\n".join(in_lines(line, _TEXT_INCHES, "small") for line in lines)

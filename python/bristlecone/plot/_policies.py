@@ -24,11 +24,11 @@ from bristlecone.curves import kaplan_meier
 from bristlecone.plot._axes import (
     draw_estimate,
     dressed,
+    in_legend,
     in_lines,
     legend,
     on_any_background,
     on_axes,
-    plain,
 )
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
         for group, share in enumerate(shares):
             heights = base + unit * np.append(share, share[-1])
             style: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.5, "zorder": 3}
-            label = plain(in_lines(f"rows with {names[group]}", _NAME)) if band == 0 else None
+            label = in_lines(f"rows with {names[group]}", _NAME) if band == 0 else None
             colour = label_colour(group)
             ax.plot(edges, heights, color=colour, label=label, **style)
             ax.fill_between(
@@ -123,7 +123,7 @@ def plot_overlap(estimates: Any, *, ax: Axes | None = None) -> Axes:
     ax.axvline(estimates.min_propensity, color=FAINT, linestyle=":", linewidth=1.0)
     dressed(ax, "propensity score", "treatment")
     places = [len(names) - 1 - band for band in range(len(names))]
-    ax.set_yticks(places, [plain(in_lines(name, _NAME)) for name in names])
+    ax.set_yticks(places, [in_lines(name, _NAME) for name in names])
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(-0.05, len(names))
     legend(ax)
@@ -238,9 +238,7 @@ def plot_treatment_curves(
             line = draw_estimate(inset, curve, label_colour(code), end, _WIDTH)
             line.set_linewidth(2.4 if code == own else 1.2)
             label = f"{name}: {rows.sum():,} rows, {event[rows].sum():,} events"
-            label = plain(in_lines(label, _LABEL, "x-small"))
-            # matplotlib leaves labels that begin with "_" out of legends.
-            line.set_label(f" {label}" if label.startswith("_") else label)
+            line.set_label(in_legend(label, _LABEL, "x-small"))
         if horizon is not None:
             inset.axvline(horizon, color=FAINT, linestyle="--", linewidth=0.8)
         dressed(inset, time_label, "survival" if k % across == 0 else "")
@@ -249,7 +247,7 @@ def plot_treatment_curves(
         rule = textwrap.wrap(rules[k], _RULE_WIDTH, max_lines=_RULE_LINES, placeholder=" …")
         rule = [in_lines(line, _TITLE, "small", 1) for line in rule]
         title = "\n".join([*rule, in_lines(f"leaf {node}: {names[own]}", _TITLE, "small", 1)])
-        inset.set_title(plain(title), fontsize="small", loc="left", color=INK)
+        inset.set_title(title, fontsize="small", loc="left", color=INK)
         if inset.lines:
             inset.legend(
                 loc="lower left", frameon=False, fontsize="x-small", labelcolor=INK, borderpad=0.2

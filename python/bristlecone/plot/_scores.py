@@ -19,11 +19,10 @@ from bristlecone.metrics._inputs import check_test_rows
 from bristlecone.plot._axes import (
     check_survival_tree,
     dressed,
-    in_lines,
+    in_legend,
     legend,
     on_any_background,
     on_axes,
-    plain,
 )
 
 if TYPE_CHECKING:
@@ -235,6 +234,4 @@ def _line(ax: Axes, at: Floats, values: Floats, label: str, place: int) -> None:
     if place < 0:
         style = {"color": FAINT, "linewidth": 1.4, "linestyle": "--"}
     (line,) = ax.plot(at, values, marker="o" if len(at) == 1 else None, **style)
-    label = in_lines(label, _TEXT_INCHES, "small")
-    # matplotlib leaves out labels that start with "_".
-    line.set_label(plain(label if not label.startswith("_") else f" {label}"))
+    line.set_label(in_legend(label, _TEXT_INCHES))

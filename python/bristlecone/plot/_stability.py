@@ -14,7 +14,6 @@ from bristlecone.plot._axes import (
     legend_above,
     on_any_background,
     on_axes,
-    plain,
 )
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def plot_stability(found: Any, *, ax: Axes | None = None) -> Axes:
     place = np.arange(shown.size)
     ax.barh(place, table["anywhere"][shown], color=FAINT, alpha=0.45, label="anywhere")
     ax.barh(place, table["root"][shown], height=0.4, color=LABELS[0], label="at the root")
-    names = [plain(in_lines(str(name), _NAME, most=1)) for name in table["column"][shown]]
+    names = [in_lines(str(name), _NAME, most=1) for name in table["column"][shown]]
     dressed(ax, f"share of {found.n_resamples} resamples whose tree splits on the column", "")
     ax.set_yticks(place, names)
     is_used = np.asarray(found.columns["is_used"])[shown]

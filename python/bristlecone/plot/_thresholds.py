@@ -23,7 +23,6 @@ from bristlecone.plot._axes import (
     legend_above,
     on_any_background,
     on_axes,
-    plain,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def plot_thresholds(
     shown, hidden = _shown(values, [*asked, *offered])
     ax.hist(shown, bins=_edges(shown), color=RULE, edgecolor="white", linewidth=0.4)
     texts = ", ".join(asked[value] for value in sorted(asked))
-    listed = plain(in_lines(f"used by the tree: {texts}", _LIST, most=3))
+    listed = in_lines(f"used by the tree: {texts}", _LIST, most=3)
     for k, value in enumerate(sorted(asked)):
         label = listed if k == 0 else None
         ax.axvline(value, color=LABELS[1], linewidth=2.2, label=label)

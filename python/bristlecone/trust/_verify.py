@@ -133,7 +133,7 @@ def verify(
     >>> print(verify(tree, data.X, data.y)["objective value"].result)
     passed
     """
-    is_number = isinstance(most_work, Real) and not isinstance(most_work, bool)
+    is_number = isinstance(most_work, Real) and not isinstance(most_work, (bool, np.timedelta64))
     # NaN would be no limit, because no work is more than it.
     if not is_number or not most_work >= 0:
         raise InvalidParameterError(f"most_work must be a number of at least 0; got {most_work!r}")
